@@ -14,7 +14,7 @@ import {
 import { type LogKind, logRecords } from '../src/sandbox/log-records.ts';
 import { PageDecoder } from '../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../src/send/page-encoder.ts';
-import { everything } from '../src/send/route.ts';
+import { type Route, selectionFor } from '../src/send/route.ts';
 import { Transcoders } from '../src/send/transcoders.ts';
 import { cutRecords } from '../src/tools/record-list.ts';
 import { median } from './cost.ts';
@@ -91,14 +91,14 @@ class Way {
   readonly #work: Work;
   readonly times: number[] = [];
 
-  constructor(work: Work, format: Format, isOn: boolean) {
+  constructor(work: Work, format: Format, isOn: boolean, routes: readonly Route[]) {
     this.#work = work;
     this.transcoders = new Transcoders(isOn);
     const normalise = compileNormaliser(work.kind, work.reading);
     this.#encoder = new PageEncoder(new PageDecoder(() => normalise), this.transcoders);
-    const selectionFor = () => everything;
+    const selection = selectionFor(routes, { source: 'audit', sink: 's' }, () => undefined);
     const expects = () => false;
-    const plain = { documents: false, takesPages: false, selectionFor, expects };
+    const plain = { documents: false, takesPages: false, selectionFor: () => selection, expects };
     this.#reader = { sink: 's', format, formatKey: 'f', ...plain };
   }
 
@@ -121,7 +121,11 @@ class Way {
 }
 
 const rows = [];
-for (const [name, work, format] of [
+const way = { from: ['audit'], to: ['s'] };
+const failures: readonly Route[] = [{ ...way, where: 'event.status == "Failure"' }];
+const redacted: readonly Route[] = [{ ...way, redact: ['actor.user.name', 'unmapped'] }];
+
+for (const [name, work, format, routes = []] of [
   ['audit, CEF in RFC 5424', audit, make('syslog', { message: 'cef' })],
   ['audit, OCSF JSON in RFC 5424', audit, make('syslog', { message: 'json' })],
   ['audit, the record in RFC 5424', audit, make('syslog', { message: 'original' })],
@@ -131,15 +135,17 @@ for (const [name, work, format] of [
   ['audit, ECS', audit, make('ecs')],
   ['audit, a sentence in RFC 5424', audit, make('syslog', { message: 'text' })],
   ['audit, CEF in RFC 3164', audit, make('syslog', { message: 'cef', protocol: 'rfc3164' })],
+  ['audit, CEF in RFC 5424, failures', audit, make('syslog', { message: 'cef' }), failures],
+  ['audit, OCSF JSON, redacted', audit, make('json'), redacted],
   ['flows, CEF in RFC 5424', flows, make('syslog', { message: 'cef' })],
   ['flows, OCSF JSON', flows, make('json')],
   ['flows, LEEF in RFC 5424', flows, make('syslog', { message: 'leef' })],
   ['flows, ECS', flows, make('ecs')],
   ['web, CEF in RFC 5424', web, make('syslog', { message: 'cef' })],
   ['web, OCSF JSON', web, make('json')],
-] as const) {
-  const off = new Way(work, format, false);
-  const on = new Way(work, format, true);
+] as readonly (readonly [string, Work, Format, (readonly Route[])?])[]) {
+  const off = new Way(work, format, false, routes);
+  const on = new Way(work, format, true, routes);
   for (let round = 0; round <= Number(values.rounds); round += 1) {
     await off.run();
     await on.run();

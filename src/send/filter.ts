@@ -79,6 +79,28 @@ export function filterParts(expression: string): FilterParts {
   return parts;
 }
 
+/** Where in an event all stands that an expression may look at, by names from the event down. */
+export function placesSeen(expression: string): readonly (readonly string[])[] {
+  const seen: (readonly string[])[] = [];
+  const walk = (node: ASTNode) => {
+    const place = wayTo(node);
+    if (place === null) for (const inner of nodesIn(node.args)) walk(inner);
+    else seen.push(place);
+  };
+  walk(parsed(expression).ast);
+  return seen;
+}
+
+/** The names of a value that is named from the event down; null: it is not. */
+function wayTo(node: ASTNode): readonly string[] | null {
+  if (node.op === 'id') return node.args === 'event' ? [] : null;
+  if (node.op !== '.' && node.op !== '.?' && node.op !== '[]' && node.op !== '[?]') return null;
+  const [whole, at] = node.args;
+  const name = typeof at === 'string' ? at : at.op === 'value' ? String(at.args) : null;
+  const way = wayTo(whole);
+  return way === null || name === null ? null : [...way, name];
+}
+
 /**
  * Texts or numbers of which one has to stand at a path for the expression to be true, by dotted path;
  * of what else it asks for nothing is said. Throws as `compileFilter` does.

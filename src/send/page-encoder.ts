@@ -9,10 +9,10 @@ import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
 import type { EncodedLines, Format } from '../contracts/format.ts';
 import type { HeldPage } from '../contracts/spool.ts';
-import type { Transcoder } from '../transcode/transcoder.ts';
+import type { Fate, Transcoder } from '../transcode/transcoder.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
-import { everything, type Selection } from './route.ts';
+import { everything, redactedLate, type Selection } from './route.ts';
 import { Transcoders } from './transcoders.ts';
 
 /** The events of a page for a sink, each encoded: as a line, or as a part of a document. */
@@ -236,8 +236,8 @@ class Task {
   /** Nothing else is transcoded until its last event is taken, but for other tasks of the page. */
   begin(transcoders: Transcoders): void {
     const { documents, format, formatKey } = this.#reader;
-    if (!this.#takesAll || documents || format.batched !== undefined) return;
-    this.#transcoder = transcoders.begin(this.#page, format, formatKey);
+    if (documents || format.batched !== undefined) return;
+    this.#transcoder = transcoders.begin(this.#page, format, this.#selection, formatKey);
     this.#transcoder?.begin(this.#page.held);
   }
 
@@ -246,18 +246,20 @@ class Task {
   }
 
   take(event: Event): void {
-    if (this.#takesAll) {
-      if (!this.#isTranscoded(event)) this.#writer.add(event);
+    const fate = this.#transcoded(event);
+    if (fate === 'left out') return;
+    if (fate === 'written') {
+      if (!this.#takesAll) this.#picked.push(redactedLate(event, this.#selection));
       return;
     }
     const selected = this.#selection.select(event);
     if (selected === null) return;
-    this.#picked.push(selected);
+    if (!this.#takesAll) this.#picked.push(selected);
     this.#writer.add(selected);
   }
 
-  #isTranscoded({ offset }: Event): boolean {
-    if (this.#transcoder === null) return false;
+  #transcoded({ offset }: Event): Fate {
+    if (this.#transcoder === null) return 'missed';
     const index = offset - this.#page.held.first;
     const start = this.#page.startOf(index);
     return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);

@@ -5,7 +5,8 @@
 
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import { compileFilter, type Filter } from './filter.ts';
+import type { Choosing } from '../transcode/learn.ts';
+import { compileFilter, type Filter, placesSeen } from './filter.ts';
 
 /** One entry of `routes`. */
 export interface Route {
@@ -21,6 +22,8 @@ export interface Selection {
   readonly key: string;
   /** The event as the sink is to see it, or null where it is not for this sink. */
   select(event: Event): Event | null;
+  /** The same for who writes events without making each; left out: all is taken as it is. */
+  readonly choosing?: Choosing;
 }
 
 /** All that there is, as it is. */
@@ -62,18 +65,34 @@ export function selectionFor(
   const ways = routes.filter((r) => r.from.includes(way.source) && r.to.includes(way.sink));
   if (ways.length === 0) return null;
   if (ways.some((route) => !route.where && !route.redact?.length)) return everything;
+  // What is tried on an event that nobody gets is not counted.
+  let isTrial = false;
+  let hasFailed = false;
   const steps = ways.map((route) => ({
-    passes: passesOf(route, (where, why) =>
-      failed({ route: routes.indexOf(route), source: way.source, where, why }),
-    ),
+    passes: passesOf(route, (where, why) => {
+      hasFailed = true;
+      if (!isTrial) failed({ route: routes.indexOf(route), source: way.source, where, why });
+    }),
     redact: compileRedaction(route.redact ?? []),
   }));
+  const select = (event: Event): Event | null => {
+    // The first route that lets an event pass decides how it is redacted.
+    const step = steps.find(({ passes }) => passes(event));
+    return step === undefined ? null : step.redact(event);
+  };
   return {
     key: JSON.stringify(ways.map((route) => [route.where ?? null, route.redact ?? []])),
-    select(event) {
-      // The first route that lets an event pass decides how it is redacted.
-      const step = steps.find(({ passes }) => passes(event));
-      return step === undefined ? null : step.redact(event);
+    select,
+    choosing: {
+      seen: ways.flatMap(({ where }) => (where === undefined ? [] : placesSeen(where))),
+      redacts: ways.some(({ redact = [] }) => redact.length > 0),
+      choose(event) {
+        isTrial = true;
+        hasFailed = false;
+        const chosen = select(event);
+        isTrial = false;
+        return hasFailed ? undefined : chosen;
+      },
     },
   };
 }
@@ -110,4 +129,51 @@ function without(value: unknown, path: readonly string[], depth: number): unknow
   const { [key]: found, ...rest } = value as JsonObject;
   if (depth === path.length - 1) return rest;
   return { ...rest, [key]: without(found, path, depth + 1) };
+}
+
+/** An event that a selection is known to let pass, redacted when it is asked for its OCSF form. */
+export function redactedLate(event: Event, selection: Selection): Event {
+  return selection.choosing?.redacts === true ? new LateRedacted(event, selection) : event;
+}
+
+class LateRedacted implements Event {
+  readonly #event: Event;
+  readonly #selection: Selection;
+
+  constructor(event: Event, selection: Selection) {
+    this.#event = event;
+    this.#selection = selection;
+  }
+
+  get uid(): Event['uid'] {
+    return this.#event.uid;
+  }
+
+  get source(): string {
+    return this.#event.source;
+  }
+
+  get stream(): string {
+    return this.#event.stream;
+  }
+
+  get kind(): Event['kind'] {
+    return this.#event.kind;
+  }
+
+  get context(): Event['context'] {
+    return this.#event.context;
+  }
+
+  get offset(): Event['offset'] {
+    return this.#event.offset;
+  }
+
+  get raw(): Uint8Array {
+    return this.#event.raw;
+  }
+
+  get ocsf(): Event['ocsf'] {
+    return (this.#selection.select(this.#event) ?? this.#event).ocsf;
+  }
 }

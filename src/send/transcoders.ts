@@ -1,10 +1,11 @@
 // Which pages are transcoded (transcode/), each stream and format by a transcoder of its own, and
-// how many of their records were. A page is where all its records go to the sink as they are, in a
+// how many of their records were. A page is where its records go to the sink in a
 // format that can be put together by copying, and from a normaliser that tells what it looks at.
 
 import type { Format } from '../contracts/format.ts';
 import { Credit, type Tally, Transcoder } from '../transcode/transcoder.ts';
 import type { DecodedPage } from './held-event.ts';
+import type { Selection } from './route.ts';
 
 /** What is learned of so many streams and formats is remembered, those used last. */
 const transcodersMax = 64;
@@ -34,6 +35,7 @@ export class Transcoders {
   begin(
     { held, normalise }: DecodedPage,
     { copying }: Format,
+    { key: selectionKey, choosing }: Selection,
     formatKey: string,
   ): Transcoder | null {
     const { answer: _, ...context } = held.context;
@@ -41,11 +43,11 @@ export class Transcoders {
     if (!this.#isOn || !isCopied || context.delivery !== undefined) return null;
     const tally = this.#tallies.get(context.source) ?? { written: 0, unknown: 0, refused: 0 };
     this.#tallies.set(context.source, tally);
-    const key = JSON.stringify([formatKey, { ...context, fetchedAt: 0 }]);
+    const key = JSON.stringify([formatKey, selectionKey, { ...context, fetchedAt: 0 }]);
     let transcoder = this.#known.get(key);
     // Once the config is read again, records may be read differently.
     if (transcoder?.normalise !== normalise) {
-      transcoder = new Transcoder({ normalise, copying, context }, tally, this.#credit);
+      transcoder = new Transcoder({ normalise, copying, choosing, context }, tally, this.#credit);
     }
     this.#known.delete(key);
     this.#known.set(key, transcoder);

@@ -13,10 +13,21 @@ import type { RecordShape } from './record-shape.ts';
 import { fetchedAtOf, type Sentinel, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
 import { clockText, type Gap, type LearnedLine, type Step, Template } from './template.ts';
 
+/** Which records are written, and without which parts of their events. */
+export interface Choosing {
+  /** Where in an event stands what decides which are; all below counts as well. */
+  readonly seen: readonly (readonly string[])[];
+  readonly redacts: boolean;
+  /** The event as it is written; null: it is not; undefined: that cannot be told. */
+  choose(event: Event): Event | null | undefined;
+}
+
 /** What lines are made with. */
 export interface Making {
   readonly normalise: Normalise;
   readonly copying: Copying;
+  /** Left out: all records are written. */
+  readonly choosing?: Choosing | undefined;
   /** Of the records' pages, but for when they were read. */
   readonly context: PageContext;
 }
@@ -32,7 +43,8 @@ export interface Sample {
 
 /** How lines of one kind are written, and what must hold of the values beyond their guards. */
 export interface Learned {
-  readonly template: Template;
+  /** Null: they are not written. */
+  readonly template: Template | null;
   /** The most bytes of each value. */
   readonly bytesMax: readonly number[];
   /** Values, two and two, that must differ. */
@@ -82,7 +94,8 @@ export function learn(
   if (JSON.stringify(one.line) !== JSON.stringify(two.line)) return null;
   const { form } = making.copying;
   const written = form === 'leef' ? [...new Set(distinct)] : [];
-  return { template: new Template(one.line, form), bytesMax, distinct, written, lines: [...lines] };
+  const template = one.line && new Template(one.line, form);
+  return { template, bytesMax, distinct, written, lines: [...lines] };
 }
 
 /** What a value is at least that is looked at so, and from which asks on it can become that. */
@@ -117,7 +130,8 @@ function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
 
 /** A line of stand-ins. */
 interface SampleLine {
-  readonly line: LearnedLine;
+  /** Null: there is none. */
+  readonly line: LearnedLine | null;
   readonly looks: readonly Look[];
   /** The leaf whose stand-in this is. */
   leafOf(value: unknown): number | null;
@@ -127,7 +141,7 @@ interface SampleLine {
 
 function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | null {
   const { shape, leaves, values, answers } = sample;
-  const { normalise, copying, context } = making;
+  const { normalise, copying, choosing, context } = making;
   const sentinels = leaves.map((leaf, index) =>
     leaf.decides ? null : sentinelOf(leaf, answers[index] ?? 0, index, set),
   );
@@ -140,29 +154,49 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
   const event = eventOf(raw, { ...context, fetchedAt: fetchedAtOf(set) }, uidOf(set), normalise);
   const isWhole = copying.form === 'record';
   const gaps = isWhole ? gapsBeside(raw, sentinels, set) : gapsBy(sentinels, set);
-  const line = stepsOf(copying.write(event), gaps);
-  if (isWhole && line.steps.some(({ gap }) => gap.kind === 'value')) return null;
-  const longest = Math.max(...[...line.steps.map(({ before }) => before), line.after].map(bytesOf));
-  if (longest > Template.stillMax) return null;
+  const chosen = choosing === undefined ? event : choosing.choose(event);
+  if (chosen === undefined) return null;
+  const line = chosen && stepsOf(copying.write(chosen), gaps);
+  if (isWhole && line?.steps.some(({ gap }) => gap.kind === 'value')) return null;
+  if (line !== null && bytesOfLongest(line) > Template.stillMax) return null;
   const byText = new Map(sentinels.flatMap((one, i) => (one === null ? [] : [[one.text, i]])));
   const byTime = new Map(sentinels.map((one, i) => [String(one?.time), i]));
   byTime.delete(String(Number.NaN));
   byTime.delete(String(undefined));
   const isText = (value: unknown) => typeof value === 'string' || typeof value === 'number';
+  const leafOf = (value: unknown) => {
+    if (!isText(value)) return null;
+    const text = String(value);
+    return byText.get(text) ?? byTime.get(text) ?? null;
+  };
+  const seen = choosing?.seen.flatMap((place) => valuesAt(event.ocsf, place)) ?? [];
+  // What is no value of the record, such as the uid, differs where the record does not.
+  const isHidden = (value: unknown) =>
+    leafOf(value) === null && stepsOf(String(value), gaps).steps.length > 0;
+  if (seen.some(isHidden)) return null;
   return {
     line,
-    looks: copying.looks?.(event) ?? [],
-    leafOf(value) {
-      if (!isText(value)) return null;
-      const text = String(value);
-      return byText.get(text) ?? byTime.get(text) ?? null;
-    },
+    looks: [...seen.map(decisive), ...((chosen && copying.looks?.(chosen)) ?? [])],
+    leafOf,
     isRewritten: (value) => !byText.has(String(value)) && byTime.has(String(value)),
   };
 }
 
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text);
+function decisive(value: unknown): Look {
+  return { value, as: 'other', bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
+}
+
+function bytesOfLongest({ steps, after }: LearnedLine): number {
+  const still = [...steps.map(({ before }) => before), after];
+  return Math.max(...still.map((text) => Buffer.byteLength(text)));
+}
+
+/** All texts and numbers at a place and below it. */
+function valuesAt(value: unknown, [name, ...below]: readonly string[]): unknown[] {
+  if (typeof value !== 'object' || value === null) return [value];
+  const members = value as Readonly<Record<string, unknown>>;
+  if (name === undefined) return Object.values(members).flatMap((one) => valuesAt(one, []));
+  return Object.hasOwn(members, name) ? valuesAt(members[name], below) : [];
 }
 
 function eventOf(raw: Buffer, context: PageContext, uid: Buffer, normalise: Normalise): Event {

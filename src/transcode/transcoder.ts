@@ -46,6 +46,9 @@ export interface Tally {
   refused: number;
 }
 
+/** What became of a record: its line is written, it has none, or it goes the ordinary way. */
+export type Fate = 'written' | 'left out' | 'missed';
+
 /** What learning may cost now, in records; one for all transcoders, as they come and go. */
 export class Credit {
   shapes: number = creditMax;
@@ -114,8 +117,8 @@ export class Transcoder {
     this.#work = null;
   }
 
-  /** Writes the line of the record at `[start, end)` of the page's body; false: it does not. */
-  write(start: number, end: number, index: number, lines: Lines): boolean {
+  /** Writes the line of the record at `[start, end)` of the page's body. */
+  write(start: number, end: number, index: number, lines: Lines): Fate {
     const work = this.#work;
     if (work === null || !this.#isCopied) return this.#miss('refused');
     this.#credit.shapes = Math.min(creditMax, this.#credit.shapes + 1);
@@ -140,17 +143,21 @@ export class Transcoder {
     if (learned === null || !this.#isKind(kind, known, work) || !holds(learned, work)) {
       return this.#miss('refused');
     }
+    if (learned.template === null) {
+      this.#tally.written += 1;
+      return 'left out';
+    }
     const { view, at } = lines.room(learned.template.roomFor(work));
     const to = learned.template.write(work, index * 32, view, at);
     if (to < 0 || to - at > this.#making.copying.lineBytesMax) return this.#miss('refused');
     lines.wrote(to);
     this.#tally.written += 1;
-    return true;
+    return 'written';
   }
 
-  #miss(why: 'unknown' | 'refused'): false {
+  #miss(why: 'unknown' | 'refused'): Fate {
     this.#tally[why] += 1;
-    return false;
+    return 'missed';
   }
 
   /** A hash of the deciding values and the answers; -1 where a value may not pass. */

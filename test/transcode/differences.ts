@@ -2,18 +2,18 @@
 // so what is compared is what sinks would get.
 
 import type { Mapping } from '../../src/contracts/definition.ts';
-import type { PageContext } from '../../src/contracts/event.ts';
+import type { Event, PageContext } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { compileNormaliser, type Normalise } from '../../src/normalise/normalise.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { PageEncoder, type Reader } from '../../src/send/page-encoder.ts';
-import { everything } from '../../src/send/route.ts';
+import { everything, type Route, selectionFor } from '../../src/send/route.ts';
 import { Transcoders } from '../../src/send/transcoders.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { logOf } from './hostile-logs.ts';
-import { pagesOf, plansOf, random } from './hostile-records.ts';
+import { type Next, one, pagesOf, plansOf, random, upTo } from './hostile-records.ts';
 
 const formats: readonly (() => Format)[] = [
   () => makeFormat('syslog', { message: 'cef', hostname: 'h' }),
@@ -59,7 +59,12 @@ export async function compare(
   context: Omit<PageContext, 'fetchedAt' | 'kind'> & Partial<PageContext>,
   timePaths: readonly (readonly string[])[] = [['timestamp', 'time']],
   mapping?: Mapping,
+  routes: readonly Route[] = [],
 ): Promise<Compared> {
+  const failures = { on: 0, off: 0 };
+  let side: keyof typeof failures = 'on';
+  const way = { source: context.source, sink: 's' };
+  const selection = selectionFor(routes, way, () => (failures[side] += 1)) ?? everything;
   const kind = context.kind ?? 'audit';
   const transcoders = new Transcoders(true);
   let part = 0;
@@ -75,7 +80,7 @@ export async function compare(
     formatKey: 'f',
     documents: false,
     takesPages: false,
-    selectionFor: () => everything,
+    selectionFor: () => selection,
     expects: () => false,
   };
   const differences = [];
@@ -95,9 +100,17 @@ export async function compare(
       context: { ...context, kind, fetchedAt },
     };
     const made = [];
-    for (const encoder of [on, off])
+    for (const encoder of [on, off]) {
+      side = encoder === on ? 'on' : 'off';
       made.push(await encoder.select({ ...held } as HeldPage, reader));
-    const [one, two] = made.map(
+    }
+    // What is left out is left out on both sides, and redacted alike where a sink asks for the event.
+    const [told, toldOff] = made.map(({ events }) =>
+      routes.length === 0 ? '' : JSON.stringify(events.map(seenBySinks)),
+    );
+    if (told !== toldOff)
+      differences.push({ record: 'events', on: told ?? '', off: toldOff ?? '' });
+    const [first, second] = made.map(
       ({ lines }) =>
         (i: number) =>
           Buffer.from(lines.bytes.subarray(lines.starts[i], (lines.ends[i] ?? 0) + 1)).toString(
@@ -105,13 +118,56 @@ export async function compare(
           ),
     );
     records += count;
-    for (let i = 0; i < count; i += 1) {
-      if (one?.(i) === two?.(i)) continue;
+    const lines = made.map((each) => each.lines.length);
+    if (lines[0] !== lines[1])
+      differences.push({ record: 'lines', on: `${lines[0]}`, off: `${lines[1]}` });
+    for (let i = 0; i < Math.min(...lines); i += 1) {
+      if (first?.(i) === second?.(i)) continue;
       const record = body.subarray(slices.starts[i], slices.ends[i]).toString();
-      differences.push({ record, on: one?.(i) ?? '', off: two?.(i) ?? '' });
+      differences.push({ record, on: first?.(i) ?? '', off: second?.(i) ?? '' });
     }
   }
+  if (failures.on !== failures.off)
+    differences.push({ record: 'failures', on: `${failures.on}`, off: `${failures.off}` });
   return { records, written: transcoders.transcoded[0]?.written ?? 0, differences };
+}
+
+function seenBySinks({ offset, ocsf }: Event): unknown {
+  return { offset, ocsf };
+}
+
+const wheres = [
+  'event.severity_id >= 2',
+  'event.status == "Failure"',
+  'event.class_uid == 6003 || event.activity_id == 3',
+  'has(event.src_endpoint)',
+  'event.?src_endpoint.?port.orValue(0) > 30000',
+  'event.?message.orValue("").contains("a")',
+  'event.?actor.?user.?name.orValue("x") != event.?actor.?user.?email_addr.orValue("y")',
+  'event.actor.user.name.startsWith("A")',
+  'event.unmapped.exists(k, k.startsWith("x"))',
+  'event.unmapped.exists(k, event.unmapped[k] == "x")',
+  'event.metadata.uid < "8"',
+  'event.time > 1790000500000',
+  'source == "audit"',
+];
+const redactions = [
+  'actor.user.name',
+  'unmapped',
+  'src_endpoint',
+  'metadata.tenant_uid',
+  'resources.name',
+  'message',
+];
+
+/** Routes with filters and redactions, some of which fail on some events. */
+function routesOf(next: Next): readonly Route[] {
+  return Array.from({ length: 1 + upTo(next, 2) }, () => ({
+    from: ['audit'],
+    to: ['s'],
+    ...(next() < 0.7 && { where: one(next, wheres) }),
+    ...(next() < 0.6 && { redact: [one(next, redactions), one(next, redactions)] }),
+  }));
 }
 
 /** Compares the pages of one seed, in a format and a context that the seed chooses as well. */
@@ -129,10 +185,21 @@ export function compareSeed(seed: number, pages: number): Promise<Compared> {
     ...parent,
   };
   const records = random(seed);
-  if (next() < 0.4) return compare(pagesOf(records, plansOf(records), pages, 50), made, context);
+  const times = [['timestamp', 'time']];
+  const routes = next() < 0.4 ? routesOf(next) : [];
+  if (next() < 0.4) {
+    const body = pagesOf(records, plansOf(records), pages, 50);
+    return compare(body, made, context, times, undefined, routes);
+  }
   const { mapping, plan } = logOf(records);
   const body = pagesOf(records, plansOf(records, plan, 0.9), pages, 50);
-  const times = [['timestamp', 'time']];
   const isMapped = next() < 0.95;
-  return compare(body, made, { ...context, kind: 'log' }, times, isMapped ? mapping : undefined);
+  return compare(
+    body,
+    made,
+    { ...context, kind: 'log' },
+    times,
+    isMapped ? mapping : undefined,
+    routes,
+  );
 }
