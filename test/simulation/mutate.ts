@@ -13,10 +13,15 @@ const root = join(import.meta.dirname, '../..');
 /** Worlds in which a flaw is looked for, until one shows it. */
 const seedsMax = 2_000;
 
-/** Looks for the flaws of these kinds of worlds. Resolves with how many were not found. */
-export async function findMutations(kinds: readonly string[]): Promise<number> {
+/** Looks for the flaws of these kinds of worlds, also for rare ones. Resolves with how many were not found. */
+export async function findMutations(
+  kinds: readonly string[],
+  { rare = true } = {},
+): Promise<number> {
   const copy = await mkdtemp(join(tmpdir(), 'mutations-'));
-  const wanted = mutations.filter(({ of }) => kinds.includes(of));
+  const wanted = mutations.filter(
+    ({ of, isRare = false }) => kinds.includes(of) && (rare || !isRare),
+  );
   let found = 0;
   try {
     for (const part of [

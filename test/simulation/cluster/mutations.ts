@@ -31,7 +31,7 @@ export const ofCluster: readonly Mutation[] = [
     what: 'state that was compacted while it was read is gone on from',
     from: 'if ((await this.#newestMark()) !== null) throw shardLost(this.#settings);',
     to: '',
-    firstSeed: 3_889,
+    isRare: true,
   },
   {
     ...{ of: 'cluster', file: shardLog },
