@@ -38,7 +38,7 @@ export const ofCluster: readonly Mutation[] = [
     what: 'the log is not looked at where the group had given its owner up',
     from: 'if (givenUp === this.#givenUp) return;\n    await',
     to: 'if (givenUp >= 0) return;\n    await',
-    firstSeed: 212,
+    firstSeed: 256,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
@@ -65,7 +65,7 @@ export const ofCluster: readonly Mutation[] = [
     what: 'what was given away is never taken again',
     from: 'this.#given !== null && !this.#processes.has(this.#given)',
     to: 'this.#given !== null && this.#processes.size > 1_000',
-    firstSeed: 10,
+    firstSeed: 61,
   },
   {
     ...{ of: 'cluster', file: keeper },
@@ -104,21 +104,21 @@ export const ofCluster: readonly Mutation[] = [
     what: 'a process outlives the one that has started it',
     from: 'const abandoned = () => own.exit(1);',
     to: 'const abandoned = () => own.off;',
-    firstSeed: 10,
+    firstSeed: 11,
   },
   {
     ...{ of: 'cluster', file: keeper },
     what: 'a process is not told that another one has its shard',
     from: 'lost: (why: ExportError) => own.process?.lose(why),',
     to: 'lost: (why: ExportError) => own.process?.lose.bind(why),',
-    firstSeed: 8,
+    firstSeed: 31,
   },
   {
     ...{ of: 'cluster', file: work },
     what: 'the limiter starts full after a takeover',
     from: 'const tokensAtTakeover = 0;',
     to: 'const tokensAtTakeover = 5;',
-    firstSeed: 16,
+    firstSeed: 32,
   },
   {
     ...{ of: 'cluster', file: work },
