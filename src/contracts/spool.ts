@@ -213,7 +213,11 @@ export interface Spool {
    * as `reached`, epoch milliseconds up to which all that a stream's upstream shows is held; as
    * `cluster`, who has the state where it is in Kafka.
    */
-  note(kind: 'stream' | 'sink' | 'reached' | 'cluster', name: string, facts: Json): void;
+  note(
+    kind: 'stream' | 'sink' | 'reached' | 'cluster' | 'throttle',
+    name: string,
+    facts: Json,
+  ): void;
   close(): Promise<void>;
 }
 

@@ -292,7 +292,11 @@ class WorkerSpool implements OwnSpool {
     return this.#thread.ask('entities', ...asked);
   }
 
-  note(kind: 'stream' | 'sink' | 'reached' | 'cluster', name: string, facts: Json): void {
+  note(
+    kind: 'stream' | 'sink' | 'reached' | 'cluster' | 'throttle',
+    name: string,
+    facts: Json,
+  ): void {
     // What status shows is worth no wait and no failure: the next note says it again.
     this.#thread.ask('note', kind, name, JSON.stringify(facts)).catch(() => undefined);
   }

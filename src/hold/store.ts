@@ -272,7 +272,7 @@ export class Store {
   }
 
   /** The facts noted of streams, of sinks, or of who has the state in Kafka, by their names. */
-  noted(kind: 'stream' | 'sink' | 'cluster'): ReadonlyMap<string, JsonObject> {
+  noted(kind: 'stream' | 'sink' | 'cluster' | 'throttle'): ReadonlyMap<string, JsonObject> {
     return notesOf(this.#statements, kind);
   }
 

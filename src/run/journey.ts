@@ -17,6 +17,7 @@ import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
+import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
 
@@ -80,6 +81,7 @@ export async function openJourney(
     mendState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);
     const before = readState(state.dir);
+    resumeCeilings(state.dir, tools.throttles);
     const opening = openSpool({
       dir: state.dir,
       sync: shard === null ? state.sync : 'none',
@@ -95,6 +97,7 @@ export async function openJourney(
     const told = { now: clock.now(), found: findings.add };
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
+    const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
       ...{
@@ -112,6 +115,7 @@ export async function openJourney(
       hurry: () => shard?.hurry(),
       close: async () => {
         shard?.hurry();
+        ceilings.close();
         if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();

@@ -12,9 +12,13 @@ export interface Ceiling {
   readonly perMs: number;
 }
 
-/** `pauseMs`: the wait after "none remaining" where no reset is said. `random` gives [0, 1). */
+/**
+ * `pauseMs`: the wait after "none remaining" where no reset is said. `random` gives [0, 1). `sentMs`: when requests went
+ * that count as well, oldest first: those of a process before.
+ */
 export interface ThrottleOptions {
   readonly ceilings?: readonly Ceiling[];
+  readonly sentMs?: readonly number[];
   readonly pauseMs?: number;
   readonly random: () => number;
 }
@@ -35,6 +39,8 @@ export interface Throttle {
   observe(sign: RateSign, nowMs: number, request?: string): void;
   /** What upstream last said; empty when it said nothing. */
   budget(): Budget;
+  /** When those requests went that still count for a ceiling, oldest first. */
+  sentMs(nowMs: number): readonly number[];
 }
 
 /** No wait after a refusal is shorter, whatever upstream says: no hot loop. */
@@ -52,6 +58,7 @@ const spreadMsMax = 5_000;
  */
 export function createThrottle(options: ThrottleOptions): Throttle {
   const windows = (options.ceilings ?? []).map(slidingWindow);
+  for (const at of options.sentMs ?? []) for (const window of windows) window.take(at);
   const waits = backOff({ random: options.random });
   let parkedUntilMs = Number.NEGATIVE_INFINITY;
   let budget: Budget = {};
@@ -100,12 +107,17 @@ export function createThrottle(options: ThrottleOptions): Throttle {
       if (sign.remaining === 0) park(sign.resetMs ?? options.pauseMs ?? defaultPauseMs, nowMs);
     },
     budget: () => budget,
+    sentMs: (nowMs) =>
+      windows
+        .map((window) => window.sentMs(nowMs))
+        .reduce((most, sent) => (sent.length > most.length ? sent : most), []),
   };
 }
 
 interface Window {
   delayAt(nowMs: number): number;
   take(nowMs: number): void;
+  sentMs(nowMs: number): readonly number[];
 }
 
 /**
@@ -130,5 +142,9 @@ function slidingWindow(ceiling: Ceiling): Window {
       sentMs[oldest] = nowMs;
       oldest = (oldest + 1) % ceiling.requests;
     },
+    sentMs: (nowMs) =>
+      [...sentMs.slice(oldest), ...sentMs.slice(0, oldest)].filter(
+        (at) => at > nowMs - ceiling.perMs,
+      ),
   };
 }

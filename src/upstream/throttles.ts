@@ -2,8 +2,12 @@
 // without saying whether a path is the template or the address it became, so a request passes three
 // throttles: its concrete path, its template, its credential. A refusal parks only the concrete
 // path; a second path refused within the same minute shows that the limit is wider, and the level
-// above is slowed too. Who waits is served in turn (fair-queue.ts).
+// above is slowed too. Who waits is served in turn (fair-queue.ts). Ceilings of the config hold over restarts and takeovers:
+// what was sent is told (`used`), held with the state, and counts for whoever goes on from it.
 
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { Json } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
@@ -47,7 +51,22 @@ const permitEveryMs = 100;
 export interface Throttles {
   /** The gate of this key, always the same one, with the ceilings of all who asked for it. */
   gate(key: GateKey, options: GateOptions): Gate;
+  /** The requests that still count for ceilings; null where there are none, or none is new since this was asked. */
+  used(): Json | null;
+  /** Counts what was held of a process before, from the moment on that gates are made; what cannot be read does not count. */
+  resume(held: Json): void;
 }
+
+/** By gate and path, oldest first: how long before `at` (epoch ms) some requests went, and how many. */
+const usedShape = z.object({
+  at: z.number(),
+  gates: z.record(z.string(), z.record(z.string(), z.array(z.tuple([z.number(), z.number()])))),
+});
+type Used = z.infer<typeof usedShape>;
+/** Requests of one path are told apart in so many groups; a group counts from its newest. */
+const groupsMax = 64;
+/** As the config has it. */
+const requestsMax = 100_000;
 
 /** What gates work with. */
 export interface ThrottleTools {
@@ -61,9 +80,10 @@ export interface ThrottleTools {
 /** Opens the registry, one per program: blocks with one credential share its limits. */
 export function openThrottles(tools: ThrottleTools): Throttles {
   const gates = new Map<string, Gate>();
+  let before: Used | null = null;
   return {
     gate(key, options) {
-      const name = JSON.stringify([key.credential, key.base]);
+      const name = nameOf(key);
       let gate = gates.get(name);
       if (gate === undefined) {
         gate = new Gate(tools, options.pauseMs);
@@ -72,7 +92,39 @@ export function openThrottles(tools: ThrottleTools): Throttles {
       gate.limit(options.ceilings);
       return gate;
     },
+    used() {
+      const isNew = [...gates.values()].filter((gate) => gate.hasNew()).length > 0;
+      if (!isNew) return null;
+      const used = Array.from(gates, ([name, gate]) => [name, gate.used()] as const);
+      return { at: tools.clock.now(), gates: Object.fromEntries(used) } satisfies Used;
+    },
+    resume(held) {
+      before = usedShape.safeParse(held).data ?? null;
+      if (before === null) return;
+      // Where the clock of the one before was ahead, its requests count as if they went now.
+      const agoMs = Math.max(0, tools.clock.now() - before.at);
+      for (const [name, gate] of gates) gate.resume(before.gates[name] ?? {}, agoMs);
+    },
   };
+}
+
+/** As it is held: of what is a digest already no more than tells one from another. */
+function nameOf({ credential, base }: GateKey): string {
+  return createHash('sha256')
+    .update(JSON.stringify([credential, base]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+/** Times in groups: how long ago the newest of each was, and how many there are. */
+function grouped(sentMs: readonly number[], nowMs: number): [agoMs: number, count: number][] {
+  const size = Math.ceil(sentMs.length / groupsMax);
+  const groups: [number, number][] = [];
+  for (let at = 0; at < sentMs.length; at += size) {
+    const some = sentMs.slice(at, at + size);
+    groups.push([Math.max(0, Math.floor(nowMs - (some.at(-1) ?? nowMs))), some.length]);
+  }
+  return groups;
 }
 
 interface Level {
@@ -96,6 +148,9 @@ class Gate implements Turnstile {
   readonly #ceilings: PathCeiling[] = [];
   readonly #levels = new Map<string, Level>();
   readonly #queue: FairQueue;
+  /** By level, when requests of a process before went. */
+  #sentBefore = new Map<string, readonly number[]>();
+  #hasNew = false;
 
   constructor({ clock, random, permit }: ThrottleTools, pauseMs: number | undefined) {
     this.#clock = clock;
@@ -157,6 +212,34 @@ class Gate implements Turnstile {
     }
   }
 
+  /** True where a request went that counts for a ceiling, since `used` was asked last. */
+  hasNew(): boolean {
+    return this.#hasNew;
+  }
+
+  /** As `usedShape` has it. */
+  used(): Used['gates'][string] {
+    this.#hasNew = false;
+    const nowMs = this.#clock.monotonic();
+    const levels = Array.from(
+      this.#levels,
+      ([name, { throttle }]) => [name, grouped(throttle.sentMs(nowMs), nowMs)] as const,
+    );
+    return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
+  }
+
+  /** Counts requests of a process before, told so long ago. */
+  resume(used: Used['gates'][string], agoMs: number): void {
+    const nowMs = this.#clock.monotonic();
+    for (const [name, groups] of Object.entries(used)) {
+      const sentMs = groups.flatMap(([ago, count]) =>
+        Array.from({ length: Math.min(count, requestsMax) }, () => nowMs - agoMs - ago),
+      );
+      this.#sentBefore.set(name, sentMs);
+      this.#levels.delete(name);
+    }
+  }
+
   /** Paths with a budget or a wait. */
   state(): readonly ThrottleState[] {
     const nowMs = this.#clock.monotonic();
@@ -178,6 +261,7 @@ class Gate implements Turnstile {
       throttle: createThrottle({
         ceilings: this.#ceilings.filter((ceiling) => ceiling.path === path),
         random: this.#random,
+        sentMs: this.#sentBefore.get(name) ?? [],
         ...(this.#pauseMs === undefined ? {} : { pauseMs: this.#pauseMs }),
       }),
       refusedPath: '',
@@ -201,6 +285,7 @@ class Gate implements Turnstile {
   take(lane: Lane): void {
     const nowMs = this.#clock.monotonic();
     for (const name of levelsOf(lane)) this.#level(name).throttle.take(nowMs);
+    this.#hasNew ||= this.#ceilings.length > 0;
   }
 }
 

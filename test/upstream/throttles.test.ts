@@ -164,6 +164,44 @@ describe('gate', () => {
     expect(stranger.delay({ tenant: '', path: '/x', template: '/x' })).toBe(0);
   });
 
+  test('what went before a restart counts for every ceiling, from when it went', async () => {
+    const ceilings = [
+      { path: template, requests: 3, perMs: 60_000 },
+      { requests: 4, perMs: 10_000 },
+    ];
+    const first = open(ceilings);
+    for (const tenant of ['a', 'b', 'c']) {
+      await first.gate.acquire(lane(tenant), never());
+      await first.clock.advance(1_000);
+    }
+    const held = JSON.parse(JSON.stringify(first.throttles.used()));
+    expect(first.throttles.used()).toBeNull();
+
+    const second = open(ceilings);
+    await second.clock.advance(first.clock.now() - second.clock.now() + 5_000);
+    second.throttles.resume(held);
+
+    // The first went 8 s ago: another may go a minute after it, and one at once on another path.
+    expect(second.gate.delay(lane('d'))).toBe(52_000);
+    expect(second.gate.delay({ tenant: 'd', path: '/other', template: '/other' })).toBe(0);
+    await second.clock.advance(52_000);
+    expect(second.gate.delay(lane('d'))).toBe(0);
+  });
+
+  test('of a process whose clock was ahead requests count as if they went now, and nonsense not at all', () => {
+    const ceilings = [{ requests: 1, perMs: 60_000 }];
+    const first = open(ceilings);
+    first.gate.take(lane('a'));
+    const held = first.throttles.used() as { readonly at: number };
+    const [second, third] = [open(ceilings), open(ceilings)];
+
+    second.throttles.resume({ ...held, at: held.at + 3_600_000 });
+    third.throttles.resume({ gates: 'none' });
+
+    expect(second.gate.delay(lane('a'))).toBe(60_000);
+    expect(third.gate.delay(lane('a'))).toBe(0);
+  });
+
   test('whoever stops waiting leaves nothing behind: no turn taken, no timer, no listener', async () => {
     const { gate, clock } = open([{ path: template, requests: 1, perMs: 1_000 }]);
     const stop = new AbortController();
