@@ -7,6 +7,9 @@
 import { aborted } from 'node:util';
 import { isGiver } from '../cluster/assignment.ts';
 import { processName } from '../cluster/log/settings.ts';
+import { usedShards } from '../cluster/log/topics.ts';
+import { Ownership } from '../cluster/ownership.ts';
+import { processesOf } from '../cluster/processes.ts';
 import { type Config, readConfig } from '../config/config.ts';
 import { inShards, ofShard, shardsOf } from '../config/shards.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
@@ -118,7 +121,6 @@ export class ShardKeeper {
   async #left(): Promise<readonly number[]> {
     const { kafka } = this.#config.state;
     if (kafka === null) return [];
-    const { usedShards } = await import('../cluster/log/topics.ts');
     const wanted = shardsOf(this.#config);
     const used = await usedShards(kafka, this.#means.clock);
     return used.filter((shard) => !wanted.includes(shard));
@@ -158,7 +160,6 @@ export class ShardKeeper {
     const log = this.#means.log.with({ shard });
     const { kafka } = ofShard(this.#config, shard).state;
     if (kafka === null) return 0;
-    const { Ownership } = await import('../cluster/ownership.ts');
     const own: { process: ShardProcess | null } = { process: null };
     const ownership = await Ownership.gain(
       kafka,
@@ -197,7 +198,6 @@ export class ShardKeeper {
       const { kafka } = this.#config.state;
       if (kafka === null) return;
       await clock.sleep(kafka.sessionMs * (1 + random()), stop);
-      const { processesOf } = await import('../cluster/processes.ts');
       const shards = inShards(this.#config).flatMap((part) => part.state.kafka ?? []);
       const asked = Promise.all(shards.map((one) => processesOf(one, clock)));
       const processes = await asked.catch(() => null);
