@@ -26,9 +26,11 @@ export class Transcoders {
     this.#isOn = isOn;
   }
 
-  /** Since the start, by source. */
+  /** Since the start, in the order of the sources' names. */
   get transcoded(): readonly TranscodedOf[] {
-    return Array.from(this.#tallies, ([source, tally]) => ({ source, ...tally }));
+    return Array.from(this.#tallies, ([source, tally]) => ({ source, ...tally })).sort((a, b) =>
+      a.source < b.source ? -1 : 1,
+    );
   }
 
   /** What writes this page's lines where it can, at its beginning; null: nothing does. */
