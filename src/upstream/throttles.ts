@@ -236,7 +236,9 @@ class Gate implements Turnstile {
         Array.from({ length: Math.min(count, requestsMax) }, () => nowMs - agoMs - ago),
       );
       this.#sentBefore.set(name, sentMs);
-      this.#levels.delete(name);
+      // One that is at work keeps the waits that upstream has asked for; what both know of counts twice, for one span.
+      const known = this.#levels.get(name);
+      for (const at of sentMs) known?.throttle.take(at);
     }
   }
 

@@ -188,6 +188,16 @@ describe('gate', () => {
     expect(second.gate.delay(lane('d'))).toBe(0);
   });
 
+  test('what is taken over leaves a wait that upstream has asked for', async () => {
+    const { gate, throttles } = open([{ path: template, requests: 2, perMs: 1_000 }]);
+    gate.take(lane('a'));
+    gate.observe({ ...lane('a'), path: template }, { refused: true, retryAfterMs: 60_000 });
+
+    throttles.resume(throttles.used());
+
+    expect(gate.delay(lane('b'))).toBeGreaterThanOrEqual(60_000);
+  });
+
   test('of a process whose clock was ahead requests count as if they went now, and nonsense not at all', () => {
     const ceilings = [{ requests: 1, perMs: 60_000 }];
     const first = open(ceilings);
