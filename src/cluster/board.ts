@@ -1,0 +1,167 @@
+// A compacted partition on which processes of a state in Kafka leave word for each other: read from
+// its start, then followed, and written a record at a time. What must stay true: what is not as we
+// write it is left alone, since others may write there; and whoever writes knows when it is kept.
+
+import { ProduceAcks } from '@platformatic/kafka';
+import { Client } from '../../connectors/sinks/kafka/platformatic-client.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { Json, JsonObject } from '../contracts/json.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { parsedObject } from '../hold/requests.ts';
+import { clusterError } from './failure.ts';
+import { LogClient, type Partition } from './log/client.ts';
+import type { LogRecord } from './log/committed.ts';
+import { parsedKey } from './log/rows.ts';
+import { connectionOf, type LogSettings } from './log/settings.ts';
+
+const readWaitMs = 1_000;
+const pauseMs = 1_000;
+const produceMsMax = 10_000;
+const retries = 5;
+
+/** The partition as one process has read it. */
+export abstract class Board {
+  readonly #settings: LogSettings;
+  readonly #clock: Clock;
+  readonly #client: LogClient;
+  readonly #place: Partition;
+  readonly #over = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  #producer: Client | null = null;
+  /** The next offset to read; null: the topic was not seen yet. */
+  #position: bigint | null = null;
+
+  constructor(settings: LogSettings, clock: Clock, place: Partition) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#client = new LogClient(settings, clock);
+    this.#place = place;
+  }
+
+  /** Takes in what a record says, whose key is a list that begins with texts; null: it is gone. */
+  protected abstract put(key: readonly (string | number)[], said: JsonObject | null): void;
+
+  /** Calls back after whatever was read; returns what ends that. */
+  listen(heard: () => void): () => void {
+    this.#listeners.add(heard);
+    return () => this.#listeners.delete(heard);
+  }
+
+  /** Reads on, up to `waitMs` where there is nothing yet. Throws `sink_unreachable` or `sink_refused`. */
+  async read(waitMs = readWaitMs): Promise<void> {
+    try {
+      if (this.#position === null) {
+        if (!(await this.#client.has(this.#place.topic))) {
+          await this.#clock.sleep(waitMs, this.#over.signal);
+          return;
+        }
+        this.#position = await this.#client.start(this.#place);
+      }
+      const { records, position } = await this.#client.fetch(this.#place, this.#position, waitMs);
+      for (const record of records) this.#put(record);
+      this.#position = position;
+      for (const heard of this.#listeners) heard();
+    } catch (error) {
+      throw clusterError(error, `reading ${this.#place.topic}`);
+    }
+  }
+
+  /** Reads all there is by now. Not while it is followed. */
+  async readAll(): Promise<void> {
+    const end = await this.#end();
+    while (end !== null && (this.#position ?? -1n) < end) await this.read();
+  }
+
+  /**
+   * Reads all there is, and from then on whatever comes, until closed. Rejects with `sink_refused`
+   * where it may not be read; else waits for Kafka.
+   */
+  async follow(log: Log): Promise<void> {
+    const { signal } = this.#over;
+    for (;;) {
+      try {
+        await this.readAll();
+        break;
+      } catch (error) {
+        if (error instanceof ExportError && error.code === 'sink_refused') throw error;
+        await this.#clock.sleep(pauseMs, signal);
+      }
+    }
+    const on = async () => {
+      while (!signal.aborted) {
+        await this.read().catch(async (error) => {
+          if (signal.aborted) return;
+          log.debug('commands from afar cannot be read', { error: String(error) });
+          // The topic may be another one by now.
+          this.#position = null;
+          await this.#clock.sleep(pauseMs, signal);
+        });
+      }
+    };
+    on().catch(() => undefined);
+  }
+
+  /** While it is followed: resolves once all was read that was there when this was called. */
+  async caughtUp(): Promise<void> {
+    const end = await this.#end();
+    if (end === null) return;
+    await new Promise<void>((resolve) => {
+      const look = () => {
+        if ((this.#position ?? -1n) < end) return;
+        unlisten();
+        resolve();
+      };
+      const unlisten = this.listen(look);
+      this.#over.signal.addEventListener('abort', () => resolve());
+      look();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort(new Error('the control topic is closed'));
+    this.#client.close();
+    await this.#producer?.disconnect().catch(() => undefined);
+  }
+
+  async #end(): Promise<bigint | null> {
+    try {
+      const { topic } = this.#place;
+      return (await this.#client.has(topic)) ? await this.#client.stableEnd(this.#place) : null;
+    } catch (error) {
+      throw clusterError(error, `reading ${this.#place.topic}`);
+    }
+  }
+
+  #put({ key: text, value }: LogRecord): void {
+    const key = parsedKey(text);
+    if (typeof key[1] !== 'string') return;
+    const said = value === null ? null : parsedObject(value.toString());
+    if (value === null || said !== null) this.put(key, said);
+  }
+
+  /** Resolves once it is kept; null: what the key named is gone. Throws `sink_unreachable` or `sink_refused`. */
+  protected async write(key: readonly string[], value: Json): Promise<void> {
+    const { clientId } = connectionOf(this.#settings);
+    this.#producer ??= new Client({
+      brokers: this.#settings.brokers,
+      connections: connectionOf(this.#settings),
+      producer: {
+        ...{ clientId, retries, autocreateTopics: false },
+        timeout: produceMsMax,
+      },
+    });
+    const message = {
+      ...this.#place,
+      key: Buffer.from(JSON.stringify(key)),
+      // A null is what the protocol has for what is gone; the library's types do not know it.
+      value: (value === null ? null : Buffer.from(JSON.stringify(value))) as Buffer,
+    };
+    try {
+      await this.#producer.send({
+        ...{ messages: [message], compression: 'none', acks: ProduceAcks.ALL },
+      });
+    } catch (error) {
+      throw clusterError(error, `writing to ${this.#place.topic}`);
+    }
+  }
+}
