@@ -17,7 +17,7 @@ import {
 import type { RunnerState } from './fetch/stream-runner.ts';
 import type { FilterFailuresOf } from './send/filter-failures.ts';
 import type { Route } from './send/route.ts';
-import type { SenderState } from './send/sender.ts';
+import { factsOf, type SenderState } from './send/sender.ts';
 import { type PlannedSink, Sending } from './send/sending.ts';
 import type { TranscodedOf } from './send/transcoders.ts';
 
@@ -44,6 +44,13 @@ export interface PipelineState {
   readonly sinks: readonly (SenderState & { readonly name: string })[];
   readonly filterFailures: readonly FilterFailuresOf[];
   readonly transcoded: readonly TranscodedOf[];
+}
+
+/** Sinks that other processes send to. */
+export interface Elsewhere {
+  readonly state: PipelineState['sinks'];
+  /** From now on it is these. */
+  follow(names: readonly string[]): Promise<void>;
 }
 
 /** How `once` ended. */
@@ -74,7 +81,7 @@ const catchUpLookMs = 20;
 
 /** The whole journey. */
 export class Pipeline {
-  readonly #means: PollingMeans;
+  readonly #means: PollingMeans & { readonly far?: Elsewhere };
   readonly #polling: Polling;
   #plan: Plan;
   #sending: Sending | null = null;
@@ -83,7 +90,8 @@ export class Pipeline {
   #isOpen = false;
   #changing: Promise<void> | null = null;
 
-  constructor(plan: Plan, means: PollingMeans) {
+  /** `far`: sinks that have a process of their own are sent to elsewhere; left out: here, too. */
+  constructor(plan: Plan, means: PollingMeans & { readonly far?: Elsewhere }) {
     this.#plan = plan;
     this.#means = means;
     this.#polling = new Polling(means);
@@ -96,7 +104,7 @@ export class Pipeline {
   get state(): PipelineState {
     return {
       streams: this.#polling.state,
-      sinks: this.#sending?.state ?? [],
+      sinks: [...(this.#sending?.state ?? []), ...(this.#means.far?.state ?? [])],
       filterFailures: this.#sending?.filterFailures ?? [],
       transcoded: this.#sending?.transcoded ?? [],
     };
@@ -197,11 +205,12 @@ export class Pipeline {
     const adopt = async (wanted: Plan) => {
       sending.follow(wanted);
       polling.add(wanted.sources, kept.streams);
-      const wantedSinks = wanted.sinks.filter(({ name }) => !kept.sinks.has(name));
+      await this.#followFar(wanted);
+      const wantedSinks = this.#ownSinks(wanted).filter(({ name }) => !kept.sinks.has(name));
       const opened = await sending.open(wantedSinks);
       this.#plan = wanted;
       await polling.remove(without(polling.names, streamNames(wanted)));
-      sending.remove(without(sending.names, sinkNames(wanted)));
+      sending.remove(without(sending.names, sinkNames(this.#ownSinks(wanted))));
       sending.start(opened);
       polling.start();
     };
@@ -231,10 +240,20 @@ export class Pipeline {
   /** Opens all sinks and sends. */
   async #send(): Promise<Sending> {
     const sending = new Sending(this.#means, this.#plan);
-    const opened = await sending.open(this.#plan.sinks);
+    await this.#followFar(this.#plan);
+    const opened = await sending.open(this.#ownSinks(this.#plan));
     this.#sending = sending;
     sending.start(opened);
     return sending;
+  }
+
+  #ownSinks({ sinks }: Plan): Plan['sinks'] {
+    return this.#means.far === undefined ? sinks : sinks.filter(({ isApart }) => !isApart);
+  }
+
+  async #followFar({ sinks }: Plan): Promise<void> {
+    const names = sinks.filter(({ isApart }) => isApart).map(({ name }) => name);
+    await this.#means.far?.follow(names);
   }
 
   async #endSending(sending: Sending, withinMs: number): Promise<void> {
@@ -251,7 +270,7 @@ export class Pipeline {
     const deadline = clock.monotonic() + withinMs;
     // What a sink tells as it finishes is held meanwhile.
     const waiting = () =>
-      this.state.sinks.some((sink) => sink.position < spool.gauge.end && !isStuck(sink));
+      this.#sending?.state.some((sink) => sink.position < spool.gauge.end && !isStuck(sink));
     while (waiting() && clock.monotonic() < deadline) await clock.sleep(catchUpLookMs);
   }
 
@@ -275,15 +294,7 @@ export class Pipeline {
   }
 
   #note(): void {
-    for (const { name, error, notice, sent: _, dueInMs: __, ...facts } of this.state.sinks) {
-      const told =
-        error === null ? null : { code: error.code, message: error.message, next: error.next };
-      this.#means.spool.note('sink', name, {
-        ...facts,
-        error: told,
-        notice: notice && { ...notice },
-      });
-    }
+    for (const sink of this.state.sinks) this.#means.spool.note('sink', sink.name, factsOf(sink));
   }
 }
 
@@ -295,7 +306,7 @@ function streamNames({ sources }: Plan): ReadonlySet<string> {
   return new Set(sources.flatMap(({ streams }) => streams.map(({ name }) => name)));
 }
 
-function sinkNames({ sinks }: Plan): ReadonlySet<string> {
+function sinkNames(sinks: Plan['sinks']): ReadonlySet<string> {
   return new Set(sinks.map(({ name }) => name));
 }
 

@@ -48,7 +48,7 @@ export async function* inspectCluster(
   try {
     const failed = yield* brokerFindings(asking, settings);
     if (failed) return;
-    const topics = topicsOf(settings.prefix);
+    const topics = topicsOf(settings);
     const found = await asking.cluster(topics);
     for (const topic of topics) {
       const described = found.topics.find(({ name }) => name === topic);

@@ -270,7 +270,7 @@ export class Ownership implements Membership {
     this.#memberId = joined.memberId;
     const { generationId, leader, skipAssignment, members } = joined;
     const shares = leader === joined.memberId && !skipAssignment;
-    const given = shares ? assignments(members, this.#names.shard) : [];
+    const given = shares ? assignments(members, this.#names.turn) : [];
     const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
       connection,

@@ -20,7 +20,8 @@ export interface Right {
 export function rightsOf({
   prefix,
   shards = 1,
-}: Pick<LogSettings, 'prefix' | 'shards'>): readonly Right[] {
+  hasSenders = false,
+}: Pick<LogSettings, 'prefix' | 'shards' | 'hasSenders'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -28,7 +29,7 @@ export function rightsOf({
       // Pages that every sink has are deleted.
       operations: ['Read', 'Write', 'Delete', 'DescribeConfigs', 'Create'],
     },
-    ...['state', 'dead', 'control'].map(
+    ...['state', 'dead', 'control', ...(hasSenders ? ['sent'] : [])].map(
       (name): Right => ({
         ...{ resource: 'topic', ...literal, name: `${prefix}.${name}` },
         operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
@@ -43,7 +44,7 @@ export function rightsOf({
       operations: ['Write'],
     },
     {
-      ...{ resource: 'group', pattern: shards === 1 ? 'literal' : 'prefixed' },
+      ...{ resource: 'group', pattern: shards === 1 && !hasSenders ? 'literal' : 'prefixed' },
       ...{ name: `${prefix}.owners`, operations: ['Read'] },
     },
   ];

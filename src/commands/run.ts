@@ -88,7 +88,7 @@ async function runJourney(
   };
   const config = read();
   const opened = await openOwnLog(config, logLevel);
-  const log = seat === null ? opened.log : opened.log.with({ shard: seat.shard });
+  const log = seat === null ? opened.log : opened.log.with(seat.fields);
   const own = { ...opened, log };
   warnThroughLog(log);
   if (config.state.warning !== null) log.warn(config.state.warning);
@@ -100,15 +100,28 @@ async function runJourney(
   shutdown.stop.addEventListener('abort', () => {
     stopMs = performance.now();
   });
-  const drains = await openDrains(config.state, log);
+  const drains = seat?.sink ? null : await openDrains(config.state, log);
   try {
+    if (seat?.sink) {
+      const { sendApart } = await import('../run/send-apart.ts');
+      const tools = openTools(log);
+      const lost = (why: ExportError) => {
+        tellEnd(log, why);
+        means.exit(1);
+      };
+      const { sink } = seat;
+      await sendApart({ sink, seat, config, read, requests, tools, lost }, shutdown.stop);
+      await tools.http.close();
+      return 0;
+    }
     await drains?.known(shutdown.stop);
     const { kafka } = config.state;
     if (drains !== null && kafka !== null && seat === null) {
       await agreeOnShards(kafka, drains.control, systemClock());
       refuseHalf(drains.control.isImporting);
     }
-    if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
+    const isShared = (kafka?.shards ?? 1) > 1 || kafka?.hasSenders === true;
+    if (drains !== null && seat === null && isShared) {
       const { keepShards } = await import('../run/keep-shards.ts');
       const args = commandLine(given);
       const { env } = means;

@@ -138,7 +138,9 @@ function readTop(
 
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
   const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
-  const sinks = readSinks(readSection(top, 'sinks', reading), reading);
+  const sinks = readSinks(readSection(top, 'sinks', reading), reading, {
+    isShared: kafka !== undefined,
+  });
   checkParents(sources, reading);
   const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
   const drift = readWatch(at('watch').written, sources, reading);
@@ -146,9 +148,12 @@ function readTop(
 
   if (state === undefined || shutdown === undefined || log === undefined) return null;
   const listen = status === undefined ? null : parseListen(status.listen);
+  const found = stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams));
+  const hasSenders = Object.values(readable(sinks)).some(({ isApart }) => isApart);
   const work = {
     state: {
-      ...stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams)),
+      ...found,
+      kafka: found.kafka && { ...found.kafka, hasSenders },
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,

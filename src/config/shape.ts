@@ -296,11 +296,19 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
+/** Keys of sinks that do not take pages: those keep a log beside the state. */
+const sendKeys = {
+  own_process: z
+    .boolean()
+    .default(false)
+    .describe('send from a process of its own, on whichever machine has room; with state.kafka'),
+};
+
 /** A sink's block; what may stand in `format` hangs on its type, so it waits. Pages have none. */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
-  const format = definition.takes === 'pages' ? {} : { format: z.unknown().optional() };
-  return z.strictObject({ type, ...definition.fields, ...format, ...sinkKeys });
+  const own = definition.takes === 'pages' ? {} : { format: z.unknown().optional(), ...sendKeys };
+  return z.strictObject({ type, ...definition.fields, ...own, ...sinkKeys });
 });
 
 /** zod compiles a block when it first parses with it, so each is made once, when needed. */

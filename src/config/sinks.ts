@@ -21,13 +21,19 @@ export interface ConfiguredSink {
   readonly format: FormatChoice;
   readonly batch: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   readonly retry: { readonly minMs: number; readonly maxMs: number };
+  /** It has a process of its own. */
+  readonly isApart: boolean;
 }
 
 /** Bounds of a batch where neither config nor sink says any. */
 export const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
 
-/** Reads all sinks. */
-export function readSinks(section: Section<null>, reading: BlockReading): Section<ConfiguredSink> {
+/** Reads all sinks; `isShared`: their state is in Kafka. */
+export function readSinks(
+  section: Section<null>,
+  reading: BlockReading,
+  { isShared }: { readonly isShared: boolean },
+): Section<ConfiguredSink> {
   const read = section.map((entry) => {
     const before = reading.flaws.count;
     const definition = definitionOf(sinks, { ...entry, what: 'sink' }, reading);
@@ -35,10 +41,19 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     const parsed = parseBlock(sinkBlock(definition), entry, reading);
     const chosen = readFormat(definition, entry, reading);
     if (parsed === undefined || chosen === null) return null;
-    const { batch, retry, format: _, ...settings } = { format: null, ...parsed };
+    const {
+      batch,
+      retry,
+      own_process: isApart,
+      format: _,
+      ...settings
+    } = { format: null, own_process: false, ...parsed };
     checkWhole({ entry, definition, settings }, reading);
     if (retry.min > retry.max) {
       tellBlockFlaw('retry.min is longer than retry.max', entry, reading);
+    }
+    if (isApart && !isShared) {
+      tellBlockFlaw('own_process is for several processes: it needs state.kafka', entry, reading);
     }
     if (reading.flaws.count > before) return null;
     const format = wrapped({ definition, settings, chosen, entry }, reading);
@@ -54,6 +69,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
         waitMs: batch?.wait ?? usual.waitMs,
       },
       retry: { minMs: retry.min, maxMs: retry.max },
+      isApart,
     };
   });
   // Two sinks on one file cut off each other's lines; on one transactional id they collide.

@@ -221,6 +221,12 @@ export interface Spool {
   close(): Promise<void>;
 }
 
+/** The spool as what sends to a sink uses it; pages that a sink tells are appended. */
+export type SendSpool = Pick<
+  Spool,
+  'numbering' | 'gauge' | 'read' | 'arrival' | 'progress' | 'reached' | 'acknowledge' | 'append'
+>;
+
 /** The spool as what reads upstream uses it. */
 export type FetchSpool = Pick<
   Spool,

@@ -105,7 +105,7 @@ export function heldPage(row: Record<string, unknown>): HeldPage {
     count: Number(row.count),
     context: JSON.parse(String(row.context)) as PageContext,
     items: String(row.items),
-    kept: kept instanceof Uint8Array ? new Uint32Array(kept.slice().buffer) : null,
+    kept: kept instanceof Uint8Array ? new Uint32Array(new Uint8Array(kept).buffer) : null,
     uids: row.uids as Uint8Array,
     body: row.body as Uint8Array,
     ...(typeof onlySink === 'string' ? { onlySink } : {}),

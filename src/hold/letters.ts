@@ -1,7 +1,7 @@
 // The dead letters in the state database: events that a sink refused for good, kept until an
 // operator decides.
 
-import type { PageContext } from '../contracts/event.ts';
+import type { Offset, PageContext } from '../contracts/event.ts';
 import type { DeadLetter } from '../contracts/spool.ts';
 import type { Row, Statements } from './statements.ts';
 
@@ -10,13 +10,14 @@ export interface HeldLetter {
   readonly id: number;
   readonly sink: string;
   readonly uid: string;
+  readonly offset: Offset;
   readonly reason: string;
   /** Epoch milliseconds. */
   readonly at: number;
   readonly context: PageContext;
 }
 
-const facts = 'SELECT id, sink, uid, reason, at, context FROM dead_letter';
+const facts = 'SELECT id, sink, uid, offset, reason, at, context FROM dead_letter';
 
 /** The table of dead letters. */
 export class Letters {
@@ -73,6 +74,7 @@ function heldLetter(row: Row): HeldLetter {
     id: Number(row.id),
     sink: String(row.sink),
     uid: String(row.uid),
+    offset: Number(row.offset),
     reason: String(row.reason),
     at: Number(row.at),
     // Written by us as a PageContext in the transaction that made the letter.

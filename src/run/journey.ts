@@ -17,6 +17,7 @@ import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
+import type { FarSinks } from './far-sinks.ts';
 import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
 import type { BootTools } from './tools.ts';
@@ -71,6 +72,7 @@ export async function openJourney(
 ): Promise<Journey> {
   let shard: ShardLog | null = null;
   let ownership: Membership | null = null;
+  let far: { readonly sinks: FarSinks; close(): Promise<void> } | null = null;
   try {
     const findings = new Findings();
     const { log, clock } = tools;
@@ -97,6 +99,10 @@ export async function openJourney(
     const told = { now: clock.now(), found: findings.add };
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
+    far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
+    // Who was not started by another process sends to all sinks itself.
+    const isShared = standBy?.membership !== undefined && state.kafka?.hasSenders === true;
+    if (!isShared) await far?.close();
     const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
@@ -106,6 +112,7 @@ export async function openJourney(
       },
       random: tools.random,
       found: findings.add,
+      ...(far !== null && isShared && { far: far.sinks }),
     });
     return {
       pipeline,
@@ -116,6 +123,7 @@ export async function openJourney(
       close: async () => {
         shard?.hurry();
         ceilings.close();
+        await far?.close();
         if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();
@@ -125,10 +133,33 @@ export async function openJourney(
     };
   } catch (error) {
     shard?.cut();
+    await far?.close();
     await ownership?.close();
     await tools.http.close();
     throw error;
   }
+}
+
+/** What other processes have sent, and from now on do. */
+async function farSinks(
+  { dir }: Config['state'],
+  kafka: NonNullable<Config['state']['kafka']>,
+  { spool, tools: { clock, log } }: { readonly spool: OwnSpool; readonly tools: BootTools },
+) {
+  const [{ Sent }, { FarSinks }] = await Promise.all([
+    import('../cluster/sent.ts'),
+    import('./far-sinks.ts'),
+  ]);
+  const sent = new Sent(kafka, clock);
+  await sent.follow(log);
+  const sinks = await FarSinks.open({ spool, sent, dir, clock, log });
+  return {
+    sinks,
+    close: async () => {
+      await sinks.close();
+      await sent.close();
+    },
+  };
 }
 
 /** Asks for sinks whether it is still this process's turn; where it is not, the run ends by that. */

@@ -6,7 +6,7 @@
 
 import { aborted } from 'node:util';
 import { isGiver } from '../cluster/assignment.ts';
-import { processName } from '../cluster/log/settings.ts';
+import { type MemberSettings, processName } from '../cluster/log/settings.ts';
 import { usedShards } from '../cluster/log/topics.ts';
 import { Ownership } from '../cluster/ownership.ts';
 import { processesOf } from '../cluster/processes.ts';
@@ -21,6 +21,12 @@ import { refuseBeside } from './cluster.ts';
 import type { Drains } from './drains.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
+
+/** What a process is to be had for: a shard, or a sink of it that has a process of its own. */
+interface Seat {
+  readonly shard: number;
+  readonly sink: string | null;
+}
 
 /** What shards are kept with. */
 export interface KeeperMeans {
@@ -47,14 +53,21 @@ const pauseMsMax = 30_000;
 export class ShardKeeper {
   readonly #means: KeeperMeans;
   #config: Config;
-  /** Those it has, by number. */
-  readonly #processes = new Map<number, ShardProcess>();
-  /** Those that it serves, with what ends that. */
-  readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
+  /** Those it has, by the names of their seats. */
+  readonly #processes = new Map<string, ShardProcess>();
+  /** The seats that it serves, by their names, with what ends that. */
+  readonly #served = new Map<
+    string,
+    {
+      readonly seat: Seat;
+      readonly done: Promise<number>;
+      end(why: Error): void;
+    }
+  >();
   /** Why a shard cannot be served, which ends them all. */
   readonly #failed = Promise.withResolvers<never>();
   /** Given away, until another process has it. */
-  #given: number | null = null;
+  #given: string | null = null;
 
   constructor(means: KeeperMeans) {
     this.#means = means;
@@ -100,7 +113,7 @@ export class ShardKeeper {
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
     const left = await this.#left();
-    for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(shard, ending);
+    for (const shard of [...shardsOf(this.#config), ...left]) this.#serveShard(shard, ending);
     const beside = this.#means.once
       ? []
       : [this.#balance(ending), this.#reloads(ending)].map((work) => work.catch(() => undefined));
@@ -126,47 +139,62 @@ export class ShardKeeper {
     return used.filter((shard) => !wanted.includes(shard));
   }
 
-  #serve(shard: number, stop: AbortSignal): void {
+  /** Serves a shard and its sinks; where its work has an end, they end with it. */
+  #serveShard(shard: number, stop: AbortSignal): void {
+    const seats = seatsOf(this.#config, shard);
+    for (const seat of seats) if (!this.#served.has(nameOf(seat))) this.#serve(seat, stop);
+    const done = this.#served.get(nameOf({ shard, sink: null }))?.done;
+    void done?.then(() => {
+      for (const seat of seats) {
+        if (seat.sink !== null) this.#served.get(nameOf(seat))?.end(new Error('the shard is done'));
+      }
+    });
+  }
+
+  #serve(seat: Seat, stop: AbortSignal): void {
     const own = new AbortController();
     const ending = AbortSignal.any([stop, own.signal]);
-    const done = this.#keep(shard, ending).catch((error) => {
+    const done = this.#keep(seat, ending).catch((error) => {
       if (ending.aborted) return 0;
-      this.#means.log.error('a shard cannot be served', { shard });
+      this.#means.log.error('a shard cannot be served', { ...told(seat) });
       this.#failed.reject(error);
       return 1;
     });
-    this.#served.set(shard, { done, end: (why) => own.abort(why) });
+    this.#served.set(nameOf(seat), { seat, done, end: (why) => own.abort(why) });
   }
 
   /** Waits for a shard and works on it, again and again. */
-  async #keep(shard: number, stop: AbortSignal): Promise<number> {
-    const { clock, once } = this.#means;
+  async #keep(seat: Seat, stop: AbortSignal): Promise<number> {
+    const { clock } = this.#means;
     for (let pauseMs = pauseMsMin; ; ) {
       const begunAt = clock.monotonic();
-      const isLeft = !shardsOf(this.#config).includes(shard);
-      const code = await this.#turn(shard, isLeft, stop);
-      if (once || isLeft || stop.aborted) return code;
+      const isLeft = !shardsOf(this.#config).includes(seat.shard);
+      const hasEnd = seat.sink === null && (this.#means.once || isLeft);
+      const code = await this.#turn(seat, isLeft, stop);
+      if (hasEnd || stop.aborted) return code;
       pauseMs = code === 0 || clock.monotonic() - begunAt > pauseMsMax ? pauseMsMin : pauseMs * 2;
       if (code !== 0) await clock.sleep(Math.min(pauseMs, pauseMsMax), stop);
     }
   }
 
-  /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
-  async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
+  /** From waiting for a seat to the end of its process; resolves with that one's exit code. */
+  async #turn(seat: Seat, isLeft: boolean, stop: AbortSignal): Promise<number> {
     const { clock, drains, env } = this.#means;
+    const { shard, sink } = seat;
+    const name = nameOf(seat);
     // What is left over is delivered, and nothing read.
     const beyond = isLeft && !this.#means.once ? ['--once'] : [];
     const args = [...this.#means.args, ...beyond];
-    const log = this.#means.log.with({ shard });
-    const { kafka } = ofShard(this.#config, shard).state;
+    const log = this.#means.log.with(told(seat));
+    const kafka = memberOf(this.#config, seat);
     if (kafka === null) return 0;
     const own: { process: ShardProcess | null } = { process: null };
     const ownership = await Ownership.gain(
       kafka,
       {
         ...{ log, clock },
-        isDrained: () => drains.isDrained() || this.#given === shard,
-        load: () => this.#processes.size - (this.#processes.has(shard) ? 1 : 0),
+        isDrained: () => drains.isDrained() || this.#given === name,
+        load: () => this.#processes.size - (this.#processes.has(name) ? 1 : 0),
         lost: (why: ExportError) => own.process?.lose(why),
       },
       stop,
@@ -174,9 +202,10 @@ export class ShardKeeper {
     const turn = drains.orDrained(stop);
     try {
       const { sessionMs } = kafka;
-      const process = new ShardProcess({ shard, args, env, ownership, sessionMs, clock, log });
+      const means = { shard, sink, args, env, ownership, sessionMs, clock, log };
+      const process = new ShardProcess(means);
       own.process = process;
-      this.#processes.set(shard, process);
+      this.#processes.set(name, process);
       const end = () => process.stop();
       turn.addEventListener('abort', end, { once: true });
       if (turn.aborted) end();
@@ -186,7 +215,7 @@ export class ShardKeeper {
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
-      this.#processes.delete(shard);
+      this.#processes.delete(name);
       await ownership.close();
     }
   }
@@ -198,8 +227,9 @@ export class ShardKeeper {
       const { kafka } = this.#config.state;
       if (kafka === null) return;
       await clock.sleep(kafka.sessionMs * (1 + random()), stop);
-      const shards = inShards(this.#config).flatMap((part) => part.state.kafka ?? []);
-      const asked = Promise.all(shards.map((one) => processesOf(one, clock)));
+      const seats = shardsOf(this.#config).flatMap((shard) => seatsOf(this.#config, shard));
+      const members = seats.flatMap((seat) => memberOf(this.#config, seat) ?? []);
+      const asked = Promise.all(members.map((one) => processesOf(one, clock)));
       const processes = await asked.catch(() => null);
       if (processes === null) continue;
       if (this.#given !== null && !this.#processes.has(this.#given)) {
@@ -207,12 +237,13 @@ export class ShardKeeper {
         this.#given = null;
         continue;
       }
-      const mine = [...this.#processes.keys()];
-      const shard = mine.at(-1);
-      if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
-      this.#given = shard;
-      log.info('another process has fewer shards, and gets one', { shard });
-      this.#processes.get(shard)?.stop();
+      // What only sends has no state to be read anew.
+      const mine = [...this.#processes].sort(([, a], [, b]) => order(a) - order(b));
+      const [name] = mine.at(-1) ?? [];
+      if (name === undefined || !isGiver(processName(kafka), processes)) continue;
+      this.#given = name;
+      log.info('another process has less to do, and gets a part', { part: name });
+      this.#processes.get(name)?.stop();
     }
   }
 
@@ -229,10 +260,15 @@ export class ShardKeeper {
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
         this.#config = { ...next, state: this.#config.state };
-        for (const shard of wanted) if (!this.#served.has(shard)) this.#serve(shard, stop);
-        for (const shard of dropped) {
-          this.#served.get(shard)?.end(new Error('its upstreams are no longer in the config'));
-          this.#served.delete(shard);
+        for (const shard of wanted) this.#serveShard(shard, stop);
+        const seats = new Set(
+          [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(nameOf)),
+        );
+        for (const [name, { seat, end }] of this.#served) {
+          const isGone = seat.sink !== null && wanted.has(seat.shard);
+          if (seats.has(name) || !(isGone || dropped.includes(seat.shard))) continue;
+          end(new Error('the config has no more work for it'));
+          this.#served.delete(name);
         }
       } catch (error) {
         const { message } = asExportError(error, 'reading the config again');
@@ -240,4 +276,28 @@ export class ShardKeeper {
       }
     }
   }
+}
+
+/** All that processes are to be had for in a shard. */
+function seatsOf({ sinks }: Config, shard: number): readonly Seat[] {
+  const apart = Object.entries(sinks).filter(([, { isApart }]) => isApart);
+  return [{ shard, sink: null }, ...apart.map(([sink]) => ({ shard, sink }))];
+}
+
+/** By what a process is in a seat's group; null: the state is not in Kafka. */
+function memberOf(config: Config, { shard, sink }: Seat): MemberSettings | null {
+  const { kafka } = ofShard(config, shard).state;
+  return kafka && { ...kafka, ...(sink !== null && { sink }) };
+}
+
+function order({ sink }: ShardProcess): number {
+  return sink === null ? 0 : 1;
+}
+
+function nameOf({ shard, sink }: Seat): string {
+  return sink === null ? `${shard}` : `${shard} ${sink}`;
+}
+
+function told({ shard, sink }: Seat): { shard: number; sink?: string } {
+  return sink === null ? { shard } : { shard, sink };
 }

@@ -12,12 +12,20 @@ import type { Asked } from '../pipeline.ts';
 import type { Moment } from '../watch/live.ts';
 import type { TailView, TailWish } from '../watch/tail.ts';
 import { startChild, uptimeMs } from './shard-child.ts';
-import { type FromShard, sentError, shardVariable, type ToShard } from './shard-messages.ts';
+import {
+  type FromShard,
+  sentError,
+  shardVariable,
+  sinkVariable,
+  type ToShard,
+} from './shard-messages.ts';
 import { ShardTails } from './shard-tail.ts';
 
 /** What it is started with. */
 export interface ShardProcessMeans {
   readonly shard: number;
+  /** It sends to this sink, and does nothing else; null: it works on the shard. */
+  readonly sink: string | null;
   /** Words and options of its command line. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -44,9 +52,12 @@ export class ShardProcess {
   readonly ended: Promise<number>;
 
   constructor(means: ShardProcessMeans) {
-    const { shard, args, env, log } = means;
+    const { shard, sink, args, env, log } = means;
     this.#means = means;
-    this.#child = startChild(args, { ...env, [shardVariable]: String(shard) });
+    this.#child = startChild(args, {
+      ...{ ...env, [shardVariable]: String(shard) },
+      ...(sink !== null && { [sinkVariable]: sink }),
+    });
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
     const over = new AbortController();
@@ -60,6 +71,11 @@ export class ShardProcess {
 
   get shard(): number {
     return this.#means.shard;
+  }
+
+  /** The one that it only sends to; null: it does all else. */
+  get sink(): string | null {
+    return this.#means.sink;
   }
 
   /** A view of its newest events, until `gone` aborts. */

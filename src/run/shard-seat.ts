@@ -14,12 +14,22 @@ import { systemClock } from '../tools/clock.ts';
 import type { Moment } from '../watch/live.ts';
 import type { EventTap } from '../watch/tail.ts';
 import { uptimeMs } from './shard-child.ts';
-import { type FromShard, receivedError, shardVariable, type ToShard } from './shard-messages.ts';
+import {
+  type FromShard,
+  receivedError,
+  shardVariable,
+  sinkVariable,
+  type ToShard,
+} from './shard-messages.ts';
 import { AskedTails } from './shard-tail.ts';
 
 /** What the process of a shard has from the one that has started it. */
 export interface ShardSeat {
   readonly shard: number;
+  /** It only sends to this sink; null: it does all else. */
+  readonly sink: string | null;
+  /** What its log lines have besides. */
+  readonly fields: { readonly shard: number; readonly sink?: string };
   /** What it has of a config, in which all else is for whoever has started it. */
   part(config: Config): Config;
   /** What it may work by; `lost` is called once, when another process has the shard. */
@@ -87,8 +97,9 @@ export function takeSeat(
   tell().catch((error) => {
     if (!over.signal.aborted) throw error;
   });
+  const sink = env[sinkVariable] ?? null;
   return {
-    shard,
+    ...{ shard, sink, fields: { shard, ...(sink !== null && { sink }) } },
     part(config) {
       const { state, ...part } = ofShard(config, shard);
       status = config.status;

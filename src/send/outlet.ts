@@ -5,7 +5,7 @@
 
 import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch } from '../contracts/sink.ts';
-import type { HeldPage, Spool } from '../contracts/spool.ts';
+import type { HeldPage, SendSpool } from '../contracts/spool.ts';
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 import { partsFrom } from './page-parts.ts';
@@ -18,7 +18,7 @@ export interface BatchBounds {
 
 /** A sink's view of the spool. */
 export interface OutletSettings extends Omit<Reader, 'expects'> {
-  readonly spool: Spool;
+  readonly spool: SendSpool;
   readonly encoder: PageEncoder;
   readonly bounds: BatchBounds;
 }

@@ -7,7 +7,7 @@
 import { errorText } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { DeadLetter, Spool } from '../contracts/spool.ts';
+import type { DeadLetter, SendSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 
 /** What a step brings besides the new place. */
@@ -21,7 +21,7 @@ const retryMs = 1_000;
 /** How far one sink has come. */
 export class Position {
   readonly #sink: string;
-  readonly #spool: Spool;
+  readonly #spool: SendSpool;
   readonly #clock: Clock;
   readonly #log: Log;
   #at: Offset;
@@ -32,7 +32,7 @@ export class Position {
   #saving: Promise<void> | null = null;
   readonly #abandoned = new AbortController();
 
-  constructor(sink: string, at: Offset, means: { spool: Spool; clock: Clock; log: Log }) {
+  constructor(sink: string, at: Offset, means: { spool: SendSpool; clock: Clock; log: Log }) {
     this.#sink = sink;
     this.#at = at;
     this.#spool = means.spool;

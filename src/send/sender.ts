@@ -13,7 +13,7 @@
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
-import type { Spool } from '../contracts/spool.ts';
+import type { SendSpool } from '../contracts/spool.ts';
 import { isEmpty } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 import { Position } from './position.ts';
@@ -25,7 +25,7 @@ export interface SenderSettings extends HealthMeans {
   readonly name: string;
   readonly sink: Sink;
   readonly outlet: Outlet;
-  readonly spool: Spool;
+  readonly spool: SendSpool;
   readonly position: Offset;
   readonly inFlightMax: number;
   /** How long to gather events before a batch is cut. */
@@ -46,6 +46,14 @@ export interface SenderState {
   readonly dueInMs: number | null;
   /** What the sink says of its far side though events go there. */
   readonly notice: Notice | null;
+}
+
+/** How a sink stands, as it is noted for whoever looks from elsewhere. */
+export function factsOf({ state, position, delivered, deadLetters, retries, ...of }: SenderState) {
+  const { error, notice } = of;
+  const cause = error && { code: error.code, message: error.message, next: error.next };
+  const counts = { position, delivered, deadLetters, retries };
+  return { state, ...counts, error: cause, notice: notice && { ...notice } };
 }
 
 /** A batch of a pipeline. Not the batch itself: a window of them would keep all their pages. */

@@ -7,7 +7,7 @@ import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
 import { errorText } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import type { Sink } from '../contracts/sink.ts';
-import type { Spool } from '../contracts/spool.ts';
+import type { SendSpool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { backOff } from '../tools/back-off.ts';
 import { fingerprintOf } from '../tools/fingerprint.ts';
@@ -32,6 +32,8 @@ export interface PlannedSink {
   readonly bounds: BatchBounds;
   readonly waitMs: number;
   readonly retry: { readonly minMs: number; readonly maxMs: number };
+  /** It has a process of its own, where the state is shared. */
+  readonly isApart?: boolean;
 }
 
 /** What says which events a sink gets, and what they are. */
@@ -43,7 +45,7 @@ export interface Ways {
 
 /** What sinks are sent to with. */
 export interface SendingMeans {
-  readonly spool: Spool;
+  readonly spool: SendSpool;
   readonly tools: Tools;
   readonly random: () => number;
 }

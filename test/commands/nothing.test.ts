@@ -55,7 +55,7 @@ describe('dead letters', () => {
   const context = { source: 'audit', stream: 'audit/c-1' } as Parameters<
     typeof letterLines
   >[0][number]['context'];
-  const letter = { id: 7, sink: 'siem', uid: 'ab'.repeat(32), reason, at: 0, context };
+  const letter = { id: 7, sink: 'siem', uid: 'ab'.repeat(32), offset: 0, reason, at: 0, context };
 
   test('begin with the reason on a terminal, and fit 80 columns but for that', () => {
     const told = letterLines([letter], true);

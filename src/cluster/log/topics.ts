@@ -20,6 +20,7 @@ const topics: Readonly<Record<string, TopicSettings>> = {
   state: { 'cleanup.policy': 'compact' },
   dead: { 'cleanup.policy': 'compact' },
   control: { 'cleanup.policy': 'compact' },
+  sent: { 'cleanup.policy': 'compact' },
 };
 /** Given to a new topic as well, and anyone's to change. */
 const usual: TopicSettings = {
@@ -27,7 +28,11 @@ const usual: TopicSettings = {
   'message.timestamp.type': 'LogAppendTime',
 };
 const compacted: TopicSettings = { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' };
-const tuning: Readonly<Record<string, TopicSettings>> = { state: compacted, dead: compacted };
+const tuning: Readonly<Record<string, TopicSettings>> = {
+  state: compacted,
+  dead: compacted,
+  sent: compacted,
+};
 /** In the protocol: as the brokers are set. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;
@@ -41,8 +46,9 @@ export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): numbe
 }
 
 /** The topics' names. */
-export function topicsOf(prefix: string): readonly string[] {
-  return Object.keys(topics).map((name) => `${prefix}.${name}`);
+export function topicsOf({ prefix, hasSenders }: Size): readonly string[] {
+  const names = Object.keys(topics).filter((name) => name !== 'sent' || hasSenders);
+  return names.map((name) => `${prefix}.${name}`);
 }
 
 /** What a topic is made with. */
@@ -84,7 +90,7 @@ export function tooFew(topic: string, size: Size, partitions: number): ExportErr
 
 /** Makes the topics that are missing. Throws `sink_refused` where one is not as it has to be. */
 export async function ensureTopics(client: LogClient, settings: Size): Promise<void> {
-  for (const topic of topicsOf(settings.prefix)) {
+  for (const topic of topicsOf(settings)) {
     if (await client.has(topic)) await look(client, topic, settings);
     else await make(client, topic, settings);
   }
@@ -117,6 +123,7 @@ async function look(client: LogClient, topic: string, settings: Size): Promise<v
 export async function usedShards(settings: LogSettings, clock: Clock): Promise<readonly number[]> {
   const client = new LogClient(settings, clock);
   try {
+    if (!(await client.has(shardNames(settings).state.topic))) return [];
     const shards = Array.from({ length: settings.shards ?? 1 }, (_, shard) => shard);
     const ends = await Promise.all(
       shards.map((shard) => client.end(shardNames({ ...settings, shard }).state)),

@@ -94,7 +94,7 @@ class ClusterWorld {
       return this.#shards[Number(shard)]?.oracle ?? null;
     };
     const topics = Object.fromEntries(
-      topicsOf(prefix).map((topic) => [topic, partitionsOf(topic, { prefix, shards })]),
+      topicsOf({ prefix }).map((topic) => [topic, partitionsOf(topic, { prefix, shards })]),
     );
     const brokers = new Brokers(course, witnessOf, topics);
     this.#scene = {

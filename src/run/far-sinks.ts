@@ -1,0 +1,152 @@
+// Sinks of a shard that other processes send to (`own_process`), as the shard's owner has them: what
+// those say of them is written into the state, as if it were said here. What must stay true: a place
+// is taken only behind the letters that were said before it, and each letter once.
+
+import { z } from 'zod';
+import type { Sent } from '../cluster/sent.ts';
+import { asExportError, ExportError } from '../contracts/errors.ts';
+import type { Offset } from '../contracts/event.ts';
+import { reachOf } from '../contracts/numbering.ts';
+import type { DeadLetter, Spool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { lookInto } from '../hold/store.ts';
+import { PageDecoder } from '../send/held-event.ts';
+import { normalisersOf } from '../send/normalisers.ts';
+import type { SenderState } from '../send/sender.ts';
+
+/** What they are kept with. */
+export interface FarSinksMeans {
+  readonly spool: Spool;
+  readonly sent: Sent;
+  /** Of the state. */
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const factsShape = z.object({
+  state: z.enum(['idle', 'sending', 'retrying', 'refused', 'stopped']),
+  delivered: z.number(),
+  deadLetters: z.number(),
+  retries: z.number(),
+  error: z.object({ code: z.string(), message: z.string(), next: z.string() }).nullable(),
+  notice: z.object({ what: z.string(), next: z.string() }).nullable(),
+});
+const noFacts: z.output<typeof factsShape> = {
+  ...{ state: 'idle', delivered: 0, deadLetters: 0, retries: 0, error: null, notice: null },
+};
+const retryMs = 1_000;
+
+/** All of a shard's. */
+export class FarSinks {
+  readonly #means: FarSinksMeans;
+  readonly #decoder = new PageDecoder(normalisersOf([]));
+  #names: ReadonlySet<string> = new Set();
+  readonly #positions = new Map<string, Offset>();
+  /** By sink, offset and uid: what is a dead letter already. */
+  readonly #letters: Set<string>;
+  #taking: Promise<void> = Promise.resolve();
+  #isClosed = false;
+  readonly #unlisten: () => void;
+
+  private constructor(means: FarSinksMeans) {
+    this.#means = means;
+    const held = lookInto(means.dir, null, (store) => store.letters.list(null)) ?? [];
+    this.#letters = new Set(held.map(({ sink, offset, uid }) => `${sink} ${offset} ${uid}`));
+    this.#unlisten = means.sent.listen(() => this.#take());
+  }
+
+  /** Takes what was said before, and from then on what is. */
+  static async open(means: FarSinksMeans): Promise<FarSinks> {
+    const far = new FarSinks(means);
+    far.#take();
+    await far.#taking;
+    return far;
+  }
+
+  /** Tells those who send to these sinks, and to no other, what they go on from. */
+  async follow(names: readonly string[]): Promise<void> {
+    const { spool, sent } = this.#means;
+    this.#names = new Set(names);
+    if (names.length === 0) return;
+    const sinks: Record<string, Awaited<ReturnType<Spool['progress']>>> = {};
+    for (const name of names) {
+      const progress = await spool.progress(name);
+      this.#positions.set(name, progress.position);
+      sinks[name] = progress;
+    }
+    await sent.giveOut({ numbering: spool.numbering, sinks });
+  }
+
+  get state(): readonly (SenderState & { readonly name: string })[] {
+    return Array.from(this.#names, (name) => {
+      const word = this.#means.sent.sink(name);
+      const { error, ...facts } = factsShape.safeParse(word?.facts).data ?? noFacts;
+      const position = this.#positions.get(name) ?? 0;
+      return {
+        ...{ name, ...facts, position, sent: position, dueInMs: null },
+        error: error && told(error),
+      };
+    });
+  }
+
+  /** Takes what was said by now. */
+  async close(): Promise<void> {
+    this.#unlisten();
+    this.#isClosed = true;
+    await this.#taking;
+  }
+
+  #take(): void {
+    this.#taking = this.#taking.then(async () => {
+      for (const sink of this.#means.sent.names) await this.#takeOf(sink);
+    });
+  }
+
+  async #takeOf(sink: string): Promise<void> {
+    const { spool, sent, clock, log } = this.#means;
+    const word = sent.sink(sink);
+    const refused = sent.letters(sink);
+    const next = word === null ? 0 : reachOf(word.place, spool.numbering).position;
+    const before = this.#positions.get(sink) ?? (await spool.progress(sink)).position;
+    this.#positions.set(sink, before);
+    if (next <= before && refused.length === 0) return;
+    try {
+      const letters = refused.filter(({ offset, uid }) => {
+        return !this.#letters.has(`${sink} ${offset} ${uid}`);
+      });
+      const position = Math.max(next, before);
+      const deadLetters = await Promise.all(letters.map((letter) => this.#whole(letter)));
+      await spool.acknowledge(sink, {
+        position,
+        ...(word === null || next < before ? {} : { mark: word.mark }),
+        deadLetters: deadLetters.filter((letter) => letter !== null),
+      });
+      this.#positions.set(sink, position);
+      for (const { offset, uid } of letters) this.#letters.add(`${sink} ${offset} ${uid}`);
+      for (const letter of refused) await sent.took(sink, letter);
+    } catch (error) {
+      const { message } = asExportError(error, 'taking what was sent');
+      log.warn('what another process has sent is not taken yet', { sink, error: message });
+      if (!this.#isClosed) await clock.sleep(retryMs);
+    }
+  }
+
+  /** Its record and where it is from stand in its page, which is held until its sink has passed it. */
+  async #whole({ offset, uid, reason }: { offset: Offset; uid: string; reason: string }) {
+    const [page] = await this.#means.spool.read(offset, 1);
+    if (page === undefined || page.first > offset) return null;
+    const event = this.#decoder.decode(page).events[offset - page.first];
+    if (event?.uid !== uid) return null;
+    const letter: DeadLetter = {
+      ...{ uid, offset, reason, context: event.context },
+      record: new Uint8Array(event.raw),
+    };
+    return letter;
+  }
+}
+
+function told({ code, message, next }: { code: string; message: string; next: string }) {
+  const known = code === 'sink_refused' || code === 'sink_throttled' ? code : 'sink_unreachable';
+  return new ExportError(known, message, { next });
+}

@@ -1,0 +1,170 @@
+// What a process does that was started to send to one sink of a shard (`own_process`): it waits for
+// what the shard's owner gives out, sends from there on, and begins anew when the owner is another
+// one or the config has changed. What must stay true: of one sink of a shard one process sends, the
+// one that has it in the sink's group; and what it had under way is settled before it begins anew.
+
+import { setImmediate as turn } from 'node:timers/promises';
+import { aborted } from 'node:util';
+import { Sent } from '../cluster/sent.ts';
+import type { Config } from '../config/config.ts';
+import { planFrom } from '../config/plan.ts';
+import { asExportError, type ExportError } from '../contracts/errors.ts';
+import { factsOf } from '../send/sender.ts';
+import { type PlannedSink, Sending } from '../send/sending.ts';
+import type { ReloadRequests } from './reload-requests.ts';
+import { SenderSpool } from './sender-spool.ts';
+import type { ShardSeat } from './shard-seat.ts';
+import type { BootTools } from './tools.ts';
+
+/** What it works with. */
+export interface SendApartMeans {
+  readonly sink: string;
+  readonly seat: ShardSeat;
+  readonly config: Config;
+  /** Reads the config as it stands in its file now. */
+  readonly read: () => Config;
+  /** Left out: it is not read again. */
+  readonly requests: ReloadRequests | undefined;
+  readonly tools: BootTools;
+  /** Called once, when another process has the sink. */
+  readonly lost: (why: ExportError) => void;
+}
+
+const noteEveryMs = 2_000;
+
+/** Sends until stopped. */
+export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promise<void> {
+  const { seat, tools, sink } = means;
+  const { clock, log } = tools;
+  let { config } = means;
+  const { kafka } = config.state;
+  if (kafka === null) return;
+  const membership = seat.membership(kafka.sessionMs, tools, means.lost);
+  const sent = new Sent(kafka, clock);
+  try {
+    await Promise.race([sent.follow(log), aborted(stop, sent)]);
+    while (!stop.aborted) {
+      const change = new AbortController();
+      const ending = AbortSignal.any([stop, change.signal]);
+      const reloaded = reloadedFrom(means, ending).then((next) => {
+        config = next ?? config;
+        change.abort(new Error('the config has changed'));
+      });
+      await oneTurn({ ...means, config, sent, confirm: membership.confirm }, ending);
+      change.abort(new Error('the turn is over'));
+      await reloaded;
+      await turn();
+    }
+  } finally {
+    await sent.close();
+    await membership.close();
+    log.info('nothing is sent any more', { sink });
+  }
+}
+
+/** Resolves with the config as it is by then, once it was asked to be read again; null: it was not. */
+async function reloadedFrom(
+  { requests, read, tools }: SendApartMeans,
+  stop: AbortSignal,
+): Promise<Config | null> {
+  while (requests !== undefined && !stop.aborted) {
+    try {
+      await requests.next(stop);
+      return read();
+    } catch (error) {
+      if (stop.aborted) break;
+      const { message } = asExportError(error, 'reading the config again');
+      tools.log.warn('the config is not read again', { error: message.split('\n')[0] ?? '' });
+    }
+  }
+  if (!stop.aborted) await aborted(stop, tools);
+  return null;
+}
+
+/** From what one owner has given out to what the next one does. */
+async function oneTurn(
+  {
+    sink: name,
+    config,
+    tools,
+    sent,
+    confirm,
+  }: SendApartMeans & { sent: Sent; confirm: (signal?: AbortSignal) => Promise<number> },
+  stop: AbortSignal,
+): Promise<void> {
+  const { clock, log, random } = tools;
+  const plan = planFrom(config, tools);
+  const { kafka, dir } = config.state;
+  const sink = plan.sinks.find((one) => one.name === name);
+  const held = await heldWord(sent, stop);
+  if (kafka === null || sink === undefined || held === null) {
+    // Whoever has started this process ends it where the sink is gone from the config.
+    if (!stop.aborted) await aborted(stop, sent);
+    return;
+  }
+  let sending: Sending | null = null;
+  const facts = () => {
+    const state = sending?.state[0];
+    return state === undefined ? {} : factsOf(state);
+  };
+  const spool = new SenderSpool({ sink: name, kafka, sent, held, dir, clock, log, facts });
+  try {
+    const asked = {
+      ...tools,
+      confirm: async (signal?: AbortSignal) => void (await confirm(signal)),
+    };
+    sending = new Sending({ spool, tools: asked, random }, plan);
+    await sendUntil({ sending, sink, spool, config, clock }, stop);
+  } finally {
+    spool.close();
+  }
+}
+
+async function sendUntil(
+  {
+    sending,
+    sink,
+    spool,
+    config,
+    clock,
+  }: {
+    readonly sending: Sending;
+    readonly sink: PlannedSink;
+    readonly spool: SenderSpool;
+    readonly config: Config;
+    readonly clock: BootTools['clock'];
+  },
+  stop: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const note = async () => {
+    for (;;) {
+      await clock.sleep(noteEveryMs, over.signal);
+      await spool.say().catch(() => undefined);
+    }
+  };
+  sending.start(await sending.open([sink]));
+  const noting = note().catch(() => undefined);
+  try {
+    await Promise.race([aborted(stop, sending), spool.ended, sending.failed]);
+  } finally {
+    over.abort(new Error('ending'));
+    sending.finish();
+    const ended = sending.stop(config.shutdown.timeoutMs);
+    spool.hurry();
+    await ended;
+    await noting;
+    await spool.say().catch(() => undefined);
+  }
+}
+
+/** What the owner gives out; null: stopped before there was anything. */
+async function heldWord(sent: Sent, stop: AbortSignal) {
+  const there = Promise.withResolvers<void>();
+  const unlisten = sent.listen(() => sent.held !== null && there.resolve());
+  if (sent.held === null && !stop.aborted) {
+    await Promise.race([there.promise, aborted(stop, there)]);
+  }
+  unlisten();
+  return sent.held;
+}
