@@ -115,7 +115,9 @@ export class Ownership implements Membership {
       await ownership.close();
       throw signal.aborted ? signal.reason : error;
     }
-    means.log.info('this process has the state in Kafka', { group: ownership.#group });
+    const { sink } = settings;
+    const what = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
+    means.log.info(`this process ${what}`, { group: ownership.#group });
     void ownership.#keep();
     return ownership;
   }
@@ -169,7 +171,9 @@ export class Ownership implements Membership {
       await this.#round(signal);
       if (isTold || this.#ownsSince !== null || this.#generation < 0) continue;
       isTold = true;
-      const why = this.#saidDrained ? 'drained' : 'another process has the state in Kafka';
+      const { sink } = this.#settings;
+      const other = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
+      const why = this.#saidDrained ? 'drained' : `another process ${other}`;
       this.#means.log.info(`standing by: ${why}`, { group: this.#group });
       this.#means.waits?.();
     }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedGroup } from './asking.ts';
 import { clusterError } from './failure.ts';
-import { type LogSettings, shardNames } from './log/settings.ts';
+import { type LogSettings, type MemberSettings, shardNames } from './log/settings.ts';
 
 /** What a process says of itself; of what another version says, nulls. */
 export interface SelfDescription {
@@ -36,7 +36,7 @@ const pauseMs = 200;
 
 /** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
 export async function processesOf(
-  settings: LogSettings,
+  settings: LogSettings & Pick<MemberSettings, 'sink'>,
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
   const asking = new Asking(settings, clock);
@@ -53,7 +53,7 @@ export async function processesOf(
  */
 export async function askForProcesses(
   asking: Asking,
-  settings: LogSettings,
+  settings: LogSettings & Pick<MemberSettings, 'sink'>,
   { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): Promise<readonly ClusterProcess[]> {
   const id = shardNames(settings).owners;

@@ -29,6 +29,7 @@ import {
   refuseBeside,
   refuseHalf,
 } from './cluster.ts';
+import { takeSent } from './far-sinks.ts';
 
 interface Means {
   readonly clock: Clock;
@@ -117,6 +118,7 @@ export async function exportState(
         for (const { shard, log } of taken) {
           const place = join(made, `shard-${shard}`);
           whole = await readWhole(log, place, kafka);
+          await takeSent({ ...kafka, shard }, { ...means, dir: place });
           dirs.set(shard, place);
         }
         let [all = ''] = dirs.values();

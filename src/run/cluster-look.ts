@@ -119,7 +119,22 @@ export class ClusterLook implements ClusterSight {
       { ...stored, spool: { ...stored.spool, oldest }, holder },
       { plan, state: { ...config.state, dir }, refused: null },
     );
-    return { shard, processes, standing, note: lookInto(dir, null, clusterNote) };
+    const senders = await this.#senders(config, kafka);
+    return { shard, processes, senders, standing, note: lookInto(dir, null, clusterNote) };
+  }
+
+  /** Who sends to the sinks that have a process of their own. */
+  async #senders({ sinks }: Config, kafka: MemberSettings): Promise<SeenShard['senders']> {
+    const { clock } = this.#means;
+    this.#asking ??= new Asking(kafka, clock);
+    const senders = new Map<string, ClusterProcess | null>();
+    for (const [sink, { isApart }] of Object.entries(sinks)) {
+      if (!isApart) continue;
+      const how = { clock, waitMs: kafka.sessionMs };
+      const processes = await askForProcesses(this.#asking, { ...kafka, sink }, how);
+      senders.set(sink, processes.find(({ works }) => works) ?? null);
+    }
+    return senders;
   }
 
   async #copied(shard: number, kafka: MemberSettings): Promise<string> {
@@ -145,6 +160,8 @@ function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSetti
 interface SeenShard {
   readonly shard: number;
   readonly processes: readonly ClusterProcess[];
+  /** Of the sinks that have a process of their own, who has it; null: nobody does now. */
+  readonly senders: ReadonlyMap<string, ClusterProcess | null>;
   readonly standing: StoredStanding;
   readonly note: ClusterNote | null;
 }
@@ -164,7 +181,7 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
     prefix,
     ...(shards > 1 && { shards }),
     processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
-      .map((of) => processOf(of, shards))
+      .map((of) => processOf(of, seen, shards))
       .sort((a, b) => Number(b.state === 'working') - Number(a.state === 'working')),
     takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
     fenced: fencedIn(seen, shards),
@@ -176,11 +193,16 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
   };
 }
 
-function processOf(seats: readonly Seat[], shards: number): StandingProcess {
+function processOf(
+  seats: readonly Seat[],
+  seen: readonly SeenShard[],
+  shards: number,
+): StandingProcess {
   // One that is unsettled says nothing of itself.
   const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as Seat);
   const { instance, host, pid, address, startedAt } = one;
   const owned = seats.filter(({ one: { works } }) => works);
+  const sinks = sinksOf(seatKey(one), seen);
   const isDrained = seats.every((seat) => seat.one.isDrained);
   // Noted when it took the state, so it may be the one before for a moment.
   const since = owned.flatMap(({ note }) =>
@@ -190,12 +212,25 @@ function processOf(seats: readonly Seat[], shards: number): StandingProcess {
     instance: instance && cleanText(instance, nameLengthMax),
     host: host && cleanText(host, nameLengthMax),
     ...{ pid, address: cleanText(address, nameLengthMax) },
-    state: owned.length > 0 ? 'working' : isDrained ? 'drained' : 'standing by',
+    state: owned.length > 0 || sinks.length > 0 ? 'working' : isDrained ? 'drained' : 'standing by',
     ...(shards > 1 && { shards: owned.map(({ shard }) => shard) }),
     started_at: timeText(startedAt),
     works_since: since.length === 0 ? null : timeText(Math.min(...since)),
-    sinks: sinksIn(owned),
+    sinks,
   };
+}
+
+/** Those that a process sends to: those of its shards, but for what another one has. */
+function sinksOf(process: string, seen: readonly SeenShard[]): StoredStanding['sinks'] {
+  const own = seen.map(({ processes, senders, standing }) => {
+    const works = processes.find((one) => one.works) ?? null;
+    const isOwn = ({ name }: { readonly name: string }) => {
+      const sender = senders.has(name) ? (senders.get(name) ?? null) : works;
+      return sender !== null && seatKey(sender) === process;
+    };
+    return { ...standing, sinks: standing.sinks.filter(isOwn) };
+  });
+  return joinedSinks(own);
 }
 
 function sinksIn(seen: readonly SeenShard[]): StoredStanding['sinks'] {

@@ -3,20 +3,21 @@
 // is taken only behind the letters that were said before it, and each letter once.
 
 import { z } from 'zod';
-import type { Sent } from '../cluster/sent.ts';
+import type { LogSettings } from '../cluster/log/settings.ts';
+import { type LetterWord, Sent } from '../cluster/sent.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import { reachOf } from '../contracts/numbering.ts';
 import type { DeadLetter, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import { lookInto } from '../hold/store.ts';
+import { lookInto, Store } from '../hold/store.ts';
 import { PageDecoder } from '../send/held-event.ts';
 import { normalisersOf } from '../send/normalisers.ts';
 import type { SenderState } from '../send/sender.ts';
 
 /** What they are kept with. */
 export interface FarSinksMeans {
-  readonly spool: Spool;
+  readonly spool: Pick<Spool, 'numbering' | 'progress' | 'acknowledge' | 'read'>;
   readonly sent: Sent;
   /** Of the state. */
   readonly dir: string;
@@ -35,7 +36,29 @@ const factsShape = z.object({
 const noFacts: z.output<typeof factsShape> = {
   ...{ state: 'idle', delivered: 0, deadLetters: 0, retries: 0, error: null, notice: null },
 };
-const retryMs = 1_000;
+
+/** Takes into a state at rest what was said of its sinks and no owner has taken. */
+export async function takeSent(
+  kafka: LogSettings,
+  { dir, clock, log }: Pick<FarSinksMeans, 'dir' | 'clock' | 'log'>,
+): Promise<void> {
+  const sent = new Sent(kafka, clock);
+  const store = new Store({ dir, sync: 'none', keepMs: 0 });
+  try {
+    await sent.readAll();
+    const spool: FarSinksMeans['spool'] = {
+      numbering: store.numbering,
+      progress: async (sink) => store.progress(sink),
+      acknowledge: async (sink, step) =>
+        store.transaction(() => store.acknowledge(sink, step, clock.now())),
+      read: async (from, bytesMax) => store.read(from, bytesMax),
+    };
+    await (await FarSinks.open({ spool, sent, dir, clock, log })).close();
+  } finally {
+    store.close();
+    await sent.close();
+  }
+}
 
 /** All of a shard's. */
 export class FarSinks {
@@ -46,21 +69,19 @@ export class FarSinks {
   /** By sink, offset and uid: what is a dead letter already. */
   readonly #letters: Set<string>;
   #taking: Promise<void> = Promise.resolve();
-  #isClosed = false;
   readonly #unlisten: () => void;
 
   private constructor(means: FarSinksMeans) {
     this.#means = means;
     const held = lookInto(means.dir, null, (store) => store.letters.list(null)) ?? [];
-    this.#letters = new Set(held.map(({ sink, offset, uid }) => `${sink} ${offset} ${uid}`));
+    this.#letters = new Set(held.map((letter) => keyOf(letter.sink, letter)));
     this.#unlisten = means.sent.listen(() => this.#take());
   }
 
   /** Takes what was said before, and from then on what is. */
   static async open(means: FarSinksMeans): Promise<FarSinks> {
     const far = new FarSinks(means);
-    far.#take();
-    await far.#taking;
+    await far.#takeAll();
     return far;
   }
 
@@ -93,57 +114,61 @@ export class FarSinks {
   /** Takes what was said by now. */
   async close(): Promise<void> {
     this.#unlisten();
-    this.#isClosed = true;
     await this.#taking;
   }
 
   #take(): void {
-    this.#taking = this.#taking.then(async () => {
-      for (const sink of this.#means.sent.names) await this.#takeOf(sink);
-    });
+    // What is not taken now is when the log was read again.
+    this.#taking = this.#taking
+      .then(() => this.#takeAll())
+      .catch((error) => {
+        const { message } = asExportError(error, 'taking what was sent');
+        this.#means.log.warn('what other processes have sent is not taken yet', { error: message });
+      });
+  }
+
+  async #takeAll(): Promise<void> {
+    for (const sink of this.#means.sent.names) await this.#takeOf(sink);
   }
 
   async #takeOf(sink: string): Promise<void> {
-    const { spool, sent, clock, log } = this.#means;
+    const { spool, sent } = this.#means;
     const word = sent.sink(sink);
     const refused = sent.letters(sink);
     const next = word === null ? 0 : reachOf(word.place, spool.numbering).position;
     const before = this.#positions.get(sink) ?? (await spool.progress(sink)).position;
+    const position = Math.max(next, before);
     this.#positions.set(sink, before);
-    if (next <= before && refused.length === 0) return;
-    try {
-      const letters = refused.filter(({ offset, uid }) => {
-        return !this.#letters.has(`${sink} ${offset} ${uid}`);
-      });
-      const position = Math.max(next, before);
-      const deadLetters = await Promise.all(letters.map((letter) => this.#whole(letter)));
-      await spool.acknowledge(sink, {
-        position,
-        ...(word === null || next < before ? {} : { mark: word.mark }),
-        deadLetters: deadLetters.filter((letter) => letter !== null),
-      });
-      this.#positions.set(sink, position);
-      for (const { offset, uid } of letters) this.#letters.add(`${sink} ${offset} ${uid}`);
-      for (const letter of refused) await sent.took(sink, letter);
-    } catch (error) {
-      const { message } = asExportError(error, 'taking what was sent');
-      log.warn('what another process has sent is not taken yet', { sink, error: message });
-      if (!this.#isClosed) await clock.sleep(retryMs);
-    }
+    if (position === before && refused.length === 0) return;
+    const letters = refused.filter((letter) => !this.#letters.has(keyOf(sink, letter)));
+    const deadLetters = await Promise.all(letters.map((letter) => this.#whole(sink, letter)));
+    await spool.acknowledge(sink, {
+      position,
+      ...(word !== null && next === position && { mark: word.mark }),
+      deadLetters: deadLetters.filter((letter) => letter !== null),
+    });
+    this.#positions.set(sink, position);
+    for (const letter of letters) this.#letters.add(keyOf(sink, letter));
+    // Where that fails it is known by the state that it was taken.
+    for (const letter of refused) await sent.took(sink, letter).catch(() => undefined);
   }
 
   /** Its record and where it is from stand in its page, which is held until its sink has passed it. */
-  async #whole({ offset, uid, reason }: { offset: Offset; uid: string; reason: string }) {
-    const [page] = await this.#means.spool.read(offset, 1);
-    if (page === undefined || page.first > offset) return null;
-    const event = this.#decoder.decode(page).events[offset - page.first];
-    if (event?.uid !== uid) return null;
-    const letter: DeadLetter = {
-      ...{ uid, offset, reason, context: event.context },
-      record: new Uint8Array(event.raw),
-    };
-    return letter;
+  async #whole(sink: string, { offset, uid, reason }: LetterWord): Promise<DeadLetter | null> {
+    const { spool, log } = this.#means;
+    const [page] = await spool.read(offset, 1);
+    const event = page && this.#decoder.decode(page).events[offset - page.first];
+    if (event?.uid !== uid) {
+      log.warn('a sink is said to have refused what is not held', { sink, offset, uid, reason });
+      return null;
+    }
+    const record = new Uint8Array(event.raw);
+    return { uid, offset, reason, context: event.context, record };
   }
+}
+
+function keyOf(sink: string, { offset, uid }: Pick<LetterWord, 'offset' | 'uid'>): string {
+  return `${sink} ${offset} ${uid}`;
 }
 
 function told({ code, message, next }: { code: string; message: string; next: string }) {

@@ -211,7 +211,9 @@ export class ShardKeeper {
       if (turn.aborted) end();
       const code = await process.ended;
       turn.removeEventListener('abort', end);
-      if (code !== 0) log.warn('the process of the shard has ended', { code });
+      if (code !== 0) {
+        log.warn(`the process of the ${sink === null ? 'shard' : 'sink'} has ended`, { code });
+      }
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {

@@ -66,7 +66,9 @@ export class ShardProcess {
       this.#tails.end();
     });
     this.#looks(over.signal).catch(() => undefined);
-    log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
+    log.info(`a process has begun for the ${sink === null ? 'shard' : 'sink'}`, {
+      pid: this.#child.pid ?? null,
+    });
   }
 
   get shard(): number {

@@ -19,7 +19,7 @@ export interface StandingProcess {
   readonly shards?: readonly number[];
   readonly started_at: string | null;
   readonly works_since: string | null;
-  /** How they stand by what it has committed; none where it works on nothing. */
+  /** Those that it sends to, also of shards that another one works on, as they stand by what is committed. */
   readonly sinks: StoredSinks;
 }
 

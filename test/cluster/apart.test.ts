@@ -4,7 +4,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startSluice } from '../support/cli.ts';
+import type { MemberSettings } from '../../src/cluster/log/settings.ts';
+import { type HeldWord, Sent } from '../../src/cluster/sent.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { presentEpoch } from '../../src/contracts/numbering.ts';
+import { lookInto } from '../../src/hold/store.ts';
+import { systemClock } from '../../src/tools/clock.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
@@ -22,7 +28,7 @@ async function aCluster() {
   const dir = tempDir();
   const hook = await startHttpReceiver();
   const { sandbox, upstreams, env } = await anEdge(events);
-  const config = (instance: string) => {
+  const config = (instance: string, isApart = true) => {
     const file = join(dir, `${instance}.yaml`);
     const text = `state:
   dir: ${dir}/${instance}
@@ -35,7 +41,7 @@ sinks:
   disk: { type: file, path: '${dir}/{partition}.ndjson', format: json }
 status: { listen: "127.0.0.1:0" }
 `;
-    writeFileSync(file, text);
+    writeFileSync(file, isApart ? text : text.replaceAll(', own_process: true', ''));
     return file;
   };
   const start = (instance: string) => startSluice(['run', '-c', config(instance)], { env });
@@ -45,7 +51,13 @@ status: { listen: "127.0.0.1:0" }
     (await consumeAll(topic, { until: (records) => records.length >= count, timeoutMs })).flatMap(
       ({ value }) => uidsIn(value),
     );
-  return { config, start, hook, sandbox, env, hooked, onDisk, inTopic };
+  return { config, start, dir, hook, sandbox, env, hooked, onDisk, inTopic };
+}
+
+interface Told {
+  readonly instance: string;
+  readonly state: string;
+  readonly sinks: readonly { readonly name: string; readonly position: number }[];
 }
 
 /** Of records of upstream. */
@@ -55,7 +67,7 @@ function uidsIn(text: string): readonly string[] {
 }
 
 test('a sink with a process of its own goes to whichever machine has room, and is gone on with where that one is killed', async () => {
-  const { start, sandbox, hooked, onDisk, inTopic } = await aCluster();
+  const { start, config, env, sandbox, hooked, onDisk, inTopic } = await aCluster();
   const everywhere = async (count: number) => {
     const topic = await inTopic(count);
     expect(topic.length).toBe(new Set(topic).size);
@@ -74,6 +86,25 @@ test('a sink with a process of its own goes to whichever machine has room, and i
     what: () => `another process to have a sink: ${two.stderr.join('\n')}`,
     timeoutMs,
   });
+  const shared = async () => {
+    const { stdout } = await runHere(['cluster', '-c', config('any'), '--json'], env);
+    const { processes } = JSON.parse(stdout) as { processes: readonly Told[] };
+    return processes.map(({ instance, state, sinks }) => [
+      ...[instance, state],
+      sinks.map(({ name }) => name).sort(),
+    ]);
+  };
+  let told: readonly unknown[] = [];
+  await waitUntil(
+    async () => {
+      told = await shared();
+      return told.flat(2).filter((name) => name === 'lake' || name === 'hook').length === 2;
+    },
+    { what: () => `each sink to be sent to: ${JSON.stringify(told)}`, timeoutMs, everyMs: 500 },
+  );
+  expect(told.flat(2).toSorted()).toEqual(
+    ['one', 'two', 'working', 'working', 'disk', 'hook', 'lake'].toSorted(),
+  );
   sandbox.control.grow(audit, events);
   await everywhere(2 * events);
 
@@ -81,4 +112,118 @@ test('a sink with a process of its own goes to whichever machine has room, and i
   sandbox.control.grow(audit, events);
   await everywhere(3 * events);
   expect(await two.kill('SIGTERM')).toMatchObject({ exitCode: 0 });
+});
+
+test('what such a sink refuses is a dead letter of the state, once, whoever is killed, and can be sent again', async () => {
+  const { config, start, env, hook, hooked, sandbox } = await aCluster();
+  const isRefused = (uid: string) => uid.startsWith('0') || uid.startsWith('7');
+  hook.answer(({ body }) => {
+    const isBad = uidsIn(body.toString()).some(isRefused);
+    return { answer: 'reply', status: isBad ? 400 : 200, body: isBad ? 'not this one' : '' };
+  });
+  const taken = () => new Set(hook.requests.flatMap(({ body }) => one(body.toString())));
+  // Whatever is refused is asked for by itself at last.
+  const one = (text: string) => (uidsIn(text).some(isRefused) ? [] : uidsIn(text));
+  const refused = () => new Set(hooked().filter(isRefused));
+  const listed = async () => {
+    const { stdout } = await runHere(['dead-letters', 'list', '-c', config('any'), '--json'], env);
+    const letters = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    return letters.map(({ uid }: { uid: string }) => uid);
+  };
+  const through = async (count: number) => {
+    const is = { what: () => `${count}, not ${taken().size} and ${refused().size}`, timeoutMs };
+    await waitUntil(() => taken().size + refused().size >= count, is);
+    let letters: readonly string[] = [];
+    await waitUntil(
+      async () => {
+        letters = await listed();
+        return letters.length >= refused().size;
+      },
+      { what: () => `${refused().size} letters, not ${letters.length}`, timeoutMs, everyMs: 500 },
+    );
+    expect(letters.toSorted()).toEqual([...refused()].toSorted());
+  };
+  const first = start('one');
+  await waitUntil(() => taken().size > 20 && refused().size > 0, { what: 'some', timeoutMs });
+  await first.kill('SIGKILL');
+  start('one');
+  await through(events);
+  sandbox.control.grow(audit, events);
+  await through(2 * events);
+  expect(refused().size).toBeGreaterThan(10);
+
+  hook.answer({ answer: 'reply', status: 200 });
+  const again = await runHere(['dead-letters', 'retry', '-c', config('any')], env);
+  expect(again).toMatchObject({ exitCode: 0 });
+  const before = hook.requests.length;
+  await waitUntil(() => [...refused()].every((uid) => hookedSince(before).includes(uid)), {
+    what: 'the letters to be sent again',
+    timeoutMs,
+  });
+
+  function hookedSince(request: number) {
+    return uidsIn(
+      hook.requests
+        .slice(request - 5)
+        .map(({ body }) => `${body}`)
+        .join('\n'),
+    );
+  }
+});
+
+test('with --once it is sent to as well, and without a process of its own, or in a database, it goes on where it was', async () => {
+  const { config, env, sandbox, hooked, inTopic, dir } = await aCluster();
+  const once = async (file: string, count: number) => {
+    const { exitCode, stderr } = await runSluice(['run', '--once', '-c', file], { env, timeoutMs });
+    expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, '']);
+    expect(hooked()).toHaveLength(count);
+    expect(new Set(hooked()).size).toBe(count);
+    expect(new Set(await inTopic(count)).size).toBe(count);
+  };
+  await once(config('one'), events);
+  sandbox.control.grow(audit, events);
+  await once(config('one'), 2 * events);
+  sandbox.control.grow(audit, events);
+  await once(config('one', false), 3 * events);
+  await once(config('one'), 3 * events);
+
+  let next = 0;
+  // What a process has sent that ended after the shard's owner did.
+  const { kafka } = readConfig(config('one'), { env }).state;
+  const sent = new Sent(kafka as MemberSettings, systemClock());
+  try {
+    await sent.readAll();
+    const { numbering } = sent.held as HeldWord;
+    next = 3 * events + 7;
+    const place = { spool: numbering.spool, epoch: presentEpoch(numbering), next };
+    await sent.say('hook', { place, mark: null, facts: {} });
+  } finally {
+    await sent.close();
+  }
+  const exported = await runHere(['cluster', 'export', '-c', config('one')], env);
+  expect([exported.exitCode, exported.stderr]).toEqual([0, '']);
+  const positions = lookInto(`${dir}/one`, null, (store) => store.positions());
+  expect(positions?.get('hook')).toBe(next);
+});
+
+test('it takes a state that is shared, and rights that are printed', async () => {
+  const dir = tempDir();
+  const file = join(dir, 'apart.yaml');
+  const sink = 'siem: { type: syslog, address: "127.0.0.1:1", transport: tcp, own_process: true }';
+  const configOf = (state: string) => `${state}
+upstreams: { edge: { api: unified, base_url: "https://api.example", auth: { api_key: key } } }
+sources: { audit: { type: audit_events, upstream: edge } }
+sinks:
+  ${sink}
+`;
+  writeFileSync(file, configOf(`state: { dir: ${dir} }`));
+  expect(await runHere(['check', '-c', file])).toMatchObject({
+    stderr: expect.stringContaining('apart.yaml:5:'),
+    exitCode: 2,
+  });
+
+  writeFileSync(file, configOf(`state: { kafka: { brokers: ["k:9092"], prefix: p } }`));
+  const { stdout } = await runHere(['cluster', 'acls', '-c', file, '--principal', 'User:s']);
+  expect(stdout).toMatch(/--operation Read --operation Write.* --topic p\.sent/);
+  expect(stdout).toMatch(/--resource-pattern-type prefixed --group p\.owners/);
 });

@@ -1,6 +1,7 @@
 // `npm run torture -- --minutes 20 --seed 7`: a torture run as long as one likes. Prints the seed first, so that a run that
 // fails can be run again, and at the end what was survived. Ends with 1 and what is missing where if anything is. With
-// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts), with `--shards 4` as several.
+// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts), with `--shards 4` as several, with
+// `--apart` their sink by a process of its own.
 
 import { parseArgs } from 'node:util';
 import { endAllChildren } from '../support/children.ts';
@@ -14,6 +15,7 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '8' },
     cluster: { type: 'boolean', default: false },
     shards: { type: 'string', default: '1' },
+    apart: { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -44,6 +46,10 @@ async function run() {
 }
 
 async function clusterRun() {
-  const result = await runClusterTorture({ ...options, shards: Number(values.shards) });
+  const result = await runClusterTorture({
+    ...options,
+    shards: Number(values.shards),
+    apart: values.apart,
+  });
   return { ...result, report: clusterReportOf(result) };
 }
