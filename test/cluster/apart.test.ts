@@ -209,7 +209,7 @@ test('with --once it is sent to as well, and without a process of its own, or in
 test('it takes a state that is shared, and rights that are printed', async () => {
   const dir = tempDir();
   const file = join(dir, 'apart.yaml');
-  const sink = 'siem: { type: syslog, address: "127.0.0.1:1", transport: tcp, own_process: true }';
+  const sink = 'siem: { type: syslog, address: "tcp://127.0.0.1:1", own_process: true }';
   const configOf = (state: string) => `${state}
 upstreams: { edge: { api: unified, base_url: "https://api.example", auth: { api_key: key } } }
 sources: { audit: { type: audit_events, upstream: edge } }
@@ -218,7 +218,7 @@ sinks:
 `;
   writeFileSync(file, configOf(`state: { dir: ${dir} }`));
   expect(await runHere(['check', '-c', file])).toMatchObject({
-    stderr: expect.stringContaining('apart.yaml:5:'),
+    stderr: expect.stringMatching(/apart.yaml:5:\d+ sinks.siem: own_process/),
     exitCode: 2,
   });
 
