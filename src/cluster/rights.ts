@@ -20,8 +20,8 @@ export interface Right {
 export function rightsOf({
   prefix,
   shards = 1,
-  hasSenders = false,
-}: Pick<LogSettings, 'prefix' | 'shards' | 'hasSenders'>): readonly Right[] {
+  senders = [],
+}: Pick<LogSettings, 'prefix' | 'shards' | 'senders'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -29,7 +29,7 @@ export function rightsOf({
       // Pages that every sink has are deleted.
       operations: ['Read', 'Write', 'Delete', 'DescribeConfigs', 'Create'],
     },
-    ...['state', 'dead', 'control', ...(hasSenders ? ['sent'] : [])].map(
+    ...['state', 'dead', 'control', ...(senders.length > 0 ? ['sent'] : [])].map(
       (name): Right => ({
         ...{ resource: 'topic', ...literal, name: `${prefix}.${name}` },
         operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
@@ -44,7 +44,10 @@ export function rightsOf({
       operations: ['Write'],
     },
     {
-      ...{ resource: 'group', pattern: shards === 1 && !hasSenders ? 'literal' : 'prefixed' },
+      ...{
+        resource: 'group',
+        pattern: shards === 1 && senders.length === 0 ? 'literal' : 'prefixed',
+      },
       ...{ name: `${prefix}.owners`, operations: ['Read'] },
     },
   ];

@@ -120,7 +120,7 @@ async function runJourney(
       await agreeOnShards(kafka, drains.control, systemClock());
       refuseHalf(drains.control.isImporting);
     }
-    const isShared = (kafka?.shards ?? 1) > 1 || kafka?.hasSenders === true;
+    const isShared = (kafka?.shards ?? 1) > 1 || (kafka?.senders ?? []).length > 0;
     if (drains !== null && seat === null && isShared) {
       const { keepShards } = await import('../run/keep-shards.ts');
       const args = commandLine(given);

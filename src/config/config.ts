@@ -149,11 +149,13 @@ function readTop(
   if (state === undefined || shutdown === undefined || log === undefined) return null;
   const listen = status === undefined ? null : parseListen(status.listen);
   const found = stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams));
-  const hasSenders = Object.values(readable(sinks)).some(({ isApart }) => isApart);
+  const senders = Object.entries(readable(sinks)).flatMap(([name, { isApart }]) =>
+    isApart ? [name] : [],
+  );
   const work = {
     state: {
       ...found,
-      kafka: found.kafka && { ...found.kafka, hasSenders },
+      kafka: found.kafka && { ...found.kafka, senders },
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       sync: state.sync,

@@ -119,19 +119,19 @@ export class ClusterLook implements ClusterSight {
       { ...stored, spool: { ...stored.spool, oldest }, holder },
       { plan, state: { ...config.state, dir }, refused: null },
     );
-    const senders = await this.#senders(config, kafka);
+    const senders = await this.#senders(kafka);
     return { shard, processes, senders, standing, note: lookInto(dir, null, clusterNote) };
   }
 
   /** Who sends to the sinks that have a process of their own. */
-  async #senders({ sinks }: Config, kafka: MemberSettings): Promise<SeenShard['senders']> {
+  async #senders(kafka: MemberSettings): Promise<SeenShard['senders']> {
     const { clock } = this.#means;
     this.#asking ??= new Asking(kafka, clock);
+    const asking = this.#asking;
     const senders = new Map<string, ClusterProcess | null>();
-    for (const [sink, { isApart }] of Object.entries(sinks)) {
-      if (!isApart) continue;
+    for (const sink of kafka.senders ?? []) {
       const how = { clock, waitMs: kafka.sessionMs };
-      const processes = await askForProcesses(this.#asking, { ...kafka, sink }, how);
+      const processes = await askForProcesses(asking, { ...kafka, sink }, how);
       senders.set(sink, processes.find(({ works }) => works) ?? null);
     }
     return senders;

@@ -101,7 +101,7 @@ export async function openJourney(
     await Promise.all(cut.map((page) => spool.append(page)));
     far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
     // Who was not started by another process sends to all sinks itself.
-    const isShared = standBy?.membership !== undefined && state.kafka?.hasSenders === true;
+    const isShared = standBy?.membership !== undefined && (state.kafka?.senders ?? []).length > 0;
     if (!isShared) await far?.close();
     const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));

@@ -1,14 +1,17 @@
 // What a process does that was started to send to one sink of a shard (`own_process`): it waits for
 // what the shard's owner gives out, sends from there on, and begins anew when the owner is another
-// one or the config has changed. What must stay true: of one sink of a shard one process sends, the
-// one that has it in the sink's group; and what it had under way is settled before it begins anew.
+// one, the config has changed, or the group had not heard of it. What must stay true: of one sink of
+// a shard one process sends, the one that has it in the sink's group; and what it had under way is
+// settled before it begins anew.
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { aborted } from 'node:util';
+import type { Membership } from '../cluster/ownership.ts';
 import { Sent } from '../cluster/sent.ts';
 import type { Config } from '../config/config.ts';
 import { planFrom } from '../config/plan.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
 import { factsOf } from '../send/sender.ts';
 import { type PlannedSink, Sending } from '../send/sending.ts';
 import type { ReloadRequests } from './reload-requests.ts';
@@ -31,6 +34,7 @@ export interface SendApartMeans {
 }
 
 const noteEveryMs = 2_000;
+const lookEveryMs = 250;
 
 /** Sends until stopped. */
 export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promise<void> {
@@ -44,15 +48,20 @@ export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promi
   try {
     await Promise.race([sent.follow(log), aborted(stop, sent)]);
     while (!stop.aborted) {
+      // What is sent by one that is given up would go out twice.
+      await untilHeard(membership, true, { clock, stop });
       const change = new AbortController();
       const ending = AbortSignal.any([stop, change.signal]);
-      const reloaded = reloadedFrom(means, ending).then((next) => {
+      const reloaded = reloadedFrom({ ...means, config }, ending).then((next) => {
         config = next ?? config;
         change.abort(new Error('the config has changed'));
       });
+      const unheard = untilHeard(membership, false, { clock, stop: ending }).then(() =>
+        change.abort(new Error('the group has not heard of this process')),
+      );
       await oneTurn({ ...means, config, sent, confirm: membership.confirm }, ending);
       change.abort(new Error('the turn is over'));
-      await reloaded;
+      await Promise.all([reloaded, unheard]);
       await turn();
     }
   } finally {
@@ -62,15 +71,29 @@ export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promi
   }
 }
 
+/** Resolves once the group has heard of this process, or has not any more; and when stopped. */
+async function untilHeard(
+  { isHeard }: Membership,
+  wanted: boolean,
+  { clock, stop }: { readonly clock: Clock; readonly stop: AbortSignal },
+): Promise<void> {
+  while (isHeard() !== wanted && !stop.aborted) {
+    await clock.sleep(lookEveryMs, stop).catch(() => undefined);
+  }
+}
+
 /** Resolves with the config as it is by then, once it was asked to be read again; null: it was not. */
 async function reloadedFrom(
-  { requests, read, tools }: SendApartMeans,
+  { requests, read, tools, config }: SendApartMeans,
   stop: AbortSignal,
 ): Promise<Config | null> {
   while (requests !== undefined && !stop.aborted) {
     try {
       await requests.next(stop);
-      return read();
+      const next = read();
+      // Whoever has started this one goes on with these, and tells why.
+      const { senders } = config.state.kafka ?? {};
+      if (JSON.stringify(next.state.kafka?.senders) === JSON.stringify(senders)) return next;
     } catch (error) {
       if (stop.aborted) break;
       const { message } = asExportError(error, 'reading the config again');

@@ -267,8 +267,7 @@ export class ShardKeeper {
           [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(nameOf)),
         );
         for (const [name, { seat, end }] of this.#served) {
-          const isGone = seat.sink !== null && wanted.has(seat.shard);
-          if (seats.has(name) || !(isGone || dropped.includes(seat.shard))) continue;
+          if (seats.has(name) || !dropped.includes(seat.shard)) continue;
           end(new Error('the config has no more work for it'));
           this.#served.delete(name);
         }
@@ -281,9 +280,9 @@ export class ShardKeeper {
 }
 
 /** All that processes are to be had for in a shard. */
-function seatsOf({ sinks }: Config, shard: number): readonly Seat[] {
-  const apart = Object.entries(sinks).filter(([, { isApart }]) => isApart);
-  return [{ shard, sink: null }, ...apart.map(([sink]) => ({ shard, sink }))];
+function seatsOf({ state }: Config, shard: number): readonly Seat[] {
+  const { senders = [] } = state.kafka ?? {};
+  return [{ shard, sink: null }, ...senders.map((sink) => ({ shard, sink }))];
 }
 
 /** By what a process is in a seat's group; null: the state is not in Kafka. */

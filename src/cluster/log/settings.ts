@@ -18,8 +18,8 @@ export interface LogSettings {
   readonly shards?: number | undefined;
   /** Which of them, from 0, is written and read; left out: the first. */
   readonly shard?: number | undefined;
-  /** Some sinks have processes of their own (`own_process`). */
-  readonly hasSenders?: boolean;
+  /** The sinks that have processes of their own (`own_process`); left out: none. */
+  readonly senders?: readonly string[];
   readonly tls?: TlsSettings | undefined;
   readonly sasl?: KafkaSasl | undefined;
 }

@@ -46,8 +46,8 @@ export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): numbe
 }
 
 /** The topics' names. */
-export function topicsOf({ prefix, hasSenders }: Size): readonly string[] {
-  const names = Object.keys(topics).filter((name) => name !== 'sent' || hasSenders);
+export function topicsOf({ prefix, senders = [] }: Size): readonly string[] {
+  const names = Object.keys(topics).filter((name) => name !== 'sent' || senders.length > 0);
   return names.map((name) => `${prefix}.${name}`);
 }
 
