@@ -22,6 +22,8 @@ type RecordAttributes = { [name: string]: AnyValue };
 // OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR,
 // ERROR2, FATAL.
 const severityNumbers: readonly SeverityNumber[] = [0, 9, 10, 13, 17, 18, 21];
+/** The last millisecond of which 64 bits hold the nanoseconds. */
+const nanosMaxMs = 18_446_744_073_709;
 const identityCategory = 3;
 const applicationCategory = 6;
 const httpActivity = 4002;
@@ -33,13 +35,18 @@ export function severityNumberOf(event: Event): SeverityNumber {
 
 /** When the event happened, epoch milliseconds; 0, unknown to OpenTelemetry, if not a time. */
 export function happenedMs(event: Event): number {
-  return Math.max(0, timeOf(event.ocsf.time) ?? 0);
+  return heldMs(event.ocsf.time) ?? 0;
 }
 
 /** When sluice read the record, else when it happened: OpenTelemetry asks that it be set. */
 export function observedMs(event: Event): number {
-  const read = timeOf(part(event.ocsf.metadata).logged_time);
-  return read === undefined ? happenedMs(event) : Math.max(0, read);
+  return heldMs(part(event.ocsf.metadata).logged_time) ?? happenedMs(event);
+}
+
+/** A time from 1970 to 2554: of others a fixed64 does not hold the nanoseconds. */
+function heldMs(value: unknown): number | undefined {
+  const time = timeOf(value);
+  return time === undefined || time > nanosMaxMs ? undefined : Math.max(0, time);
 }
 
 /** Makes the reader of event names, `ocsf.api_activity`; it remembers the last one. */

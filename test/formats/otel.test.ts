@@ -118,6 +118,17 @@ describe('otel record', () => {
     );
   });
 
+  test('has no time where 64 bits do not hold its nanoseconds, in either encoding', () => {
+    const last = 18_446_744_073_709;
+    expect(recordOf(anEvent({ ocsf: { time: last } })).timeUnixNano).toBe(
+      BigInt(last) * 1_000_000n,
+    );
+    const later = anEvent({ ocsf: { time: last + 1, metadata: { logged_time: 8.64e15 } } });
+    expect(recordOf(later)).toMatchObject({ timeUnixNano: 0n, observedTimeUnixNano: 0n });
+    const json = Buffer.from(makeFormat('otel', { encoding: 'json' }).encode(later)).toString();
+    expect(json).toContain('"timeUnixNano":"0"');
+  });
+
   test('adds the record as sent on request', () => {
     const raw = '{"id": 12345678901234567890}';
 
