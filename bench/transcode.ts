@@ -1,4 +1,4 @@
-// `npx node bench/transcode.ts [--rounds N]`: CPU microseconds an event of making a page's lines, with and without the
+// `npx node bench/transcode.ts [--rounds N] [--lines TEXT]`: CPU microseconds an event of making a page's lines, with and without the
 // transcoder, by the encoder that the program has, in turns within one process, so that both ways see the same machine.
 
 import { parseArgs } from 'node:util';
@@ -20,7 +20,9 @@ import { cutRecords } from '../src/tools/record-list.ts';
 import { median } from './cost.ts';
 import { pageBody, pageEvents } from './work.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, lines: { type: 'string', default: '' } },
+});
 const pagesARound = 60;
 const bodiesOfEach = 16;
 
@@ -98,7 +100,8 @@ class Way {
     this.#encoder = new PageEncoder(new PageDecoder(() => normalise), this.transcoders);
     const selection = selectionFor(routes, { source: 'audit', sink: 's' }, () => undefined);
     const expects = () => false;
-    const plain = { documents: false, takesPages: false, selectionFor: () => selection, expects };
+    const documents = format.document !== undefined;
+    const plain = { documents, takesPages: false, selectionFor: () => selection, expects };
     this.#reader = { sink: 's', format, formatKey: 'f', ...plain };
   }
 
@@ -131,6 +134,7 @@ for (const [name, work, format, routes = []] of [
   ['audit, the record in RFC 5424', audit, make('syslog', { message: 'original' })],
   ['audit, CEF', audit, make('cef')],
   ['audit, OCSF JSON', audit, make('json')],
+  ['audit, OTLP', audit, make('otel')],
   ['audit, LEEF in RFC 5424', audit, make('syslog', { message: 'leef' })],
   ['audit, ECS', audit, make('ecs')],
   ['audit, a sentence in RFC 5424', audit, make('syslog', { message: 'text' })],
@@ -139,11 +143,13 @@ for (const [name, work, format, routes = []] of [
   ['audit, OCSF JSON, redacted', audit, make('json'), redacted],
   ['flows, CEF in RFC 5424', flows, make('syslog', { message: 'cef' })],
   ['flows, OCSF JSON', flows, make('json')],
+  ['flows, OTLP', flows, make('otel')],
   ['flows, LEEF in RFC 5424', flows, make('syslog', { message: 'leef' })],
   ['flows, ECS', flows, make('ecs')],
   ['web, CEF in RFC 5424', web, make('syslog', { message: 'cef' })],
   ['web, OCSF JSON', web, make('json')],
 ] as readonly (readonly [string, Work, Format, (readonly Route[])?])[]) {
+  if (!name.includes(values.lines)) continue;
   const off = new Way(work, format, false, routes);
   const on = new Way(work, format, true, routes);
   for (let round = 0; round <= Number(values.rounds); round += 1) {

@@ -10,13 +10,15 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { Event } from '../src/contracts/event.ts';
 import type { DocumentForm } from '../src/contracts/format.ts';
+import { jsonText } from './json-text.ts';
 import type { RequestSettings } from './otel-protobuf.ts';
 import {
   attributesOf,
-  bodyOf,
+  type Body,
   eventNames,
   happenedMs,
   observedMs,
+  saidOf,
   severityNumberOf,
 } from './otel-record.ts';
 import { anyValue } from './otel-value.ts';
@@ -72,6 +74,11 @@ function aroundRecords(
   const start = one.indexOf(opening) + opening.length;
   const length = requestOf([record, record]).length - one.length - 1;
   return { before: one.subarray(0, start), after: one.subarray(start + length) };
+}
+
+function bodyOf(event: Event, body: Body): unknown {
+  if (body === 'message') return saidOf(event);
+  return body === 'json' ? jsonText(event.ocsf) : event.ocsf;
 }
 
 const instrumentationScope = { name: 'sluice' };

@@ -5,20 +5,23 @@
 // nine times as long for the events of `npm run bench` (53 against 6 us an event). What an AnyValue
 // cannot hold is turned into text, as otel-value.ts has it.
 
+import type { PieceCopying } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
 import type { DocumentForm, EncodedLines } from '../src/contracts/format.ts';
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,
   type Body,
-  bodyOf,
   eventNames,
   happenedMs,
+  looksOf,
   observedMs,
+  saidOf,
   severityNumberOf,
 } from './otel-record.ts';
 import { textOf } from './parts.ts';
-import { ProtobufWriter, varintBytes } from './protobuf.ts';
+import { type Fields, ProtobufWriter, varintBytes } from './protobuf.ts';
+import { ProtobufPieces } from './protobuf-pieces.ts';
 
 /** What a request says besides its records. */
 export interface RequestSettings {
@@ -62,40 +65,59 @@ const firstBytes = 4096;
 
 /** Makes the writer of records and of the requests around them. */
 export function protobufDocument(settings: RequestSettings): DocumentForm {
-  const eventNameOf = eventNames();
   const writer = new ProtobufWriter(firstBytes);
   const before = resourceOf(settings.resource);
-
-  const writeRecord = (event: Event) => {
-    const { ocsf } = event;
-    writer.byte(record.time);
-    writeNanos(writer, happenedMs(event));
-    const severity = severityNumberOf(event);
-    if (severity !== 0) {
-      writer.byte(record.severityNumber);
-      writer.varint(severity);
-    }
-    writeText(writer, record.severityText, textOf(ocsf.severity) ?? '');
-    writer.byte(record.body);
-    writeAny(writer, bodyOf(event, settings.body), 0);
-    writeMembers(writer, record.attributes, attributesOf(event, settings.raw_data), 0);
-    if (settings.body === 'message') writeMembers(writer, record.attributes, { ocsf }, 0);
-    writer.byte(record.observed);
-    writeNanos(writer, observedMs(event));
-    writeText(writer, record.eventName, eventNameOf(ocsf));
-  };
-
+  const writeRecord = recordWriter(settings);
   return {
     contentType: 'application/x-protobuf',
     encode(event) {
       writer.clear();
-      writer.byte(scopeLogs.logRecords);
-      const start = writer.begin();
-      writeRecord(event);
-      writer.end(start);
+      writeRecord(writer, event);
       return writer.written();
     },
+    copying: copyingOf(settings),
     join: (records, range) => requestOf(before, records, range),
+  };
+}
+
+function copyingOf(settings: RequestSettings): PieceCopying {
+  const writeRecord = recordWriter(settings);
+  return {
+    form: 'protobuf',
+    lineBytesMax: Number.POSITIVE_INFINITY,
+    looks: (event) => looksOf(event, settings.body),
+    write(event) {
+      const fields = new ProtobufPieces();
+      writeRecord(fields, event);
+      return fields.pieces;
+    },
+  };
+}
+
+/** Makes what writes a record as it stands in a request. */
+function recordWriter({ body, raw_data }: RequestSettings): (to: Fields, event: Event) => void {
+  const eventNameOf = eventNames();
+  return (to, event) => {
+    const { ocsf } = event;
+    to.byte(scopeLogs.logRecords);
+    const start = to.begin();
+    to.byte(record.time);
+    to.nanos(happenedMs(event));
+    const severity = severityNumberOf(event);
+    if (severity !== 0) {
+      to.byte(record.severityNumber);
+      to.varint(severity);
+    }
+    writeText(to, record.severityText, textOf(ocsf.severity) ?? '');
+    to.byte(record.body);
+    if (body === 'json') writeJson(to, ocsf);
+    else writeAny(to, body === 'map' ? ocsf : saidOf(event), 0);
+    writeMembers(to, record.attributes, attributesOf(event, raw_data), 0);
+    if (body === 'message') writeMembers(to, record.attributes, { ocsf }, 0);
+    to.byte(record.observed);
+    to.nanos(observedMs(event));
+    writeText(to, record.eventName, eventNameOf(ocsf));
+    to.end(start);
   };
 }
 
@@ -140,21 +162,14 @@ const sluiceScope = (() => {
 })();
 
 /** An empty string is what a reader takes for a missing one. */
-function writeText(writer: ProtobufWriter, tag: number, text: string): void {
+function writeText(writer: Fields, tag: number, text: string): void {
   if (text === '') return;
   writer.byte(tag);
   writer.string(text);
 }
 
-/** Epoch milliseconds as nanoseconds, which one number cannot hold; 0 for an unknown time. */
-function writeNanos(writer: ProtobufWriter, ms: number): void {
-  const low = (ms % 2 ** 32) * 1e6;
-  const high = Math.floor(ms / 2 ** 32) * 1e6 + Math.floor(low / 2 ** 32);
-  writer.fixed64(high, low % 2 ** 32);
-}
-
 /** The members of an object as KeyValues, each under this tag. */
-function writeMembers(writer: ProtobufWriter, tag: number, members: object, depth: number): void {
+function writeMembers(writer: Fields, tag: number, members: object, depth: number): void {
   const object = members as Readonly<Record<string, unknown>>;
   for (const key in object) {
     const value = object[key];
@@ -170,7 +185,7 @@ function writeMembers(writer: ProtobufWriter, tag: number, members: object, dept
 }
 
 /** An AnyValue with its length. */
-function writeAny(writer: ProtobufWriter, value: unknown, depth: number): void {
+function writeAny(writer: Fields, value: unknown, depth: number): void {
   const start = writer.begin();
   switch (typeof value) {
     case 'string':
@@ -200,20 +215,24 @@ function writeAny(writer: ProtobufWriter, value: unknown, depth: number): void {
 }
 
 /** Integers beyond 2^53 have lost digits already, and OTLP has no place for those beyond 2^63. */
-function writeNumber(writer: ProtobufWriter, value: number): void {
-  if (Number.isSafeInteger(value)) {
-    writer.byte(any.int);
-    writer.varint(value);
-  } else if (Number.isFinite(value) && !Number.isInteger(value)) {
-    writer.byte(any.double);
-    writer.double(value);
+function writeNumber(writer: Fields, value: number): void {
+  if (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))) {
+    writer.number(value, any);
   } else {
     writer.byte(any.text);
     writer.string(String(value));
   }
 }
 
-function writeObject(writer: ProtobufWriter, value: object, depth: number): void {
+/** An AnyValue of JSON text, with its length. */
+function writeJson(writer: Fields, value: unknown): void {
+  const start = writer.begin();
+  writer.byte(any.text);
+  writer.json(jsonText(value));
+  writer.end(start);
+}
+
+function writeObject(writer: Fields, value: object, depth: number): void {
   if (value instanceof Uint8Array) {
     writer.byte(any.bytes);
     const start = writer.begin();
@@ -221,9 +240,10 @@ function writeObject(writer: ProtobufWriter, value: object, depth: number): void
     writer.end(start);
     return;
   }
-  if (depth >= depthMax || value instanceof Date) {
+  if (value instanceof Date || depth >= depthMax) {
     writer.byte(any.text);
-    writer.string(value instanceof Date ? dateText(value) : jsonText(value));
+    if (value instanceof Date) writer.string(dateText(value));
+    else writer.json(jsonText(value));
     return;
   }
   writer.byte(Array.isArray(value) ? any.array : any.map);

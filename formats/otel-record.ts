@@ -5,13 +5,13 @@
 // repeats apart: collectors do not deduplicate.
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
+import type { Look } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
 import type { JsonObject } from '../src/contracts/json.ts';
 import { rawText } from './json.ts';
-import { jsonText } from './json-text.ts';
 import { anyValue } from './otel-value.ts';
 import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
-import { sentence } from './sentence.ts';
+import { sentence, textsOfSentence } from './sentence.ts';
 
 /** What the body holds: the event as a map, the event as JSON text, or a sentence. */
 export type Body = 'map' | 'json' | 'message';
@@ -62,16 +62,28 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
-/** What stands in the body. As `message` the event's own, else one of what is known. */
-export function bodyOf(event: Event, body: Body): unknown {
-  switch (body) {
-    case 'map':
-      return event.ocsf;
-    case 'json':
-      return jsonText(event.ocsf);
-    case 'message':
-      return textOf(event.ocsf.message) ?? sentence(event);
-  }
+/** What happened as a text: the event's own message, else a sentence of what is known. */
+export function saidOf(event: Event): string {
+  return textOf(event.ocsf.message) ?? sentence(event);
+}
+
+/** What is looked at of an event's values besides what they are written as. */
+export function looksOf(event: Event, body: Body): readonly Look[] {
+  const { ocsf } = event;
+  const looked = (value: unknown, as: Look['as']): Look => {
+    return { value, as, bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
+  };
+  // A text is no number of these, whatever it says.
+  const numbers = (values: readonly unknown[], as: Look['as']) =>
+    values.filter((value) => typeof value === 'number').map((value) => looked(value, as));
+  const isTold = body !== 'message' || textOf(ocsf.message) !== undefined;
+  return [
+    looked(ocsf.class_name, 'other'),
+    looked(part(ocsf.connection_info).protocol_name, 'other'),
+    ...numbers([part(ocsf.src_endpoint).port, part(ocsf.dst_endpoint).port], 'port'),
+    ...numbers([part(ocsf.http_response).code], 'count'),
+    ...(isTold ? [] : textsOfSentence(event).map((text) => looked(text, 'line'))),
+  ];
 }
 
 /** The attributes of an event, by the OpenTelemetry semantic conventions (1.44.0). */

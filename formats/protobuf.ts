@@ -3,6 +3,8 @@
 // it: a byte is left for it, and the message moves up where it turns out to need more. Nothing is
 // measured first and no tree is built.
 
+import type { NumberTags } from '../src/contracts/copying.ts';
+
 /** Bytes that a string's UTF-16 unit takes at most. */
 const bytesPerUnitMax = 3;
 /** Shorter strings are written here; for longer ones the engine's call is worth its cost. */
@@ -10,6 +12,28 @@ const shortMax = 40;
 const varintBytesMax = 10;
 const oneByteMax = 0x7f;
 const keptBytesMax = 1024 * 1024;
+
+/** What writes fields one after the other: into memory, or as pieces (protobuf-pieces.ts). */
+export interface Fields {
+  /** A byte as it is: a field's tag below 16, or a value below 128. */
+  byte(value: number): void;
+  /** Bytes as they are. */
+  raw(bytes: Uint8Array): void;
+  /** An int64 or uint64 that a number holds exactly. */
+  varint(value: number): void;
+  /** A number that is whole and held exactly, or has a fraction, under the tag that it has then. */
+  number(value: number, tags: NumberTags): void;
+  /** Epoch milliseconds as a fixed64 of nanoseconds, which one number cannot hold. */
+  nanos(ms: number): void;
+  /** A string with its length, as UTF-8; half a surrogate pair becomes U+FFFD. */
+  string(text: string): void;
+  /** A string of JSON. */
+  json(text: string): void;
+  /** Begins a message (or string) whose length comes in front. Returns what `end` wants to know. */
+  begin(): number;
+  /** Ends the message that was begun. */
+  end(start: number): void;
+}
 
 /** How many bytes a varint takes. */
 export function varintBytes(value: number): number {
@@ -19,7 +43,7 @@ export function varintBytes(value: number): number {
 }
 
 /** Writes fields one after the other. */
-export class ProtobufWriter {
+export class ProtobufWriter implements Fields {
   #bytes: Buffer;
   #at = 0;
 
@@ -39,14 +63,12 @@ export class ProtobufWriter {
     return this.#bytes.subarray(0, this.#at);
   }
 
-  /** A byte as it is: a field's tag below 16, or a value below 128. */
   byte(value: number): void {
     if (this.#at === this.#bytes.length) this.#grow(1);
     this.#bytes[this.#at] = value;
     this.#at += 1;
   }
 
-  /** Bytes as they are. */
   raw(bytes: Uint8Array): void {
     if (this.#at + bytes.length > this.#bytes.length) this.#grow(bytes.length);
     this.#bytes.set(bytes, this.#at);
@@ -59,7 +81,6 @@ export class ProtobufWriter {
     this.#at += source.copy(this.#bytes, this.#at, start, end);
   }
 
-  /** An int64 or uint64 that a number holds exactly. */
   varint(value: number): void {
     if (this.#at + varintBytesMax > this.#bytes.length) this.#grow(varintBytesMax);
     if (value < 0) {
@@ -78,20 +99,29 @@ export class ProtobufWriter {
     this.#at += 1;
   }
 
-  /** A double. */
-  double(value: number): void {
+  number(value: number, tags: NumberTags): void {
+    if (Number.isInteger(value)) {
+      this.byte(tags.int);
+      this.varint(value);
+      return;
+    }
+    this.byte(tags.double);
     if (this.#at + 8 > this.#bytes.length) this.#grow(8);
     this.#at = this.#bytes.writeDoubleLE(value, this.#at);
   }
 
-  /** A fixed64 given as its two halves. */
-  fixed64(high: number, low: number): void {
+  nanos(ms: number): void {
+    const low = (ms % 2 ** 32) * 1e6;
+    const high = Math.floor(ms / 2 ** 32) * 1e6 + Math.floor(low / 2 ** 32);
     if (this.#at + 8 > this.#bytes.length) this.#grow(8);
-    this.#at = this.#bytes.writeUInt32LE(low, this.#at);
+    this.#at = this.#bytes.writeUInt32LE(low % 2 ** 32, this.#at);
     this.#at = this.#bytes.writeUInt32LE(high, this.#at);
   }
 
-  /** A string with its length, as UTF-8; half a surrogate pair becomes U+FFFD. */
+  json(text: string): void {
+    this.string(text);
+  }
+
   string(text: string): void {
     const room = text.length * bytesPerUnitMax + varintBytesMax;
     if (this.#at + room > this.#bytes.length) this.#grow(room);
@@ -101,13 +131,11 @@ export class ProtobufWriter {
     this.end(start);
   }
 
-  /** Begins a message (or string) whose length comes in front. Returns what `end` wants to know. */
   begin(): number {
     this.byte(0);
     return this.#at;
   }
 
-  /** Ends the message that was begun. */
   end(start: number): void {
     const length = this.#at - start;
     if (length <= oneByteMax) {

@@ -39,3 +39,28 @@ export interface Copying extends CopiedValues {
   /** The line, never shortened. */
   write(event: Event): string;
 }
+
+/** How lines in Protocol buffers are, in which texts stand as they are, whatever is in them. */
+export interface PieceCopying extends Pick<Copying, 'looks' | 'lineBytesMax'> {
+  readonly form: 'protobuf';
+  /** The line in pieces. */
+  write(event: Event): readonly Piece[];
+}
+
+/**
+ * A piece of a line in Protocol buffers: bytes that stand still; a text, which may be of JSON; a
+ * number under the tag that it has whole, as a varint, or with a fraction, as a double; epoch
+ * milliseconds as a fixed64 of nanoseconds; or what has its length in front.
+ */
+export type Piece =
+  | Uint8Array
+  | { readonly text: string; readonly isJson: boolean }
+  | { readonly number: number; readonly tags: NumberTags }
+  | { readonly nanosOf: number }
+  | { readonly message: readonly Piece[] };
+
+/** The tags of a whole number and of one with a fraction. */
+export interface NumberTags {
+  readonly int: number;
+  readonly double: number;
+}

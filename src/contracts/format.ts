@@ -3,7 +3,7 @@
 // end the line, the field or the frame that it stands in. The engine encodes an event once per
 // distinct format, however many sinks want it.
 
-import type { Copying } from './copying.ts';
+import type { Copying, PieceCopying } from './copying.ts';
 import type { Event } from './event.ts';
 
 /** Encoded events side by side: event i is `bytes[starts[i], ends[i])`, at `ends[i]` is an LF. */
@@ -33,7 +33,7 @@ export interface Format {
    */
   readonly verbatim?: boolean;
   /** How its lines can be put together by copying; left out: they cannot. */
-  readonly copying?: Copying;
+  readonly copying?: Copying | PieceCopying;
   /** Many events in one document, for formats that have such a form (OTLP). */
   readonly document?: DocumentForm;
 }
@@ -43,6 +43,8 @@ export interface DocumentForm {
   readonly contentType: string;
   /** One event as it stands in a document. Pure and total; the next call may reuse its bytes. */
   encode(event: Event): string | Uint8Array;
+  /** How what stands in a document can be put together by copying; left out: it cannot. */
+  readonly copying?: Copying | PieceCopying;
   /** The document of the records `from` up to, not including, `to`. */
   join(records: EncodedLines, range: { readonly from: number; readonly to: number }): Uint8Array;
 }

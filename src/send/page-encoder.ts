@@ -183,8 +183,12 @@ export function selectionOf(
   return isForPages && !reader.takesPages ? null : reader.selectionFor(context.source);
 }
 
-function keyOf(selection: Selection, { documents, formatKey }: Reader): string {
-  return `${selection.key}|${documents ? 'document ' : ''}${formatKey}`;
+function keyOf(selection: Selection, reader: Reader): string {
+  return `${selection.key}|${formatKeyOf(reader)}`;
+}
+
+function formatKeyOf({ documents, formatKey }: Reader): string {
+  return documents ? `document ${formatKey}` : formatKey;
 }
 
 /** True where lines are the records' own bytes, and no event needs to be asked for its own. */
@@ -206,7 +210,8 @@ function take(
   return at;
 }
 
-function encodingOf(format: Format, documents: boolean): Pick<Format, 'encode'> {
+/** What an event is encoded with, and how that can be put together by copying. */
+function encodingOf({ format, documents }: Reader): Pick<Format, 'encode' | 'copying'> {
   if (documents) return format.document ?? format;
   return format.batched === undefined ? format : { encode: format.batched };
 }
@@ -214,7 +219,8 @@ function encodingOf(format: Format, documents: boolean): Pick<Format, 'encode'> 
 /** The encoding of one page for one selection and format. */
 class Task {
   readonly #page: DecodedPage;
-  readonly #reader: Reader;
+  readonly #encoding: Pick<Format, 'encode' | 'copying'>;
+  readonly #formatKey: string;
   readonly #selection: Selection;
   readonly #writer: LineWriter;
   readonly #picked: Event[] = [];
@@ -222,11 +228,11 @@ class Task {
 
   /** `bytes`: the size to expect of the lines. */
   constructor(page: DecodedPage, reader: Reader, selection: Selection, bytes: number) {
-    const { documents, format } = reader;
     this.#page = page;
-    this.#reader = reader;
+    this.#encoding = encodingOf(reader);
+    this.#formatKey = formatKeyOf(reader);
     this.#selection = selection;
-    this.#writer = new LineWriter(encodingOf(format, documents), page.events.length, bytes);
+    this.#writer = new LineWriter(this.#encoding, page.events.length, bytes);
   }
 
   get #takesAll(): boolean {
@@ -235,9 +241,8 @@ class Task {
 
   /** Nothing else is transcoded until its last event is taken, but for other tasks of the page. */
   begin(transcoders: Transcoders): void {
-    const { documents, format, formatKey } = this.#reader;
-    if (documents || format.batched !== undefined) return;
-    this.#transcoder = transcoders.begin(this.#page, format, this.#selection, formatKey);
+    const selection = this.#selection;
+    this.#transcoder = transcoders.begin(this.#page, this.#encoding, selection, this.#formatKey);
     this.#transcoder?.begin(this.#page.held);
   }
 

@@ -36,7 +36,7 @@ export class Transcoders {
   /** What writes this page's lines where it can, at its beginning; null: nothing does. */
   begin(
     { held, normalise }: DecodedPage,
-    { copying }: Format,
+    { copying }: Pick<Format, 'copying'>,
     { key: selectionKey, choosing }: Selection,
     formatKey: string,
   ): Transcoder | null {

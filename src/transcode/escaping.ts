@@ -8,6 +8,7 @@ const del = 0x7f;
 const blank = 0x20;
 /** The `n` of an escaped line feed. */
 const lineFeedMark = 0x6e;
+const lineFeed = 0x0a;
 /** `|` and `^`, each with the UTF-8 of what is written for it. */
 const lookAlikes: ReadonlyMap<number, number> = new Map([
   [0x7c, 0xc2a6],
@@ -83,6 +84,39 @@ export function plainText(
       out.setUint16(to, alike);
       to += 2;
     }
+  }
+  return to;
+}
+
+/** How many escapes there are. */
+export function escapesIn(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0;
+  for (let at = start; at < end; at += 1) {
+    if (bytes[at] !== backslash) continue;
+    at += 1;
+    count += 1;
+  }
+  return count;
+}
+
+/** The text itself; returns where it ends. */
+export function unescaped(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  out: DataView,
+  at: number,
+): number {
+  let to = at;
+  for (let from = start; from < end; from += 1) {
+    let byte = bytes[from] as number;
+    if (byte === backslash) {
+      from += 1;
+      byte = bytes[from] as number;
+      if (byte === lineFeedMark) byte = lineFeed;
+    }
+    out.setUint8(to, byte);
+    to += 1;
   }
   return to;
 }

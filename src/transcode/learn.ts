@@ -5,13 +5,16 @@
 // the same answers; so all that the format looks at of a value becomes a guard, or the value one
 // that decides, and what cannot be told is not learned.
 
-import type { Copying, Look } from '../contracts/copying.ts';
+import type { Copying, Look, PieceCopying } from '../contracts/copying.ts';
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
 import type { Normalise } from '../normalise/normalise.ts';
 import { type Ask, implies, type Leaf } from './guards.ts';
+import { itemsOf } from './items.ts';
+import { MessageTemplate } from './message.ts';
 import type { RecordShape } from './record-shape.ts';
-import { fetchedAtOf, type Sentinel, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
-import { clockText, type Gap, type LearnedLine, type Step, Template } from './template.ts';
+import { fetchedAtOf, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
+import { Gaps } from './steps.ts';
+import { type LearnedLine, type LineTemplate, Template } from './template.ts';
 
 /** Which records are written, and without which parts of their events. */
 export interface Choosing {
@@ -25,7 +28,7 @@ export interface Choosing {
 /** What lines are made with. */
 export interface Making {
   readonly normalise: Normalise;
-  readonly copying: Copying;
+  readonly copying: Copying | PieceCopying;
   /** Left out: all records are written. */
   readonly choosing?: Choosing | undefined;
   /** Of the records' pages, but for when they were read. */
@@ -44,7 +47,7 @@ export interface Sample {
 /** How lines of one kind are written, and what must hold of the values beyond their guards. */
 export interface Learned {
   /** Null: they are not written. */
-  readonly template: Template | null;
+  readonly template: LineTemplate | null;
   /** The most bytes of each value. */
   readonly bytesMax: readonly number[];
   /** Values, two and two, that must differ. */
@@ -91,10 +94,9 @@ export function learn(
     isMore ||= pair.some((at) => leaves[at]?.decides);
   }
   if (isMore) return { leaves };
-  if (JSON.stringify(one.line) !== JSON.stringify(two.line)) return null;
-  const { form } = making.copying;
-  const written = form === 'leef' ? [...new Set(distinct)] : [];
-  const template = one.line && new Template(one.line, form);
+  if (one.line?.told !== two.line?.told) return null;
+  const written = making.copying.form === 'leef' ? [...new Set(distinct)] : [];
+  const template = one.line?.template() ?? null;
   return { template, bytesMax, distinct, written, lines: [...lines] };
 }
 
@@ -128,10 +130,16 @@ function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
   return { ...leaf, decides: true };
 }
 
+/** A line that was written, with its gaps: as text, to be compared, and what writes others. */
+interface Written {
+  readonly told: string;
+  template(): LineTemplate;
+}
+
 /** A line of stand-ins. */
 interface SampleLine {
   /** Null: there is none. */
-  readonly line: LearnedLine | null;
+  readonly line: Written | null;
   readonly looks: readonly Look[];
   /** The leaf whose stand-in this is. */
   leafOf(value: unknown): number | null;
@@ -152,13 +160,12 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
     }),
   );
   const event = eventOf(raw, { ...context, fetchedAt: fetchedAtOf(set) }, uidOf(set), normalise);
-  const isWhole = copying.form === 'record';
-  const gaps = isWhole ? gapsBeside(raw, sentinels, set) : gapsBy(sentinels, set);
+  const isBeside = copying.form === 'record' || copying.form === 'protobuf';
+  const gaps = new Gaps(sentinels, set, isBeside ? raw.toString() : null);
   const chosen = choosing === undefined ? event : choosing.choose(event);
   if (chosen === undefined) return null;
-  const line = chosen && stepsOf(copying.write(chosen), gaps);
-  if (isWhole && line?.steps.some(({ gap }) => gap.kind === 'value')) return null;
-  if (line !== null && bytesOfLongest(line) > Template.stillMax) return null;
+  const line = chosen && writtenOf(chosen, copying, gaps);
+  if (line === undefined) return null;
   const byText = new Map(sentinels.flatMap((one, i) => (one === null ? [] : [[one.text, i]])));
   const byTime = new Map(sentinels.map((one, i) => [String(one?.time), i]));
   byTime.delete(String(Number.NaN));
@@ -172,7 +179,7 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
   const seen = choosing?.seen.flatMap((place) => valuesAt(event.ocsf, place)) ?? [];
   // What is no value of the record, such as the uid, differs where the record does not.
   const isHidden = (value: unknown) =>
-    leafOf(value) === null && stepsOf(String(value), gaps).steps.length > 0;
+    leafOf(value) === null && gaps.stepsOf(String(value)).steps.length > 0;
   if (seen.some(isHidden)) return null;
   return {
     line,
@@ -184,6 +191,19 @@ function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | 
 
 function decisive(value: unknown): Look {
   return { value, as: 'other', bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
+}
+
+/** Undefined: it cannot be written with gaps. */
+function writtenOf(event: Event, copying: Making['copying'], gaps: Gaps): Written | undefined {
+  if (copying.form === 'protobuf') {
+    const items = itemsOf(copying.write(event), gaps);
+    return { told: JSON.stringify(items), template: () => new MessageTemplate(items) };
+  }
+  const { form } = copying;
+  const line = gaps.stepsOf(copying.write(event));
+  if (form === 'record' && line.steps.some(({ gap }) => gap.kind === 'value')) return undefined;
+  if (bytesOfLongest(line) > Template.stillMax) return undefined;
+  return { told: JSON.stringify(line), template: () => new Template(line, form) };
 }
 
 function bytesOfLongest({ steps, after }: LearnedLine): number {
@@ -204,46 +224,4 @@ function eventOf(raw: Buffer, context: PageContext, uid: Buffer, normalise: Norm
   const hex = uid.toString('hex');
   const ocsf = normalise(JSON.parse(raw.toString()) as ParsedRecord, hex, context);
   return { uid: hex, source, stream, kind, context, offset: 0, raw, ocsf };
-}
-
-/** What each text stands for that may turn up in a line. */
-function gapsBy(sentinels: readonly (Sentinel | null)[], set: SentinelSet): Map<string, Gap> {
-  const gaps = new Map<string, Gap>([[uidOf(set).toString('hex'), { kind: 'uid' }]]);
-  const addTime = (time: number, leaf: number) => {
-    gaps.set(String(time), { kind: 'milliseconds', leaf });
-    gaps.set(new Date(time).toISOString(), { kind: 'stamp', leaf });
-    gaps.set(clockText(time), { kind: 'clock', leaf });
-  };
-  addTime(fetchedAtOf(set), -1);
-  for (const [leaf, sentinel] of sentinels.entries()) {
-    if (sentinel === null) continue;
-    gaps.set(sentinel.text, { kind: 'value', leaf });
-    if (!Number.isNaN(sentinel.time)) addTime(sentinel.time, leaf);
-  }
-  return gaps;
-}
-
-/** The same where the record stands in the line whole: found first, so that nothing is within it. */
-function gapsBeside(
-  raw: Buffer,
-  sentinels: readonly (Sentinel | null)[],
-  set: SentinelSet,
-): Map<string, Gap> {
-  return new Map([[raw.toString(), { kind: 'record' }], ...gapsBy(sentinels, set)]);
-}
-
-function stepsOf(text: string, gaps: ReadonlyMap<string, Gap>): LearnedLine {
-  const steps: Step[] = [];
-  let at = 0;
-  // A number may stand next to letters, yet not within another number.
-  const texts = [...gaps.keys()].map((one) => one.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
-  for (const { 0: found, index } of text.matchAll(
-    new RegExp(`(?<!\\d)(?:${texts.join('|')})(?!\\d)`, 'g'),
-  )) {
-    const gap = gaps.get(found);
-    if (gap === undefined) continue;
-    steps.push({ before: text.slice(at, index), gap });
-    at = index + found.length;
-  }
-  return { steps, after: text.slice(at) };
 }

@@ -12,7 +12,7 @@ import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
 import { type Learned, learn, type Making, type Sample } from './learn.ts';
 import { leavesMax, type RecordShape, shapeOf } from './record-shape.ts';
 import { care, ShapeTree } from './shape-tree.ts';
-import type { Work } from './template.ts';
+import type { Work } from './values.ts';
 
 const shapesMax = 64;
 const kindsMax = 256;

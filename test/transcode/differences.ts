@@ -33,13 +33,18 @@ const formats: readonly (() => Format)[] = [
   () => makeFormat('syslog', { message: 'ecs', hostname: 'h' }),
   () => makeFormat('syslog', { message: 'text', hostname: 'h' }),
   () => makeFormat('syslog', { message: 'text', hostname: 'h', protocol: 'rfc3164' }),
+  () => makeFormat('otel'),
+  () => makeFormat('otel'),
+  () => makeFormat('otel', { body: 'json' }),
+  () => makeFormat('otel', { body: 'message' }),
+  () => makeFormat('otel', { raw_data: true }),
   () => makeFormat('cef', { replace_pipe: true }),
   () => makeFormat('json', { raw_data: true }),
   () => makeFormat('ecs', { raw_data: true }),
 ];
 
 /** The first so many are put together by copying. */
-const copied = 16;
+const copied = 21;
 
 /** What came of a comparison. */
 export interface Compared {
@@ -78,7 +83,7 @@ export async function compare(
     sink: 's',
     format,
     formatKey: 'f',
-    documents: false,
+    documents: format.document !== undefined,
     takesPages: false,
     selectionFor: () => selection,
     expects: () => false,

@@ -9,6 +9,7 @@ const formats = {
   JSON: () => makeFormat('json'),
   'CEF in syslog': () => makeFormat('syslog', { message: 'cef' }),
   ECS: () => makeFormat('ecs'),
+  OTLP: () => makeFormat('otel'),
 };
 const pages = Array.from({ length: 6 }, (_, page) => {
   const records = Array.from({ length: 50 }, (_, i) => {

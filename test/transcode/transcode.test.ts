@@ -17,11 +17,18 @@ const formats = {
   ECS: () => makeFormat('ecs'),
   'ECS in syslog': () => makeFormat('syslog', { message: 'ecs' }),
   'a sentence in syslog': () => makeFormat('syslog', { message: 'text' }),
+  OTLP: () => makeFormat('otel'),
+  'OTLP with a text for a body': () => makeFormat('otel', { body: 'message' }),
+  'OTLP with JSON for a body': () => makeFormat('otel', { body: 'json' }),
   'CEF in RFC 3164': () => makeFormat('syslog', { message: 'cef', protocol: 'rfc3164' }),
 };
 
 function pageOf(records: readonly string[]): Buffer {
   return Buffer.from(`{"data":[${records.join(',')}]}`);
+}
+
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
 /** Records that differ in these values, often enough to be learned. */
@@ -69,6 +76,22 @@ describe('a transcoded line is that of the ordinary path', () => {
       const found = await compare(manyOf(record), make(), context);
       expect(found.differences).toEqual([]);
       expect(found.written).toBeGreaterThan(found.records / 2);
+    }
+  });
+
+  test('for texts and numbers of every length that OTLP counts in one byte, two or three', async () => {
+    const lengths = [1, 2, ...range(90, 130), ...range(16_250, 16_390)];
+    const record = (i: number) =>
+      `{"id":"e${i}","timestamp":"2026-11-23T12:34:56.789Z","action":"policy.update",` +
+      `"note":"${'é'.repeat((lengths[i % lengths.length] ?? 0) >> 1)}\\n","deep":{"er":[{"x":"${'x'.repeat(i % 140)}y"}]},` +
+      `"count":${[0, 127, 128, 16_384, 2 ** 31, 2 ** 40 + 1, -1, -129, 0.5, -2.25][i % 10]}}`;
+    const pages = Array.from({ length: 4 }, (_, page) =>
+      pageOf(Array.from({ length: 100 }, (_, i) => record(page * 100 + i))),
+    );
+    for (const body of ['map', 'json', 'message']) {
+      const found = await compare(pages, makeFormat('otel', { body }), context);
+      expect(found.differences).toEqual([]);
+      expect(found.written).toBeGreaterThan(found.records * 0.9);
     }
   });
 

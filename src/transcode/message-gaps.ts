@@ -1,0 +1,110 @@
+// What goes into the gaps of a message: how many bytes it takes, and those bytes. What must stay
+// true: as many are written as were told before.
+
+import type { NumberTags } from '../contracts/copying.ts';
+import { escapesIn, unescaped } from './escaping.ts';
+import type { MessageGap } from './items.ts';
+import { nanosBytes, nanosMaxMs, numberBytes, writeNanos, writeNumber } from './protobuf.ts';
+import { care } from './shape-tree.ts';
+import {
+  clockBytes,
+  clockText,
+  copy,
+  digitsOf,
+  numberOf,
+  stampBytes,
+  timeOf,
+  uidDigits,
+  type Work,
+  writeAscii,
+  writeDigits,
+  writeHex,
+  writeStamp,
+} from './values.ts';
+
+const kinds = {
+  ...{ value: 0, json: 1, number: 2, 'time number': 3, nanos: 4 },
+  ...{ milliseconds: 5, stamp: 6, clock: 7, uid: 8, record: 9 },
+} as const;
+
+/** A gap, as it is filled. */
+export interface Filling {
+  readonly kind: (typeof kinds)[keyof typeof kinds];
+  readonly leaf: number;
+  readonly tags: NumberTags;
+  /** Of the record found last: the value, where it is a number. */
+  number: number;
+}
+
+/** A gap, to be filled. */
+export function fillingOf(gap: MessageGap): Filling {
+  const leaf = 'leaf' in gap ? gap.leaf : 0;
+  const tags = 'tags' in gap ? gap.tags : { int: 0, double: 0 };
+  return { kind: kinds[gap.kind], leaf, tags, number: Number.NaN };
+}
+
+/** How many bytes it takes; -1: it cannot be filled. */
+export function bytesOfGap(filling: Filling, work: Work): number {
+  const { kind, leaf } = filling;
+  switch (kind) {
+    case kinds.value:
+    case kinds.json: {
+      const start = work.starts[leaf] as number;
+      const end = work.ends[leaf] as number;
+      const isSame = kind === kinds.json || ((work.cares[leaf] as number) & care.escape) === 0;
+      return end - start - (isSame ? 0 : escapesIn(work.bytes, start, end));
+    }
+    case kinds.number:
+      filling.number = numberOf(work, leaf);
+      return numberBytes(filling.number);
+    case kinds['time number']:
+      filling.number = timeOf(work, leaf);
+      return numberBytes(filling.number);
+    case kinds.nanos:
+      return timeOf(work, leaf) > nanosMaxMs ? -1 : nanosBytes;
+    case kinds.milliseconds:
+      return digitsOf(timeOf(work, leaf));
+    case kinds.stamp:
+      return stampBytes;
+    case kinds.clock:
+      return clockBytes;
+    case kinds.uid:
+      return uidDigits;
+    default:
+      return work.to - work.from;
+  }
+}
+
+/** Fills it, and returns where it ends. */
+export function writeGap(
+  { kind, leaf, tags, number }: Filling,
+  work: Work,
+  uidAt: number,
+  out: DataView,
+  at: number,
+): number {
+  switch (kind) {
+    case kinds.value:
+    case kinds.json: {
+      const start = work.starts[leaf] as number;
+      const end = work.ends[leaf] as number;
+      const isSame = kind === kinds.json || ((work.cares[leaf] as number) & care.escape) === 0;
+      return isSame ? copy(work, start, end, out, at) : unescaped(work.bytes, start, end, out, at);
+    }
+    case kinds.number:
+    case kinds['time number']:
+      return writeNumber(number, tags, out, at);
+    case kinds.nanos:
+      return writeNanos(timeOf(work, leaf), out, at);
+    case kinds.milliseconds:
+      return writeDigits(timeOf(work, leaf), out, at);
+    case kinds.stamp:
+      return writeStamp(work, leaf, out, at);
+    case kinds.clock:
+      return writeAscii(clockText(timeOf(work, leaf)), out, at);
+    case kinds.uid:
+      return writeHex(work.uids, uidAt, out, at);
+    default:
+      return copy(work, work.from, work.to, out, at);
+  }
+}

@@ -1,0 +1,82 @@
+// Lengths and numbers of Protocol buffers, written where a line is being written. What must stay
+// true: they are the bytes that the formats write (formats/protobuf.ts).
+
+import type { NumberTags } from '../contracts/copying.ts';
+
+const varintBytesMax = 10;
+const doubleBytes = 8;
+/** The largest that a varint of one byte holds. */
+export const oneByteMax = 0x7f;
+/** What nanoseconds take, and the last millisecond before they are more than that holds. */
+export const nanosBytes = 8;
+export const nanosMaxMs = 18_446_744_073_709;
+/** Below this shifts of 32 bits do. */
+const smallMax = 2 ** 28;
+
+/** How many bytes the varint of a number takes that is whole and not below zero. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let over = 128; value >= over; over *= 128) bytes += 1;
+  return bytes;
+}
+
+/** How many bytes a number takes with its tag. */
+export function numberBytes(value: number): number {
+  if (!Number.isInteger(value)) return 1 + doubleBytes;
+  return 1 + (value < 0 ? varintBytesMax : varintBytes(value));
+}
+
+/** A varint by itself. */
+export function varintOf(value: number): Uint8Array {
+  const bytes = new Uint8Array(varintBytesMax);
+  return bytes.subarray(0, writeVarint(value, new DataView(bytes.buffer), 0));
+}
+
+/** Writes an int64 that a number holds exactly, and returns its end. */
+export function writeVarint(value: number, out: DataView, at: number): number {
+  let rest = value < 0 ? 0 : value;
+  let to = at;
+  if (value < 0) {
+    let more = BigInt.asUintN(64, BigInt(value));
+    for (; more > 0x7fn; more >>= 7n) {
+      out.setUint8(to, Number(more & 0x7fn) | 0x80);
+      to += 1;
+    }
+    rest = Number(more);
+  }
+  for (; rest >= smallMax; rest = Math.floor(rest / 128)) {
+    out.setUint8(to, (rest % 128) | 0x80);
+    to += 1;
+  }
+  for (; rest > oneByteMax; rest >>>= 7) {
+    out.setUint8(to, (rest & 0x7f) | 0x80);
+    to += 1;
+  }
+  out.setUint8(to, rest);
+  return to + 1;
+}
+
+/** Writes a number under the tag that it has, and returns its end. */
+export function writeNumber(
+  value: number,
+  { int, double }: NumberTags,
+  out: DataView,
+  at: number,
+): number {
+  if (Number.isInteger(value)) {
+    out.setUint8(at, int);
+    return writeVarint(value, out, at + 1);
+  }
+  out.setUint8(at, double);
+  out.setFloat64(at + 1, value, true);
+  return at + 1 + doubleBytes;
+}
+
+/** Writes epoch milliseconds as nanoseconds, and returns their end. */
+export function writeNanos(ms: number, out: DataView, at: number): number {
+  const low = (ms % 2 ** 32) * 1e6;
+  const high = Math.floor(ms / 2 ** 32) * 1e6 + Math.floor(low / 2 ** 32);
+  out.setUint32(at, low % 2 ** 32, true);
+  out.setUint32(at + 4, high, true);
+  return at + nanosBytes;
+}

@@ -1,0 +1,51 @@
+// Where stand-ins turn up in a text that the ordinary path wrote: there the values go.
+
+import { fetchedAtOf, type Sentinel, type SentinelSet, uidOf } from './sentinels.ts';
+import type { Gap, LearnedLine, Step } from './template.ts';
+import { clockText } from './values.ts';
+
+/** What each text stands for that may turn up in a line. */
+export class Gaps {
+  readonly #known = new Map<string, Gap>();
+  readonly #pattern: RegExp;
+
+  /** `raw`: the record, where it may turn up whole. */
+  constructor(sentinels: readonly (Sentinel | null)[], set: SentinelSet, raw: string | null) {
+    // Found first, so that nothing is within it.
+    if (raw !== null) this.#known.set(raw, { kind: 'record' });
+    this.#known.set(uidOf(set).toString('hex'), { kind: 'uid' });
+    this.#addTime(fetchedAtOf(set), -1);
+    for (const [leaf, sentinel] of sentinels.entries()) {
+      if (sentinel === null) continue;
+      this.#known.set(sentinel.text, { kind: 'value', leaf });
+      if (!Number.isNaN(sentinel.time)) this.#addTime(sentinel.time, leaf);
+    }
+    const texts = [...this.#known.keys()].map((one) => one.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
+    // A number may stand next to letters, yet not within another number.
+    this.#pattern = new RegExp(`(?<!\\d)(?:${texts.join('|')})(?!\\d)`, 'g');
+  }
+
+  /** What a whole text or number stands for. */
+  of(value: string | number): Gap | undefined {
+    return this.#known.get(String(value));
+  }
+
+  /** A text as what stands still in it and its gaps. */
+  stepsOf(text: string): LearnedLine {
+    const steps: Step[] = [];
+    let at = 0;
+    for (const { 0: found, index } of text.matchAll(this.#pattern)) {
+      const gap = this.#known.get(found);
+      if (gap === undefined) continue;
+      steps.push({ before: text.slice(at, index), gap });
+      at = index + found.length;
+    }
+    return { steps, after: text.slice(at) };
+  }
+
+  #addTime(time: number, leaf: number): void {
+    this.#known.set(String(time), { kind: 'milliseconds', leaf });
+    this.#known.set(new Date(time).toISOString(), { kind: 'stamp', leaf });
+    this.#known.set(clockText(time), { kind: 'clock', leaf });
+  }
+}
