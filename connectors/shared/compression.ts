@@ -6,6 +6,11 @@ import { promisify } from 'node:util';
 import { constants, gzip, zstdCompress } from 'node:zlib';
 import { z } from 'zod';
 
+/** For each piece of the answer memory is set aside, and there is a way to the pool and back. */
+const pieceBytesMax = 128 * 1024;
+const pieceBytesMin = 1024;
+const zstdParams = { [constants.ZSTD_c_compressionLevel]: 1 };
+
 const gzipAsync = promisify(gzip);
 const zstdAsync = promisify(zstdCompress);
 
@@ -19,12 +24,13 @@ export function compression(byDefault: Compression) {
 
 /** The body compressed. The caller names the method as `content-encoding`, none for `none`. */
 export async function compressed(body: Uint8Array, method: Compression): Promise<Uint8Array> {
+  const chunkSize = Math.min(pieceBytesMax, Math.max(pieceBytesMin, body.length));
   switch (method) {
     case 'none':
       return body;
     case 'gzip':
-      return await gzipAsync(body, { level: 1 });
+      return await gzipAsync(body, { level: 1, chunkSize });
     case 'zstd':
-      return await zstdAsync(body, { params: { [constants.ZSTD_c_compressionLevel]: 1 } });
+      return await zstdAsync(body, { params: zstdParams, chunkSize });
   }
 }
