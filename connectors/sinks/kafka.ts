@@ -236,7 +236,7 @@ function sift(records: readonly KafkaRecord[], bytesMax: number): Sifted {
     const bytes = aloneBytes(record);
     if (bytes <= bytesMax) return true;
     const reason = `too large for Kafka: ${bytes} bytes with its headers, max_message is ${bytesMax} bytes`;
-    refused.push({ uid: record.headers.uid, reason });
+    refused.push({ uid: record.uid, reason });
     return false;
   });
   return { records: taken, refused };

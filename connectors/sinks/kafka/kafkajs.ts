@@ -6,20 +6,21 @@
 // answered already is skipped, so the answers are checked against the records; and its sockets are
 // ours, so that nothing hangs on a dead broker.
 
-import kafkajs, {
-  type Kafka,
-  type KafkaConfig,
-  type PartitionerArgs,
-  type Producer,
-  type SASLOptions,
-  type Transaction,
+import type {
+  Kafka,
+  KafkaConfig,
+  Message,
+  PartitionerArgs,
+  Producer,
+  SASLOptions,
+  Transaction,
 } from 'kafkajs';
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
 import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
-import { prepareKafkajs } from './kafkajs-patches.ts';
+import { kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
 import { behind, checkAnswers, choosePartition } from './partition.ts';
 import type {
   Committed,
@@ -172,7 +173,8 @@ class KafkajsProducer implements KafkaProducer {
     this.#turn += 1;
     const answers = await sender.send({
       topic,
-      messages: [...records],
+      // The requests are made by kafkajs-patches.ts, which knows them.
+      messages: records as unknown as Message[],
       acks: -1,
       timeout: timeoutMs,
       compression: compressionTypes[compression],

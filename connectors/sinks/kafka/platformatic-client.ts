@@ -1,12 +1,11 @@
-// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours,
-// asking for partitions as a client may, and with the two requests for a position that belongs to
-// no consumer. Versions of requests are fixed where we send them ourselves: all brokers that the
-// library supports (3.5 and newer) know them.
+// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours, with
+// some requests made otherwise (platformatic-requests.ts), and with the two for a position that
+// belongs to no consumer. Versions of requests are fixed where we send them ourselves: all brokers
+// that the library supports (3.5 and newer) know them.
 
 import {
   type API,
   addOffsetsToTxnV3,
-  addPartitionsToTxnV3,
   apiVersionsV3,
   type Broker,
   type Callback,
@@ -29,6 +28,7 @@ import {
 } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
+import { ownRequests } from './platformatic-requests.ts';
 import type { Committed } from './port.ts';
 
 /** Where a position in the spool is kept: a consumer group's offset of partition 0. */
@@ -130,14 +130,13 @@ export class Client extends Producer {
     answer(this.#anyConnection(attempt), callback);
   }
 
-  // From version 4 on AddPartitionsToTxn asks for rights on the whole cluster.
   override [kGetApi]<Asked extends unknown[], Answer>(
     name: string,
     callback: Callback<API<Asked, Answer>>,
   ): void {
-    if (name === 'AddPartitionsToTxn') {
-      callback(null, addPartitionsToTxnV3.api as unknown as API<Asked, Answer>);
-    } else super[kGetApi](name, callback);
+    const own = ownRequests.get(name);
+    if (own !== undefined) callback(null, own as API<Asked, Answer>);
+    else super[kGetApi](name, callback);
   }
 
   // The library would try this some times within each of its own attempts at something.

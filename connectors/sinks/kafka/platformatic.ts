@@ -11,6 +11,7 @@ import { compressed } from '../../shared/compression.ts';
 import { behind, checkAnswers, choosePartition } from './partition.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { failureOf } from './platformatic-errors.ts';
+import { messageOf } from './platformatic-requests.ts';
 import type {
   Committed,
   KafkaDriver,
@@ -29,7 +30,6 @@ const mechanisms = {
   'scram-sha-256': 'SCRAM-SHA-256',
   'scram-sha-512': 'SCRAM-SHA-512',
 } as const;
-const uidName = Buffer.from('uid');
 
 /** Makes producers of @platformatic/kafka. */
 export const platformaticDriver: KafkaDriver = (options) => {
@@ -118,18 +118,9 @@ class PlatformaticProducer implements KafkaProducer {
     const { topic, compression } = this.#options;
     this.#turn += 1;
     const partitions = await this.#partitions();
-    const timestamp = BigInt(Date.now());
     const messages = records.map((record) => {
       record.partition ??= choosePartition(record.key, this.#turn, partitions);
-      const { key, value, partition, headers } = record;
-      return {
-        topic,
-        partition,
-        value,
-        timestamp,
-        ...(key === null ? {} : { key }),
-        headers: new Map([[uidName, Buffer.from(headers.uid, 'latin1')]]),
-      };
+      return messageOf(record, topic, record.partition);
     });
     const { offsets = [] } = await sender.send({ messages, compression, acks: ProduceAcks.ALL });
     checkAnswers(

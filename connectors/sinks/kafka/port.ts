@@ -9,13 +9,21 @@ import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
 import type { Log, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
 
-/** One record for the topic. `value` shares the batch's memory. */
-export interface KafkaRecord {
+/** One record for the topic. A class, so that clients which are shared with others know ours. */
+export class KafkaRecord {
   readonly key: Buffer | null;
-  readonly value: Buffer;
-  readonly headers: { readonly uid: Uid };
+  /** Shares the batch's memory. */
+  readonly value: Uint8Array;
+  /** The only header. */
+  readonly uid: Uid;
   /** Chosen when first sent, and kept: a repeated request must not put a record elsewhere. */
-  partition?: number;
+  partition: number | undefined = undefined;
+
+  constructor(key: Buffer | null, value: Uint8Array, uid: Uid) {
+    this.key = key;
+    this.value = value;
+    this.uid = uid;
+  }
 }
 
 /** Who we are, for SASL. The password is read at each authentication. */

@@ -1,20 +1,14 @@
 // From the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the
-// broker counts them, and cut into requests that it takes. One header only: each costs the client
-// more than the record's key and value.
+// broker counts them, and cut into requests that it takes.
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import { lineAt } from '../../shared/lines.ts';
-import type { KafkaRecord } from './port.ts';
+import { KafkaRecord } from './port.ts';
+import { batchHeadBytes, recordBytes } from './record-batch.ts';
 
 /** What a record's key is made of. */
 export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';
-
-// A record batch begins with 61 bytes (Kafka protocol guide, "Record Batch"). A record adds at most
-// 5 + 1 + 10 + 5 bytes of length, attributes, timestamp and offset, 5 each for the lengths of key
-// and value, and for the header its count, its name and two lengths.
-const requestOverhead = 61;
-const recordOverhead = 48;
 
 /** Makes records; keeps the few keys that streams and sources have, encoded once each. */
 export class RecordMaker {
@@ -27,14 +21,9 @@ export class RecordMaker {
 
   /** The batch's events as records, same order. */
   recordsOf(batch: Batch): KafkaRecord[] {
-    return batch.events.map((event, i) => {
-      const line = lineAt(batch.lines, i);
-      return {
-        key: this.#keyOf(event),
-        value: Buffer.from(line.buffer, line.byteOffset, line.byteLength),
-        headers: { uid: event.uid },
-      };
-    });
+    return batch.events.map(
+      (event, i) => new KafkaRecord(this.#keyOf(event), lineAt(batch.lines, i), event.uid),
+    );
   }
 
   #keyOf(event: Event): Buffer | null {
@@ -62,24 +51,20 @@ export class RecordMaker {
 
 /** Bytes of a request with this record alone, uncompressed; at least what the broker counts. */
 export function aloneBytes(record: KafkaRecord): number {
-  return requestOverhead + recordBytes(record);
-}
-
-function recordBytes({ key, value, headers }: KafkaRecord): number {
-  return recordOverhead + (key?.length ?? 0) + value.length + headers.uid.length;
+  return batchHeadBytes + recordBytes(record);
 }
 
 /** The records cut into requests of at most `bytesMax`, same order; each record alone must fit. */
 export function requestsOf(records: readonly KafkaRecord[], bytesMax: number): KafkaRecord[][] {
   const requests: KafkaRecord[][] = [];
   let request: KafkaRecord[] = [];
-  let bytes = requestOverhead;
+  let bytes = batchHeadBytes;
   for (const record of records) {
     const size = recordBytes(record);
     if (request.length > 0 && bytes + size > bytesMax) {
       requests.push(request);
       request = [];
-      bytes = requestOverhead;
+      bytes = batchHeadBytes;
     }
     request.push(record);
     bytes += size;
