@@ -61,6 +61,21 @@ export class LineWriter {
     this.#length += 1;
   }
 
+  /** Takes lines that stand in `bytes` from `start` on, an LF at each end; an end of 0 is none. */
+  take(bytes: Buffer, start: number, ends: Uint32Array): void {
+    const stop = ends.reduce((last, end) => Math.max(last, end + 1), start);
+    this.#reserve(stop - start);
+    const shift = this.#at - start;
+    bytes.copy(this.#bytes, this.#at, start, stop);
+    for (const end of ends) {
+      if (end === 0) continue;
+      this.#starts[this.#length] = this.#at;
+      this.#ends[this.#length] = end + shift;
+      this.#at = end + shift + 1;
+      this.#length += 1;
+    }
+  }
+
   /** The lines so far; nothing may be added after that. */
   lines(): EncodedLines {
     return {

@@ -225,6 +225,8 @@ class Task {
   readonly #writer: LineWriter;
   readonly #picked: Event[] = [];
   #transcoder: Transcoder | null = null;
+  /** How many events are taken, where some were together. */
+  #taken = 0;
 
   /** `bytes`: the size to expect of the lines. */
   constructor(page: DecodedPage, reader: Reader, selection: Selection, bytes: number) {
@@ -251,7 +253,11 @@ class Task {
   }
 
   take(event: Event): void {
-    const fate = this.#transcoded(event);
+    const index = event.offset - this.#page.held.first;
+    if (index < this.#taken) return;
+    this.#taken = index + this.#takeMany(index);
+    if (index < this.#taken) return;
+    const fate = this.#transcoded(index);
     if (fate === 'left out') return;
     if (fate === 'written') {
       if (!this.#takesAll) this.#picked.push(redactedLate(event, this.#selection));
@@ -263,9 +269,20 @@ class Task {
     this.#writer.add(selected);
   }
 
-  #transcoded({ offset }: Event): Fate {
+  /** Takes events from this one on together, and returns how many. */
+  #takeMany(index: number): number {
+    if (this.#transcoder === null) return 0;
+    const ends = this.#transcoder.writeMany(this.#page, index, this.#writer);
+    if (this.#takesAll) return ends.length;
+    for (const [i, end] of ends.entries()) {
+      const event = this.#page.events[index + i] as Event;
+      if (end !== 0) this.#picked.push(redactedLate(event, this.#selection));
+    }
+    return ends.length;
+  }
+
+  #transcoded(index: number): Fate {
     if (this.#transcoder === null) return 'missed';
-    const index = offset - this.#page.held.first;
     const start = this.#page.startOf(index);
     return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);
   }

@@ -12,6 +12,7 @@ import { spill, type Work } from './values.ts';
 
 /** Writes messages of one kind. */
 export class MessageTemplate implements LineTemplate {
+  readonly line = null;
   readonly #steps: readonly Step[];
   readonly #groups: readonly Group[];
   readonly #words: Int32Array;

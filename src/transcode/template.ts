@@ -34,15 +34,26 @@ export interface LearnedLine {
   readonly after: string;
 }
 
-const kinds = { value: 0, milliseconds: 1, stamp: 2, clock: 3, uid: 4, record: 5 } as const;
+/** The kinds of gaps as numbers. */
+export const gapKinds = {
+  value: 0,
+  milliseconds: 1,
+  stamp: 2,
+  clock: 3,
+  uid: 4,
+  record: 5,
+} as const;
 /** LEEF tells times by their 13 digits. */
 const leefTimeMax = 1e13;
-/** The most bytes that a byte of a text becomes, and those of all else in a gap. */
+/** The most bytes that a byte of a text becomes. */
 const growthMax = 2;
-const gapBytesMax = 64;
+/** The most bytes in a gap of all else. */
+export const gapBytesMax = 64;
 
 /** Writes lines of one kind. */
 export interface LineTemplate {
+  /** What it was made of; null: it is no text. */
+  readonly line: LearnedLine | null;
   /** Room for the line of the record found last; called before it is written. */
   roomFor(work: Work): number;
   /** Writes the line of the record found last and returns its end; -1 where it cannot. */
@@ -51,6 +62,8 @@ export interface LineTemplate {
 
 /** Writes lines of text. */
 export class Template implements LineTemplate {
+  /** What it was made of. */
+  readonly line: LearnedLine;
   readonly #form: Copying['form'];
   /** The still bytes before each gap, then those behind the last: each from a multiple of four on. */
   readonly #words: Int32Array;
@@ -59,14 +72,16 @@ export class Template implements LineTemplate {
   readonly #leaves: Int16Array;
   readonly #stillBytes: number;
 
-  constructor({ steps, after }: LearnedLine, form: Copying['form']) {
+  constructor(line: LearnedLine, form: Copying['form']) {
+    const { steps, after } = line;
+    this.line = line;
     this.#form = form;
     const still = [...steps.map(({ before }) => before), after].map((text) => Buffer.from(text));
     this.#lengths = Uint16Array.from(still, ({ length }) => length);
     const padded = still.map((bytes) => Buffer.concat([bytes, Buffer.alloc(-bytes.length & 3)]));
     const all = Buffer.concat(padded);
     this.#words = Int32Array.from({ length: all.length / 4 }, (_, i) => all.readInt32LE(i * 4));
-    this.#kinds = Uint8Array.from(steps, ({ gap }) => kinds[gap.kind]);
+    this.#kinds = Uint8Array.from(steps, ({ gap }) => gapKinds[gap.kind]);
     this.#leaves = Int16Array.from(steps, ({ gap }) => ('leaf' in gap ? gap.leaf : 0));
     this.#stillBytes = all.length + steps.length * gapBytesMax + spill;
   }
@@ -78,7 +93,7 @@ export class Template implements LineTemplate {
     let bytes = this.#stillBytes + (this.#form === 'record' ? to - from : 0);
     for (let i = 0; i < this.#kinds.length; i += 1) {
       const leaf = this.#leaves[i] as number;
-      if (this.#kinds[i] === kinds.value) {
+      if (this.#kinds[i] === gapKinds.value) {
         bytes += ((ends[leaf] as number) - (starts[leaf] as number)) * growthMax;
       }
     }
@@ -107,17 +122,17 @@ export class Template implements LineTemplate {
   #gap(i: number, work: Work, uidAt: number, out: DataView, at: number): number {
     const leaf = this.#leaves[i] as number;
     switch (this.#kinds[i]) {
-      case kinds.value:
+      case gapKinds.value:
         return this.#value(leaf, work, out, at);
-      case kinds.uid:
+      case gapKinds.uid:
         return writeHex(work.uids, uidAt, out, at);
-      case kinds.record:
+      case gapKinds.record:
         return this.#record(work, out, at);
-      case kinds.milliseconds: {
+      case gapKinds.milliseconds: {
         const time = timeOf(work, leaf);
         return this.#form === 'leef' && time >= leefTimeMax ? -1 : writeDigits(time, out, at);
       }
-      case kinds.clock:
+      case gapKinds.clock:
         return writeAscii(clockText(timeOf(work, leaf)), out, at);
       default:
         return writeStamp(work, leaf, out, at);

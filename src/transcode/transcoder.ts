@@ -6,11 +6,12 @@
 // that records which are never alike cost little more than without it.
 
 import { isUtf8 } from 'node:buffer';
-import type { PageContext } from '../contracts/event.ts';
 import { hasAlikes, isLine } from './escaping.ts';
 import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
+import type { Kind, KnownShape, Lines, Places, TranscodedPage } from './known.ts';
 import { type Learned, learn, type Making, type Sample } from './learn.ts';
-import { leavesMax, type RecordShape, shapeOf } from './record-shape.ts';
+import { leavesMax, shapeOf } from './record-shape.ts';
+import { Runs } from './runs.ts';
 import { care, ShapeTree } from './shape-tree.ts';
 import type { Work } from './values.ts';
 
@@ -20,22 +21,6 @@ const kindsMax = 256;
 const shapeCost = 16;
 const kindCost = 48;
 const creditMax = 1024;
-
-/** Where lines are written, one behind the other. */
-export interface Lines {
-  /** Makes room for so many bytes behind the lines so far, and tells where they begin. */
-  room(bytes: number): { readonly view: DataView; readonly at: number };
-  /** A line was written up to here. */
-  wrote(end: number): void;
-}
-
-/** A page whose records are to be written. */
-export interface TranscodedPage {
-  readonly body: Uint8Array;
-  /** 32 bytes for each record. */
-  readonly uids: Uint8Array;
-  readonly context: Pick<PageContext, 'fetchedAt'>;
-}
 
 /** How many records were written here, and why the others were not. */
 export interface Tally {
@@ -53,22 +38,15 @@ export type Fate = 'written' | 'left out' | 'missed';
 export class Credit {
   shapes: number = creditMax;
   kinds: number = creditMax;
+
+  /** So many records came. */
+  earn(records: number): void {
+    this.shapes = Math.min(creditMax, this.shapes + records);
+    this.kinds = Math.min(creditMax, this.kinds + records);
+  }
 }
 
-interface Kind {
-  /** The deciding values and the answers. */
-  readonly key: Buffer;
-  /** Null: cannot be learned. */
-  readonly learned: Learned | null;
-  uses: number;
-}
-
-interface KnownShape {
-  readonly shape: RecordShape;
-  leaves: readonly Leaf[];
-  readonly kinds: Map<number, Kind>;
-  uses: number;
-}
+const none = new Uint32Array(0);
 
 /** Writes the lines of records of one stream in one format. */
 export class Transcoder {
@@ -78,6 +56,8 @@ export class Transcoder {
   #shapes: KnownShape[] = [];
   #kindCount = 0;
   readonly #credit: Credit;
+  readonly #runs: Runs | null;
+  #page: TranscodedPage | null = null;
   #work: Work | null = null;
   #isCopied = false;
   readonly #times = new Float64Array(leavesMax);
@@ -88,6 +68,7 @@ export class Transcoder {
     this.#making = making;
     this.#tally = tally;
     this.#credit = credit;
+    this.#runs = Runs.of(making.copying, () => this.#shapes);
   }
 
   get normalise(): Making['normalise'] {
@@ -95,7 +76,9 @@ export class Transcoder {
   }
 
   /** The records that follow are of this page. */
-  begin({ body, uids, context }: TranscodedPage): void {
+  begin(page: TranscodedPage): void {
+    const { body, uids, context } = page;
+    this.#page = page;
     const { buffer, byteOffset, byteLength } = body;
     this.#work = {
       bytes: Buffer.from(buffer, byteOffset, byteLength),
@@ -114,15 +97,28 @@ export class Transcoder {
 
   /** The page is let go. */
   end(): void {
+    this.#page = null;
     this.#work = null;
+    this.#runs?.end();
+  }
+
+  /**
+   * Writes lines of as many records as are plain, from `first` on, and returns where each ends, 0
+   * where it has none. Valid until the next call.
+   */
+  writeMany(places: Places, first: number, lines: Lines): Uint32Array {
+    if (this.#page === null || this.#runs === null || !this.#isCopied) return none;
+    const ends = this.#runs.write(this.#page, places, first, lines);
+    this.#credit.earn(ends.length);
+    this.#tally.written += ends.length;
+    return ends;
   }
 
   /** Writes the line of the record at `[start, end)` of the page's body. */
   write(start: number, end: number, index: number, lines: Lines): Fate {
     const work = this.#work;
     if (work === null || !this.#isCopied) return this.#miss('refused');
-    this.#credit.shapes = Math.min(creditMax, this.#credit.shapes + 1);
-    this.#credit.kinds = Math.min(creditMax, this.#credit.kinds + 1);
+    this.#credit.earn(1);
     const known = this.#tree.find(work.bytes, work.view, start, end);
     if (known === null) {
       this.#learnShape(work, start, end);
@@ -213,9 +209,10 @@ export class Transcoder {
     if (shape === null) return;
     const leaves = shape.paths.map((path, i) => leafAt(path, shape.texts[i] === true, attention));
     if (this.#shapes.length >= shapesMax) this.#forgetShapes();
-    const known = { shape, leaves, kinds: new Map(), uses: 1 };
+    const known: KnownShape = { shape, leaves, kinds: new Map(), uses: 1 };
     this.#shapes.push(known);
     this.#tree.add(shape, known);
+    this.#runs?.add(known);
   }
 
   #learnKind(known: KnownShape, work: Work, hash: number): void {
@@ -233,6 +230,7 @@ export class Transcoder {
       known.leaves = learned.leaves;
       this.#kindCount -= known.kinds.size;
       known.kinds.clear();
+      this.#runs?.forget();
       return;
     }
     const key = Buffer.concat(
@@ -242,12 +240,15 @@ export class Transcoder {
           : [Buffer.from([answers[i] ?? 0])],
       ),
     );
-    known.kinds.set(hash, { key, learned, uses: 1 });
+    const kind: Kind = { key, learned, uses: 1 };
+    known.kinds.set(hash, kind);
+    this.#runs?.add(known, kind);
     this.#kindCount += 1;
   }
 
   /** Forgets the shapes that were used least: half of them. */
   #forgetShapes(): void {
+    this.#runs?.forget();
     this.#shapes = halfOf(this.#shapes, shapesMax / 2);
     this.#tree.clear();
     for (const known of this.#shapes) this.#tree.add(known.shape, known);
@@ -256,6 +257,7 @@ export class Transcoder {
 
   /** Forgets the kinds that were used least: half of them. */
   #forgetKinds(): void {
+    this.#runs?.forget();
     const kept = new Set(
       halfOf(
         this.#shapes.flatMap(({ kinds }) => [...kinds.values()]),
