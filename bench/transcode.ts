@@ -135,6 +135,7 @@ for (const [name, work, format, routes = []] of [
   ['audit, CEF', audit, make('cef')],
   ['audit, OCSF JSON', audit, make('json')],
   ['audit, OTLP', audit, make('otel')],
+  ['audit, GELF', audit, make('gelf')],
   ['audit, LEEF in RFC 5424', audit, make('syslog', { message: 'leef' })],
   ['audit, ECS', audit, make('ecs')],
   ['audit, a sentence in RFC 5424', audit, make('syslog', { message: 'text' })],

@@ -6,12 +6,13 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import type { Look } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { jsonText } from './json-text.ts';
 import { severityOf, textOf, timeOf } from './parts.ts';
-import { sentence } from './sentence.ts';
+import { sentence, textsOfSentence } from './sentence.ts';
 
 const shortMax = 250;
 const nameLengthMax = 100;
@@ -30,17 +31,55 @@ export const gelf = defineFormat({
     host: z.string().min(1).optional().describe('`host`; this machine’s name if left out'),
   },
   make({ host = hostname() }) {
-    const encode = (event: Event) => jsonText(message(event, host || 'sluice'));
-    return { name: 'gelf', contentType: 'application/json', encode };
+    const encode = (event: Event) => jsonText(fieldsOf(event, host || 'sluice').fields);
+    const copying = {
+      form: 'json' as const,
+      lineBytesMax: Number.POSITIVE_INFINITY,
+      looks: looksOf,
+      write: encode,
+    };
+    return { name: 'gelf', contentType: 'application/json', encode, copying };
   },
 });
 
 type Fields = Record<string, string | number>;
 
-function message(event: Event, host: string): Fields {
-  const { ocsf, uid, source, stream } = event;
+/** The event's own message, where that says something. */
+function saidOf({ ocsf }: Event): string | undefined {
   const said = textOf(ocsf.message);
-  const short = said !== undefined && said.trim() !== '' ? said : sentence(event);
+  return said !== undefined && said.trim() !== '' ? said : undefined;
+}
+
+/** What is looked at of an event's values besides what they are written as. */
+function looksOf(event: Event): readonly Look[] {
+  const looked = (value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): Look => {
+    return { value, as, bytesMax, rival: undefined };
+  };
+  const { left } = fieldsOf(event, '');
+  // What is left is JSON within JSON.
+  const looks = textsIn(left).map((text) => looked(text, 'plain'));
+  const said = saidOf(event);
+  if (said !== undefined)
+    return [...looks, looked(said, 'words'), looked([said], 'together', shortMax)];
+  const texts = textsOfSentence(event);
+  // No character takes less than a byte.
+  const between = sentence(event).length - texts.join('').length;
+  return [
+    ...looks,
+    ...texts.map((text) => looked(text, 'line')),
+    looked(texts, 'together', shortMax - between),
+  ];
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** All fields, of which the last has what is left. */
+function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> {
+  const { ocsf, uid, source, stream } = event;
+  const short = saidOf(event) ?? sentence(event);
   const time = timeOf(ocsf.time);
   const fields: Fields = {
     version: '1.1',
@@ -61,7 +100,7 @@ function message(event: Event, host: string): Fields {
   }
   if (ocsf.unmapped !== undefined) add({ fields, left, room }, 'unmapped', ocsf.unmapped, 0);
   if (Object.keys(left).length > 0) fields._sluice_rest = jsonText(left);
-  return fields;
+  return { fields, left };
 }
 
 interface Filling {

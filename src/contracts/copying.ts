@@ -8,16 +8,23 @@ import type { Event } from './event.ts';
 /**
  * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port`, a
  * whole number (`integer`) or one from 0 (`count`), whether it is a `line`, of characters that can
- * all be seen, or something that nothing but the format knows. `text`: only how long it is.
+ * all be seen, `words`, more than blanks, or `plain`, the same in JSON as by itself, or something
+ * that nothing but the format knows. `text`: only how long it is. `together`: how long texts are in
+ * sum, of which the value is a list.
  */
 export interface Look {
   readonly value: unknown;
-  readonly as: 'text' | 'line' | 'address' | 'mac' | 'port' | 'integer' | 'count' | 'other';
+  readonly as:
+    | ('text' | 'together' | TextLook)
+    | ('address' | 'mac' | 'port' | 'integer' | 'count' | 'other');
   /** The most bytes that are written of it; a longer one is cut. */
   readonly bytesMax: number;
   /** Another value that it is compared with; `undefined`: none. */
   readonly rival: unknown;
 }
+
+/** What a text may have to be. */
+export type TextLook = 'line' | 'words' | 'plain';
 
 /** How values stand in a text. */
 export interface CopiedValues {

@@ -5,9 +5,10 @@
 // the same answers; so all that the format looks at of a value becomes a guard, or the value one
 // that decides, and what cannot be told is not learned.
 
-import type { Copying, Look, PieceCopying } from '../contracts/copying.ts';
+import type { Copying, Look, PieceCopying, TextLook } from '../contracts/copying.ts';
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
 import type { Normalise } from '../normalise/normalise.ts';
+import type { Conditions } from './conditions.ts';
 import { type Ask, implies, type Leaf } from './guards.ts';
 import { itemsOf } from './items.ts';
 import { MessageTemplate } from './message.ts';
@@ -44,18 +45,10 @@ export interface Sample {
   readonly answers: readonly number[];
 }
 
-/** How lines of one kind are written, and what must hold of the values beyond their guards. */
-export interface Learned {
+/** How lines of one kind are written, and what must hold of the values. */
+export interface Learned extends Conditions {
   /** Null: they are not written. */
   readonly template: LineTemplate | null;
-  /** The most bytes of each value. */
-  readonly bytesMax: readonly number[];
-  /** Values, two and two, that must differ. */
-  readonly distinct: readonly number[];
-  /** Values that must be written as they are, since what they become may be another's text. */
-  readonly written: readonly number[];
-  /** Values of which all characters must be seen. */
-  readonly lines: readonly number[];
 }
 
 /** What was learned; or leaves that are more than was known of them; or null: nothing can be. */
@@ -69,13 +62,14 @@ export function learn(
   const leaves = [...sample.leaves];
   const bytesMax = leaves.map(() => Number.POSITIVE_INFINITY);
   const distinct: number[] = [];
-  const lines = new Set<number>();
+  const texts: { leaf: number; as: TextLook }[] = [];
+  const together = one.looks.filter(({ as }) => as === 'together').map((look) => sumOf(look, one));
   let isMore = false;
   for (const look of one.looks) {
     const leaf = one.leafOf(look.value);
     const rival = one.leafOf(look.rival);
     if (leaf !== null) {
-      if (look.as === 'line') lines.add(leaf);
+      if (isTextLook(look.as)) texts.push({ leaf, as: look.as });
       bytesMax[leaf] = Math.min(bytesMax[leaf] ?? 0, look.bytesMax);
       const known = leaves[leaf];
       const needed = known && neededOf(known, look, sample.values[leaf]);
@@ -97,7 +91,7 @@ export function learn(
   if (one.line?.told !== two.line?.told) return null;
   const written = making.copying.form === 'leef' ? [...new Set(distinct)] : [];
   const template = one.line?.template() ?? null;
-  return { template, bytesMax, distinct, written, lines: [...lines] };
+  return { template, bytesMax, together, distinct, written, texts };
 }
 
 /** What a value is at least that is looked at so, and from which asks on it can become that. */
@@ -116,9 +110,23 @@ const needs: Readonly<
   port: { ask: 'port', from: ['nothing', 'integer', 'count'], like: /^\d{1,5}$/, isText: false },
 };
 
+/** Values that are looked at together: what is no leaf is as long each time. */
+function sumOf({ value, bytesMax }: Look, { leafOf }: SampleLine): Conditions['together'][number] {
+  const values = (value as readonly string[]).map((text) => ({ text, leaf: leafOf(text) }));
+  const still = values.map(({ text, leaf }) => (leaf === null ? Buffer.byteLength(text) : 0));
+  return {
+    leaves: values.flatMap(({ leaf }) => leaf ?? []),
+    bytesMax: still.reduce((left, bytes) => left - bytes, bytesMax),
+  };
+}
+
+function isTextLook(as: Look['as']): as is TextLook {
+  return as === 'line' || as === 'words' || as === 'plain';
+}
+
 /** A value that is looked at so is at least this. */
 function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
-  if (as === 'text' || as === 'line') return leaf;
+  if (as === 'text' || isTextLook(as)) return leaf;
   const need = needs[as];
   const { ask, isText } = leaf;
   if (need === undefined) return { ...leaf, decides: true };

@@ -12,6 +12,7 @@ import {
   copy,
   digitsOf,
   numberOf,
+  secondsText,
   stampBytes,
   timeOf,
   uidDigits,
@@ -24,7 +25,7 @@ import {
 
 const kinds = {
   ...{ value: 0, json: 1, number: 2, 'time number': 3, nanos: 4 },
-  ...{ milliseconds: 5, stamp: 6, clock: 7, uid: 8, record: 9 },
+  ...{ milliseconds: 5, seconds: 6, stamp: 7, clock: 8, uid: 9, record: 10 },
 } as const;
 
 /** A gap, as it is filled. */
@@ -64,6 +65,8 @@ export function bytesOfGap(filling: Filling, work: Work): number {
       return timeOf(work, leaf) > nanosMaxMs ? -1 : nanosBytes;
     case kinds.milliseconds:
       return digitsOf(timeOf(work, leaf));
+    case kinds.seconds:
+      return secondsText(timeOf(work, leaf)).length;
     case kinds.stamp:
       return stampBytes;
     case kinds.clock:
@@ -98,6 +101,8 @@ export function writeGap(
       return writeNanos(timeOf(work, leaf), out, at);
     case kinds.milliseconds:
       return writeDigits(timeOf(work, leaf), out, at);
+    case kinds.seconds:
+      return writeAscii(secondsText(timeOf(work, leaf)), out, at);
     case kinds.stamp:
       return writeStamp(work, leaf, out, at);
     case kinds.clock:

@@ -2,7 +2,7 @@
 
 import { fetchedAtOf, type Sentinel, type SentinelSet, uidOf } from './sentinels.ts';
 import type { Gap, LearnedLine, Step } from './template.ts';
-import { clockText } from './values.ts';
+import { clockText, secondsText } from './values.ts';
 
 /** What each text stands for that may turn up in a line. */
 export class Gaps {
@@ -47,5 +47,7 @@ export class Gaps {
     this.#known.set(String(time), { kind: 'milliseconds', leaf });
     this.#known.set(new Date(time).toISOString(), { kind: 'stamp', leaf });
     this.#known.set(clockText(time), { kind: 'clock', leaf });
+    // Whole seconds may be the record's own text.
+    if (time % 1000 !== 0) this.#known.set(secondsText(time), { kind: 'seconds', leaf });
   }
 }

@@ -98,7 +98,7 @@ export class Tables {
   addKind(known: KnownShape, kind: Kind): void {
     const { key, learned } = kind;
     const shape = this.#shapes.get(known);
-    if (learned === null || shape === undefined) return;
+    if (learned === null || shape === undefined || !isTabled(learned)) return;
     const { view, module } = this.#memory;
     const keyAt = this.#bytes(key);
     const hash = module.hashOf(keyAt, key.length);
@@ -146,11 +146,21 @@ export class Tables {
 }
 
 /** Three lists of pairs: see above. */
-function listsOf({ bytesMax, distinct, written, lines }: Learned): readonly number[][] {
+/** Whether tables can say all that must hold, and how it is written. */
+function isTabled({ template, together, texts }: Learned): boolean {
+  const isWords = texts.some(({ as }) => as === 'words');
+  const hasSeconds = template?.line?.steps.some(({ gap }) => gap.kind === 'seconds') ?? false;
+  return together.length === 0 && !isWords && !hasSeconds;
+}
+
+function listsOf({ bytesMax, distinct, written, texts }: Learned): readonly number[][] {
   const bounded = bytesMax.flatMap((most, leaf) => (most <= uint32Max ? [leaf, most] : []));
   const careless = [
     ...written.flatMap((leaf) => [leaf, care.escape | care.mark]),
-    ...lines.flatMap((leaf) => [leaf, care.escape | care.high | care.mark]),
+    ...texts.flatMap(({ leaf, as }) => [
+      leaf,
+      as === 'plain' ? care.escape : care.escape | care.high | care.mark,
+    ]),
   ];
   return [bounded, [...distinct], careless];
 }

@@ -8,6 +8,7 @@ import { care } from './shape-tree.ts';
 import {
   clockText,
   copy,
+  secondsText,
   spill,
   timeOf,
   type Work,
@@ -19,7 +20,10 @@ import {
 
 /** What stands in a gap. A leaf of -1 is the page: when it was read. */
 export type Gap =
-  | { readonly kind: 'value' | 'milliseconds' | 'stamp' | 'clock'; readonly leaf: number }
+  | {
+      readonly kind: 'value' | 'milliseconds' | 'seconds' | 'stamp' | 'clock';
+      readonly leaf: number;
+    }
   | { readonly kind: 'uid' | 'record' };
 
 /** A gap and the text before it. */
@@ -42,6 +46,7 @@ export const gapKinds = {
   clock: 3,
   uid: 4,
   record: 5,
+  seconds: 6,
 } as const;
 /** LEEF tells times by their 13 digits. */
 const leefTimeMax = 1e13;
@@ -132,6 +137,8 @@ export class Template implements LineTemplate {
         const time = timeOf(work, leaf);
         return this.#form === 'leef' && time >= leefTimeMax ? -1 : writeDigits(time, out, at);
       }
+      case gapKinds.seconds:
+        return writeAscii(secondsText(timeOf(work, leaf)), out, at);
       case gapKinds.clock:
         return writeAscii(clockText(timeOf(work, leaf)), out, at);
       default:

@@ -6,13 +6,13 @@
 // that records which are never alike cost little more than without it.
 
 import { isUtf8 } from 'node:buffer';
-import { hasAlikes, isLine } from './escaping.ts';
+import { holds } from './conditions.ts';
 import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
 import type { Kind, KnownShape, Lines, Places, TranscodedPage } from './known.ts';
-import { type Learned, learn, type Making, type Sample } from './learn.ts';
+import { learn, type Making, type Sample } from './learn.ts';
 import { leavesMax, shapeOf } from './record-shape.ts';
 import { Runs } from './runs.ts';
-import { care, ShapeTree } from './shape-tree.ts';
+import { ShapeTree } from './shape-tree.ts';
 import type { Work } from './values.ts';
 
 const shapesMax = 64;
@@ -276,31 +276,4 @@ function halfOf<T extends { uses: number }>(all: readonly T[], count: number): T
   const kept = all.toSorted((a, b) => b.uses - a.uses).slice(0, count);
   for (const one of kept) one.uses = 0;
   return kept;
-}
-
-/** What the format looks at beyond the guards: how long values are, that they differ and are seen. */
-function holds(
-  { bytesMax, distinct, written, lines }: Learned,
-  { bytes, starts, ends, cares }: Work,
-): boolean {
-  for (let i = 0; i < bytesMax.length; i += 1) {
-    const length = (ends[i] as number) - (starts[i] as number);
-    if (length * (cares[i] === 0 ? 1 : 2) > (bytesMax[i] as number)) return false;
-  }
-  for (let i = 0; i < distinct.length; i += 2) {
-    const one = distinct[i] as number;
-    const two = distinct[i + 1] as number;
-    const start = starts[two] as number;
-    const isSame = bytes.compare(bytes, start, ends[two], starts[one], ends[one]) === 0;
-    if (isSame) return false;
-  }
-  for (const leaf of written) {
-    const isCared = ((cares[leaf] as number) & (care.escape | care.mark)) !== 0;
-    if (isCared && hasAlikes(bytes, starts[leaf] as number, ends[leaf] as number)) return false;
-  }
-  for (const leaf of lines) {
-    const isCared = ((cares[leaf] as number) & (care.escape | care.high | care.mark)) !== 0;
-    if (isCared && !isLine(bytes, starts[leaf] as number, ends[leaf] as number)) return false;
-  }
-  return true;
 }

@@ -115,6 +115,11 @@ export function writeAscii(text: string, out: DataView, at: number): number {
   return at + text.length;
 }
 
+/** Milliseconds as seconds, which 15 digits are exact to. */
+export function secondsText(time: number): string {
+  return String(time / 1000);
+}
+
 /** `Nov  3 12:34:56`: a time as RFC 3164 has it, in UTC. */
 export function clockText(time: number): string {
   // `Tue, 03 Nov 2026 12:34:56 GMT`; of a year with more than four digits there are no times.

@@ -38,13 +38,15 @@ const formats: readonly (() => Format)[] = [
   () => makeFormat('otel', { body: 'json' }),
   () => makeFormat('otel', { body: 'message' }),
   () => makeFormat('otel', { raw_data: true }),
+  () => makeFormat('gelf', { host: 'h' }),
+  () => makeFormat('gelf', { host: 'h' }),
   () => makeFormat('cef', { replace_pipe: true }),
   () => makeFormat('json', { raw_data: true }),
   () => makeFormat('ecs', { raw_data: true }),
 ];
 
 /** The first so many are put together by copying. */
-const copied = 21;
+const copied = 23;
 
 /** What came of a comparison. */
 export interface Compared {

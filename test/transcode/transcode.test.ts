@@ -20,6 +20,7 @@ const formats = {
   OTLP: () => makeFormat('otel'),
   'OTLP with a text for a body': () => makeFormat('otel', { body: 'message' }),
   'OTLP with JSON for a body': () => makeFormat('otel', { body: 'json' }),
+  GELF: () => makeFormat('gelf', { host: 'h' }),
   'CEF in RFC 3164': () => makeFormat('syslog', { message: 'cef', protocol: 'rfc3164' }),
 };
 
@@ -93,6 +94,22 @@ describe('a transcoded line is that of the ordinary path', () => {
       expect(found.differences).toEqual([]);
       expect(found.written).toBeGreaterThan(found.records * 0.9);
     }
+  });
+
+  test('for messages that GELF shortens or takes for none, and texts that it has within JSON', async () => {
+    const message = (i: number) =>
+      [' ', '\u00a0 ', '\u3000', '\\n', '', `é${'m'.repeat(i)}`, 'n'.repeat(300), '\\\\'][i % 8];
+    const record = (i: number) =>
+      `{"id":"e${i}","timestamp":"2026-11-23T12:34:5${i % 10}.${100 + (i % 20) * 10}Z","action":"policy.update",` +
+      (i < 200 ? `"message":"${message(i)}",` : '') +
+      `"actor":{"type":"user","name":"${'é'.repeat(1 + (i % 120))}","email":"p${i}@example.com"},` +
+      `"target":{"type":"policy","name":"${i % 3 ? 'plain' : 'a \\"quote\\"'}"},"list":["x${i}","${i % 5 ? 'y' : '\\\\'}"]}`;
+    const pages = Array.from({ length: 4 }, (_, page) =>
+      pageOf(Array.from({ length: 100 }, (_, i) => record(page * 100 + i))),
+    );
+    const found = await compare(pages, makeFormat('gelf', { host: 'h' }), context);
+    expect(found.differences).toEqual([]);
+    expect(found.written).toBeGreaterThan(100);
   });
 
   test('once a config that was read again reads records differently', async () => {
