@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { LogSettings } from '../cluster/log/settings.ts';
-import { type LetterWord, Sent } from '../cluster/sent.ts';
+import type { LetterWord, Sent } from '../cluster/sent.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import { reachOf } from '../contracts/numbering.ts';
@@ -42,6 +42,8 @@ export async function takeSent(
   kafka: LogSettings,
   { dir, clock, log }: Pick<FarSinksMeans, 'dir' | 'clock' | 'log'>,
 ): Promise<void> {
+  // Its client takes long to load.
+  const { Sent } = await import('../cluster/sent.ts');
   const sent = new Sent(kafka, clock);
   const store = new Store({ dir, sync: 'none', keepMs: 0 });
   try {
