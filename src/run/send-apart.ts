@@ -112,6 +112,7 @@ async function oneTurn(
     tools,
     sent,
     confirm,
+    seat,
   }: SendApartMeans & { sent: Sent; confirm: (signal?: AbortSignal) => Promise<number> },
   stop: AbortSignal,
 ): Promise<void> {
@@ -137,7 +138,7 @@ async function oneTurn(
       confirm: async (signal?: AbortSignal) => void (await confirm(signal)),
     };
     sending = new Sending({ spool, tools: asked, random }, plan);
-    await sendUntil({ sending, sink, spool, config, clock }, stop);
+    await sendUntil({ sending, sink, spool, config, clock, seat }, stop);
   } finally {
     spool.close();
   }
@@ -150,7 +151,9 @@ async function sendUntil(
     spool,
     config,
     clock,
+    seat,
   }: {
+    readonly seat: ShardSeat;
     readonly sending: Sending;
     readonly sink: PlannedSink;
     readonly spool: SenderSpool;
@@ -167,11 +170,17 @@ async function sendUntil(
     }
   };
   sending.start(await sending.open([sink]));
+  const retry = (name: string) => {
+    const waitsUntil = sending.askNow(name);
+    return waitsUntil === undefined ? [] : [{ part: 'sink', waitsUntil } as const];
+  };
+  const shown = seat.show({ look: null, tap: () => null, retry });
   const noting = note().catch(() => undefined);
   try {
     await Promise.race([aborted(stop, sending), spool.ended, sending.failed]);
   } finally {
     over.abort(new Error('ending'));
+    shown.close();
     sending.finish();
     const ended = sending.stop(config.shutdown.timeoutMs);
     spool.hurry();

@@ -97,7 +97,11 @@ export class ShardKeeper {
 
   /** Has the streams and sinks of a name asked now. */
   askNow(name: string): readonly Asked[] {
-    return [...this.#processes.values()].flatMap((one) => one.askNow(name));
+    const here = [...this.#processes.values()];
+    const { senders = [] } = this.#config.state.kafka ?? {};
+    const isElsewhere = senders.includes(name) && here.every(({ sink }) => sink !== name);
+    const asked = here.flatMap((one) => one.askNow(name));
+    return asked.filter(({ part }) => part === 'stream' || !isElsewhere);
   }
 
   /**

@@ -43,7 +43,8 @@ export interface ShardSeat {
 }
 
 interface SeatShown {
-  readonly look: () => Moment;
+  /** Null: who works on the shard tells it. */
+  readonly look: (() => Moment) | null;
   readonly tap: () => EventTap | null;
   readonly retry: Pipeline['askNow'];
 }
@@ -113,7 +114,7 @@ export function takeSeat(
     },
     show(shown) {
       // Of thousands of streams it is too much to be told for nobody.
-      if (status !== null) look = shown.look;
+      if (status !== null && shown.look !== null) look = shown.look;
       const tails = new AskedTails(shown.tap, (message) => send(own, message));
       const heard = (message: ToShard) => {
         if (message.say === 'ask now') shown.retry(message.name);

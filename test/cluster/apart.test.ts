@@ -21,7 +21,7 @@ const events = 200;
 const timeoutMs = 60_000;
 
 /** One upstream of one shard, whose sinks are a topic and a hook, each with a process of its own, and a file without. */
-async function aCluster() {
+async function aCluster(retryMin = '100ms') {
   const brokers = JSON.stringify(await kafkaBrokers());
   const topic = await newTopic('apart');
   const prefix = `p-${crypto.randomUUID()}`;
@@ -37,7 +37,7 @@ ${upstreams}
 sources: { audit: { type: audit_events, upstream: edge, every: 500ms, page_limit: 50 } }
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true, own_process: true }
-  hook: { type: http, url: '${hook.url}', format: json, batch: { events: 20 }, retry: { min: 100ms }, own_process: true }
+  hook: { type: http, url: '${hook.url}', format: json, batch: { events: 20 }, retry: { min: ${retryMin} }, own_process: true }
   disk: { type: file, path: '${dir}/{partition}.ndjson', format: json }
 status: { listen: "127.0.0.1:0" }
 `;
@@ -204,6 +204,34 @@ test('with --once it is sent to as well, and without a process of its own, or in
   expect([exported.exitCode, exported.stderr]).toEqual([0, '']);
   const positions = lookInto(`${dir}/one`, null, (store) => store.positions());
   expect(positions?.get('hook')).toBe(next);
+});
+
+test('the page of a process says how such a sink stands, and has it asked at once', async () => {
+  const { start, hook, hooked } = await aCluster('4m');
+  hook.answer({ answer: 'reply', status: 503, body: 'not today' });
+  const one = start('one');
+  const page = await waitUntil(
+    () => one.stderr.join('\n').match(/"url":"(http:[^"]+)","msg":"status page"/)?.[1],
+    { what: 'the page', timeoutMs },
+  );
+  const standing = async () => {
+    const { sinks } = (await (await fetch(`${page}/status.json`)).json()) as {
+      sinks: readonly { name: string; state: string; error: { message: string } | null }[];
+    };
+    return sinks.find(({ name }) => name === 'hook');
+  };
+  await waitUntil(async () => (await standing())?.state === 'retrying', {
+    what: () => `the hook to be retried: ${one.stderr.join('\n')}`,
+    ...{ timeoutMs, everyMs: 500 },
+  });
+  expect((await standing())?.error?.message).toContain('not today');
+
+  hook.answer({ answer: 'reply', status: 200 });
+  const asked = await fetch(`${page}/retry?name=hook`, {
+    ...{ method: 'POST', headers: { origin: page } },
+  });
+  expect(asked.status).toBe(202);
+  await waitUntil(() => new Set(hooked()).size === events, { what: 'all to be sent', timeoutMs });
 });
 
 test('it takes a state that is shared, and rights that are printed', async () => {
