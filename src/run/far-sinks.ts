@@ -2,13 +2,13 @@
 // those say of them is written into the state, as if it were said here. What must stay true: a place
 // is taken only behind the letters that were said before it, and each letter once.
 
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { LogSettings } from '../cluster/log/settings.ts';
 import type { LetterWord, Sent } from '../cluster/sent.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
 import { reachOf } from '../contracts/numbering.ts';
-import type { DeadLetter, Spool } from '../contracts/spool.ts';
+import type { DeadLetter, SinkProgress, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { lookInto, Store } from '../hold/store.ts';
 import { PageDecoder } from '../send/held-event.ts';
@@ -67,7 +67,8 @@ export class FarSinks {
   readonly #means: FarSinksMeans;
   readonly #decoder = new PageDecoder(normalisersOf([]));
   #names: ReadonlySet<string> = new Set();
-  readonly #positions = new Map<string, Offset>();
+  /** As the state has them. */
+  readonly #known = new Map<string, SinkProgress>();
   /** By sink, offset and uid: what is a dead letter already. */
   readonly #letters: Set<string>;
   #taking: Promise<void> = Promise.resolve();
@@ -92,11 +93,10 @@ export class FarSinks {
     const { spool, sent } = this.#means;
     this.#names = new Set(names);
     if (names.length === 0) return;
-    const sinks: Record<string, Awaited<ReturnType<Spool['progress']>>> = {};
+    const sinks: Record<string, SinkProgress> = {};
     for (const name of names) {
-      const progress = await spool.progress(name);
-      this.#positions.set(name, progress.position);
-      sinks[name] = progress;
+      sinks[name] = await spool.progress(name);
+      this.#known.set(name, sinks[name]);
     }
     await sent.giveOut({ numbering: spool.numbering, sinks });
   }
@@ -105,7 +105,7 @@ export class FarSinks {
     return Array.from(this.#names, (name) => {
       const word = this.#means.sent.sink(name);
       const { error, ...facts } = factsShape.safeParse(word?.facts).data ?? noFacts;
-      const position = this.#positions.get(name) ?? 0;
+      const position = this.#known.get(name)?.position ?? 0;
       return {
         ...{ name, ...facts, position, sent: position, dueInMs: null },
         error: error && told(error),
@@ -138,18 +138,19 @@ export class FarSinks {
     const word = sent.sink(sink);
     const refused = sent.letters(sink);
     const next = word === null ? 0 : reachOf(word.place, spool.numbering).position;
-    const before = this.#positions.get(sink) ?? (await spool.progress(sink)).position;
-    const position = Math.max(next, before);
-    this.#positions.set(sink, before);
-    if (position === before && refused.length === 0) return;
+    const known = this.#known.get(sink) ?? (await spool.progress(sink));
+    this.#known.set(sink, known);
+    const position = Math.max(next, known.position);
+    const mark = word !== null && next === position ? word.mark : known.mark;
+    const isKnown = position === known.position && isDeepStrictEqual(mark, known.mark);
+    if (isKnown && refused.length === 0) return;
     const letters = refused.filter((letter) => !this.#letters.has(keyOf(sink, letter)));
     const deadLetters = await Promise.all(letters.map((letter) => this.#whole(sink, letter)));
     await spool.acknowledge(sink, {
-      position,
-      ...(word !== null && next === position && { mark: word.mark }),
+      ...{ position, mark },
       deadLetters: deadLetters.filter((letter) => letter !== null),
     });
-    this.#positions.set(sink, position);
+    this.#known.set(sink, { position, mark });
     for (const letter of letters) this.#letters.add(keyOf(sink, letter));
     // Where that fails it is known by the state that it was taken.
     for (const letter of refused) await sent.took(sink, letter).catch(() => undefined);
