@@ -1,6 +1,7 @@
-// Usage: counting-sink.ts tcp|lines|relp|http|bulk|hec [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
+// Usage: counting-sink.ts tcp|lines|relp|http|otlp|bulk|hec [PORT]. A receiver in a process of its own that counts and nothing else. `tcp`:
 // octet-counted frames on a stream. `lines`: lines on a stream. `relp`: RELP, each
-// message of one line answered. `http`: requests, each answered with an empty success. `bulk`: requests of
+// message of one line answered. `http`: requests, each answered with an empty success. `otlp`: the
+// same, and the bench's events in them, which are not compressed. `bulk`: requests of
 // Elasticsearch's `_bulk`, each event of which is answered as created. `hec`: requests of Splunk's HTTP
 // Event Collector, indexed at once. Prints
 // its port, then the count whenever its input asks with a line.
@@ -67,6 +68,22 @@ function answerRelp(socket: Socket): void {
   socket.on('error', () => undefined);
 }
 
+/** Each event has this attribute once. */
+const eventKey = 'original_event_uid';
+
+/** Says of each request that it was taken. */
+function answerOtlp(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.once('end', () => {
+    const body = Buffer.concat(chunks);
+    for (let at = body.indexOf(eventKey); at >= 0; at = body.indexOf(eventKey, at + 1))
+      counted += 1;
+    response.setHeader('content-type', 'application/x-protobuf');
+    response.end();
+  });
+}
+
 /** Says of each event of a bulk request that it was created. */
 function answerBulk(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = [];
@@ -100,24 +117,29 @@ function answerHec(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+/** Says of each request that it was taken, whatever is in it. */
+function answerEmpty(request: IncomingMessage, response: ServerResponse): void {
+  request.resume().once('end', () => {
+    counted += 1;
+    response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
+    response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
+  });
+}
+
 const ways: Readonly<Record<string, (socket: Socket) => void>> = {
   lines: countLines,
   relp: answerRelp,
 };
+const answers: Readonly<Record<string, typeof answerBulk>> = {
+  bulk: answerBulk,
+  hec: answerHec,
+  otlp: answerOtlp,
+  http: answerEmpty,
+};
+const way = process.argv[2] ?? '';
+const answer = answers[way];
 const server =
-  process.argv[2] === 'bulk'
-    ? createHttpServer(answerBulk)
-    : process.argv[2] === 'hec'
-      ? createHttpServer(answerHec)
-      : process.argv[2] === 'http'
-        ? createHttpServer((request, response) => {
-            request.resume().once('end', () => {
-              counted += 1;
-              response.setHeader('content-type', request.headers['content-type'] ?? 'text/plain');
-              response.end(request.headers['content-type']?.includes('json') ? '{}' : '');
-            });
-          })
-        : createServer(ways[process.argv[2] ?? ''] ?? countFrames);
+  answer === undefined ? createServer(ways[way] ?? countFrames) : createHttpServer(answer);
 server.listen(Number(process.argv[3] ?? 0), '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });

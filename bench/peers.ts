@@ -91,7 +91,10 @@ function complete(peer: Peer, arrived: number, count: number, said: string): voi
 
 /** Runs a peer that reads lines over so many pages of them. Throws where not everything arrived. */
 async function sendLines(peer: Peer, program: Program, config: string, count: number) {
-  const sink = await startHelper('./counting-sink.ts', peer.sends);
+  const sink = await startHelper(
+    './counting-sink.ts',
+    config.includes('-otlp.') ? 'otlp' : peer.sends,
+  );
   try {
     return await inDirectory(async (dir): Promise<Used> => {
       writeEvents(join(dir, 'events.ndjson'), count);
@@ -141,12 +144,21 @@ const asItCame: Job = {
   sinks: ({ tcp }) =>
     `text: { type: syslog, address: "tcp://127.0.0.1:${tcp}", resend_window: 100ms, format: { type: syslog, message: original } }`,
 };
+/** OTLP as the other programs send it. */
+const otlp: Job = {
+  name: 'OTLP (protobuf) over HTTP',
+  floor: 'otlp',
+  frames: 0,
+  sinks: ({ http }) =>
+    `otel: { type: otlp, url: "http://127.0.0.1:${http}/v1/logs", compression: none }`,
+};
 const [cef, ocsf, file] = jobs as readonly [Job, Job, Job];
 /** The jobs, and what the configurations that do them are called. */
 const compared = [
   { config: 'cef', job: cef },
   { config: 'ocsf', job: ocsf },
   { config: 'json', job: asItCame },
+  { config: 'otlp', job: otlp },
   { config: 'rest', job: { ...file, name: 'JSON (as it came) from REST to file' } },
 ].filter(({ job }) => job.name.includes(values.job));
 
