@@ -6,11 +6,6 @@ import { promisify } from 'node:util';
 import { constants, gzip, zstdCompress } from 'node:zlib';
 import { z } from 'zod';
 
-/** For each piece of the answer memory is set aside, and there is a way to the pool and back. */
-const pieceBytesMax = 128 * 1024;
-const pieceBytesMin = 1024;
-const zstdParams = { [constants.ZSTD_c_compressionLevel]: 1 };
-
 const gzipAsync = promisify(gzip);
 const zstdAsync = promisify(zstdCompress);
 
@@ -22,15 +17,22 @@ export function compression(byDefault: Compression) {
   return z.enum(['none', 'gzip', 'zstd']).default(byDefault);
 }
 
+/** Each piece of the result is a turn of its own between the thread pool and the event loop. */
+const pieceBytesMin = 16 * 1024;
+const pieceBytesMax = 256 * 1024;
+
 /** The body compressed. The caller names the method as `content-encoding`, none for `none`. */
 export async function compressed(body: Uint8Array, method: Compression): Promise<Uint8Array> {
-  const chunkSize = Math.min(pieceBytesMax, Math.max(pieceBytesMin, body.length));
+  const chunkSize = Math.min(Math.max(body.length >> 2, pieceBytesMin), pieceBytesMax);
   switch (method) {
     case 'none':
       return body;
     case 'gzip':
-      return await gzipAsync(body, { level: 1, chunkSize });
+      return await gzipAsync(body, { chunkSize, level: 1 });
     case 'zstd':
-      return await zstdAsync(body, { params: zstdParams, chunkSize });
+      return await zstdAsync(body, {
+        chunkSize,
+        params: { [constants.ZSTD_c_compressionLevel]: 1 },
+      });
   }
 }
