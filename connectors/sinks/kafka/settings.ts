@@ -59,7 +59,7 @@ export const fields = {
   driver: z
     .enum(['kafkajs', 'platformatic'])
     .default('kafkajs')
-    .describe('the Kafka client; platformatic takes less CPU an event, and longer to start'),
+    .describe('the Kafka client; platformatic takes longer to start, and tells rights that lack'),
 };
 
 /** The settings of one sink. */
