@@ -39,7 +39,7 @@ export const kafkaSink = defineSink({
     },
   },
   inFlightMax: 1,
-  // Requests are cut by max_message; a transaction takes five more, however much is in it.
+  // Requests are cut by max_message; a transaction takes four more, however much is in it.
   batch: { events: 4000, bytes: 3584 * 1024, waitMs: 50 },
   assurance: ({ exactly_once }) => (exactly_once ? 'once' : 'answered'),
   // A second producer under the transactional id would end the one that runs.
