@@ -124,6 +124,7 @@ export const archiveSink = defineSink({
     key: 'location',
     name: isBucket(location) ? location : resolve(location),
     shardSeparator: '/',
+    shardKey: 'shard',
   }),
   advice: ({ signing_key: key, signing_key_command: command }) => [
     'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',

@@ -118,6 +118,11 @@ export function cosignedAt(signature: Uint8Array): number {
   return Number(secondsOf(signature)) * 1_000;
 }
 
+/** The same key under another name, which makes another key of it to whoever checks notes. */
+export function renamed({ vkey }: Verifier, name: string): Verifier {
+  return verifierOf(name, vkeyParts(vkey, [ed25519]).raw);
+}
+
 function vkeyParts(vkey: string, types: readonly number[]) {
   const [, name = '', id = '', data = ''] = /^([^+]*)\+([0-9a-f]{8})\+(.*)$/.exec(vkey) ?? [];
   const typed = base64(data);

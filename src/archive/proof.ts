@@ -8,8 +8,9 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { type PageEntry, parseEntry } from './entries.ts';
+import { keyOfLog } from './log-name.ts';
 import { hashBytes, leafHash, rootOfInclusion } from './merkle.ts';
-import { openNote, type Verifier } from './note.ts';
+import { openNote, parseNote, type Verifier } from './note.ts';
 import { recordLeaf } from './records.ts';
 
 const firstLine = 'c2sp.org/tlog-proof@v1';
@@ -101,7 +102,9 @@ export function checkProof(
   witnesses: readonly Verifier[] = [],
 ): Proven {
   const proof = parseProof(text);
-  const { by, text: signed } = openNote(proof.checkpoint, trusted);
+  const { origin } = parseCheckpoint(parseNote(proof.checkpoint).text);
+  const keys = trusted.map((key) => keyOfLog(key, origin));
+  const { by, text: signed } = openNote(proof.checkpoint, keys);
   const seenBy = witnesses.length === 0 ? [] : openNote(proof.checkpoint, witnesses).by;
   const blind = witnesses.find((one) => !seenBy.includes(one));
   if (blind !== undefined) throw new SyntaxError(`${blind.name} has not cosigned the checkpoint`);

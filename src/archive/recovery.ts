@@ -26,6 +26,7 @@ import {
   parseManifest,
 } from './layout.ts';
 import { Log, type LogMeans, type Published } from './log.ts';
+import { signerOfLog } from './log-name.ts';
 import { leafHash, rootAt } from './merkle.ts';
 import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
 import { tileHashes } from './tiles.ts';
@@ -35,6 +36,8 @@ export interface LogSettings {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly signer: Signer;
+  /** Whose log it is of several that the key signs. */
+  readonly shard?: number | undefined;
   /** Signs as well: the key that takes over. */
   readonly next?: Signer;
   /** The spool whose pages are archived. */
@@ -61,22 +64,22 @@ export async function openLog(settings: LogSettings): Promise<Log> {
 
 /**
  * Looks, without writing, whether the archive is one that this key signs, goes on from what was
- * remembered of it, and is not at work for another state; there may be none. Resolves to its newest checkpoint, null where it has none.
+ * remembered of it, and is not at work for another state; there may be none. Resolves to its newest
+ * checkpoint, null where it has none, and to who signs the next.
  */
 export async function checkArchive(
-  store: ObjectStore,
-  signer: Signer,
-  { mark, ...at }: { readonly mark: Json | null; readonly now: number; readonly staleMs: number },
-): Promise<Published | null> {
+  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mark' | 'staleMs'>,
+  now: number,
+): Promise<{ readonly newest: Published | null; readonly signer: Signer }> {
+  const { store, staleMs } = asked;
   return await told(store, async () => {
-    const mine = mark === null ? null : parseMark(mark);
-    const { manifest, standing, known } = await look(store, signer, mine);
-    if (manifest === null) return null;
+    const { manifest, standing, known, signer } = await look(asked);
+    if (manifest === null) return { newest: null, signer };
     const { key } = checkedManifest(manifest, signer);
-    const { published } = await read(store, [signer], { standing, known, key, now: at.now });
+    const { published: newest } = await read(store, [signer], { standing, known, key, now });
     // Before the first checkpoint this state's own process, which cannot sign, may hold it.
-    if (published !== null && known === null) await refuseClaimed(store, at);
-    return published;
+    if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
+    return { newest, signer };
   });
 }
 
@@ -124,10 +127,14 @@ function nextOf(error: SyntaxError): string {
 }
 
 /** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
-async function look(store: ObjectStore, signer: Signer, mark: Mark | null) {
+async function look(asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mark'>) {
+  const { store, shard } = asked;
+  const mark = asked.mark === null ? null : parseMark(asked.mark);
   const found = await store.read(manifestPath);
   const archive = found && hash('sha256', found.body, 'hex');
   const known = mark?.archive === archive ? mark : null;
+  const origin = found && parseManifest(found.body).origin;
+  const signer = signerOfLog(asked.signer, { shard, origin });
   if (found !== null) checkedManifest(found.body, signer);
   const standing = await readStanding(store, signer);
   if (found === null && standing !== null) {
@@ -143,7 +150,7 @@ async function look(store: ObjectStore, signer: Signer, mark: Mark | null) {
     );
   }
   await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
-  return { manifest: found?.body ?? null, standing, known };
+  return { manifest: found?.body ?? null, standing, known, signer };
 }
 
 /**
@@ -165,21 +172,21 @@ async function refuseBehindKept(store: ObjectStore, size: number, known: Mark | 
 }
 
 async function opened(settings: LogSettings): Promise<Log> {
-  const { store, signer, clock } = settings;
-  const mark = settings.mark === null ? null : parseMark(settings.mark);
-  const { manifest, standing: found, known } = await look(store, signer, mark);
+  const { store, clock, next, shard } = settings;
+  const { manifest, standing: found, known, signer } = await look(settings);
   const claim = await Claim.take(settings);
   const standing = found && (await fenced(store, found));
   const bytes = manifest ?? newManifest(signer, clock.now());
   if (manifest === null) await store.create(manifestPath, [bytes]);
   const { key, salt } = checkedManifest(bytes, signer);
+  const origin = signer.verifier.name;
   const means = {
     store,
     claim,
-    origin: signer.verifier.name,
+    origin,
     archive: hash('sha256', bytes, 'hex'),
     salt: Buffer.from(salt, 'hex'),
-    signers: settings.next === undefined ? [signer] : [signer, settings.next],
+    signers: next === undefined ? [signer] : [signer, signerOfLog(next, { shard, origin })],
     remember: settings.remember,
   };
   return await resumed(means, { standing, known, key, now: clock.now() });
@@ -220,8 +227,11 @@ async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<S
       `no known key has signed its checkpoint: signing_key is ${name}+${keyId.toString('hex')}`,
     );
   }
-  const { text } = openNote(found.body, [verifier]);
-  return { ...parseCheckpoint(text), tag: found.tag, note: withoutFence(found.body) };
+  const checkpoint = parseCheckpoint(openNote(found.body, [verifier]).text);
+  if (checkpoint.origin !== name) {
+    throw new SyntaxError(`its checkpoint is of another log, ${checkpoint.origin}`);
+  }
+  return { ...checkpoint, tag: found.tag, note: withoutFence(found.body) };
 }
 
 interface Known {

@@ -5,6 +5,7 @@
 import { ExportError } from '../contracts/errors.ts';
 import { timeText } from '../tools/time-text.ts';
 import { checkpointPath } from './layout.ts';
+import { keyOfLog } from './log-name.ts';
 import type { Signer } from './note.ts';
 import { type LogSettings, openLog } from './recovery.ts';
 
@@ -23,10 +24,11 @@ export async function rotateKey(settings: LogSettings, next: Signer): Promise<nu
     });
   }
   const log = await openLog({ ...settings, next });
-  if (log.heads.key !== next.verifier.vkey) {
+  const { vkey } = keyOfLog(next.verifier, log.means.origin);
+  if (log.heads.key !== vkey) {
     const now = clock.now();
     log.tell();
-    log.append({ t: 'key', at: timeText(now), vkey: next.verifier.vkey });
+    log.append({ t: 'key', at: timeText(now), vkey });
     await log.publish([], now);
   }
   await log.means.claim.renew(true);

@@ -37,6 +37,8 @@ export const signingKeys = {
 /** Of a sink's settings, as its own reading of the config has parsed them, what makes a signer. */
 export const signingSettings = z.object({
   origin: z.string().optional(),
+  /** Of several logs that the key signs, whose this is: no config gives it (config/shards.ts). */
+  shard: z.int().optional(),
   signing_key: z.instanceof(Secret).optional(),
   signing_key_command: z
     .object({ run: z.array(z.instanceof(Secret)), public_key: z.string(), timeout: z.number() })

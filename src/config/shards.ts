@@ -206,5 +206,6 @@ function sinkIn(sink: ConfiguredSink, shard: number): ConfiguredSink {
   const named = given.includes(placeholder)
     ? given.replaceAll(placeholder, String(shard))
     : `${given}${given === '' ? '' : (own.shardSeparator ?? '')}${shard}`;
-  return { ...sink, settings: { ...sink.settings, [own.key]: named } };
+  const told = own.shardKey === undefined ? {} : { [own.shardKey]: shard };
+  return { ...sink, settings: { ...sink.settings, ...told, [own.key]: named } };
 }

@@ -58,6 +58,8 @@ export interface OwnThing {
    * out: the setting has to say where the number goes.
    */
   readonly shardSeparator?: string;
+  /** A setting beside it that is the number of the shard, and that no config gives. */
+  readonly shardKey?: string;
   /** A setting that is one for all that share something else: its key, what that is, its value. */
   readonly alike?: { readonly key: string; readonly of: string; readonly value: string };
 }

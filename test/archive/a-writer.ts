@@ -7,8 +7,15 @@ import { parseCheckpoint } from '../../src/archive/checkpoint.ts';
 import { type Entry, type PageEntry, parseEntry } from '../../src/archive/entries.ts';
 import { GrowingTree, readEntries } from '../../src/archive/growing-tree.ts';
 import { checkpointPath } from '../../src/archive/layout.ts';
+import { keyOfLog } from '../../src/archive/log-name.ts';
 import { leafHash, rootOf } from '../../src/archive/merkle.ts';
-import { openNote, parseSigningKey, type Signer, signingKeyText } from '../../src/archive/note.ts';
+import {
+  openNote,
+  parseNote,
+  parseSigningKey,
+  type Signer,
+  signingKeyText,
+} from '../../src/archive/note.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { pageRange, readPage } from '../../src/archive/segments.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
@@ -137,7 +144,9 @@ export async function readArchive(
     if (found === null) throw new Error(`${name} is missing`);
     return found.body;
   };
-  const { text } = openNote(await read(checkpointPath), [signer.verifier]);
+  const note = await read(checkpointPath);
+  const { origin } = parseCheckpoint(parseNote(note).text);
+  const { text } = openNote(note, [keyOfLog(signer.verifier, origin)]);
   const { size, root } = parseCheckpoint(text);
   const lines: Buffer[] = [];
   for await (const entry of readEntries(store, 0, size)) lines.push(entry);

@@ -81,8 +81,16 @@ export async function openSink(
   config: { readonly [setting: string]: unknown },
   wishes: OpeningWishes = {},
 ): Promise<OpenedSink> {
+  return await openParsed(definition, parseSettings(definition, config), wishes);
+}
+
+/** Opens a sink from settings as the config reader has parsed them. */
+export async function openParsed(
+  definition: SinkDefinition,
+  settings: SinkSettings,
+  wishes: OpeningWishes = {},
+): Promise<OpenedSink> {
   const tools = wishes.tools ?? testTools();
-  const settings = parseSettings(definition, config);
   const chosen = makeFormat(definition, settings, wishes.format);
   const document = definition.document?.(settings, chosen);
   const format = document === undefined ? chosen : { ...chosen, document };

@@ -17,6 +17,8 @@ export interface ArchiveSettings {
   readonly store: ObjectStore;
   /** Asked at each opening, so that a key that was mended is taken. */
   readonly signer: () => Signer;
+  /** Whose log it is of several that the key signs. */
+  readonly shard: number | undefined;
   readonly checkpointEveryMs: number;
   /** How long bodies are kept, milliseconds; null: for ever. */
   readonly bodiesMs: number | null;

@@ -40,13 +40,13 @@ type ArchiveSettings = AnchorSettings &
 
 /** Opens it; a checkpoint is signed every so many milliseconds. Throws what opening a store does. */
 export async function openArchive(settings: ArchiveSettings, opening: SinkOpening): Promise<Sink> {
-  const { location, object_lock: lock, checkpointEveryMs } = settings;
+  const { location, object_lock: lock, checkpointEveryMs, shard } = settings;
   const found = await openStore(location, settings);
   const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);
   const signer = () => signerOf(settings);
   const bodiesMs = settings.keep?.bodies ?? null;
   const anchors = anchorsOf(settings, store, opening.tools);
-  return new OpenArchive({ store, signer, checkpointEveryMs, bodiesMs, anchors }, opening);
+  return new OpenArchive({ store, signer, shard, checkpointEveryMs, bodiesMs, anchors }, opening);
 }
 
 /** Asks all that its first write would fail at; `mark`: what the state remembers of it. Throws an ExportError. */
@@ -64,10 +64,14 @@ export async function probeArchive(
   const store = await openStore(location, settings);
   const looked = async () => {
     if (lock !== undefined) await checkLocks(store);
-    const signer = signerOf(settings);
     const now = tools.clock.now();
-    const staleMs = staleMsOf(settings.checkpointEveryMs);
-    const newest = await checkArchive(store, signer, { mark, now, staleMs });
+    const { newest, signer } = await checkArchive(
+      {
+        ...{ store, signer: signerOf(settings), shard: settings.shard, mark },
+        staleMs: staleMsOf(settings.checkpointEveryMs),
+      },
+      now,
+    );
     if (isBucket) await probeBucket(store, { deletes: keep !== undefined });
     // No checkpoint, and nothing that could be taken for one.
     await signer.sign(Buffer.from('sluice asks whether this key signs\n'));

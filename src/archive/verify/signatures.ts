@@ -4,6 +4,7 @@
 // to earlier ones it needs no signature: the tree itself, signed by a trusted key, names them.
 
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
+import { keyOfLog } from '../log-name.ts';
 import { openNote, parseNote, parseVkey, type Verifier } from '../note.ts';
 
 /** A key, and from which entry on it signs. */
@@ -21,6 +22,11 @@ export class LogKeys {
 
   constructor(first: Verifier) {
     this.#keys = [{ key: first, index: -1, isHandedOn: false }];
+  }
+
+  /** What the log is called. */
+  get origin(): string {
+    return this.#keys[0]?.key.name ?? '';
   }
 
   /** A further key, of the entry at `index`. */
@@ -55,7 +61,8 @@ export class LogKeys {
 
   /** Why the keys that a reader trusts do not lead to the newest one; null: they do. */
   whyUntrusted(trusted: readonly Verifier[]): string | null {
-    const isGiven = ({ key }: LogKey) => trusted.some(({ vkey }) => vkey === key.vkey);
+    const given = trusted.map((key) => keyOfLog(key, this.origin).vkey);
+    const isGiven = ({ key }: LogKey) => given.includes(key.vkey);
     const from = this.#keys.findLastIndex(isGiven);
     if (from < 0) return 'the log has none of the keys that were given';
     const missing = this.#keys.slice(from + 1).find(({ isHandedOn }) => !isHandedOn);

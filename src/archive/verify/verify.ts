@@ -10,6 +10,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
 import { type Erasures, findErasures } from '../erasures.ts';
 import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
+import { keyOfLog, shardOfLog } from '../log-name.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
 import { parseNote, type Verifier, withoutFence } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
@@ -29,6 +30,8 @@ import { splitBundle } from './split-bundle.ts';
 export interface VerifyOptions extends Outside {
   /** Keys that the reader trusts, not from the archive. */
   readonly trusted: readonly Verifier[];
+  /** Whose archive it has to be, of those of several shards that a trusted key signs. */
+  readonly shard?: number | undefined;
   /** An older checkpoint of the log, as a signed note from elsewhere. */
   readonly since?: Uint8Array;
   /** Bodies of pages read in this time, in epoch milliseconds; the tree is proven as a whole. */
@@ -148,7 +151,8 @@ class Verification {
         this.#break(`archive.json is damaged: ${error.message}`, manifestPath);
       }
     }
-    const [first] = [...vkeysIn(manifest), ...this.#options.trusted];
+    const trusted = this.#options.trusted.map((key) => keyOfLog(key, checkpoint.origin));
+    const [first] = [...vkeysIn(manifest), ...trusted];
     if (first !== undefined) return new LogKeys(first);
     throw unreadable(this.#reader, 'archive.json names no key, and none was given');
   }
@@ -214,7 +218,17 @@ class Verification {
     if (since !== undefined) told(null, () => keys.open(since));
     const why = keys.whyUntrusted(trusted);
     if (why !== null) this.#break(why, checkpointPath);
+    this.#checkShard(keys);
     return why === null && this.#signedBy.length > 0;
+  }
+
+  /** Each shard's log is whole in itself, also where it lies in the place of another's. */
+  #checkShard({ origin }: LogKeys): void {
+    const { shard, trusted } = this.#options;
+    const found = trusted.map((key) => shardOfLog(key, origin)).find((one) => one !== null);
+    if (shard === undefined || found === undefined || found === shard) return;
+    const what = `the log is ${origin}, that of shard ${found}, and lies in the place of shard ${shard}`;
+    this.#break(what, manifestPath);
   }
 
   /** Kept checkpoints that no entry names, of this size and of more, and what is beside them. */

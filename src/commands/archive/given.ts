@@ -73,6 +73,12 @@ export async function archivesAt(
   }
 }
 
+/** The shard whose archive has its place there; undefined: the place says none. */
+export function shardAt(location: string): number | undefined {
+  const [, number] = /\/(\d+)\/*$/.exec(`/${location}`) ?? [];
+  return number === undefined ? undefined : Number(number);
+}
+
 async function firstBehind(store: ObjectStore, after: string): Promise<string | null> {
   for await (const { name } of store.list('', after)) return name;
   return null;

@@ -76,7 +76,7 @@ async function rotated(
     const size = await rotateKey(
       {
         store: await openStore(settings.location, settings),
-        ...{ clock, staleMs, signer: signerOf(settings) },
+        ...{ clock, staleMs, signer: signerOf(settings), shard: settings.shard },
         spool: lookInto(dir, '', (store) => store.id),
         mark: lookInto(dir, null, (store) => store.progress(name).mark),
         async remember(mark) {

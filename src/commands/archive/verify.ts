@@ -18,6 +18,7 @@ import {
   keysGiven,
   locationArgument,
   openArchive,
+  shardAt,
   witnessesGiven,
 } from './given.ts';
 import { reportHtml } from './report-html.ts';
@@ -106,7 +107,8 @@ async function verified(
   const bar = progressBar(process.stderr);
   try {
     const reader = await openArchive(location, env);
-    return await verifyArchive(reader, { ...options, progress: bar.show });
+    const shard = shardAt(location);
+    return await verifyArchive(reader, { ...options, shard, progress: bar.show });
   } catch (error) {
     bar.clear();
     if (!(error instanceof ExportError)) throw error;

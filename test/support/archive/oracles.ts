@@ -48,16 +48,19 @@ export interface RunningWitness {
   readonly vkey: string;
 }
 
-/** Starts the witness of transparency-dev (witness/) for one log; skips the test where it cannot be built. */
+/** Starts the witness of transparency-dev (witness/) for these logs; skips the test where it cannot be built. */
 export async function startWitness(
   { skip }: TestContext,
-  { name = 'witness.test', log }: { readonly name?: string; readonly log: string },
+  {
+    name = 'witness.test',
+    ...known
+  }: { readonly name?: string } & ({ readonly log: string } | { readonly logs: readonly string[] }),
 ): Promise<RunningWitness> {
   const witness = await goProgram(join(import.meta.dirname, 'witness')).catch(
     (error: unknown): never =>
       skip(`no real witness: ${error instanceof Error ? error.message : error}`),
   );
-  const child = spawnChild(witness, [name, log], {
+  const child = spawnChild(witness, [name, ...('log' in known ? [known.log] : known.logs)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   afterThisTest(() => endChild(child));

@@ -1,5 +1,5 @@
-// A witness of transparency-dev behind a loopback port: `witness NAME VKEY`, where VKEY is that of
-// the one log that it knows. It prints its public key and its address, and remembers what it has
+// A witness of transparency-dev behind a loopback port: `witness NAME VKEY...`, where each VKEY
+// is that of a log that it knows. It prints its public key and its address, and remembers what it has
 // seen until it is ended.
 package main
 
@@ -23,13 +23,18 @@ func main() {
 	must(err)
 	signer, err := f_note.NewSignerForCosignatureV1(secret)
 	must(err)
-	of, err := note.NewVerifier(os.Args[2])
-	must(err)
+	logs := map[string]note.Verifier{}
+	for _, vkey := range os.Args[2:] {
+		of, err := note.NewVerifier(vkey)
+		must(err)
+		logs[of.Name()] = of
+	}
 	seen, err := witness.New(context.Background(), witness.Opts{
 		Persistence: inmemory.New(),
 		Signers:     []note.Signer{signer},
 		VerifierForLog: func(_ context.Context, origin string) (note.Verifier, bool, error) {
-			return of, origin == of.Name(), nil
+			of, known := logs[origin]
+			return of, known, nil
 		},
 	})
 	must(err)

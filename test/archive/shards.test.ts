@@ -1,0 +1,60 @@
+// The archives of several shards, which one key signs: each is a log of its own to a witness that remembers by a log's
+// name what it has seen, one public key proves them all, and none passes for another.
+
+import { join } from 'node:path';
+import { expect, type TestContext, test } from 'vitest';
+import { archiveSink } from '../../connectors/sinks/archive.ts';
+import { signingKeyText } from '../../src/archive/note.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { ofShard } from '../../src/config/shards.ts';
+import { startWitness } from '../support/archive/oracles.ts';
+import { runHere } from '../support/cli.ts';
+import { openParsed, someEvents } from '../support/sink-opening.ts';
+import { tempDir } from '../support/temp.ts';
+import { aSigner } from './a-writer.ts';
+import { anchorsIn, sent } from './anchored.ts';
+
+const { vkey } = aSigner().verifier;
+const logs = [0, 1].map((shard) => aSigner(`archive.test/${shard}`).verifier.vkey);
+
+/** The archive of a shard, as its config has it. */
+function sinkOf(location: string, shard: number, more = '') {
+  const config = parseConfig(
+    `state: { kafka: { brokers: ["k:1"], prefix: p, shards: 2 } }
+upstreams: { edge: { api: unified, base_url: https://api.example, auth: { client_id: i, client_secret: s, scope: x } } }
+sources: { audit: { type: audit_events, upstream: edge, every: 30s } }
+sinks: { proof: { type: archive, location: "${location}", signing_key: "\${env:KEY}"${more} } }`,
+    join(tempDir(), 'c.yaml'),
+    { env: { KEY: signingKeyText('archive.test', Buffer.alloc(32, 1)) } },
+  );
+  const { proof } = ofShard(config, shard).sinks;
+  if (proof === undefined) throw new Error('the config has no archive');
+  return proof;
+}
+
+/** A page in the archive of each of two shards. */
+async function written(location: string, more?: string): Promise<void> {
+  for (const shard of [0, 1]) {
+    const { sink, batch } = await openParsed(archiveSink, sinkOf(location, shard, more).settings);
+    await sent(sink, batch(someEvents(2 + shard)));
+    await sink.close();
+  }
+}
+
+const verify = (location: string, ...more: readonly string[]) =>
+  runHere(['archive', 'verify', location, '--key', vkey, ...more]);
+
+test('one witness cosigns the archives of all shards, and the one key proves them', async (context: TestContext) => {
+  const witness = await startWitness(context, { logs });
+  const location = join(tempDir(), 'archive');
+  await written(location, `, witnesses: [ { url: "${witness.url}", key: "${witness.vkey}" } ]`);
+
+  const judged = await verify(location, '--witness', witness.vkey, '--seen-within', '1h');
+  const counts = [0, 1].map((shard) => anchorsIn(join(location, `${shard}`), 'cosig').length);
+
+  expect(judged).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(judged.stdout).toContain(`archive archive.test/0 in ${location}/0`);
+  expect(judged.stdout).toContain(`archive archive.test/1 in ${location}/1`);
+  expect(counts).toEqual([expect.any(Number), expect.any(Number)]);
+  expect(Math.min(...counts)).toBeGreaterThan(0);
+});
