@@ -205,7 +205,7 @@ export class Pipeline {
     const adopt = async (wanted: Plan) => {
       sending.follow(wanted);
       polling.add(wanted.sources, kept.streams);
-      await this.#followFar(wanted);
+      await this.#means.far?.follow(farOf(wanted));
       const wantedSinks = this.#ownSinks(wanted).filter(({ name }) => !kept.sinks.has(name));
       const opened = await sending.open(wantedSinks);
       this.#plan = wanted;
@@ -240,7 +240,6 @@ export class Pipeline {
   /** Opens all sinks and sends. */
   async #send(): Promise<Sending> {
     const sending = new Sending(this.#means, this.#plan);
-    await this.#followFar(this.#plan);
     const opened = await sending.open(this.#ownSinks(this.#plan));
     this.#sending = sending;
     sending.start(opened);
@@ -249,11 +248,6 @@ export class Pipeline {
 
   #ownSinks({ sinks }: Plan): Plan['sinks'] {
     return this.#means.far === undefined ? sinks : sinks.filter(({ isApart }) => !isApart);
-  }
-
-  async #followFar({ sinks }: Plan): Promise<void> {
-    const names = sinks.filter(({ isApart }) => isApart).map(({ name }) => name);
-    await this.#means.far?.follow(names);
   }
 
   async #endSending(sending: Sending, withinMs: number): Promise<void> {
@@ -296,6 +290,11 @@ export class Pipeline {
   #note(): void {
     for (const sink of this.state.sinks) this.#means.spool.note('sink', sink.name, factsOf(sink));
   }
+}
+
+/** The sinks of a plan that have a process of their own. */
+export function farOf({ sinks }: Plan): readonly string[] {
+  return sinks.filter(({ isApart }) => isApart).map(({ name }) => name);
 }
 
 function isStuck(sink: SenderState): boolean {

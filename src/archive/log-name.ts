@@ -6,7 +6,7 @@
 import { renamed, type Signer, type Verifier } from './note.ts';
 
 /** A key as it signs the log of a shard. */
-export function keyOfShard(key: Verifier, shard: number): Verifier {
+function keyOfShard(key: Verifier, shard: number): Verifier {
   return renamed(key, `${key.name}/${shard}`);
 }
 

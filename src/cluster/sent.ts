@@ -3,7 +3,8 @@
 // `["held", "owner"]` is what the owner gives out: what its numbers stand for, and how far it knows
 // each sink to be; `["sent", SINK]` how far the one that sends has come since; `["letter", SINK,
 // OFFSET, UID]` an event that the sink refused, until the owner has it as a dead letter. What must
-// stay true: a place is only said of what the far side has answered, and behind its letters.
+// stay true: a place is only said of what the far side has answered, and behind its letters; and every
+// owner gives out before it holds anything, also one that sends to all sinks itself.
 
 import { z } from 'zod';
 import type { Offset, Uid } from '../contracts/event.ts';

@@ -88,11 +88,14 @@ export class FarSinks {
     return far;
   }
 
-  /** Tells those who send to these sinks, and to no other, what they go on from. */
+  /**
+   * Tells those who send to these sinks, and to no other, what they go on from. Of what an owner gave
+   * out that is gone nobody may go on, so where there was one, it is told of none as well.
+   */
   async follow(names: readonly string[]): Promise<void> {
     const { spool, sent } = this.#means;
     this.#names = new Set(names);
-    if (names.length === 0) return;
+    if (names.length === 0 && sent.held === null) return;
     const sinks: Record<string, SinkProgress> = {};
     for (const name of names) {
       sinks[name] = await spool.progress(name);

@@ -11,7 +11,7 @@ import type { Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
-import { Pipeline, type Plan } from '../pipeline.ts';
+import { farOf, Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
 import { readState, type State } from '../watch/state.ts';
@@ -97,12 +97,13 @@ export async function openJourney(
     const spool = await opening;
     boundHeapGrowth();
     const told = { now: clock.now(), found: findings.add };
-    const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
-    await Promise.all(cut.map((page) => spool.append(page)));
     far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
     // Who was not started by another process sends to all sinks itself.
-    const isShared = standBy?.membership !== undefined && (state.kafka?.senders ?? []).length > 0;
+    const isShared = standBy?.membership !== undefined && farOf(plan).length > 0;
+    await far?.sinks.follow(isShared ? farOf(plan) : []);
     if (!isShared) await far?.close();
+    const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
+    await Promise.all(cut.map((page) => spool.append(page)));
     const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {

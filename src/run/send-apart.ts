@@ -120,7 +120,7 @@ async function oneTurn(
   const plan = planFrom(config, tools);
   const { kafka, dir } = config.state;
   const sink = plan.sinks.find((one) => one.name === name);
-  const held = await heldWord(sent, stop);
+  const held = await heldWord(sent, name, stop);
   if (kafka === null || sink === undefined || held === null) {
     // Whoever has started this process ends it where the sink is gone from the config.
     if (!stop.aborted) await aborted(stop, sent);
@@ -190,13 +190,14 @@ async function sendUntil(
   }
 }
 
-/** What the owner gives out; null: stopped before there was anything. */
-async function heldWord(sent: Sent, stop: AbortSignal) {
+/** What the owner gives out for a sink; null: stopped before there was anything. */
+async function heldWord(sent: Sent, sink: string, stop: AbortSignal) {
   const there = Promise.withResolvers<void>();
-  const unlisten = sent.listen(() => sent.held !== null && there.resolve());
-  if (sent.held === null && !stop.aborted) {
+  const isThere = () => sent.held?.sinks[sink] !== undefined;
+  const unlisten = sent.listen(() => isThere() && there.resolve());
+  if (!isThere() && !stop.aborted) {
     await Promise.race([there.promise, aborted(stop, there)]);
   }
   unlisten();
-  return sent.held;
+  return isThere() ? sent.held : null;
 }
