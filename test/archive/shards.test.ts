@@ -1,6 +1,7 @@
 // The archives of several shards, which one key signs: each is a log of its own to a witness that remembers by a log's
 // name what it has seen, one public key proves them all, and none passes for another.
 
+import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { archiveSink } from '../../connectors/sinks/archive.ts';
@@ -57,4 +58,43 @@ test('one witness cosigns the archives of all shards, and the one key proves the
   expect(judged.stdout).toContain(`archive archive.test/1 in ${location}/1`);
   expect(counts).toEqual([expect.any(Number), expect.any(Number)]);
   expect(Math.min(...counts)).toBeGreaterThan(0);
+});
+
+test('an archive in the place of another shard’s is told, and one that was begun under the key’s name goes on', async () => {
+  const location = join(tempDir(), 'archive');
+  await written(location);
+  const [first, second] = [join(location, '0'), join(location, '1')];
+  renameSync(first, join(location, 'aside'));
+  renameSync(second, first);
+  renameSync(join(location, 'aside'), second);
+
+  const swapped = await verify(location);
+  expect(swapped.exitCode).toBe(1);
+  expect(swapped.stdout).toContain('that of shard 1, and lies in the place of shard 0');
+  expect(swapped.stdout).toContain('that of shard 0, and lies in the place of shard 1');
+
+  // As an older version began them: under the key's own name.
+  const older = join(tempDir(), 'older');
+  const { settings } = sinkOf(older, 0);
+  const before = await openParsed(archiveSink, { ...settings, shard: undefined });
+  await sent(before.sink, before.batch(someEvents(2)));
+  await before.sink.close();
+  const after = await openParsed(archiveSink, settings);
+  const answer = await after.sink.send(after.batch(someEvents(2)), AbortSignal.timeout(10_000));
+  expect(answer).toMatchObject({
+    cause: { message: expect.stringContaining('stand in the arch') },
+  });
+  await after.sink.close();
+  const gone = await verify(older);
+  expect(gone).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(gone.stdout).toContain(`archive archive.test in ${older}/0`);
+});
+
+test('what one shard’s log signs is none of another’s: a checkpoint that is put in its place breaks it', async () => {
+  const location = join(tempDir(), 'archive');
+  await written(location);
+  copyFileSync(join(location, '0', 'checkpoint'), join(location, '1', 'checkpoint'));
+
+  const judged = await verify(location);
+  expect(judged.exitCode).toBe(1);
 });
