@@ -1,5 +1,5 @@
 // A state on its way from one SQLite database into several shards in a real Apache Kafka and back: nothing is read again,
-// each sink has each event once, and an archive goes on in a log of each shard's.
+// each sink has each event once, whenever it is killed, and an archive goes on in a log of each shard's.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,14 +12,13 @@ import { shardsOf } from '../../src/config/shards.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import { importNote } from '../../src/run/cluster.ts';
 import { systemClock } from '../../src/tools/clock.ts';
-import { runHere, runSluice } from '../support/cli.ts';
-import { anEdge } from '../support/edge.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { someEdges } from '../support/edges.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { silent } from '../support/silent-log.ts';
-import { tempDir } from '../support/temp.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
 
-const audit = '/v1/audit/events';
 const events = 60;
 const names = ['east', 'south', 'west'];
 const keyText = signingKeyText('carried', Buffer.alloc(32, 1));
@@ -44,15 +43,7 @@ async function aDeployment() {
   const topic = await newTopic('carried');
   const dir = tempDir();
   const prefix = `p-${crypto.randomUUID()}`;
-  const edges = await Promise.all(names.map(async (name) => ({ name, ...(await anEdge(events)) })));
-  const secrets = edges.map((edge) => [`${edge.name}_SECRET`, edge.env.EDGE_SECRET] as const);
-  const env: Record<string, string> = { KEY: keyText, ...Object.fromEntries(secrets) };
-  const blocks = edges.map(({ name, upstreams }) =>
-    upstreams
-      .replace('upstreams:\n', '')
-      .replace('edge:', `${name}:`)
-      .replace('EDGE_SECRET', `${name}_SECRET`),
-  );
+  const { upstreams, env, apart, grow } = await someEdges(names, events, { KEY: keyText });
   let takes = true;
   const received: string[] = [];
   const receiver = await startHttpReceiver({
@@ -66,8 +57,7 @@ async function aDeployment() {
     writeFileSync(
       file,
       `state: { dir: ${dir}/state${state} }
-upstreams:
-${blocks.join('\n')}
+${upstreams}
 sources:
 ${names.map((name) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms, page_limit: 7 }`).join('\n')}
 sinks:
@@ -85,11 +75,7 @@ sinks:
       `, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: ${prefix}, shards: ${shards}, session_timeout: 6s }`,
       '-{partition}',
     );
-  const apart = (shards: number): number =>
-    shardsOf(readConfig(inKafka(shards), { env })).length === names.length
-      ? shards
-      : apart(shards + 1);
-  const shards = apart(3);
+  const shards = apart(inKafka);
   const told = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
     return { exitCode, all: stdout + stderr };
@@ -100,7 +86,7 @@ sinks:
     return { exitCode, all: stdout + stderr };
   };
   return {
-    ...{ dir, topic, edges, received, told, ran, shards, prefix, env },
+    ...{ dir, grow, received, told, ran, shards, prefix, env },
     sqlite: config('sqlite', '', ''),
     kafka: inKafka(shards),
     place: { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix, shards },
@@ -117,13 +103,10 @@ sinks:
   };
 }
 
-test('into three shards and back: each sink has each event once', async () => {
-  const { dir, edges, received, told, ran, sqlite, kafka, take, written, inTopic, env, prefix } =
+test('into three shards and back, killed on the way: each sink has each event once', async () => {
+  const { dir, grow, received, told, ran, sqlite, kafka, take, written, inTopic, env, prefix } =
     await aDeployment();
-  const grow = () => {
-    for (const { sandbox } of edges) sandbox.control.grow(audit, 20);
-  };
-  const total = (rounds: number) => edges.length * (events + 20 * rounds);
+  const total = (rounds: number) => names.length * (events + 20 * rounds);
   const all = async () =>
     [written(), await inTopic(), received].map((uids) => [uids.length, new Set(uids).size]);
   const each = (count: number) => [count, count];
@@ -131,29 +114,37 @@ test('into three shards and back: each sink has each event once', async () => {
   take(false);
   expect((await told('run', '-c', sqlite, ...once, '--timeout', '6s')).exitCode).toBe(1);
   expect(await all()).toEqual([each(total(0)), each(total(0)), each(0)]);
+
+  const killed = startSluice(['cluster', 'import', '-c', kafka], { env });
+  const state = `${prefix}.state`;
+  await waitUntil(async () => await consumeAll(state, { until: 1 }).catch(() => null), {
+    what: 'an import that has begun',
+  });
+  await killed.kill('SIGKILL');
   const imported = await told('cluster', 'import', '-c', kafka);
-  expect(imported.exitCode, imported.all).toBe(0);
-  expect(imported.all).toMatch(/3 streams and \d+ pages moved/);
+  // It may have been through by then.
+  expect(imported.all).toMatch(/moved from|in Kafka already/);
   expect(await told('cluster', 'import', '-c', kafka)).toEqual({
     exitCode: 2,
     all: expect.stringContaining(`there is a state ${prefix} in Kafka already`),
   });
 
   take(true);
-  grow();
+  grow(20);
   const there = await ran('-c', kafka, '--timeout', '60s');
   expect(there.exitCode, there.all).toBe(0);
   expect(await all()).toEqual([each(total(1)), each(total(1)), each(total(1))]);
 
   // What some sinks have and one lacks, of each shard.
   take(false);
-  grow();
+  grow(20);
   expect((await ran('-c', kafka, '--timeout', '12s')).exitCode).toBe(1);
   const exported = await told('cluster', 'export', '-c', kafka);
   expect(exported.exitCode, exported.all).toBe(0);
+  expect(exported.all).toMatch(/3 streams and \d+ pages moved/);
 
   take(true);
-  grow();
+  grow(20);
   const back = await told('run', '-c', sqlite, ...once);
   expect(back.exitCode, back.all).toBe(0);
   expect(await all()).toEqual([each(total(3)), each(total(3)), each(total(3))]);
@@ -174,7 +165,9 @@ test('into three shards and back: each sink has each event once', async () => {
 test('an import that is broken off is worked on by nobody, and goes on where it is given again', async () => {
   const { told, ran, sqlite, kafka, written, place, env, shards } = await aDeployment();
   expect((await told('run', '-c', sqlite, ...once)).exitCode).toBe(0);
-  expect((await told('cluster', 'import', '-c', kafka)).exitCode).toBe(0);
+  const whole = await told('cluster', 'import', '-c', kafka);
+  expect(whole.exitCode, whole.all).toBe(0);
+  expect(whole.all).toMatch(/3 streams and \d+ pages moved/);
   // As it was before the last of its shards was through.
   const last = shardsOf(readConfig(kafka, { env })).at(-1) ?? 0;
   const log = await ShardLog.take({ ...place, shard: last }, { clock: systemClock(), log: silent });

@@ -5,17 +5,15 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
-import { readConfig } from '../../src/config/config.ts';
-import { shardsOf } from '../../src/config/shards.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import { rowsIn } from '../../src/hold/carry.ts';
 import { systemClock } from '../../src/tools/clock.ts';
-import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
-import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
 import { silent } from '../support/silent-log.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
+import { tempDir } from '../support/temp.ts';
 
 const audit = '/v1/audit/events';
 const events = 300;
@@ -140,108 +138,4 @@ sinks:
   expect(imported.exitCode, imported.all).toBe(0);
   expect((await told('run', '-c', after, ...once)).exitCode).toBe(0);
   expect(uidsOf(readFileSync(join(dir, 'out.ndjson'), 'utf8')).length).toBe(events);
-}, 600_000);
-
-test('into several shards and back, killed on the way: each sink has each event once', async () => {
-  const brokers = JSON.stringify(await kafkaBrokers());
-  const topic = await newTopic('carried');
-  const edges = await Promise.all(
-    ['east', 'south', 'west'].map(async (name) => ({ name, ...(await anEdge(events)) })),
-  );
-  const env = Object.fromEntries(
-    edges.map((edge) => [`${edge.name}_SECRET`, edge.env.EDGE_SECRET]),
-  );
-  const blocks = edges.map(({ name, upstreams }) =>
-    upstreams
-      .replace('upstreams:\n', '')
-      .replace('edge:', `${name}:`)
-      .replace('EDGE_SECRET', `${name}_SECRET`),
-  );
-  let takes = false;
-  const received: string[] = [];
-  const receiver = await startHttpReceiver({
-    answer: ({ body }) => {
-      if (takes) received.push(...uidsOf(String(body)));
-      return { answer: 'reply', status: takes ? 200 : 503 };
-    },
-  });
-  const dir = tempDir();
-  const prefix = `p-${crypto.randomUUID()}`;
-  const config = (name: string, state: string) => {
-    const file = join(dir, `${name}.yaml`);
-    writeFileSync(
-      file,
-      `state: { dir: ${dir}/state${state} }
-upstreams:
-${blocks.join('\n')}
-sources:
-${edges.map(({ name: of }) => `  ${of}: { type: audit_events, upstream: ${of}, every: 1s, page_limit: 50 }`).join('\n')}
-sinks:
-  lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true }
-  post: { type: http, url: "${receiver.url}", format: json, retry: { min: 100ms, max: 300ms } }
-`,
-    );
-    return file;
-  };
-  const inKafka = (shards: number) =>
-    config('kafka', `, kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards} }`);
-  // Where the shards of upstreams are follows from their names.
-  const apart = (shards: number): string =>
-    shardsOf(readConfig(inKafka(shards), { env })).length === edges.length
-      ? inKafka(shards)
-      : apart(shards + 1);
-  const [sqlite, kafka] = [config('sqlite', ''), apart(3)];
-  const told = async (...args: string[]) => {
-    const { exitCode, stdout, stderr } = await runSluice(args, { env });
-    return { exitCode, all: stdout + stderr };
-  };
-  const once = ['--once', '--log-level', 'error'];
-  const grow = () => {
-    for (const { sandbox } of edges) sandbox.control.grow(audit, 20);
-  };
-  const inTopic = async () => {
-    const records = await consumeAll(topic, { isolation: 'read_committed' });
-    return uidsOf(records.map(({ value }) => value).join('\n'));
-  };
-  const eachHas = async (count: number) => {
-    const written = await inTopic();
-    expect([written.length, new Set(written).size]).toEqual([count, count]);
-    expect([received.length, new Set(received)]).toEqual([count, new Set(written)]);
-  };
-  const held = edges.length * events;
-
-  // One sink has everything, the other nothing.
-  expect((await told('run', '-c', sqlite, ...once, '--timeout', '4s')).exitCode).toBe(1);
-  expect((await inTopic()).length).toBe(held);
-
-  const killed = startSluice(['cluster', 'import', '-c', kafka], { env });
-  const state = `${prefix}.state`;
-  await waitUntil(async () => await consumeAll(state, { until: 1 }).catch(() => null), {
-    what: 'an import that has begun',
-  });
-  await killed.kill('SIGKILL');
-  const imported = await told('cluster', 'import', '-c', kafka);
-  // It may have been through by then.
-  expect(imported.all).toMatch(/moved from|in Kafka already/);
-  const again = await told('cluster', 'import', '-c', kafka);
-  expect([again.exitCode, again.all]).toEqual([2, expect.stringContaining('in Kafka already')]);
-
-  takes = true;
-  grow();
-  const ran = await told('run', '-c', kafka, ...once);
-  expect(ran.exitCode, ran.all).toBe(0);
-  await eachHas(held + 60);
-
-  takes = false;
-  grow();
-  expect((await told('run', '-c', kafka, ...once, '--timeout', '6s')).exitCode).toBe(1);
-  const exported = await told('cluster', 'export', '-c', kafka);
-  expect(exported.exitCode, exported.all).toBe(0);
-  expect(exported.all).toMatch(/3 streams and \d+ pages moved/);
-
-  takes = true;
-  grow();
-  const back = await told('run', '-c', sqlite, ...once);
-  expect(back.exitCode, back.all).toBe(0);
-  await eachHas(held + 180);
 }, 600_000);

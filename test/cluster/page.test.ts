@@ -5,12 +5,11 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.ts';
-import { shardsOf } from '../../src/config/shards.ts';
 import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
+import { someEdges } from '../support/edges.ts';
 import { kafkaBrokers, startKafka } from '../support/kafka.ts';
 import { freePorts, tempDir, waitUntil } from '../support/temp.ts';
 import { listenTo } from '../watch/a-moment.ts';
@@ -110,12 +109,7 @@ status: { listen: "127.0.0.1:0" }
 test('with several shards each page has the tail of its own, names who has the others, and shows all', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const prefix = `p-${crypto.randomUUID()}`;
-  const [east, west] = await Promise.all([anEdge(events), anEdge(events)]);
-  const env = { EDGE_SECRET: east.env.EDGE_SECRET, WEST_SECRET: west.env.EDGE_SECRET };
-  const westBlock = west.upstreams
-    .replace('upstreams:\n', '')
-    .replace('edge:', 'west:')
-    .replace('EDGE_SECRET', 'WEST_SECRET');
+  const { upstreams, env, apart } = await someEdges(['east', 'west'], events);
   const [nobody] = await freePorts(1);
   const dir = tempDir();
   const config = (instance: string, shards: number) => {
@@ -125,8 +119,7 @@ test('with several shards each page has the tail of its own, names who has the o
       `state:
   dir: ${dir}/${instance}
   kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: 6s, instance: ${instance} }
-${east.upstreams.replace('edge:', 'east:')}
-${westBlock}
+${upstreams}
 sources:
   from-east: { type: audit_events, upstream: east, every: 1s, page_limit: 20 }
   from-west: { type: audit_events, upstream: west, every: 1s, page_limit: 20 }
@@ -136,10 +129,7 @@ status: { listen: "127.0.0.1:0" }
     );
     return file;
   };
-  // Where the shards of upstreams are follows from their ports.
-  const apart = (shards: number): number =>
-    shardsOf(readConfig(config('any', shards), { env })).length === 2 ? shards : apart(shards + 1);
-  const shards = apart(2);
+  const shards = apart((count) => config('any', count));
   const start = (instance: string) => startSluice(['run', '-c', config(instance, shards)], { env });
   const pageOf = async (sluice: ReturnType<typeof startSluice>) => {
     const page = await startBrowser();

@@ -8,11 +8,12 @@ import { readConfig } from '../../src/config/config.ts';
 import { shardsOf } from '../../src/config/shards.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { anEdge } from '../support/edge.ts';
+import { someEdges } from '../support/edges.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
 import { freePorts, tempDir, waitUntil } from '../support/temp.ts';
 
 const keyText = signingKeyText('shards', Buffer.alloc(32, 1));
-const audit = '/v1/audit/events';
+const names = ['east', 'south', 'west'];
 const events = 30;
 
 /** So many records of upstream, beside what sluice tells of itself. */
@@ -25,19 +26,7 @@ async function aCluster() {
   const topic = await newTopic('shards');
   const prefix = `p-${crypto.randomUUID()}`;
   const dir = tempDir();
-  const edges = await Promise.all(
-    ['east', 'south', 'west'].map(async (name) => ({ name, ...(await anEdge(events)) })),
-  );
-  const secrets = Object.fromEntries(
-    edges.map((edge) => [`${edge.name}_SECRET`, edge.env.EDGE_SECRET]),
-  );
-  const env: Record<string, string> = { ...secrets, KEY: keyText };
-  const blocks = edges.map(({ name, upstreams }) =>
-    upstreams
-      .replace('upstreams:\n', '')
-      .replace('edge:', `${name}:`)
-      .replace('EDGE_SECRET', `${name}_SECRET`),
-  );
+  const { upstreams, env, apart, grow } = await someEdges(names, events, { KEY: keyText });
   const config = (instance: string, shards: number) => {
     const file = join(dir, `${instance}.yaml`);
     writeFileSync(
@@ -45,10 +34,9 @@ async function aCluster() {
       `state:
   dir: ${dir}/${instance}
   kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: 6s, instance: ${instance} }
-upstreams:
-${blocks.join('\n')}
+${upstreams}
 sources:
-${edges.map(({ name }) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms, page_limit: 10 }`).join('\n')}
+${names.map((name) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms, page_limit: 10 }`).join('\n')}
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true }
   proof: { type: archive, location: ${dir}/archive, signing_key: "\${env:KEY}", checkpoint_every: 1s, retry: { max: 2s } }
@@ -57,14 +45,9 @@ status: { listen: "127.0.0.1:0" }
     );
     return file;
   };
-  // Where the shards of upstreams are follows from their ports.
-  const apart = (shards: number): number =>
-    shardsOf(readConfig(config('any', shards), { env })).length === edges.length
-      ? shards
-      : apart(shards + 1);
-  const shards = apart(3);
+  const shards = apart((count) => config('any', count));
   const start = (instance: string) => startSluice(['run', '-c', config(instance, shards)], { env });
-  return { start, config, shards, edges, topic, env, prefix, archive: join(dir, 'archive') };
+  return { start, config, shards, topic, env, grow, archive: join(dir, 'archive') };
 }
 
 interface Told {
@@ -78,7 +61,7 @@ interface Told {
 }
 
 test('three processes share three upstreams: what one leaves others go on with, and every event is there once', async () => {
-  const { start, edges, topic, config, shards, env, archive } = await aCluster();
+  const { start, grow, topic, config, shards, env, archive } = await aCluster();
   const here = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
     return { exitCode, all: stdout + stderr };
@@ -103,7 +86,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
       },
     );
   };
-  const total = edges.length * events;
+  const total = names.length * events;
   const first = start('one');
   await shared({ one: 3 });
   // Whoever comes gets what the others have more of.
@@ -112,13 +95,13 @@ test('three processes share three upstreams: what one leaves others go on with, 
   await consumeAll(topic, { until: held(total), timeoutMs: 60_000 });
 
   await first.kill('SIGKILL');
-  for (const { sandbox } of edges) sandbox.control.grow(audit, events);
+  grow(events);
   await consumeAll(topic, { until: held(2 * total), timeoutMs: 60_000 });
   const drained = await here('cluster', 'drain', 'two', '-c', elsewhere);
   expect([drained.exitCode, drained.all]).toEqual([0, expect.stringContaining('two stands by')]);
   await shared({ three: 3, two: 0 });
   const { streams, sinks } = await look();
-  expect(streams.map(({ name }) => name.split('/')[0]).sort()).toEqual(['east', 'south', 'west']);
+  expect(streams.map(({ name }) => name.split('/')[0]).sort()).toEqual(names);
   expect(sinks[0]).toMatchObject({ name: 'lake', position: expect.any(Number) });
 
   const [stream = ''] = streams.map(({ name }) => name).filter((name) => name.startsWith('south'));
@@ -149,7 +132,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const fewer = await runSluice(['run', '--once', '-c', config('fewer', 1)], { env });
   expect([fewer.exitCode, fewer.stderr]).toEqual([1, expect.stringContaining(`has ${shards}`)]);
   const status = await here('status', '--json', '-c', config('three', shards));
-  expect(JSON.parse(status.all).streams).toHaveLength(edges.length);
+  expect(JSON.parse(status.all).streams).toHaveLength(names.length);
 
   // Under one name only one can be told from the other: whoever had it ends, and does not come back to take it.
   const namesake = start('three');
@@ -173,7 +156,7 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const whole = await runHere([...verify, '--json'], env);
   expect(whole.exitCode, whole.stdout + whole.stderr).toBe(0);
   const reports = JSON.parse(whole.stdout) as readonly { readonly records: number }[];
-  expect(reports.map(({ records }) => records)).toEqual(edges.map(() => 2 * events));
+  expect(reports.map(({ records }) => records)).toEqual(names.map(() => 2 * events));
   expect(await here(...verify, '--since', join(archive, 'checkpoint'))).toMatchObject({
     exitCode: 64,
   });
@@ -217,23 +200,19 @@ sinks: { lake: { type: kafka, brokers: ${JSON.stringify(sink)}, topic: ${topic},
 test('a shard that a changed config brings is served, and what only starters set is refused', async () => {
   const brokers = JSON.stringify(await kafkaBrokers());
   const topic = await newTopic('reload');
-  const [east, west] = await Promise.all([anEdge(events), anEdge(events)]);
-  const env = { EDGE_SECRET: east.env.EDGE_SECRET, WEST_SECRET: west.env.EDGE_SECRET };
+  const [east, west] = await Promise.all([anEdge(events, 'east'), anEdge(events, 'west')]);
+  const env = { ...east.env, ...west.env };
   const dir = tempDir();
   const file = join(dir, 'c.yaml');
   const prefix = `p-${crypto.randomUUID()}`;
-  const westBlock = west.upstreams
-    .replace('upstreams:\n', '')
-    .replace('edge:', 'west:')
-    .replace('EDGE_SECRET', 'WEST_SECRET');
-  const write = (names: readonly string[]) =>
+  const write = (of: readonly string[]) =>
     writeFileSync(
       file,
       `state: { dir: ${dir}/state, kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: 50, session_timeout: 6s } }
-${east.upstreams.replace('edge:', 'east:')}
-${names.includes('west') ? westBlock : ''}
+${east.upstreams}
+${of.includes('west') ? west.entry : ''}
 sources:
-${names.map((name) => `  of-${name}: { type: audit_events, upstream: ${name}, every: 500ms }`).join('\n')}
+${of.map((name) => `  of-${name}: { type: audit_events, upstream: ${name}, every: 500ms }`).join('\n')}
 sinks: { lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true } }
 `,
     );

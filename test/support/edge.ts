@@ -5,17 +5,18 @@ import { afterThisTest } from './temp.ts';
 
 /**
  * A sandbox with so many audit events that grows only when it is told to, until the test ends; the `upstreams` block that names
- * it `edge`, and the environment that the block needs.
+ * it, the entry in that block by itself, and the environment that it needs.
  */
-export async function anEdge(events: number) {
+export async function anEdge(events: number, name = 'edge') {
   const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
   afterThisTest(() => sandbox.close());
   const { clientId, clientSecret } = sandbox.credentials;
-  const upstreams = `upstreams:
-  edge:
+  const secret = `${name.toUpperCase()}_SECRET`;
+  const entry = `  ${name}:
     api: unified
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
-    auth: { client_id: ${clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }`;
-  return { sandbox, upstreams, env: { EDGE_SECRET: clientSecret } };
+    auth: { client_id: ${clientId}, client_secret: "\${env:${secret}}", scope: events:read }`;
+  const env: Readonly<Record<string, string>> = { [secret]: clientSecret };
+  return { sandbox, entry, upstreams: `upstreams:\n${entry}`, env };
 }
