@@ -26,6 +26,8 @@ export interface Peer {
   readonly sends: 'tcp' | 'lines' | 'file';
   /** Rejects with what to do where it cannot be had. */
   readonly find: () => Promise<Program>;
+  /** Whether it can do a job, by the name of its config; left out: all that it has a config for. */
+  readonly can?: (program: Program, job: string) => boolean;
   readonly args: (config: string, dir: string, port: number) => readonly string[];
 }
 
@@ -42,6 +44,11 @@ async function installed(variable: string, name: string, option: string): Promis
   const version = versionOf(command, option);
   if (version !== null) return { command, version };
   throw new Error(`install it, built for release, or name the program in ${variable}`);
+}
+
+/** What a program prints; nothing where it cannot be run. */
+function saysOf(command: string, option: string): string {
+  return spawnSync(command, [option], { encoding: 'utf8' }).stdout ?? '';
 }
 
 /** Where `RSYSLOG` says, else the one that the tests use. */
@@ -73,6 +80,9 @@ export const peers: readonly Peer[] = [
     ending: 'yaml',
     sends: 'lines',
     find: () => installed('FLUENT_BIT', 'fluent-bit', '--version'),
+    // A build may have been made without it.
+    can: ({ command }, job) =>
+      job !== 'otlp' || saysOf(command, '--help').includes('opentelemetry'),
     args: (config) => ['-q', '-c', config],
   },
   {

@@ -181,6 +181,10 @@ for (const { config: name, job } of compared) {
   for (const { peer, program } of found) {
     const config = configOf(peer, name);
     if (config === null) continue;
+    if (peer.can?.(program, name) === false) {
+      console.log(`${peer.name} is left out of ${job.name}: this build of it cannot do that`);
+      continue;
+    }
     const through = peer.sends === 'file' ? pollPages : sendLines;
     const run = (count: number) => through(peer, program, config, count);
     cases.push({ program: `${peer.name} ${program.version}`, run });
