@@ -55,8 +55,8 @@ export interface Membership {
    * has slept through its end, so that it does not take from its successor what that one has.
    */
   readonly confirm: (signal?: AbortSignal) => Promise<number>;
-  /** Leaves, so that another process owns at once. */
-  close(): Promise<void>;
+  /** Leaves, so that another process owns at once; `isEnd`, as if left out: unless its place is to wait for it. */
+  close(isEnd?: boolean): Promise<void>;
 }
 
 /** A process's membership. */
@@ -117,7 +117,8 @@ export class Ownership implements Membership {
     }
     const { sink } = settings;
     const what = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
-    means.log.info(`this process ${what}`, { group: ownership.#group });
+    const generation = ownership.#generation;
+    means.log.info(`this process ${what}`, { group: ownership.#group, generation });
     void ownership.#keep();
     return ownership;
   }
@@ -147,8 +148,8 @@ export class Ownership implements Membership {
     throw this.#isNameTaken ? this.#sameName() : this.#whyLost();
   };
 
-  async close(): Promise<void> {
-    const coordinator = this.#coordinator;
+  async close(isEnd = true): Promise<void> {
+    const coordinator = this.#isKept(isEnd) ? null : this.#coordinator;
     this.#over.abort(new Error('the membership is over'));
     const member = {
       memberId: this.#memberId,
@@ -164,6 +165,13 @@ export class Ownership implements Membership {
     this.#connections.cut();
   }
 
+  /** Whether its place waits for it, by its name, until the session is over (KIP-345). */
+  #isKept(isEnd: boolean): boolean {
+    const { instance, leavesAtEnd = true } = this.#settings;
+    const isWanted = this.#means.isDrained?.() !== true;
+    return isEnd && isWanted && instance !== undefined && !leavesAtEnd;
+  }
+
   async #gain(signal: AbortSignal): Promise<void> {
     let isTold = false;
     while (this.#ownsSince === null) {
@@ -174,7 +182,8 @@ export class Ownership implements Membership {
       const { sink } = this.#settings;
       const other = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
       const why = this.#saidDrained ? 'drained' : `another process ${other}`;
-      this.#means.log.info(`standing by: ${why}`, { group: this.#group });
+      const generation = this.#generation;
+      this.#means.log.info(`standing by: ${why}`, { group: this.#group, generation });
       this.#means.waits?.();
     }
   }

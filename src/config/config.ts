@@ -235,14 +235,19 @@ function stateOf(
   if (kafka === undefined) return { ...found, kafka: null };
   const cacheIn = (dir: string) => join(dir, `kafka-${kafka.prefix}`);
   const places = found.places.map(cacheIn);
-  const { session_timeout: sessionMs, replication_factor: replicationFactor, ...settings } = kafka;
+  const {
+    session_timeout: sessionMs,
+    replication_factor: replicationFactor,
+    leave_at_end: leavesAtEnd,
+    ...settings
+  } = kafka;
   const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
   return {
     ...found,
     dir: cacheIn(found.dir),
     places,
     kafka: {
-      ...{ ...settings, brokers, sessionMs, replicationFactor },
+      ...{ ...settings, brokers, sessionMs, replicationFactor, leavesAtEnd },
       deployment: () => Object.values(upstreams).map(digestOf),
     },
   };

@@ -75,6 +75,12 @@ export const stateBlock = z
           .describe(
             'name of this process, which no other has: restarted under it, it goes on at once; left out: it gets a new one at each start',
           ),
+        leave_at_end: z
+          .boolean()
+          .default(true)
+          .describe(
+            'when this process ends in order another goes on at once; false, with an instance: its work waits for it for a session, and nothing moves when it is restarted in that time',
+          ),
         sasl: kafkaFields.sasl,
         tls: kafkaFields.tls,
       })

@@ -222,7 +222,7 @@ export class ShardKeeper {
       return code;
     } finally {
       this.#processes.delete(name);
-      await ownership.close();
+      await ownership.close(stop.aborted);
     }
   }
 

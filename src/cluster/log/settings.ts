@@ -32,6 +32,8 @@ export interface MemberSettings extends LogSettings {
   readonly sessionMs: number;
   /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
   readonly instance?: string | undefined;
+  /** Whether its place is free as soon as it has ended in order; left out: it is. */
+  readonly leavesAtEnd?: boolean;
   /** Who is in the group, where that process has started this one for a shard. */
   readonly starter?: { readonly instance: string | undefined; readonly pid: number };
   /** Whose work it does: what stands for each upstream's address and client. */
