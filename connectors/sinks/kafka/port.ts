@@ -9,7 +9,7 @@ import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
 import type { Log, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
 import type { Compression } from '../../shared/compression.ts';
 
-/** One record for the topic. A class, so that clients which are shared with others know ours. */
+/** One record for the topic; clients that are shared with others know ours by its uid. */
 export class KafkaRecord {
   readonly key: Buffer | null;
   /** Shares the batch's memory. */
@@ -23,6 +23,11 @@ export class KafkaRecord {
     this.key = key;
     this.value = value;
     this.uid = uid;
+  }
+
+  /** For a client that encodes it by itself: it must not lose its uid there. */
+  get headers(): { readonly uid: Uid } {
+    return { uid: this.uid };
   }
 }
 
