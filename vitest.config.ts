@@ -3,8 +3,9 @@
 // wait, for programs and intervals, so three times as many files run side by side as there are cores. Files that change or
 // measure what is the whole process's have a process each; all others share processes, which spares each its start. Those
 // that start programs come first since they last longest. SLUICE_TEST_FOREIGN=off leaves out those that need a program of
-// somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go. A JSON report is written where SLUICE_TEST_REPORT says, for
-// scripts that count what passed.
+// somebody else's, which has to be fetched or built: Kafka, OpenSearch, an S3 server, rsyslog, Chromium, Go.
+// SLUICE_TEST_ONLY=shared runs only the tests that read ../shared where it exists. SLUICE_TEST_REPORT names the
+// file for a JSON report, from which scripts count the tests.
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -35,9 +36,10 @@ class LongestFirst extends BaseSequencer {
 
 const reportFile = process.env.SLUICE_TEST_REPORT;
 const needingForeignPrograms = importing(/from '[^']*\/cache\.ts'/);
-const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter(
-  (file) => process.env.SLUICE_TEST_FOREIGN !== 'off' || !needingForeignPrograms(file),
-);
+const readingShared = importing(/\.\.\/shared\/(?:data|contract|\$\{)/);
+const tests = globSync('test/**/*.test.ts', { cwd: import.meta.dirname })
+  .filter((file) => process.env.SLUICE_TEST_FOREIGN !== 'off' || !needingForeignPrograms(file))
+  .filter((file) => process.env.SLUICE_TEST_ONLY !== 'shared' || readingShared(file));
 // What test/support/kafka.ts changes of kafkajs nothing but its own reader asks for.
 const ofTheProcess = importing(
   /node:worker_threads|\bvi\.|\.prototype\b(?! as OffsetLister)|memoryUsage/,

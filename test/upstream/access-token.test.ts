@@ -270,18 +270,18 @@ describe('token life', () => {
 
   test('when nobody waits any longer the request is broken off, and says nothing about the endpoint', async () => {
     const closed: string[] = [];
+    const stop = new AbortController();
     let mute = true;
     const { url } = await serve((_, response) => {
       response.on('close', () => closed.push('closed'));
+      // Before the request has arrived there is nothing that the server could see closed.
+      stop.abort(new Error('leaving'));
       if (!mute) json(response, 200, { access_token: 'token-2', expires_in: 60 });
     });
     const { tokens, log } = open();
     const source = tokens.source(credential(url));
-    const stop = new AbortController();
 
-    const waiting = source.token(stop.signal);
-    setTimeout(() => stop.abort(new Error('leaving')), 50);
-    await expect(waiting).rejects.toThrow('leaving');
+    await expect(source.token(stop.signal)).rejects.toThrow('leaving');
     await expect.poll(() => closed.length).toBe(1);
     mute = false;
 
