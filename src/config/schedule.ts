@@ -2,7 +2,8 @@
 // and a cron expression or zone that is wrong would be found out only at night, so all is looked at
 // here.
 
-import { nodeCron, type Schedule } from '../fetch/schedule.ts';
+import { cronFault, parseCron } from '../fetch/cron.ts';
+import type { Schedule } from '../fetch/schedule.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';
 import { nearest } from './nearest.ts';
 import type { Entry } from './section.ts';
@@ -31,9 +32,12 @@ export function readSchedule(
     tell('schedule', 'every is set as well; a source has one of the two', true);
   }
   if (schedule !== undefined) {
-    const { valid, errors } = nodeCron().validateDetailed(schedule);
-    if (!valid)
-      tell('schedule', `this is no cron expression: ${errors[0]?.message ?? 'unknown form'}`);
+    const fault = cronFault(schedule);
+    if (fault !== null) {
+      tell('schedule', `this is no cron expression: ${fault}`);
+    } else if (parseCron(schedule, 'UTC').next(0) === null) {
+      tell('schedule', 'no date matches this cron expression; check day and month');
+    }
   }
   if (timezone !== undefined && schedule === undefined) {
     tell('timezone', 'it belongs to schedule, and there is none; leave it out', true);

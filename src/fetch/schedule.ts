@@ -2,8 +2,8 @@
 // says so. A poll that takes longer than its period is never doubled; the ticks that it ran over
 // are skipped and counted.
 
-import { createRequire } from 'node:module';
 import type { Clock } from '../contracts/tools.ts';
+import { parseCron } from './cron.ts';
 
 /** As in the config. */
 export type Schedule =
@@ -18,9 +18,8 @@ export interface Timetable {
   readonly skipped: number;
 }
 
-/** node-cron, loaded by the first cron expression: most configs start sooner without it. */
-export const nodeCron = () =>
-  createRequire(import.meta.url)('node-cron') as typeof import('node-cron');
+/** The wait where an expression has no next time; `check` refuses such expressions. */
+const neverMs = 366 * 86_400_000;
 
 /** A timetable for one stream. */
 export function timetable(schedule: Schedule, clock: Clock): Timetable {
@@ -43,16 +42,9 @@ function interval(everyMs: number, clock: Clock): Timetable {
 }
 
 function cron(schedule: { cron: string; timezone: string | undefined }, clock: Clock): Timetable {
-  // Only its calendar is used: the waiting is the clock's, so that it can be cut short and tested.
-  const { createTask } = nodeCron();
-  const { timezone } = schedule;
-  const task = createTask(
-    schedule.cron,
-    () => undefined,
-    timezone === undefined ? {} : { timezone },
-  );
+  const calendar = parseCron(schedule.cron, schedule.timezone);
   let skipped = 0;
-  /** The tick that was waited for last, and how far the one after it is from it. */
+  /** The tick of the last wait, and how far the next one is from it. */
   let announced: { readonly at: number; readonly spacing: number } | null = null;
   return {
     get skipped() {
@@ -63,10 +55,10 @@ function cron(schedule: { cron: string; timezone: string | undefined }, clock: C
       if (announced !== null && announced.at < now) {
         skipped += Math.floor((now - announced.at) / announced.spacing);
       }
-      const [next, after] = task.getNextRuns(2).map((run) => run.getTime());
-      const at = next ?? now + 60_000;
-      announced = { at, spacing: Math.max(1_000, (after ?? at) - at) };
-      return Math.max(0, at - now);
+      const at = calendar.next(now) ?? now + neverMs;
+      const after = calendar.next(at) ?? at;
+      announced = { at, spacing: Math.max(1_000, after - at) };
+      return at - now;
     },
   };
 }

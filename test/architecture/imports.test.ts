@@ -155,7 +155,7 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   '@opentelemetry/sdk-logs': ['formats/', 'src/watch/collector-log.ts'],
   '@opentelemetry/exporter-logs-otlp-http': ['src/watch/collector-log.ts'],
   '@marcbachmann/cel-js': ['src/send/filter.ts'],
-  'node-cron': ['src/fetch/schedule.ts', 'src/config/'],
+  'node-cron': ['src/fetch/cron.ts'],
   hyparquet: ['src/parquet/'],
   'hyparquet-writer': ['src/parquet/'],
   yaml: ['src/config/', 'src/sandbox/fault-script.ts'],

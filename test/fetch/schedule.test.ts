@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { timetable } from '../../src/fetch/schedule.ts';
 import { manualClock } from '../support/manual-clock.ts';
 
-/** node-cron looks at the machine's calendar, so the clock starts there and then stands still. */
+/** A clock that starts at the machine's time and stands still. */
 function clockNow() {
   return manualClock(Date.now());
 }
@@ -89,4 +89,11 @@ test('A54: timetable of a cron expression counts each tick that a long poll ran 
   table.untilNext(0);
 
   expect([onTime, table.skipped]).toEqual([0, 2]);
+});
+
+test('timetable of a cron expression looks at its clock, also in the hour that occurs twice', () => {
+  const clock = manualClock(Date.parse('2026-10-25T00:59:52Z'));
+  const table = timetable({ cron: '*/2 * * * * *', timezone: 'Europe/Zurich' }, clock);
+
+  expect([table.untilNext(0), table.skipped]).toEqual([2_000, 0]);
 });
