@@ -4,10 +4,11 @@
 // spool, and no event is sent but the one that --send-test asks for.
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
+import { placeholderWord } from '../config/placeholders.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { inShards } from '../config/shards.ts';
 import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/definition.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
+import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
@@ -40,6 +41,9 @@ export const check = defineCommand({
     config: configOption,
     why: { about: 'also run the newest held events through every filter and redaction' },
     setup: { about: 'as --connect, and makes what sinks need there, such as index templates' },
+    withoutSecrets: {
+      about: 'resolve no ${env:…} or ${file:…} and count each value as right; a default is used',
+    },
     connect: { about: 'also ask each upstream for one record and each sink for a connection' },
     sendTest: {
       about: 'as --connect, and sends each sink one marked event and waits for its word',
@@ -49,7 +53,9 @@ export const check = defineCommand({
   },
   async run(given, means) {
     const { config: file, why, connect, setup, sendTest, sink, logLevel = 'error' } = given;
-    const config = ofFirstShard(readConfig(file, { env: means.env }));
+    refuseWithoutSecrets(given);
+    const placeholders = given.withoutSecrets ? { placeholders: 'all' as const } : {};
+    const config = ofFirstShard(readConfig(file, { env: means.env, ...placeholders }));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
@@ -87,6 +93,16 @@ export const check = defineCommand({
     }
   },
 });
+
+/** Without secrets no upstream and no sink can be asked. */
+function refuseWithoutSecrets(given: Readonly<Record<string, unknown>>): void {
+  const asks = { connect: '--connect', setup: '--setup', sendTest: '--send-test' };
+  const other = Object.entries(asks).find(([key]) => given[key] === true);
+  if (given.withoutSecrets !== true || other === undefined) return;
+  throw new UsageError(
+    `--without-secrets and ${other[1]} do not go together: ${other[1]} needs the secrets; leave one out`,
+  );
+}
 
 /** Where there are several shards: with the sinks and the state that one of them has. */
 function ofFirstShard(config: Config): Config {
@@ -128,7 +144,8 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
 
 async function tellConfig(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   for (const line of summaryLines(config, plan)) out(line);
-  const notes = [...adviceLines(config, plan), ...(await parentsLines(config, plan))];
+  const all = [...adviceLines(config, plan), ...(await parentsLines(config, plan))];
+  const notes = all.filter((note) => !note.includes(placeholderWord));
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {
     if (stream.kind !== 'push') continue;
@@ -202,6 +219,9 @@ const assuranceTexts = {
 function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
   const { upstreams, sinks, notices, state } = config;
   if (state.warning !== null) yield state.warning;
+  if (config.unset.length > 0) {
+    yield `not resolved (--without-secrets): ${config.unset.join(', ')}; their values count as right`;
+  }
   for (const notice of notices) yield flawText(config.file, notice);
   for (const [name, { base_url: url }] of Object.entries(upstreams)) {
     if (!url.startsWith('http:')) continue;

@@ -14,7 +14,6 @@ import { errorCodeOf, UsageError } from '../contracts/errors.ts';
 import { shellWord } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
-import { withStandIns } from './shared/looking.ts';
 import { configText, type InitAnswers } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';
 import { type Siem, siems } from './shared/siems.ts';
@@ -276,7 +275,7 @@ function flawOf(flag: Question['flag'], answers: InitAnswers, env: Means['env'])
     scope: scope || 'urn:vendor:api:public',
   });
   try {
-    parseConfig(text, 'the new config', withStandIns(text, env, 'none').around);
+    parseConfig(text, 'the new config', { env, placeholders: 'all' });
     return null;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -339,7 +338,7 @@ async function tried(
     return 3;
   }
   const { askSink } = await import('./check.ts');
-  const config = parseConfig(text, file, withStandIns(text, means.env).around);
+  const config = parseConfig(text, file, { env: means.env, placeholders: 'unset' });
   const isWell = await askSink(config, name, means);
   if (!isWell) means.out(`once it is mended: ${later}`);
   return isWell ? 0 : 3;

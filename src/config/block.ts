@@ -10,6 +10,7 @@ import { Secret } from '../contracts/settings.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type Found, sentenceOf, shownValue } from './issue-text.ts';
 import { unknownKey } from './nearest.ts';
+import { nextPlaceholder, placeholderWord } from './placeholders.ts';
 import { fill, type Surroundings, type Template, templateText } from './references.ts';
 import type { Written } from './written.ts';
 
@@ -29,7 +30,7 @@ export function parseBlock<T>(
   if (written?.broken) return undefined;
   const declared = new Declared();
   let result = schema.safeParse(written?.value, { error: declared.note });
-  if (!result.success && written && retype(written, result.error.issues)) {
+  while (!result.success && written && retype(written, result.error.issues)) {
     result = schema.safeParse(written.value, { error: declared.note });
   }
   if (!result.success) {
@@ -60,9 +61,11 @@ export function withoutReferences(message: string, written: Written): string {
   return message.replace(/[\p{L}\p{N}_-]+/gu, (word) => (said.has(word) ? '[hidden]' : word));
 }
 
-function collectWords({ template, value, children }: Written, words: Set<string>): void {
+function collectWords({ template, value, unset, children }: Written, words: Set<string>): void {
   if (template !== null) {
-    for (const word of String(value).match(/[\p{L}\p{N}_-]+/gu) ?? []) words.add(word);
+    for (const word of String(value).match(/[\p{L}\p{N}_-]+/gu) ?? []) {
+      if (unset === null || word.includes(placeholderWord)) words.add(word);
+    }
   }
   for (const child of children?.values() ?? []) collectWords(child, words);
 }
@@ -76,6 +79,15 @@ export function locate(written: Written, path: Path): { found: Written; steps: n
     found = next;
   }
   return { found, steps: path.length };
+}
+
+/**
+ * True where a value in it, or its own, is not known. A secret does not count: whether other keys
+ * go with it never depends on what it is.
+ */
+export function isPartlyUnset({ unset, isSecret, children }: Written): boolean {
+  if (unset !== null && !isSecret) return true;
+  return [...(children?.values() ?? [])].some(isPartlyUnset);
 }
 
 /** What declarations say beyond zod's issues, noted while zod complains. */
@@ -144,6 +156,7 @@ function tell(issue: z.core.$ZodIssue, telling: Telling): void {
     : { found: undefined, steps: below.length };
   // What could not be read has been told where it was read.
   if (found?.broken) return;
+  if (issue.code === 'custom' && found !== undefined && isPartlyUnset(found)) return;
   const missing = steps < below.length;
   const at = missing || issue.code === 'invalid_key' ? found?.keyAt : found?.at;
   const value = missing ? undefined : found;
@@ -176,27 +189,44 @@ function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z
   return isText && wordLists.length === 1 ? (wordLists[0] ?? []) : [];
 }
 
-/** Turns referenced texts into numbers and flags where zod wants such; false: none was. */
+/**
+ * Turns referenced texts into numbers and flags where zod wants such, and placeholders into ones
+ * that fit; false: nothing was changed.
+ */
 function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean {
   let changed = false;
-  for (const issue of issues) {
-    if (issue.code === 'invalid_union') {
-      for (const branch of issue.errors) {
-        const below = branch.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
-        changed = retype(written, below) || changed;
-      }
-    }
-    if (issue.code !== 'invalid_type') continue;
+  const unset = new Map<Written, { readonly path: Path; readonly issues: z.core.$ZodIssue[] }>();
+  for (const issue of issues.flatMap(withBranches)) {
     const path = stepsOf(issue.path);
     const { found, steps } = locate(written, path);
-    const whole = found.template?.length === 1 && typeof found.value === 'string';
-    if (steps < path.length || !whole) continue;
+    if (steps < path.length || found.template === null) continue;
+    if (found.unset !== null) {
+      const known = unset.get(found) ?? { path, issues: [] };
+      unset.set(found, known);
+      known.issues.push(issue);
+      continue;
+    }
+    const whole = found.template.length === 1 && typeof found.value === 'string';
+    if (issue.code !== 'invalid_type' || !whole) continue;
     const typed = typedAs(issue.expected, String(found.value));
     if (typed === undefined) continue;
     put(written, path, typed);
     changed = true;
   }
+  for (const [found, at] of unset) {
+    const next = nextPlaceholder(found, at.issues);
+    if (next === undefined) continue;
+    put(written, at.path, next);
+    changed = true;
+  }
   return changed;
+}
+
+/** An issue and those of its branches, each with its whole path. */
+function withBranches(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const inner = issue.errors.flat().map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
+  return [issue, ...inner.flatMap(withBranches)];
 }
 
 /** A scalar of the YAML core schema (1.2.2, 10.3.2); undefined where it is none of that type. */
@@ -228,8 +258,9 @@ function put(written: Written, path: Path, value: unknown): void {
 function bindSecrets(parsed: unknown, written: Written, around: Surroundings): void {
   if (parsed instanceof Secret) {
     written.isSecret = true;
-    const { template } = written;
-    if (template === null) return;
+    const { template, unset } = written;
+    // One without a value stays a placeholder, since nothing is sent that reads it.
+    if (template === null || unset !== null) return;
     parsed.bind(readerOf(template, around), template.length === 1 ? templateText(template) : null);
     return;
   }

@@ -73,6 +73,8 @@ export interface Config {
   readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
   /** The same as it was written, without its secrets, for who looks at what runs. */
   readonly kept: Json;
+  /** References that have a placeholder in place of a value, as they are written; each once. */
+  readonly unset: readonly string[];
   /** What is allowed and may not be meant, e.g. a source without a route; for `check`. */
   readonly notices: readonly Flaw[];
 }
@@ -103,15 +105,18 @@ export function parseConfig(text: string, file: string, around: Surroundings): C
   const notices = new Flaws(lines);
   const top = readWritten(text, { lines, flaws, around });
   const config = top === null ? null : readTop(top, file, { flaws, around, notices });
+  if (top !== null && config === null && flaws.count === 0) {
+    flaws.add(null, [], `this cannot be checked without ${flaws.unset.join(', ')}`);
+  }
   if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
-  return { file, ...config, kept: keptOf(top), notices: notices.list };
+  return { file, ...config, kept: keptOf(top), notices: notices.list, unset: flaws.unset };
 }
 
 function readTop(
   top: Written,
   file: string,
   reading: BlockReading & { readonly notices: Flaws },
-): Omit<Config, 'file' | 'kept' | 'notices'> | null {
+): Omit<Config, 'file' | 'kept' | 'notices' | 'unset'> | null {
   const { flaws } = reading;
   if (top.children === null || Array.isArray(top.value)) {
     const empty = top.value === null || top.value === undefined;
@@ -206,14 +211,16 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
   return section.map((entry: Entry<null>) => {
     const settings = parseBlock(upstreamBlock, entry, reading) ?? null;
-    // A credential that could not be read has been told already; it is not missing besides.
+    // A credential that could not be read has been reported already; it is not missing as well.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
     const flaws = isBroken ? [] : upstreamFlaws(settings ?? rightKeys(entry));
+    const before = reading.flaws.count;
     for (const flaw of flaws) tellBlockFlaw(flaw, entry, reading);
+    const isRight = reading.flaws.count === before;
     if (settings === null) return null;
     checkTlsFiles(entry, reading);
-    return flaws.length === 0 ? settings : null;
+    return isRight ? settings : null;
   });
 }
 

@@ -49,6 +49,8 @@ const messageLengthMax = 600;
 export class Flaws {
   readonly #lines: LineCounter;
   readonly #flaws: Flaw[] = [];
+  /** References without a value, by the offset of the value that they stand in. */
+  readonly #unset = new Map<number, readonly string[]>();
 
   constructor(lines: LineCounter) {
     this.#lines = lines;
@@ -63,8 +65,19 @@ export class Flaws {
     return this.#flaws.length;
   }
 
+  /** References without a value, as they are written, each once. */
+  get unset(): readonly string[] {
+    return [...new Set([...this.#unset.values()].flat())];
+  }
+
+  /** The value at this offset is not known: no further flaw is added there. */
+  markUnset(at: number, references: readonly string[]): void {
+    this.#unset.set(at, references);
+  }
+
   /** Adds one; `at` is an offset in the text, or null for the file as a whole. */
   add(at: number | null, path: Path, message: string): void {
+    if (at !== null && this.#unset.has(at)) return;
     const { line, col } = at === null ? { line: 0, col: 0 } : this.#lines.linePos(at);
     this.#flaws.push({
       line,

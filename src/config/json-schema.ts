@@ -85,12 +85,22 @@ export function configSchema(): Readonly<Record<string, unknown>> {
     target: 'draft-2020-12',
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
+      withoutFormat(jsonSchema);
       if (path.at(-1) !== 'propertyNames') allowReferences(jsonSchema);
       const name = formatNames.get(zodSchema);
       if (name !== undefined) hoist(jsonSchema, name, definitions);
     },
   });
   return { $schema, title: 'sluice config', ...schema, $defs: definitions };
+}
+
+/**
+ * Patterns only: a strict validator such as Ajv refuses formats that it does not know, and zod adds
+ * some of its own (`starts_with`).
+ */
+function withoutFormat(schema: Record<string, unknown>): void {
+  if (schema.format === 'uri') schema.pattern ??= '^[A-Za-z][A-Za-z0-9+.-]*:';
+  delete schema.format;
 }
 
 /** Leaves a reference in place of a schema that stands in many places. */
@@ -109,8 +119,7 @@ const alsoReferences = new Set(['integer', 'number', 'boolean']);
 /** A reference may stand where a number, a flag or a text of some form is expected. */
 function allowReferences(schema: Record<string, unknown>): void {
   const { type } = schema;
-  const formed =
-    type === 'string' && ('pattern' in schema || 'enum' in schema || 'format' in schema);
+  const formed = type === 'string' && ('pattern' in schema || 'enum' in schema);
   if (typeof type !== 'string' || !(alsoReferences.has(type) || formed)) return;
   const { description, default: byDefault, ...plain } = schema;
   for (const key of Object.keys(plain)) delete schema[key];

@@ -11,6 +11,11 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a file, throwing as node:fs does; from the disk if left out. */
   readonly readFile?: (path: string) => Uint8Array;
+  /**
+   * Which references may stay without a value and get a placeholder. `unset`: those that cannot be
+   * read here. `all`: every one without a default; none is read. Default: none may.
+   */
+  readonly placeholders?: 'unset' | 'all';
 }
 
 /** One reference. */
@@ -92,6 +97,39 @@ export function fill(template: Template, surroundings: Surroundings): string {
   return text;
 }
 
+/** A template as text, as far as its references have values. */
+export interface PartlyFilled {
+  /** The text with this in place of each reference without a value. */
+  readonly textWith: (sample: string) => string;
+  /** References without a value, as they are written, with what is wrong; empty: all have one. */
+  readonly unset: readonly { readonly reference: string; readonly why: string | null }[];
+}
+
+/** Fills a template; references that cannot be read, or are not to be read, stay without a value. */
+export function fillPartly(template: Template, surroundings: Surroundings): PartlyFilled {
+  const unset: { reference: string; why: string | null }[] = [];
+  const parts = template.map((part): string | null => {
+    if (typeof part === 'string') return part;
+    if (surroundings.placeholders === 'all') {
+      const fallback = part.from === 'env' ? part.fallback : null;
+      if (fallback === null) unset.push({ reference: referenceText(part), why: null });
+      return fallback;
+    }
+    try {
+      const value = read(part, surroundings);
+      // A shell that only looks may have the name and not the secret.
+      if (value !== '' || surroundings.placeholders === undefined) return value;
+      unset.push({ reference: referenceText(part), why: null });
+      return null;
+    } catch (error) {
+      const why = error instanceof ExportError ? `${error.message}. ${error.next}` : 'unreadable';
+      unset.push({ reference: referenceText(part), why });
+      return null;
+    }
+  });
+  return { textWith: (sample) => parts.map((part) => part ?? sample).join(''), unset };
+}
+
 function read(reference: Reference, surroundings: Surroundings): string {
   switch (reference.from) {
     case 'env':
@@ -121,7 +159,7 @@ function readText(path: string, surroundings: Surroundings): string {
   } catch (error) {
     throw unreadable(
       `the file ${path} cannot be read: ${whyUnreadable(error)}`,
-      'Make the file readable for the user that runs sluice.',
+      nextForUnreadable(error),
     );
   }
   if (bytes.length > fileBytesMax) {
@@ -130,6 +168,19 @@ function readText(path: string, surroundings: Surroundings): string {
   return Buffer.from(bytes)
     .toString('utf8')
     .replace(/\r?\n$/, '');
+}
+
+/** What to do about a file that could not be read. */
+export function nextForUnreadable(error: unknown): string {
+  switch (errorCodeOf(error)) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'Create the file, or correct its path.';
+    case 'EISDIR':
+      return 'Name a file in it.';
+    default:
+      return 'Make the file readable for the user that runs sluice.';
+  }
 }
 
 function unreadable(what: string, next: string): ExportError {

@@ -48,9 +48,9 @@ export function readSchedule(
     tell('timezone', `unknown time zone ${zone === undefined ? '' : shown(zone)}${hint}`);
   }
   if (flaws.count > before) return null;
-  return schedule === undefined
-    ? { everyMs: every ?? everyMsDefault }
-    : { cron: schedule, timezone };
+  const isKnown = (key: keyof ScheduleKeys) => written.children?.get(key)?.unset == null;
+  if (schedule === undefined || !isKnown('schedule')) return { everyMs: every ?? everyMsDefault };
+  return { cron: schedule, timezone: isKnown('timezone') ? timezone : undefined };
 }
 
 function isZone(name: string): boolean {

@@ -3,7 +3,7 @@
 // its name, so that whoever refers to it is not told that it does not exist.
 
 import type { OwnThing } from '../contracts/definition.ts';
-import { type BlockReading, locate, shown, withoutReferences } from './block.ts';
+import { type BlockReading, isPartlyUnset, locate, shown, withoutReferences } from './block.ts';
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { namePattern } from './shape.ts';
@@ -82,6 +82,8 @@ export function tellBlockFlaw(
 ): void {
   const keys = /^[a-z_]+(\.[a-z_]+)*/.exec(message)?.[0].split('.') ?? [];
   const { found, steps } = locate(written, keys);
+  // Another value may go with the rest; where there is none, the reference has been reported.
+  if (isPartlyUnset(written)) return;
   flaws.add(
     steps === 0 ? (written.keyAt ?? written.at) : (found.keyAt ?? found.at),
     path,
@@ -107,7 +109,7 @@ export function definitionOf<T extends { readonly type: string }>(
   }
   const types = list.map(({ type }) => type);
   const type = written.children.get('type');
-  if (type?.broken) return null;
+  if (type?.broken || type?.unset) return null;
   if (type === undefined || typeof type.value !== 'string') {
     const found = type === undefined ? 'is missing; ' : '';
     flaws.add(

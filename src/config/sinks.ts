@@ -106,7 +106,8 @@ function readFormat(
     if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, wanted);
     return null;
   }
-  const wanted = typeof type?.value === 'string' ? type.value : definition.usualFormat;
+  const isKnown = typeof type?.value === 'string' && type.unset === null;
+  const wanted = isKnown ? String(type.value) : definition.usualFormat;
   const format = formats.find((one) => one.type === wanted);
   if (format === undefined || !formatsOf(definition).includes(format.type)) {
     if (type !== undefined)
@@ -114,7 +115,7 @@ function readFormat(
     return null;
   }
   const block = formatBlock(format);
-  if (written === undefined || short) return block.parse({ type: format.type });
+  if (written === undefined || short || !isKnown) return block.parse({ type: format.type });
   return parseBlock(block, { written, path }, reading) ?? null;
 }
 

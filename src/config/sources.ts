@@ -3,6 +3,7 @@
 
 import { sources } from '../../connectors/sources/index.ts';
 import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
+import { isObject } from '../contracts/json.ts';
 import { wantedLookups } from '../contracts/lookups.ts';
 import type { Schedule } from '../fetch/schedule.ts';
 import { mappingFlaws } from '../normalise/normalise.ts';
@@ -14,6 +15,7 @@ import { readSchedule } from './schedule.ts';
 import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
 import { sourceBlock } from './shape.ts';
 import { checkTlsFiles } from './tls-files.ts';
+import type { Written } from './written.ts';
 
 /** One source as configured. */
 export interface ConfiguredSource {
@@ -39,7 +41,7 @@ export function readSources(
     const parsed = parseBlock(sourceBlock(definition), entry, reading);
     if (parsed === undefined) return null;
     // The engine's own keys are settings too: only the connector's are typed by its fields.
-    const settings: SourceSettings = parsed;
+    const settings: SourceSettings = withoutUnsetFilter(parsed, entry.written);
     const schedule = readSchedule(parsed, entry, reading);
     checkWhole({ entry, definition, settings, upstream }, reading);
     if (schedule === null) return null;
@@ -48,11 +50,21 @@ export function readSources(
       const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
       tellBlockFlaw(flaw, entry, reading);
     }
-    if (reading.flaws.count > before) return null;
+    // Where its upstream is not known no stream can be made of it.
+    const isUnknown = entry.written.children?.get('upstream')?.unset != null;
+    if (reading.flaws.count > before || isUnknown) return null;
     return { definition, settings, schedule, expectMs };
   });
   tellShared('source', read, reading);
   return read;
+}
+
+/** A filter that is not known cannot be compiled. */
+function withoutUnsetFilter(settings: SourceSettings, written: Written): SourceSettings {
+  const { each } = settings;
+  const { found, steps } = locate(written, ['each', 'where']);
+  if (steps < 2 || found.unset === null || !isObject(each)) return settings;
+  return { ...settings, each: { ...each, where: undefined } };
 }
 
 function upstreamOf(
@@ -78,7 +90,7 @@ interface Together {
 /** A wrong pairing is told even where the upstream's block is wrong otherwise. */
 function checkApi({ entry, definition, upstream }: Together, { flaws }: BlockReading): void {
   const api = upstream?.written.children?.get('api');
-  if (api?.value !== 'unified' && api?.value !== 'services') return;
+  if ((api?.value !== 'unified' && api?.value !== 'services') || api.unset !== null) return;
   if (definition.apis.includes(api.value)) return;
   const named = entry.written.children?.get('upstream');
   flaws.add(

@@ -17,7 +17,8 @@ export function checkTlsFiles(
   if (tls?.children == null) return;
   for (const key of fileKeys) {
     const file = tls.children.get(key);
-    if (typeof file?.value !== 'string') continue;
+    if (typeof file?.value !== 'string' || file.unset !== null) continue;
+    if (around.placeholders !== undefined) continue; // another machine may have it
     try {
       readFile(file.value, around);
     } catch (error) {

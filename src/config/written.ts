@@ -15,10 +15,10 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { ExportError } from '../contracts/errors.ts';
 import type { Flaws, Path } from './flaws.ts';
+import { firstPlaceholder, type Unset } from './placeholders.ts';
 import {
-  fill,
+  fillPartly,
   parseTemplate,
   type Surroundings,
   shield,
@@ -37,6 +37,8 @@ export interface Written {
   readonly keyAt: number | null;
   /** What it was put together from, where the text holds references. */
   readonly template: Template | null;
+  /** Its references have no value, and the value is a placeholder; null: it is known. */
+  readonly unset: Unset | null;
   /** Values below, by key or position; null for scalars. */
   readonly children: ReadonlyMap<string | number, Written> | null;
   /** Set once the value turns out to be a secret. */
@@ -222,18 +224,23 @@ class Walk {
       this.#flaws.add(at, place.path, template.message);
       return broken(place);
     }
-    try {
-      return { ...leaf(fill(template, this.#around), at, place), template };
-    } catch (error) {
-      const said = error instanceof ExportError ? `${error.message}. ${error.next}` : 'unreadable';
-      this.#flaws.add(at, place.path, said);
-      return broken(place);
+    const { textWith, unset: missing } = fillPartly(template, this.#around);
+    if (missing.length === 0) return { ...leaf(textWith(''), at, place), template };
+    if (this.#around.placeholders === undefined) {
+      for (const { why } of missing) this.#flaws.add(at, place.path, why ?? '');
     }
+    const references = missing.map(({ reference }) => reference);
+    this.#flaws.markUnset(at, references);
+    const unset = { references, textWith, tried: 0 };
+    return { ...leaf(firstPlaceholder(unset), at, place), template, unset };
   }
 }
 
 function leaf(value: unknown, at: number, { keyAt }: Place): Written {
-  return { value, at, keyAt, template: null, children: null, isSecret: false, broken: false };
+  return {
+    ...{ value, at, keyAt, template: null, unset: null },
+    ...{ children: null, isSecret: false, broken: false },
+  };
 }
 
 function broken(place: Place): Written {

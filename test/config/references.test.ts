@@ -97,7 +97,10 @@ test.each([
     '${env:NONE}',
     'the environment variable NONE is not set. Set NONE, or give a default: ${env:NONE:-default}.',
   ],
-  ['${file:/none}', 'the file /none cannot be read: there is no such file. Make the file readable'],
+  [
+    '${file:/none}',
+    'the file /none cannot be read: there is no such file. Create the file, or correct its path.',
+  ],
   ['${NONE}', 'a reference is written ${env:NONE}; a literal ${ is written $${'],
   ['${vault:x}', 'a reference is written ${env:NAME} or ${file:/path}; a literal'],
   ['"${env:1X}"', 'a reference is written ${env:NAME} or ${file:/path}'],

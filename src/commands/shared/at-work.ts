@@ -13,7 +13,7 @@ import {
 } from '../../run/running-config.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import type { Means } from './command.ts';
-import { type ConfigToLook, readConfigToLook, withStandIns } from './looking.ts';
+import { type ConfigToLook, readConfigToLook } from './looking.ts';
 
 /** A config that is looked at, and what its process says of it. */
 export interface ConfigAtWork extends ConfigToLook {
@@ -62,10 +62,10 @@ const lineLengthMax = 600;
 /** What runs, read again: it was right, so that only its secrets may be missing here. */
 function configOf(running: RunningConfig, file: string, env: Means['env']): ConfigToLook | null {
   const text = JSON.stringify(running.config);
-  const { around, unread } = withStandIns(text, env);
   try {
-    const config = parseConfig(text, file, around);
-    return { config: { ...config, state: { ...config.state, dir: running.dir } }, unread };
+    const config = parseConfig(text, file, { env, placeholders: 'unset' });
+    const state = { ...config.state, dir: running.dir };
+    return { config: { ...config, state }, unread: config.unset };
   } catch {
     return null;
   }

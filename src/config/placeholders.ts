@@ -1,0 +1,88 @@
+// Values in place of references that have none: an environment variable that is not set, a file that
+// is not there, or any reference where a config is checked without its secrets. The rest of the
+// config is then checked as if the value were right, so an unset reference is one flaw and no more.
+// What must stay true: no placeholder is ever sent to an upstream or a sink.
+
+import type { z } from 'zod';
+import type { Written } from './written.ts';
+
+/** A value that is not known. */
+export interface Unset {
+  /** Its references without a value, as they are written, e.g. `${env:NAME}`. */
+  readonly references: readonly string[];
+  /** The text with this in place of each of them. */
+  readonly textWith: (sample: string) => string;
+  /** How many placeholders were tried. */
+  tried: number;
+}
+
+/** In every placeholder that is text, so that messages can leave it out. */
+export const placeholderWord = 'not-set-here';
+
+/**
+ * The form of one setting each, the usual one first. `.invalid` leads nowhere (RFC 6761, section
+ * 6.4); the number keeps the placeholders of different references apart.
+ */
+const samples: readonly ((n: number) => string)[] = [
+  (n) => `https://${placeholderWord}-${n}.invalid`,
+  (n) => `${placeholderWord}-${n}`,
+  () => '30s',
+  () => '1MiB',
+  (n) => `127.0.0.1:${10_000 + (n % 50_000)}`,
+  (n) => `/${placeholderWord}-${n}`,
+  (n) => `tls://${placeholderWord}-${n}.invalid:6514`,
+  (n) => `s3://${placeholderWord}-${n}`,
+  (n) => `not_set_here_${n}`,
+  (n) => String(100_000_000_000 + n),
+  (n) => String(n),
+  () => '2026-01-01T00:00:00Z',
+  (n) => `http://127.0.0.1:${10_000 + (n % 50_000)}`,
+];
+
+/** The first placeholder of a value. */
+export function firstPlaceholder(unset: Unset): string {
+  return placeholderAt(unset, 0);
+}
+
+function placeholderAt({ references, textWith }: Unset, at: number): string {
+  const number = references
+    .join('')
+    .split('')
+    .reduce((sum, one) => (sum * 31 + one.charCodeAt(0)) % 1_000_003, 7);
+  return textWith((samples[at] ?? samples[0])?.(number) ?? '');
+}
+
+/**
+ * Another placeholder for a value that its declaration refuses with these issues; undefined where
+ * there is none left.
+ */
+export function nextPlaceholder(
+  { unset, value }: Written,
+  issues: readonly z.core.$ZodIssue[],
+): string | number | boolean | undefined {
+  if (unset === null) return undefined;
+  const typed = issues.map((issue) => typedFor(issue, value)).find((one) => one !== undefined);
+  if (typed !== undefined) return typed;
+  unset.tried += 1;
+  return unset.tried < samples.length ? placeholderAt(unset, unset.tried) : undefined;
+}
+
+function typedFor(issue: z.core.$ZodIssue, value: unknown): string | number | boolean | undefined {
+  switch (issue.code) {
+    case 'invalid_value': {
+      const [first] = issue.values;
+      const isOther = first !== value && typeof first !== 'symbol' && typeof first !== 'bigint';
+      return isOther ? (first ?? undefined) : undefined;
+    }
+    case 'invalid_type':
+      if (typeof value !== 'string') return undefined;
+      if (issue.expected === 'number' || issue.expected === 'int') return 1;
+      return issue.expected === 'boolean' ? false : undefined;
+    case 'too_small':
+      return typeof value === 'number' ? Number(issue.minimum) : undefined;
+    case 'too_big':
+      return typeof value === 'number' ? Number(issue.maximum) : undefined;
+    default:
+      return undefined;
+  }
+}
