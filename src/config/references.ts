@@ -171,7 +171,7 @@ function readText(path: string, surroundings: Surroundings): string {
 }
 
 /** What to do about a file that could not be read. */
-export function nextForUnreadable(error: unknown): string {
+function nextForUnreadable(error: unknown): string {
   switch (errorCodeOf(error)) {
     case 'ENOENT':
     case 'ENOTDIR':
