@@ -4,7 +4,6 @@
 // What must stay true: no placeholder is ever sent to an upstream or a sink.
 
 import type { z } from 'zod';
-import type { Written } from './written.ts';
 
 /** A value that is not known. */
 export interface Unset {
@@ -57,7 +56,7 @@ function placeholderAt({ references, textWith }: Unset, at: number): string {
  * there is none left.
  */
 export function nextPlaceholder(
-  { unset, value }: Written,
+  { unset, value }: { readonly unset: Unset | null; readonly value: unknown },
   issues: readonly z.core.$ZodIssue[],
 ): string | number | boolean | undefined {
   if (unset === null) return undefined;
