@@ -28,6 +28,19 @@ export type FailedPoll = Failure & { readonly advanced?: boolean };
  */
 export const passingMsMax = 5_000;
 
+/** The usual wait, to which the waits after a denial grow. */
+export const deniedWaitMsMax = 15 * 60_000;
+
+/** True for a 403 that asks to wait: a rate limit of some servers, until it lasts. */
+export function isPatience({ status, wait }: Pick<Failure, 'status' | 'wait'>): boolean {
+  return status === 403 && wait !== undefined;
+}
+
+/** For how long a failure is not yet a refusal. */
+export function passingMs(failure: Pick<Failure, 'status' | 'wait'>): number {
+  return isPatience(failure) ? deniedWaitMsMax : passingMsMax;
+}
+
 /** A checkpoint that is not of this stream as configured, which does not mend by asking. */
 export function mismatch(cause: ExportError): Failure {
   return { outcome: 'refused', isDefinite: true, cause };

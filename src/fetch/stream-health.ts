@@ -6,7 +6,13 @@ import type { Wait } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { backOff, lastingBackOff } from '../tools/back-off.ts';
-import { type FailedPoll, type PollResult, passingMsMax } from './outcome.ts';
+import {
+  deniedWaitMsMax,
+  type FailedPoll,
+  isPatience,
+  type PollResult,
+  passingMs,
+} from './outcome.ts';
 import type { Timetable } from './schedule.ts';
 
 /** Polls that found the tail wait at least this long, whatever the schedule says. */
@@ -14,7 +20,7 @@ const idleWaitMsMin = 100;
 /** Polls that failed wait at least this long, whatever upstream says. */
 const retryWaitMsMin = 1_000;
 /** To which waits grow while nobody decides one: rights may be given, the rest be mended. */
-const waitMsMax = { denied: 15 * 60_000, refused: 3_600_000, blocked: 3_600_000 };
+const waitMsMax = { denied: deniedWaitMsMax, refused: 3_600_000, blocked: 3_600_000 };
 
 /** The wait of who has decided none; an operator may cut it short. */
 export const notDecided: Wait = { ms: 0, cut: () => undefined };
@@ -91,15 +97,18 @@ export class StreamHealth {
   }
 
   /** A wait of next to nothing would be a hot loop, whoever asks: where it comes again it grows. */
-  #failed({ outcome, cause, wait = notDecided, isDefinite, advanced }: FailedPoll): Wait {
+  #failed(failed: FailedPoll): Wait {
+    const { outcome, cause, wait = notDecided, isDefinite, advanced } = failed;
     if (advanced === true) this.beginWaitsAnew();
-    const lasting = outcome === 'retry' ? null : this.#refusals.next(waitMsMax[outcome]);
-    const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMsMax;
+    const kind = outcome === 'retry' && isPatience(failed) ? 'denied' : outcome;
+    const lasting = kind === 'retry' ? null : this.#refusals.next(waitMsMax[kind]);
+    const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMs(failed);
     this.#state = isHalted ? 'halted' : 'retrying';
     this.#error = cause;
     const isDecided = wait.ms >= retryWaitMsMin;
     const growing = () => lasting?.waitMs ?? this.#failures.next();
-    const decided = isDecided ? wait : { ...notDecided, ...wait, ms: growing() };
+    const isTooShort = isPatience(failed) && (lasting?.waitMs ?? 0) > wait.ms;
+    const decided = isDecided && !isTooShort ? wait : { ...notDecided, ...wait, ms: growing() };
     const { code, message, next, details } = cause;
     const ours = { code, error: message, next };
     // First for who reads, and last since no detail may go by one of these names.

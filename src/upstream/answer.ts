@@ -51,7 +51,8 @@ export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): An
       problem,
     });
   if (status === 401 || status === 403) {
-    return { outcome: 'denied', status, cause: deniedCause(status, asked, problem) };
+    const cause = deniedCause(status, asked, { problem, wait });
+    return { outcome: 'denied', status, ...(wait && { wait }), cause };
   }
   if (status === 429) {
     return retry(
@@ -166,7 +167,11 @@ function nonsense(what: string, status: number, asked: Sent, problem: Problem = 
   });
 }
 
-function deniedCause(status: number, asked: Sent, problem: Problem): ExportError {
+function deniedCause(
+  status: number,
+  asked: Sent,
+  { problem, wait }: { readonly problem: Problem; readonly wait: Wait | undefined },
+): ExportError {
   const { asked: wanted = 'none', granted } = asked.scopes;
   const scopes =
     status === 403 ? `; scope asked for: ${wanted}, granted: ${granted ?? 'not said'}` : '';
@@ -174,7 +179,8 @@ function deniedCause(status: number, asked: Sent, problem: Problem): ExportError
     status === 401
       ? 'Check the credential of this upstream, it may be revoked; nothing is lost, reading resumes where it stopped.'
       : 'Give the API user read access to this endpoint, or ask for the scope it needs; nothing is lost.';
-  const what = `upstream answered ${status}${describeProblem(problem)}${cleanText(scopes, 400)}`;
+  const patience = wait ? ` and asks to wait ${Math.ceil(wait.ms / 1_000)} s` : '';
+  const what = `upstream answered ${status}${describeProblem(problem)}${patience}${cleanText(scopes, 400)}`;
   return errorOf('upstream_refused', asked, { what, next, status, problem });
 }
 

@@ -56,6 +56,8 @@ export class UpstreamClient implements Upstream {
   readonly #source: TokenSource;
   readonly #gate: ReturnType<Throttles['gate']>;
   readonly #endOfLife: EndOfLifeWatch;
+  readonly #log: Log;
+  #hasReportedReset = false;
 
   /** Connects to nobody yet. Throws an ExportError when a secret cannot be read. */
   constructor(name: string, settings: UpstreamSettings, tools: UpstreamTools) {
@@ -75,7 +77,8 @@ export class UpstreamClient implements Upstream {
         pauseMs: settings.rate_limit_pause,
       },
     );
-    this.#endOfLife = new EndOfLifeWatch(tools.clock, tools.log.with({ upstream: name }));
+    this.#log = tools.log.with({ upstream: name });
+    this.#endOfLife = new EndOfLifeWatch(tools.clock, this.#log);
   }
 
   state(): UpstreamState {
@@ -168,8 +171,21 @@ export class UpstreamClient implements Upstream {
     const sign = readRateSign(response.status, response.headers, { nowMs, names });
     this.#gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
     this.#endOfLife.notice(lane.template, response.headers);
+    if (sign.distantReset) this.#reportDistantReset(lane);
     const ms = sign.refused ? this.#gate.delay(lane) : sign.retryAfterMs;
-    return ms === undefined ? undefined : { ms };
+    if (ms !== undefined) return { ms };
+    // Some servers refuse with 403 once no request is left.
+    const isUsedUp = response.status === 403 && sign.remaining === 0 && sign.resetMs !== undefined;
+    return isUsedUp ? { ms: this.#gate.delay(lane) } : undefined;
+  }
+
+  #reportDistantReset({ template }: Lane): void {
+    if (this.#hasReportedReset) return;
+    this.#hasReportedReset = true;
+    this.#log.warn('ignored a rate limit reset that is more than a day away; reported once', {
+      path: template,
+      next: 'If this header is no reset time, set rate_limit_headers.reset of the upstream. Waits after 429 grow by themselves.',
+    });
   }
 }
 

@@ -4,18 +4,25 @@
 // guessed at: `Number('')` is 0 and `Number('0x10')` is 16, so numbers are digits or nothing.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
+import {
+  retryAfterMs as readRetryAfter,
+  serverTimeMs,
+  wholeNumbers,
+} from '../contracts/retry-after.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
 
 /** What one answer says about limits. A missing member was not said, or not legibly. */
 export interface RateSign {
   /** The answer was 429. */
   readonly refused: boolean;
-  /** Retry-After of a 429 or 5xx, in milliseconds; a past date is 0. Never clamped down. */
+  /** Retry-After of a 403, 429 or 5xx, in milliseconds; a past date is 0. Never clamped down. */
   readonly retryAfterMs?: number;
   readonly limit?: number;
   readonly remaining?: number;
   /** Milliseconds until the budget is whole again, at least 1 s, at most a day. */
   readonly resetMs?: number;
+  /** A reset time was more than a day away, and is ignored. */
+  readonly distantReset?: true;
 }
 
 /** Header names that an upstream calls its own (`rate_limit_headers`); tried first. */
@@ -32,18 +39,19 @@ export interface RateSignOptions {
 }
 
 type Headers = Readonly<Record<string, string>>;
-type Budget = Pick<RateSign, 'limit' | 'remaining' | 'resetMs'>;
+type Budget = Pick<RateSign, 'limit' | 'remaining' | 'resetMs' | 'distantReset'>;
 
 const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
   limit: `${family}-limit`,
   remaining: `${family}-remaining`,
   reset: `${family}-reset`,
+  resetAfter: `${family}-reset-after`,
 }));
 
 /** The time by the server's clock, epoch milliseconds; most signs are told without it. */
 type ServerClock = () => number;
 
-/** A reset is guessed (seconds or epoch?): misread, it must not park a path for years. */
+/** The unit of a reset is guessed: a misread value must not park a path for years. */
 const resetMsMax = 86_400_000;
 const resetMsMin = 1_000;
 
@@ -53,9 +61,9 @@ const resetMsMin = 1_000;
  * the answer's own Date header, so that neither clock's error matters.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
-  const serverNow = () => parseHttpDate(headers.date ?? '', options.nowMs) ?? options.nowMs;
-  const retryAfterMs =
-    status === 429 || status >= 500 ? readRetryAfter(headers['retry-after'], serverNow) : undefined;
+  const serverNow = () => serverTimeMs(headers, options.nowMs);
+  const mayWait = status === 403 || status === 429 || status >= 500;
+  const retryAfterMs = mayWait ? readRetryAfter(headers, options.nowMs) : undefined;
   const budget =
     readCustom(headers, options.names, serverNow) ??
     readFamilies(headers, serverNow) ??
@@ -68,15 +76,6 @@ export function readRateSign(status: number, headers: Headers, options: RateSign
   };
 }
 
-function readRetryAfter(text: string | undefined, serverNow: ServerClock): number | undefined {
-  if (text === undefined) return undefined;
-  const seconds = wholeNumbers(text, 10);
-  if (seconds) return Math.max(...seconds) * 1_000;
-  const serverNowMs = serverNow();
-  const date = parseHttpDate(text, serverNowMs);
-  return date === null ? undefined : Math.max(0, date - serverNowMs);
-}
-
 function readCustom(headers: Headers, names: RateHeaderNames | undefined, serverNow: ServerClock) {
   if (names === undefined) return undefined;
   const text = (name: string | undefined) => name && headers[name.toLowerCase()];
@@ -84,9 +83,9 @@ function readCustom(headers: Headers, names: RateHeaderNames | undefined, server
 }
 
 function readFamilies(headers: Headers, serverNow: ServerClock): Budget | undefined {
-  for (const { limit, remaining, reset } of families) {
-    const resetMs = resetOf(headers[reset], serverNow);
-    const budget = budgetOf(headers[limit], headers[remaining], resetMs);
+  for (const { limit, remaining, reset, resetAfter } of families) {
+    const until = spanOf(headers[resetAfter]) ?? resetOf(headers[reset], serverNow);
+    const budget = budgetOf(headers[limit], headers[remaining], until);
     if (budget) return budget;
   }
   return undefined;
@@ -95,37 +94,56 @@ function readFamilies(headers: Headers, serverNow: ServerClock): Budget | undefi
 function budgetOf(
   limitText: string | undefined,
   remainingText: string | undefined,
-  resetMs: number | undefined,
+  reset: Reset | undefined,
 ): Budget | undefined {
   const limit = smallest(limitText);
   // Some servers count on below zero: then nothing is left either.
   const remaining = smallest(remainingText?.replace(/(?<![^\s,])-\d+/g, '0'));
-  return said(limit, remaining, resetMs);
+  return said(limit, remaining, reset);
 }
 
 /** Of what was said; undefined where nothing was. */
 function said(
   limit: number | undefined,
   remaining: number | undefined,
-  resetMs: number | undefined,
+  reset: Reset | undefined,
 ): Budget | undefined {
-  const members = Object.entries({ limit, remaining, resetMs });
+  const until = reset === 'distant' ? { distantReset: true } : { resetMs: reset };
+  const members = Object.entries({ limit, remaining, ...until });
   const budget = members.filter(([, value]) => value !== undefined);
   return budget.length === 0 ? undefined : Object.fromEntries(budget);
 }
 
-function resetOf(text: string | undefined, serverNow: ServerClock): number | undefined {
+/** Milliseconds until a reset; `distant`: more than a day, which is not believed. */
+type Reset = number | 'distant';
+
+function resetOf(text: string | undefined, serverNow: ServerClock): Reset | undefined {
   if (text === undefined) return undefined;
   const serverNowMs = serverNow();
-  const values = wholeNumbers(text, 16);
+  const values = wholeNumbers(text, 20) ?? decimal(text);
   if (values) return boundReset(untilMs(Math.max(...values), serverNowMs));
   const date = parseHttpDate(text, serverNowMs) ?? isoDate(text);
   return date === null ? undefined : boundReset(date - serverNowMs);
 }
 
-/** Nobody says whether a reset is a moment or a span; its size does. */
+/** A header that says a span: seconds, also with a fraction. */
+function spanOf(text: string | undefined): Reset | undefined {
+  const values = text === undefined ? null : (wholeNumbers(text, 10) ?? decimal(text));
+  return values ? boundReset(Math.max(...values) * 1_000) : undefined;
+}
+
+function decimal(text: string): readonly number[] | null {
+  return /^\s*\d{1,20}\.\d+\s*$/.test(text) ? [Number(text)] : null;
+}
+
+/**
+ * No header says whether its value is a moment or a span, and in which unit: its size does. Epoch
+ * seconds have 10 digits in these centuries, milliseconds 13, microseconds 16, nanoseconds 19.
+ */
 function untilMs(value: number, serverNowMs: number): number {
-  if (value > 1e12) return value - serverNowMs;
+  if (value >= 1e17) return value / 1e6 - serverNowMs;
+  if (value >= 1e14) return value / 1e3 - serverNowMs;
+  if (value > 1e11) return value - serverNowMs;
   if (value > 1e9) return value * 1_000 - serverNowMs;
   return value * 1_000;
 }
@@ -138,8 +156,8 @@ function isoDate(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-function boundReset(ms: number): number {
-  return Math.min(Math.max(ms, resetMsMin), resetMsMax);
+function boundReset(ms: number): Reset {
+  return ms > resetMsMax ? 'distant' : Math.max(ms, resetMsMin);
 }
 
 /** The tightest of several policies is the one that will refuse first. */
@@ -166,11 +184,11 @@ function readDictionary(text: string): Budget | undefined {
   const members = parseDictionary(text);
   const remaining = left(members?.get('remaining'));
   if (remaining === undefined) return undefined;
-  const resetMs = resetIn(integer(members?.get('reset')));
-  return said(integer(members?.get('limit')), remaining, resetMs);
+  const reset = resetIn(integer(members?.get('reset')));
+  return said(integer(members?.get('limit')), remaining, reset);
 }
 
-function resetIn(seconds: number | undefined): number | undefined {
+function resetIn(seconds: number | undefined): Reset | undefined {
   return seconds === undefined ? undefined : boundReset(seconds * 1_000);
 }
 
@@ -194,15 +212,4 @@ function integer(item: { readonly type: string; readonly value: unknown } | unde
 function smallest(text: string | undefined): number | undefined {
   const values = text === undefined ? null : wholeNumbers(text, 15);
   return values ? Math.min(...values) : undefined;
-}
-
-/** `60`, or `60, 100;w=3600` as in early drafts; null unless every member is digits. */
-function wholeNumbers(text: string, digitsMax: number): readonly number[] | null {
-  const values: number[] = [];
-  for (const member of text.split(',')) {
-    const digits = /^\s*(\d+)\s*(?:;.*)?$/.exec(member)?.[1];
-    if (digits === undefined || digits.length > digitsMax) return null;
-    values.push(Number(digits));
-  }
-  return values;
 }

@@ -628,6 +628,55 @@ describe('get: limits', () => {
     expect([elsewhere.outcome, after.outcome, early]).toEqual(['ok', 'ok', 2]);
   });
 
+  const at = Date.parse('2026-01-01T00:00:00.000Z');
+  const date = new Date(at).toUTCString();
+  test.for([
+    [429, { 'x-ratelimit-reset': `${at + 3_000}000` }],
+    [429, { 'x-ratelimit-reset': `${at + 3_000}000000` }],
+    [429, { 'x-ratelimit-reset': `${at / 1_000 + 3}.0` }],
+    [429, { 'x-ratelimit-reset-after': '3' }],
+    [429, { 'retry-after-ms': '3000' }],
+    [403, { 'retry-after': '3' }],
+    [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${at / 1_000 + 3}` }],
+  ] as const)('a %d with %j waits 3 s, and so does its path', async ([status, headers]) => {
+    let answers = 0;
+    const { client, clock, pages } = await upstream((_, response) => {
+      answers += 1;
+      if (answers === 1) json(response, status, {}, { date, ...headers });
+      else json(response, 200, page);
+    });
+
+    const answer = await client.get(asking('/audit/events'), never());
+    const parked = client.get(asking('/audit/events'), never());
+    await clock.advance(2_999);
+    const early = pages().length;
+    await clock.advance(302); // a spread of a tenth
+    await parked;
+
+    const ms = (answer.outcome !== 'ok' && answer.wait?.ms) || 0;
+    expect(ms).toBeGreaterThanOrEqual(3_000);
+    expect(ms).toBeLessThanOrEqual(3_300);
+    expect([answer.outcome === 'ok', early, pages().length]).toEqual([false, 1, 2]);
+  });
+
+  test('a reset more than a day away is ignored and reported once', async () => {
+    const { client, clock, log } = await upstream((_, response) =>
+      json(response, 429, {}, { 'x-ratelimit-reset': '99999999999999' }),
+    );
+
+    const waits: number[] = [];
+    for (let time = 0; time < 4; time += 1) {
+      const answer = await client.get(asking('/audit/events'), never());
+      const ms = (answer.outcome !== 'ok' && answer.wait?.ms) || 0;
+      waits.push(ms);
+      await clock.advance(ms);
+    }
+
+    expect(Math.max(...waits)).toBeLessThanOrEqual(16_000);
+    const reports = log.lines.filter(({ text }) => text.includes('more than a day away'));
+    expect(reports).toMatchObject([{ level: 'warn', fields: { path: '/audit/events' } }]);
+  });
+
   test('A20: none remaining on a success gives the page, then waits for the pause', async () => {
     const { client, clock, pages } = await upstream(
       (_, response) =>

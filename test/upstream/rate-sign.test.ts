@@ -51,6 +51,21 @@ describe('readRateSign: Retry-After', () => {
     expect(sign(503, headers)).toEqual({ refused: false, retryAfterMs: 45_000 });
   });
 
+  test.each([403, 429, 500, 503])('is read from a %d', (status) => {
+    expect(sign(status, { 'retry-after': '3' }).retryAfterMs).toBe(3_000);
+  });
+
+  test.each([
+    [{ 'retry-after-ms': '3000' }, 3_000],
+    [{ 'retry-after-ms': '300.5' }, 300.5],
+    // Retry-After is never shortened.
+    [{ 'retry-after-ms': '300', 'retry-after': '2' }, 2_000],
+    [{ 'retry-after-ms': 'soon', 'retry-after': '2' }, 2_000],
+    [{ 'retry-after-ms': '-1' }, undefined],
+  ])('%j is %d ms', (headers, ms) => {
+    expect(sign(429, headers).retryAfterMs).toBe(ms);
+  });
+
   test('is not read from an answer that succeeded', () => {
     expect(sign(200, { 'retry-after': '30' })).toEqual({ refused: false });
   });
@@ -124,14 +139,37 @@ describe('readRateSign: families', () => {
     ['a span in seconds', '40', 40_000],
     ['an HTTP-date', 'Wed, 01 Jul 2026 12:00:40 GMT', 40_000],
     ['an ISO date', '2026-07-01T12:00:40Z', 40_000],
+    ['epoch microseconds', `${nowMs + 40_000}000`, 40_000],
+    ['epoch nanoseconds', `${nowMs + 40_000}000000`, 40_000],
+    ['epoch seconds with a fraction', `${nowMs / 1_000 + 40}.5`, 40_500],
+    ['a span with a fraction', '2.5', 2_500],
     ['the past', String(nowMs / 1_000 - 40), 1_000],
     ['zero', '0', 1_000],
-    ['more than a day', '864000', day],
   ])('a reset that is %s', (_, text, ms) => {
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': text };
 
     expect(sign(200, headers).resetMs).toBe(ms);
   });
+
+  test.each([
+    ['x-ratelimit-reset', '864000'],
+    ['x-ratelimit-reset', `${nowMs + 2 * day}000`],
+    ['x-ratelimit-reset', '99999999999999999999'],
+    ['ratelimit-reset-after', '86401'],
+    ['ratelimit', '"daily";r=0;t=90000'],
+  ])('a reset more than a day away is ignored and marked: %s %s', (name, text) => {
+    expect(sign(429, { [name]: text })).toMatchObject({ refused: true, distantReset: true });
+    expect(sign(429, { [name]: text })).not.toHaveProperty('resetMs');
+  });
+
+  test.each(['x-ratelimit', 'x-rate-limit', 'ratelimit'])(
+    '%s-reset-after is a span, and wins over a reset of unknown unit',
+    (family) => {
+      const headers = { [`${family}-reset-after`]: '3.25', [`${family}-reset`]: '864000' };
+
+      expect(sign(429, headers)).toEqual({ refused: true, resetMs: 3_250 });
+    },
+  );
 
   test.each(['', '--1', '0x10', '1.5', 'none', '٣'])(
     'A20: a remaining of %j is ignored',

@@ -18,7 +18,7 @@ import type { PageContext } from '../../contracts/event.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { FetchSpool } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
-import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
+import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans } from './generation.ts';
 import { KnownEntities } from './known.ts';
@@ -121,12 +121,13 @@ export class CollectionPoller {
   async #loseScope(
     generation: Generation,
     before: CollectionCheckpoint,
-    { status, cause }: Failure,
+    failure: Failure,
   ): Promise<PollResult> {
+    const { status, wait, cause } = failure;
     const { stream, clock } = this.#means;
     const what = stream.company === undefined ? 'it' : 'the company';
     this.#lostAt ??= clock.monotonic();
-    const isLasting = clock.monotonic() - this.#lostAt >= passingMsMax;
+    const isLasting = clock.monotonic() - this.#lostAt >= passingMs(failure);
     if (isLasting && !before.scopeLost) {
       generation.findings.push({
         condition: 'source.scope_lost',
@@ -135,7 +136,7 @@ export class CollectionPoller {
       });
       await this.#commit(generation, { ...before, scopeLost: true });
     }
-    return { outcome: 'denied', ...(status === undefined ? {} : { status }), cause };
+    return { outcome: 'denied', ...(status && { status }), ...(wait && { wait }), cause };
   }
 
   async #look(

@@ -10,6 +10,7 @@ import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { nonsense } from '../list/body.ts';
+import { isPatience, passingMs } from '../outcome.ts';
 import {
   detailEntities,
   type Element,
@@ -51,9 +52,13 @@ const deniedMax = 10;
 export class CollectionReader {
   readonly #stream: CollectionStream;
   readonly #list: WholeList;
+  readonly #clock: ReaderMeans['clock'];
+  /** When a detail first asked to wait with a 403; null: none did in the last reading. */
+  #patientSince: number | null = null;
 
   constructor(means: ReaderMeans) {
     this.#stream = means.stream;
+    this.#clock = means.clock;
     this.#list = new WholeList(means);
   }
 
@@ -103,6 +108,7 @@ export class CollectionReader {
     const denied: Entity[] = [];
     let refusal: Failure | null = null;
     let flaw: Failure | null = null;
+    let patient: Failure | null = null;
     for (const { key, id, text, listed: digest } of listed.round.chosen()) {
       const element = elementOf(JSON.parse(text), Buffer.from(text), ids) ?? nothingListed;
       const read = await this.#readDetail(id, element, signal);
@@ -119,13 +125,16 @@ export class CollectionReader {
         await taker.take(
           read.map((entity) => (entity.key === key ? { ...entity, listed: digest } : entity)),
         );
-      } else if (read.flaw.outcome === 'denied' && read.flaw.status === 403 && id !== null) {
+      } else if (this.#isDenial(read.flaw) && id !== null) {
+        if (isPatience(read.flaw)) patient ??= read.flaw;
         refusal ??= read.flaw;
         denied.push(asListed());
       } else {
+        if (isPatience(read.flaw)) patient ??= read.flaw;
         flaw ??= read.flaw;
       }
     }
+    this.#patientSince = patient === null ? null : (this.#patientSince ?? this.#clock.monotonic());
     const isAll = denied.length === listed.count || denied.length > deniedMax;
     if (refusal !== null && asked.size === 0 && isAll && !isLasting) flaw ??= refusal;
     else if (refusal !== null) await taker.deny(denied, refusal);
@@ -141,6 +150,13 @@ export class CollectionReader {
     for (const { key } of listedYet) taker.known.see(key);
     if (again.flaw !== null) await taker.deny(listedYet, again.flaw);
     return { asked, flaw };
+  }
+
+  /** A 403 that asks to wait is a denial only once it has lasted for the usual wait. */
+  #isDenial(flaw: Failure): boolean {
+    if (flaw.outcome !== 'denied' || flaw.status !== 403) return false;
+    const now = this.#clock.monotonic();
+    return !isPatience(flaw) || now - (this.#patientSince ?? now) >= passingMs(flaw);
   }
 
   /** By its id, where that can be asked: `gone` only for a plain 404, or a part its list lost. */

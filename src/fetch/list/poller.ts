@@ -16,7 +16,7 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import { mismatch, type PollResult, passingMsMax } from '../outcome.ts';
+import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import { samePlace } from './page.ts';
@@ -135,7 +135,7 @@ export class ListPoller {
       this.#memory.lostAt ??= poll.begunAt;
       const { scopeLost: told } = poll.checkpoint.told;
       const denied = { ...failure, outcome: 'denied' } as const;
-      if (told || poll.begunAt - this.#memory.lostAt < passingMsMax) return denied;
+      if (told || poll.begunAt - this.#memory.lostAt < passingMs(failure)) return denied;
       await poll.commit({ told: { scopeLost: true } }, [scopeFinding(stream.name, cause)]);
       return { ...denied, isDefinite: true };
     }

@@ -5,7 +5,7 @@ import type { Failure } from '../../contracts/answer.ts';
 import type { ExportError } from '../../contracts/errors.ts';
 import { type NewPage, neverDue, type ParentRow } from '../../contracts/spool.ts';
 import type { ListCheckpoint } from '../list/checkpoint.ts';
-import { passingMsMax } from '../outcome.ts';
+import { deniedWaitMsMax, isPatience, passingMs, passingMsMax } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ParentState } from './state.ts';
 
@@ -104,9 +104,10 @@ export function afterAnswer(
 
 /** After a refusal or failure; null where upstream is at fault and nothing is to be remembered. */
 export function afterRefusal(
-  { row, known, outcome, status, cause }: Asked & Failure,
+  asked: Asked & Failure,
   { now, until, sweepMs, answeredAt, answeredBefore, isAlone }: Rules,
 ): Turn | null {
+  const { row, known, outcome, status, cause } = asked;
   const isFailing = outcome === 'retry';
   const { times: timesBefore = 0, told = false } = known.refused ?? {};
   const goesOn = known.refused?.isFailing === isFailing && known.refused.since <= now;
@@ -126,7 +127,7 @@ export function afterRefusal(
   // there once and is not found for a day is gone, whatever else holds.
   const isMissed = isAlone && known.askedAt > 0 && (status === 404 || status === 410);
   const isOwn = answeredBefore > since || (isMissed && now - since >= aloneMs);
-  if (isOwn && now - since >= passingMsMax) {
+  if (isOwn && now - since >= passingMs(asked)) {
     const lost = { ...state, refused: { ...state.refused, times: 0, told: true } };
     return { state: lost, rank: 2, due: again(sweepMs), finding: lostFinding(row.id, cause) };
   }
@@ -134,7 +135,17 @@ export function afterRefusal(
     const remembered = { state, rank: row.rank, due: row.due, isUpstreams: true } as const;
     return isMissed && since === now ? remembered : null;
   }
-  return { state, rank: row.rank, due: again(secondLookMs) };
+  return {
+    state,
+    rank: row.rank,
+    due: again(Math.max(secondLookMs, patienceMs(asked, now - since))),
+  };
+}
+
+/** The wait after a 403 that asks to wait: as asked, and growing with how long it lasts. */
+function patienceMs(failure: Failure, lastedMs: number): number {
+  if (!isPatience(failure)) return 0;
+  return Math.max(failure.wait?.ms ?? 0, Math.min(deniedWaitMsMax, lastedMs / 2));
 }
 
 /** Records that have gone from an immutable list's end; null: none, as far as that shows. */

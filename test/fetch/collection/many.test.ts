@@ -283,6 +283,27 @@ describe('by their ids', () => {
     expect(brief(await collection.changes())).toEqual(['deleted t00042']);
   });
 
+  test('one whose 403 asks to wait is denied only after the usual wait', async () => {
+    const world: World = { listed: things(5) };
+    const { clock, asks, collection } = await reading(world, { detailed: true });
+    await asks();
+    await collection.changes();
+    world.detail = (id) => (id === 't00002' ? { ...failed(403), wait: { ms: 3_000 } } : null);
+
+    for (let minutes = 0; minutes < 14; minutes += 1) {
+      await clock.advance(minuteMs);
+      await asks();
+    }
+    const before = await collection.conditions();
+    for (let hours = 0; hours < 30; hours += 1) {
+      await clock.advance(hourMs);
+      await asks();
+    }
+
+    expect([before, await collection.conditions()]).toEqual([[], ['source.scope_lost']]);
+    expect(await collection.changes()).toEqual([]);
+  });
+
   test('one that is denied is told once and asked seldom, and the others go on', async () => {
     const world: World = { listed: things(5) };
     const { clock, asks, collection } = await reading(world, { detailed: true });

@@ -28,6 +28,9 @@ interface Wishes {
 /** Timelines, or objects, by their parents' ids; a number stands for a status. */
 type Served = Map<string, readonly unknown[] | Record<string, unknown> | number>;
 
+/** Stands for a 403 that asks to wait 3 s. */
+const patience = -403;
+
 const refusal = (status: number) => ({
   outcome: status === 403 || status === 401 ? ('denied' as const) : ('refused' as const),
   status,
@@ -44,6 +47,7 @@ function answer(
     const cause = new ExportError('upstream_unreachable', 'upstream answered 500', { next: '' });
     return Promise.resolve({ outcome: 'retry', status: 500, cause });
   }
+  if (what === patience) return Promise.resolve({ ...refusal(403), wait: { ms: 3_000 } });
   if (typeof what === 'number') return Promise.resolve(refusal(what));
   if (!Array.isArray(what)) return Promise.resolve(okOf(JSON.stringify(what)));
   const from = Number(cursorIn({ path, ...request }) ?? 0);
@@ -218,6 +222,20 @@ test.each([403, 404, 410])('%i for one of many is told once, and asked seldom', 
   expect(conditions).toEqual([['source.parent_lost', 'b']]);
   expect(before).toBeLessThan(6);
   expect(asked.filter((id) => id === 'b').length - before).toBeLessThan(6);
+});
+
+test('a parent whose 403 asks to wait is lost only after the usual wait', async () => {
+  const { served, pollFor, held } = await aStream({ ids: ['a', 'b', 'c'] });
+  served.set('a', [entry('1')]);
+  served.set('b', patience);
+  served.set('c', [entry('2')]);
+
+  await pollFor(14 * minuteMs);
+  const before = (await held()).conditions;
+  await pollFor(20 * minuteMs);
+
+  expect(before).toEqual([]);
+  expect((await held()).conditions).toEqual([['source.parent_lost', 'b']]);
 });
 
 test('a parent that comes back is read on where it was', async () => {
