@@ -10,7 +10,7 @@
 // What must stay true: once a cut is kept its objects hold these events and no others, also in the
 // process after this one; and what stands under a name already counts only if it has these events.
 
-import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
+import { asExportError, ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import { epochBegin, presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
 import type { Batch, Delivery, SinkOpening } from '../../../src/contracts/sink.ts';
@@ -205,6 +205,8 @@ export class ObjectWriter {
     const { opening } = this.#settings;
     const cut: Cut = { ...collected.cut, end: collected.end };
     collected.parts ??= await collected.body.finish(cut);
+    const names = new Set(collected.parts.map(({ name }) => name));
+    invariant(names.size === collected.parts.length, 'each object of a cut has its own name');
     await opening.remember({ after: this.#after, cut } satisfies Mark);
     for (const part of collected.parts) await this.#create(part, cut);
     this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
@@ -224,7 +226,7 @@ export class ObjectWriter {
     if (there?.uidsDigest === digestOf(part.uids)) return;
     const what = 'an object with other events has this name';
     throw new ExportError('sink_refused', `writing ${part.name} to ${store.place}: ${what}`, {
-      next: 'Give this sink a prefix that nobody else writes to; nothing was lost, the events stay held.',
+      next: 'Another sink or deployment writes under this prefix: set a prefix that only this sink uses. No event was lost; delivery resumes then.',
     });
   }
 

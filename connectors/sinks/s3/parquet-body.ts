@@ -81,15 +81,23 @@ function partOf(name: string, body: readonly Uint8Array[], uids: Uint8Array): Pa
   return { name, body, contentType, events: uids.length / keptBytes, uids };
 }
 
-/** The names that `type: s3` gives. */
+/** The names that `type: s3` gives to the objects of one cut, each another one. */
 export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
   const { region, account_id: account, source_name: source } = given;
   const pathOf = (object: ParquetObject) =>
     layout === 'plain'
       ? `${object.classUid}/${partitionPath(object)}`
       : `ext/${source}_${object.className}/${partitionPath(object, { region, account })}`;
+  // Security Lake's path has no company, and `accountId=none` may be a company's name: several
+  // partitions of a cut may share a path. The first keeps the plain name, as all had before.
+  const taken = new Map<string, number>();
   return {
-    nameOf: (object, { stem }) => `${pathOf(object)}/${stem}.parquet`,
+    nameOf(object, { stem }) {
+      const path = `${pathOf(object)}/${stem}`;
+      const number = (taken.get(path) ?? 0) + 1;
+      taken.set(path, number);
+      return number === 1 ? `${path}.parquet` : `${path}-${number}.parquet`;
+    },
     list: (_, uids) => ({ ending: 'uids.zst', body: [uidList(uids, 'zstd')] }),
   };
 }
