@@ -6,7 +6,7 @@ import type { PageEntry } from './entries.ts';
 import { placesOf } from './erasing.ts';
 import type { ErasureRequest } from './erasure-request.ts';
 import { erasuresIn, readVersion, versionsOf } from './erasures.ts';
-import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
+import { isPruned, loggedEntries, sizeOf } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';
 import { type ArchivedPage, readPage } from './segments.ts';
 
@@ -21,7 +21,7 @@ export async function copiesOf(
   reader: ArchiveReader,
   record: { readonly bytes: Uint8Array; readonly sha256: string },
 ): Promise<readonly Copy[]> {
-  const { size } = await newestCheckpoint(reader);
+  const size = await sizeOf(reader);
   const erasures = await erasuresIn(reader);
   const found: Copy[] = [];
   for await (const { index, entry } of loggedEntries(reader, size)) {

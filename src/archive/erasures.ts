@@ -6,7 +6,7 @@
 
 import type { EntryOf, ErasedEntry, PageEntry } from './entries.ts';
 import { parseEntry } from './entries.ts';
-import { newestCheckpoint } from './logged.ts';
+import { sizeOf } from './logged.ts';
 import type { ArchiveReader } from './reader.ts';
 import { pageRange } from './segments.ts';
 import { tilesBetween } from './tiles.ts';
@@ -35,8 +35,7 @@ const known = new WeakMap<ArchiveReader, Promise<Erasures>>();
 
 /** Those of an archive as it is read, found once. */
 export async function erasuresIn(reader: ArchiveReader): Promise<Erasures> {
-  const found =
-    known.get(reader) ?? newestCheckpoint(reader).then(({ size }) => findErasures(reader, size));
+  const found = known.get(reader) ?? sizeOf(reader).then((size) => findErasures(reader, size));
   known.set(reader, found);
   return await found;
 }

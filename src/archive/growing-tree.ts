@@ -5,6 +5,7 @@
 import type { ObjectStore } from '../objects/store.ts';
 import { leafHash, rootOf } from './merkle.ts';
 import {
+  bundleBytesMax,
   decodeBundle,
   decodeTile,
   encodeBundle,
@@ -132,7 +133,7 @@ export async function readHashes(store: ObjectStore, tile: Tile): Promise<readon
 
 async function readTile(store: ObjectStore, tile: Tile): Promise<Uint8Array> {
   const name = tilePath(tile);
-  const found = await store.read(name);
+  const found = await store.read(name, { from: 0, length: bundleBytesMax + 1 });
   if (found === null) throw new SyntaxError(`${name} is missing`);
   return found.body;
 }

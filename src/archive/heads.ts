@@ -59,9 +59,13 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
     case 'key':
       heads.key = entry.vkey;
       return;
-    case 'hold':
-      heads.holds[entry.id] = { from: entry.from, to: entry.to, released_at: entry.released_at };
+    case 'hold': {
+      const known = heads.holds[entry.id];
+      // Until its release a hold is as its first entry has it.
+      const { from, to } = known?.released_at === null ? known : entry;
+      heads.holds[entry.id] = { from, to, released_at: entry.released_at };
       return;
+    }
     case 'lake_cut':
       heads.lake =
         entry.entries === null

@@ -5,7 +5,10 @@
 // is gone.
 
 import { z } from 'zod';
+import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
+import { timeText } from '../tools/time-text.ts';
+import type { Log } from './log.ts';
 
 const prefix = 'holds/';
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -53,6 +56,44 @@ export async function holdsIn(store: ObjectStore): Promise<readonly Hold[]> {
     }
   }
   return holds;
+}
+
+/** Enters holds into one archive's log. */
+export class Holds {
+  readonly #store: ObjectStore;
+  readonly #lines: Lines;
+  /** Files that ask for a change which is not made, and were reported. */
+  readonly #refused = new Set<string>();
+
+  constructor({ store, log }: { readonly store: ObjectStore; readonly log: Lines }) {
+    this.#store = store;
+    this.#lines = log;
+  }
+
+  /** Throws a SyntaxError where a hold cannot be read. */
+  async enter(log: Log, now: number): Promise<void> {
+    for (const hold of await holdsIn(this.#store)) {
+      const { id, reason, released_at } = hold;
+      const known = log.heads.holds[id];
+      const isActive = known !== undefined && known.released_at === null;
+      // A hold that was entered keeps what it said then: its file can only have it released.
+      const { from, to } = isActive ? known : hold;
+      if (isActive && (hold.from !== from || hold.to !== to)) this.#refuse(hold);
+      if (known?.released_at === released_at && known.from === from && known.to === to) continue;
+      log.append({ t: 'hold', at: timeText(now), id, from, to, reason, released_at });
+    }
+  }
+
+  #refuse({ id }: Hold): void {
+    if (this.#refused.has(id)) return;
+    this.#refused.add(id);
+    this.#lines.warn('the file of a legal hold was changed; the hold stays as it was entered', {
+      ...{
+        hold: id,
+        next: 'Find out who wrote to the archive. Another span needs a hold of its own.',
+      },
+    });
+  }
 }
 
 /** True where pages read from one time to another are held, both included; epoch milliseconds. */

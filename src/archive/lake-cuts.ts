@@ -77,47 +77,6 @@ export async function lakePlace(store: ObjectStore): Promise<readonly [number, n
   return [epoch, next];
 }
 
-/** A cut whose pages are all old enough. Times of reading are epoch milliseconds. */
-export interface OldCut {
-  readonly object: string;
-  /** Of the objects that it lists. */
-  readonly bytes: number;
-  readonly first: number;
-  readonly last: number;
-}
-
-/** Cuts of which every page was read before a time, oldest first. */
-export async function* cutsBefore(before: number, store: ObjectStore): AsyncGenerator<OldCut> {
-  for await (const { name } of store.list(cutsPrefix)) {
-    const day = name.slice(cutsPrefix.length, cutsPrefix.length + 'YYYY/MM/DD'.length);
-    if (Date.parse(day.replaceAll('/', '-')) > before) return;
-    const cut = await cutAt(store, name);
-    if (cut === null) continue;
-    const { read, objects } = cut;
-    // One without events is as old as its day.
-    const [first, last] = read ?? [Date.parse(day.replaceAll('/', '-')), before - 1];
-    if (last >= before) continue;
-    yield { object: name, bytes: objects.reduce((sum, { bytes }) => sum + bytes, 0), first, last };
-  }
-}
-
-/** Takes a cut away with all that it lists; itself at last, so that nothing stays without it. */
-export async function removeCut(store: ObjectStore, name: string): Promise<void> {
-  for (const { object } of (await cutAt(store, name))?.objects ?? []) await store.remove(object);
-  await store.remove(name);
-}
-
-/** Null where there is none, or it is damaged. */
-async function cutAt(store: ObjectStore, name: string) {
-  try {
-    const found = await store.read(name);
-    return found === null ? null : parseLakeCut(found.body);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}
-
 /** What stands in a cut's name: its epoch and first event; the order of them is that of names. */
 export function stemOfCut(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1).replace(/\.cut$/, '');

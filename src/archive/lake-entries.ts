@@ -11,12 +11,11 @@ import { type Numbering, type Place, reachOf } from '../contracts/numbering.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type PageEntry, parseEntry } from './entries.ts';
-import { readEntries } from './growing-tree.ts';
+import type { PageEntry } from './entries.ts';
 import { cutsPrefix, parseLakeCut } from './lake-cuts.ts';
 import type { Log } from './log.ts';
+import { loggedEntries } from './logged.ts';
 import { indexBehind } from './pages.ts';
-import { ArchiveReader } from './reader.ts';
 
 /** What is looked at. */
 export interface LakeSettings {
@@ -95,18 +94,15 @@ export class LakeEntries {
   async #pagesOf(
     numbers: readonly [number, number],
     { spool, epoch }: Place,
-    { heads: { lake }, published }: Log,
+    { heads: { lake }, reader }: Log,
   ) {
-    const { store, numbering } = this.#settings;
-    const size = published?.size ?? 0;
-    const begin = () => indexBehind(new ArchiveReader(store), size, [epoch, numbers[0]]);
-    let index = lake?.index ?? (await begin());
+    const { numbering } = this.#settings;
+    const { size } = reader.head;
+    const index = lake?.index ?? (await indexBehind(reader, size, [epoch, numbers[0]]));
     let known = lake?.spool ?? null;
     const none = { entries: null as [number, number] | null, events: 0, isWhole: false, forked: 0 };
     let pages = { ...none };
-    for await (const bytes of readEntries(store, index, size)) {
-      const entry = parseEntry(bytes);
-      const at = index++;
+    for await (const { index: at, entry } of loggedEntries(reader, size, index)) {
       if (entry.t === 'start') {
         if (known !== null && known !== entry.spool) pages = { ...none };
         known = entry.spool;

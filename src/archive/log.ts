@@ -20,6 +20,7 @@ import type { GrowingTree } from './growing-tree.ts';
 import { follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
+import { ProvenReader } from './proven-reader.ts';
 
 /** A checkpoint that stands in the store. */
 export interface Published {
@@ -63,6 +64,7 @@ export class Log {
   /** Of the checkpoint in the store; null: there is none. */
   #tag: string | null;
   #published: Published | null;
+  #reader: ProvenReader | null = null;
   #isTold = false;
 
   constructor(
@@ -93,6 +95,15 @@ export class Log {
   /** The checkpoint in the store; null: there is none. */
   get published(): Published | null {
     return this.#published;
+  }
+
+  /** Reads what the checkpoint in the store covers, each entry proven against the root that this log has signed. */
+  get reader(): ProvenReader {
+    const { size = 0, root = '' } = this.#published ?? {};
+    if (this.#reader?.head.size !== size) {
+      this.#reader = new ProvenReader(this.means.store, { size, root: Buffer.from(root, 'hex') });
+    }
+    return this.#reader;
   }
 
   append(entry: Entry): void {

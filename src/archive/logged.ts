@@ -15,6 +15,11 @@ export async function newestCheckpoint(reader: ArchiveReader) {
   return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text) };
 }
 
+/** How many entries a reader has: those of its proven tree, else those under the newest checkpoint. */
+export async function sizeOf(reader: ArchiveReader): Promise<number> {
+  return reader.head?.size ?? (await newestCheckpoint(reader)).size;
+}
+
 /** An entry with its place and its bytes in the log. */
 export interface LoggedEntry {
   readonly index: number;
@@ -53,7 +58,7 @@ export async function isPruned(reader: ArchiveReader, segment: string): Promise<
 }
 
 async function prunedIn(reader: ArchiveReader): Promise<ReadonlySet<string>> {
-  const { size } = await newestCheckpoint(reader);
+  const size = await sizeOf(reader);
   const objects = new Set<string>();
   for await (const { entry } of loggedEntries(reader, size)) {
     if (entry.t === 'pruned') objects.add(entry.object);

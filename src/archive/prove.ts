@@ -5,7 +5,7 @@ import { ExportError } from '../contracts/errors.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
-import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
+import { isPruned, loggedEntries, newestCheckpoint, sizeOf } from './logged.ts';
 import { inclusionProof, leafHash, type NodeHashes, rootOf, rootOfInclusion } from './merkle.ts';
 import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
@@ -34,7 +34,7 @@ export interface RecordPlace {
  * SyntaxError, also where a page that may have it cannot be read.
  */
 export async function findRecord(reader: ArchiveReader, uid: string): Promise<RecordPlace | null> {
-  const { size } = await newestCheckpoint(reader);
+  const size = await sizeOf(reader);
   const wanted = Buffer.from(uid, 'hex');
   const erasures = await erasuresIn(reader);
   let unread: string | null = null;

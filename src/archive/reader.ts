@@ -4,6 +4,7 @@
 // here writes, and no name that an entry gives leads to an object of another kind.
 
 import type { ObjectRange, ObjectStore } from '../objects/store.ts';
+import type { TreeHead } from './merkle.ts';
 import {
   bundleBytesMax,
   decodeTile,
@@ -31,6 +32,8 @@ export type NamedObject = keyof typeof namePatterns;
 /** Reads the objects of an archive. */
 export class ArchiveReader {
   readonly store: ObjectStore;
+  /** The tree that every entry is proven against (proven-reader.ts); null: entries are returned without proof. */
+  readonly head: TreeHead | null = null;
 
   constructor(store: ObjectStore) {
     this.store = store;

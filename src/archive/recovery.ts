@@ -12,8 +12,8 @@ import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
-import { NewerEntryError, parseEntry } from './entries.ts';
-import { GrowingTree, readEntries, readHashes } from './growing-tree.ts';
+import { NewerEntryError } from './entries.ts';
+import { GrowingTree, readEntries } from './growing-tree.ts';
 import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import {
   checkpointPath,
@@ -27,9 +27,10 @@ import {
 } from './layout.ts';
 import { Log, type LogMeans, type Published } from './log.ts';
 import { signerOfLog } from './log-name.ts';
-import { leafHash, rootAt } from './merkle.ts';
+import { loggedEntries } from './logged.ts';
+import { emptyRoot, leafHash, rootAt } from './merkle.ts';
 import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
-import { tileHashes } from './tiles.ts';
+import { ProvenReader } from './proven-reader.ts';
 
 /** How an archive is opened for writing. */
 export interface LogSettings {
@@ -269,7 +270,10 @@ async function read(
   if (standing !== null && !tree.root.equals(standing.root)) {
     throw new SyntaxError(`its tiles are not those of its checkpoint of size ${size}`);
   }
-  const heads = await headsAt(size, { store, known, key });
+  const isAhead = known !== null && known.size > size;
+  const root = isAhead ? Buffer.from(known.root, 'hex') : (standing?.root ?? emptyRoot);
+  const signed = { size: isAhead ? known.size : size, root };
+  const heads = await headsAt(new ProvenReader(store, signed), { known, key });
   if (signers.every(({ verifier }) => verifier.vkey !== heads.key)) {
     throw new OtherKeyError(`its present key is ${heads.key}, and the signing key another`);
   }
@@ -305,27 +309,25 @@ async function isCut(store: ObjectStore, from: number, size: number): Promise<bo
   }
 }
 
-/** What the log comes to, from the mark as far as that is of this log, and from its entries. */
+/** What the log comes to, from the mark as far as that is of this log, and from its proven entries. */
 async function headsAt(
-  size: number,
-  { store, known, key }: { store: ObjectStore; known: Mark | null; key: string },
+  reader: ProvenReader,
+  { known, key }: { known: Mark | null; key: string },
 ): Promise<Heads> {
+  const { size } = reader.head;
   // The mark of a version without days says all but those: its entries are read once more.
   const days = known?.heads.days ?? null;
   const from = known === null || days === null ? 0 : known.size;
   const heads =
     known === null || days === null ? noHeads(key) : structuredClone({ ...known.heads, days });
   if (known !== null && known.size < size) {
-    const root = await rootAt(
-      known.size,
-      tileHashes(size, (tile) => readHashes(store, tile)),
-    );
+    const root = await rootAt(known.size, reader.hashes);
     if (root.toString('hex') !== known.root) {
       throw new SyntaxError(`it does not begin with what was signed at size ${known.size}`);
     }
   }
-  for await (const entry of readEntries(store, from, Math.max(size, known?.size ?? 0))) {
-    follow(heads, parseEntry(entry), leafHash(entry));
+  for await (const { entry, bytes } of loggedEntries(reader, size, from)) {
+    follow(heads, entry, leafHash(bytes));
   }
   return heads;
 }

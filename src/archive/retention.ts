@@ -10,11 +10,12 @@ import { ExportError } from '../contracts/errors.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectLock, type ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type Entry, parseEntry } from './entries.ts';
-import { readEntries } from './growing-tree.ts';
-import { holdsIn, isHeld } from './holds.ts';
-import { cutsBefore, cutsPrefix, removeCut } from './lake-cuts.ts';
+import { Holds, isHeld } from './holds.ts';
+import { cutsPrefix } from './lake-cuts.ts';
 import type { Log } from './log.ts';
+import { loggedEntries, sizeOf } from './logged.ts';
+import { dayOfCut, ProvenCuts, readSpanOf } from './proven-cuts.ts';
+import type { ArchiveReader } from './reader.ts';
 
 /** What an operator has asked to go. */
 export const prunePath = 'prune.json';
@@ -55,6 +56,8 @@ export function encodeWish(before: number, now: number): Buffer {
 /** Takes what is due out of one archive, as its writer publishes. */
 export class Retention {
   readonly #settings: RetentionSettings;
+  readonly #cuts = new ProvenCuts();
+  readonly #holds: Holds;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** Those that a store did not give up: asked for again by the next process. */
   readonly #stuck = new Set<string>();
@@ -64,13 +67,14 @@ export class Retention {
 
   constructor(settings: RetentionSettings) {
     this.#settings = settings;
+    this.#holds = new Holds(settings);
   }
 
   /**
    * Enters holds, and what goes, into the log; `remove` follows once that is signed. Where holds
    * cannot be read nothing goes, and pages are archived all the same.
    */
-  async enter(log: Log, now: number): Promise<readonly string[]> {
+  async enter(log: Log, now: number): Promise<readonly Gone[]> {
     try {
       return await this.#enter(log, now);
     } catch (error) {
@@ -86,14 +90,9 @@ export class Retention {
     }
   }
 
-  async #enter(log: Log, now: number): Promise<readonly string[]> {
+  async #enter(log: Log, now: number): Promise<readonly Gone[]> {
     const { store, bodiesMs } = this.#settings;
-    for (const hold of await holdsIn(store)) {
-      const { id, from, to, reason, released_at } = hold;
-      const known = log.heads.holds[id];
-      if (known?.released_at === released_at && known.from === from && known.to === to) continue;
-      log.append({ t: 'hold', at: timeText(now), id, from, to, reason, released_at });
-    }
+    await this.#holds.enter(log, now);
     const wished = await this.#wished();
     this.#isWished = wished !== null;
     const isDue = bodiesMs !== null && now - this.#lookedAt >= lookEveryMs;
@@ -101,12 +100,10 @@ export class Retention {
     this.#lookedAt = now;
     const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : now - bodiesMs;
     const before = Math.max(kept, wished ?? Number.NEGATIVE_INFINITY);
-    const gone: string[] = [];
+    const gone: Gone[] = [];
     let locked = 0;
-    // What was added since is not in the store yet.
-    const size = log.published?.size ?? 0;
-    for await (const old of oldObjects(before, { store, size, cut: log.heads.lake?.cut })) {
-      const { object, pages, first, last } = old;
+    for await (const old of this.#oldObjects(before, log)) {
+      const { object, pages, first, last, objects } = old;
       const isKept = Object.values(log.heads.holds).some((hold) => isHeld(hold, old));
       if (isKept || this.#stuck.has(object)) continue;
       const { lock } = (await store.facts(object)) ?? {};
@@ -120,9 +117,9 @@ export class Retention {
       // Where nothing may be taken away no entry is to say that something went.
       if (gone.length === 0) await store.remove(nobody);
       const why = last < kept ? 'retention' : 'asked';
-      const times = { first: timeText(first), last: timeText(last) };
+      const times = { first: timeText(Math.max(first, 0)), last: timeText(last) };
       log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why });
-      gone.push(object);
+      gone.push({ object, objects });
       if (gone.length < segmentsMax) continue;
       // The rest goes with the next checkpoint.
       this.#lookedAt = Number.NEGATIVE_INFINITY;
@@ -133,12 +130,12 @@ export class Retention {
   }
 
   /** Takes away what was entered as gone. What a store does not give up is told, and stays. */
-  async remove(gone: readonly string[]): Promise<void> {
+  async remove(gone: readonly Gone[]): Promise<void> {
     const { store, log } = this.#settings;
-    for (const object of gone) {
+    for (const { object, objects } of gone) {
       try {
-        if (object.startsWith(cutsPrefix)) await removeCut(store, object);
-        else await store.remove(object);
+        // The cut itself last, so that no object stays without it.
+        for (const one of [...objects, object]) await store.remove(one);
       } catch (error) {
         if (!(error instanceof ExportError)) throw error;
         this.#stuck.add(object);
@@ -172,6 +169,23 @@ export class Retention {
     this.#settings.log.warn(text, { object, message });
   }
 
+  /** What is old enough: segments, and cuts of the lake that entries name. */
+  async *#oldObjects(before: number, log: Log): AsyncGenerator<OldSegment & Gone> {
+    // What was added since is not in the store yet.
+    const { reader } = log;
+    for await (const segment of segmentsBefore(before, reader)) yield { ...segment, objects: [] };
+    for await (const { name } of this.#settings.store.list(cutsPrefix)) {
+      if (dayOfCut(name) > before) return;
+      const cut = await this.#cuts.named(name, reader);
+      if (cut === null) continue;
+      const span = await readSpanOf(cut, reader);
+      if (span.last >= before) continue;
+      const bytes = cut.objects.reduce((sum, one) => sum + one.bytes, 0);
+      const objects = cut.objects.map(({ object }) => object);
+      yield { object: name, objects, bytes, pages: 0, ...span };
+    }
+  }
+
   async #wished(): Promise<number | null> {
     const found = await this.#settings.store.read(prunePath);
     if (found === null) return null;
@@ -180,30 +194,26 @@ export class Retention {
   }
 }
 
-/** What is old enough of a log whose lake is entered up to a cut: segments, and cuts of the lake. */
-async function* oldObjects(
-  before: number,
-  { store, size, cut = '' }: { store: ObjectStore; size: number; cut: string | undefined },
-): AsyncGenerator<OldSegment> {
-  yield* segmentsBefore(before, { store, size });
-  for await (const old of cutsBefore(before, store)) {
-    if (old.object > cut) return;
-    yield { ...old, pages: 0 };
-  }
+/** An object that an entry names as gone, and with a cut of the lake the objects that are its own. */
+interface Gone {
+  readonly object: string;
+  readonly objects: readonly string[];
 }
 
 /** Segments under the log's entries of which every page was read before a time, oldest first. */
 export async function* segmentsBefore(
   before: number,
-  { store, size }: { readonly store: ObjectStore; readonly size: number },
+  reader: ArchiveReader,
 ): AsyncGenerator<OldSegment> {
+  const size = await sizeOf(reader);
+  const { store } = reader;
   for await (const { name, bytes } of store.list(segmentsPrefix)) {
     const [, day = '', digits = ''] =
       /^segments\/(\d{4}\/\d\d\/\d\d)\/(\d{20})\.zst$/.exec(name) ?? [];
     if (Date.parse(day.replaceAll('/', '-')) > before) return;
     const index = Number(digits);
     if (digits === '' || index >= size) continue;
-    const segment = await entriesOf(name, index, { store, size });
+    const segment = await entriesOf(name, index, reader);
     if (segment !== null && segment.last < before) yield { object: name, bytes, ...segment };
   }
 }
@@ -212,12 +222,11 @@ export async function* segmentsBefore(
 async function entriesOf(
   name: string,
   index: number,
-  { store, size }: { readonly store: ObjectStore; readonly size: number },
+  reader: ArchiveReader,
 ): Promise<Omit<OldSegment, 'object' | 'bytes'> | null> {
   const times: number[] = [];
   let wanted = 1;
-  for await (const bytes of readEntries(store, index, size)) {
-    const entry: Entry = parseEntry(bytes);
+  for await (const { entry } of loggedEntries(reader, await sizeOf(reader), index)) {
     if (entry.t === 'segment' && entry.object === name) wanted += entry.pages;
     if (entry.t === 'page' && entry.body.segment === name) times.push(Date.parse(entry.fetched_at));
     wanted -= 1;

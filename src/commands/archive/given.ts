@@ -14,6 +14,7 @@ import {
   type Signer,
   type Verifier,
 } from '../../archive/note.ts';
+import { ProvenReader } from '../../archive/proven-reader.ts';
 import { ArchiveReader } from '../../archive/reader.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
@@ -150,8 +151,14 @@ function keyOf(line: string, option: string, parse: (vkey: string) => Verifier):
   }
 }
 
+/** The archive at a location, its entries proven against its newest checkpoint, whose signature is not checked. */
+export async function provenArchive(location: string, env: Means['env']): Promise<ProvenReader> {
+  const { store } = await openArchive(location, env);
+  return new ProvenReader(store, await signedHead(store));
+}
+
 /** What the newest checkpoint says; where the archive is damaged there, an ExportError says so. */
-export async function signedHead(store: ObjectStore): Promise<Pick<Checkpoint, 'origin' | 'size'>> {
+export async function signedHead(store: ObjectStore): Promise<Checkpoint> {
   return await readably(store, async () => {
     const found = await store.read(checkpointPath);
     if (found === null) throw new SyntaxError('there is no archive');

@@ -3,6 +3,7 @@
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
 import { encodeHold, type Hold, holdPath, isHeld } from '../../archive/holds.ts';
+import { ProvenReader } from '../../archive/proven-reader.ts';
 import { segmentsBefore } from '../../archive/retention.ts';
 import { UsageError } from '../../contracts/errors.ts';
 import type { ObjectStore } from '../../objects/store.ts';
@@ -103,11 +104,10 @@ const list = defineCommand({
  */
 async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Promise<number> {
   if (!(await store.locks())) return 0;
-  const { size } = await signedHead(store);
+  const reader = new ProvenReader(store, await signedHead(store));
   const others = (await holdsAt(store)).filter(({ id }) => id !== hold.id);
   let count = 0;
-  const all = { store, size };
-  for await (const segment of segmentsBefore(Number.POSITIVE_INFINITY, all)) {
+  for await (const segment of segmentsBefore(Number.POSITIVE_INFINITY, reader)) {
     const isKept = !isOn && others.some((one) => isHeld(one, segment));
     if (isKept || !isHeld(hold, segment)) continue;
     await store.hold(segment.object, isOn);

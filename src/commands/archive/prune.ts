@@ -3,14 +3,15 @@
 // but by who can sign that it was.
 
 import { isHeld } from '../../archive/holds.ts';
-import { cutsBefore } from '../../archive/lake-cuts.ts';
+import { cutsPrefix } from '../../archive/lake-cuts.ts';
+import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/proven-cuts.ts';
 import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
 import { lockText, type ObjectLock } from '../../objects/store.ts';
 import { counted, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
+import { holdsAt, locationArgument, provenArchive } from './given.ts';
 
 /** Lets bodies go. */
 export const prune = defineCommand({
@@ -26,13 +27,13 @@ takes them away with its next checkpoint, or at its next start.`,
   async run({ location, before, yes }, means) {
     const { out, env } = means;
     const until = timeTyped('before', before);
-    const { store } = await openArchive(location, env);
-    const { size } = await signedHead(store);
+    const reader = await provenArchive(location, env);
+    const { store } = reader;
     const holds = await holdsAt(store);
     const gone = { segments: 0, pages: 0, bytes: 0 };
     let held = 0;
     const locks: ObjectLock[] = [];
-    for await (const segment of segmentsBefore(until, { store, size })) {
+    for await (const segment of segmentsBefore(until, reader)) {
       if (holds.some((hold) => isHeld(hold, segment))) {
         held += 1;
         continue;
@@ -47,10 +48,14 @@ takes them away with its next checkpoint, or at its next start.`,
       gone.bytes += segment.bytes;
     }
     let cuts = 0;
-    for await (const cut of cutsBefore(until, store)) {
-      if (holds.some((hold) => isHeld(hold, cut))) continue;
+    const known = new ProvenCuts();
+    for await (const { name } of store.list(cutsPrefix)) {
+      if (dayOfCut(name) > until) break;
+      const cut = await known.named(name, reader);
+      const span = cut && (await readSpanOf(cut, reader));
+      if (span === null || span.last >= until || holds.some((hold) => isHeld(hold, span))) continue;
       cuts += 1;
-      gone.bytes += cut.bytes;
+      gone.bytes += cut?.objects.reduce((sum, { bytes }) => sum + bytes, 0) ?? 0;
     }
     const kept = [
       ...(held === 0 ? [] : [`${counted(held, 'segment')} stay under a hold`]),

@@ -1,0 +1,88 @@
+// The cuts of a lake as the log's proven entries have them, for a writer that deletes or rewrites some. A cut's
+// file can be changed by others: it may name objects that are not its own, or other times. What must stay true:
+// objects and times come from proven entries only; where the pages of a cut are not known, its times cover all
+// that it may have.
+
+import type { EntryOf } from './entries.ts';
+import { cutsPrefix } from './lake-cuts.ts';
+import { eventsWithin } from './lake-entries.ts';
+import { loggedEntries } from './logged.ts';
+import type { ProvenReader } from './proven-reader.ts';
+
+/** A cut under a signed checkpoint, with its objects. */
+export interface ProvenCut {
+  readonly entry: EntryOf<'lake_cut'>;
+  readonly objects: readonly EntryOf<'lake'>[];
+}
+
+/** When the pages of a cut were read, epoch milliseconds. */
+export interface ReadSpan {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The cuts of one log. */
+export class ProvenCuts {
+  /** By name, the index of the cut's entry: a year may have 35,000 cuts. */
+  readonly #indexes = new Map<string, number>();
+  #scanned = 0;
+
+  /** The cut with this name; null: no entry names it. Throws a SyntaxError where an entry is not proven. */
+  async named(name: string, reader: ProvenReader): Promise<ProvenCut | null> {
+    await this.#scan(reader);
+    const index = this.#indexes.get(name);
+    return index === undefined ? null : await cutAt(index, reader);
+  }
+
+  /** All, in the order of the log. */
+  async *all(reader: ProvenReader): AsyncGenerator<ProvenCut> {
+    await this.#scan(reader);
+    for (const index of this.#indexes.values()) yield await cutAt(index, reader);
+  }
+
+  async #scan(reader: ProvenReader): Promise<void> {
+    const { size } = reader.head;
+    for await (const { index, entry } of loggedEntries(reader, size, this.#scanned)) {
+      this.#scanned = index + 1;
+      if (entry.t === 'lake_cut') this.#indexes.set(entry.object, index);
+    }
+  }
+}
+
+async function cutAt(index: number, reader: ProvenReader): Promise<ProvenCut> {
+  let cut: EntryOf<'lake_cut'> | null = null;
+  const objects: EntryOf<'lake'>[] = [];
+  for await (const { entry } of loggedEntries(reader, reader.head.size, index)) {
+    if (cut === null && entry.t === 'lake_cut') cut = entry;
+    else if (entry.t === 'lake') objects.push(entry);
+    if (cut === null || objects.length >= cut.objects) break;
+  }
+  if (cut === null) throw new SyntaxError(`entry ${index} is no cut of the lake`);
+  return { entry: cut, objects };
+}
+
+/** The earliest and latest time at which a page of the cut was read. */
+export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Promise<ReadSpan> {
+  const day = dayOfCut(entry.object);
+  if (entry.events === 0) return { first: day, last: day };
+  // Its events were sent again: their pages are older than the day on which the cut was written.
+  if (entry.entries === null) return { first: Number.NEGATIVE_INFINITY, last: day + dayMs - 1 };
+  const [from, to] = entry.entries;
+  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for await (const { entry: page } of loggedEntries(reader, to + 1, from)) {
+    if (page.t !== 'page') continue;
+    const own = eventsWithin(page, entry.numbers);
+    if (own.to <= own.from) continue;
+    const at = Date.parse(page.fetched_at);
+    [first, last] = [Math.min(first, at), Math.max(last, at)];
+  }
+  return { first, last };
+}
+
+const dayMs = 86_400_000;
+
+/** The first moment of the day that a cut's name has, epoch milliseconds. */
+export function dayOfCut(name: string): number {
+  const day = name.slice(cutsPrefix.length, cutsPrefix.length + 'YYYY/MM/DD'.length);
+  return Date.parse(day.replaceAll('/', '-'));
+}
