@@ -1,31 +1,78 @@
 // Finds the pages of an archive that have a record, byte for byte: upstream shows the same one again
 // and again, and every answer is held whole, so one that is to be erased may stand in many pages.
 
+import { hash } from 'node:crypto';
 import { uidBytes } from '../contracts/spool.ts';
+import { cutRecords } from '../tools/record-list.ts';
 import type { PageEntry } from './entries.ts';
-import { placesOf } from './erasing.ts';
-import type { ErasureRequest } from './erasure-request.ts';
 import { erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, sizeOf } from './logged.ts';
+import { findRecord } from './prove.ts';
 import type { ArchiveReader } from './reader.ts';
+import { keptRecords } from './records.ts';
 import { type ArchivedPage, readPage } from './segments.ts';
 
 /** A page that has it: its entry, where its body is now, and the uids of the events made of it there. */
-export type Copy = ErasureRequest['pages'][number] & {
+export interface Copy {
+  readonly index: number;
   readonly entry: PageEntry;
+  readonly body: PageEntry['body'];
   readonly uids: readonly string[];
+}
+
+/** A record; its bytes are null where it is erased. */
+export interface FoundRecord {
+  /** Of the entry of a page that has its uid. */
+  readonly index: number;
+  /** When that was read, RFC 3339. */
+  readonly at: string;
+  readonly bytes: Uint8Array | null;
+  /** In hex. */
+  readonly sha256: string;
+}
+
+/** Pages read from one time up to another, which is not included; epoch milliseconds. */
+export interface SearchSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** All pages. */
+export const everySpan: SearchSpan = {
+  from: Number.NEGATIVE_INFINITY,
+  to: Number.POSITIVE_INFINITY,
 };
+
+/** The record of an event; null where there is none with that uid. Throws a SyntaxError where the archive is damaged. */
+export async function recordOf(
+  reader: ArchiveReader,
+  uid: string,
+  span: SearchSpan = everySpan,
+): Promise<FoundRecord | null> {
+  const found = await findRecord(reader, uid, span);
+  if (found === null) return null;
+  const { page, place, index } = found;
+  const at = page.entry.fetched_at;
+  const erased = page.erased.get(page.kept?.[place] ?? place);
+  if (erased !== undefined) return { index, at, bytes: null, sha256: erased };
+  const bytes = keptRecords({ ...page, items: page.entry.items })[place];
+  if (bytes === undefined) throw new SyntaxError('the page has fewer records than uids');
+  return { index, at, bytes, sha256: hash('sha256', bytes, 'hex') };
+}
 
 /** The pages that have a record. Throws a SyntaxError where the archive is damaged. */
 export async function copiesOf(
   reader: ArchiveReader,
   record: { readonly bytes: Uint8Array; readonly sha256: string },
+  { from, to }: SearchSpan = everySpan,
 ): Promise<readonly Copy[]> {
   const size = await sizeOf(reader);
   const erasures = await erasuresIn(reader);
   const found: Copy[] = [];
   for await (const { index, entry } of loggedEntries(reader, size)) {
     if (entry.t !== 'page' || entry.records === 0) continue;
+    const readAt = Date.parse(entry.fetched_at);
+    if (readAt < from || readAt >= to) continue;
     if (await isPruned(reader, entry.body.segment)) continue;
     const copy = await readVersion(reader, versionsOf(entry, erasures), (version, range) => {
       const page = readPage(version.entry, range);
@@ -37,6 +84,14 @@ export async function copiesOf(
     if (copy !== null) found.push(copy);
   }
   return found;
+}
+
+/** Indexes of the body's records whose bytes have this hash. */
+export function placesOf(body: Uint8Array, items: string, record: string): readonly number[] {
+  const { starts, ends, length } = cutRecords(body, items);
+  return Array.from({ length }, (_, i) => i).filter(
+    (i) => hash('sha256', body.subarray(starts[i], ends[i]), 'hex') === record,
+  );
 }
 
 function placesIn(body: Buffer, { items }: PageEntry, { sha256 }: { readonly sha256: string }) {

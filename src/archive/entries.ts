@@ -196,6 +196,8 @@ const erasedEntry = z.object({
   /** By their place among the body's records, with the SHA-256 of their exact bytes. */
   records: z.array(z.object({ place: count, sha256 })),
   reason: z.string(),
+  /** The rest of the body was made from the proven body; absent in entries of older versions, which did not prove it. */
+  rest: z.literal('proven').optional(),
   body: pageEntry.shape.body,
   /** The whole segment as it is with this, and with what other entries of this checkpoint erase. */
   segment: z.object({ bytes: count, sha256 }),

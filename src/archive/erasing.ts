@@ -2,7 +2,8 @@
 // pages are written anew at the end of the segment with `null` in the place of each, and where their
 // bodies stood are bytes that say nothing; objects of the lake that have its event are written anew
 // without it (lake-erasing.ts). Hash and uid stay, so all others are proven as before.
-// What must stay true: nothing is written anew before the entry that says so is under a signed
+// What must stay true: what is left of a body is made of the proven body, and an object of the store that no
+// entry leads to is not rewritten; nothing is written anew before the entry that says so is under a signed
 // checkpoint; what a hold or a lock keeps stays; and an erasure that was broken off is done again by
 // whoever writes next, from the request, which goes last.
 
@@ -12,24 +13,24 @@ import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type ErasedEntry, type PageEntry, parseEntry } from './entries.ts';
-import { type ErasureRequest, parseRequest, requestsPrefix } from './erasure-request.ts';
-import { findErasures, versionsOf } from './erasures.ts';
-import { readEntries } from './growing-tree.ts';
+import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts';
+import type { ErasedEntry, PageEntry } from './entries.ts';
+import {
+  type ErasureRequest,
+  parseRequest,
+  requestBytesMax,
+  requestsPrefix,
+} from './erasure-request.ts';
+import { erasuresIn } from './erasures.ts';
 import { holdsIn, refuseHeld } from './holds.ts';
+import { lakeCopiesOf } from './lake-copies.ts';
 import { type LakeRewriting, rewriteLake, withoutErased } from './lake-erasing.ts';
 import type { Log } from './log.ts';
-import { ArchiveReader } from './reader.ts';
+import { loggedEntries } from './logged.ts';
+import { ProvenCuts } from './proven-cuts.ts';
+import type { ProvenReader } from './proven-reader.ts';
 import { erasedText } from './records.ts';
 import { blankFrame, compressBody, isBlank, pageRange, readPage } from './segments.ts';
-
-/** Indexes of the body's records whose bytes have this hash. */
-export function placesOf(body: Uint8Array, items: string, record: string): readonly number[] {
-  const { starts, ends, length } = cutRecords(body, items);
-  return Array.from({ length }, (_, i) => i).filter(
-    (i) => hash('sha256', body.subarray(starts[i], ends[i]), 'hex') === record,
-  );
-}
 
 /** Segments as they are to be, and the request that is done then. */
 export interface Rewriting {
@@ -48,6 +49,7 @@ export interface Rewriting {
 export class Erasing {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
+  readonly #cuts = new ProvenCuts();
   /** Requests that cannot be carried out: looked at again by the next process. */
   readonly #stuck = new Set<string>();
 
@@ -101,39 +103,62 @@ export class Erasing {
   }
 
   async #enter(name: string, log: Log, now: number): Promise<Rewriting | null> {
-    const found = await this.#store.read(name);
+    const found = await this.#store.read(name, { from: 0, length: requestBytesMax });
     if (found === null) return null;
     // Where one cannot be read nothing goes.
     await holdsIn(this.#store);
     const request = parseRequest(found.body);
+    const { reader } = log;
+    const places = await this.#placesOf(request, reader);
     // What goes is entered behind the entry of what it was.
-    if (request.lake.some(({ cut }) => cut > (log.heads.lake?.cut ?? ''))) return null;
-    const objects = Map.groupBy(request.pages, ({ body }) => body.segment);
+    const newest = Math.max(-1, ...places.made);
+    if (log.heads.lake !== null && newest > log.heads.lake.index) return null;
     const entries: ErasedEntry[] = [];
     const segments: Rewriting['segments'][number][] = [];
-    for (const [object, pages] of objects) {
-      const made = await this.#rewritten(object, { pages, request, log, now });
+    const of = { request, sha256: places.sha256, log, now };
+    for (const [object, pages] of Map.groupBy(places.copies, ({ body }) => body.segment)) {
+      const made = await this.#rewritten(object, { pages, ...of });
       if (made === null) continue;
       entries.push(...made.entries);
       segments.push({ object, tag: made.tag, parts: made.parts });
     }
-    const { lake, isAll } = await withoutErased(request, { store: this.#store, log, now });
+    const { lake, isAll } = await withoutErased(places.lake, {
+      ...{ reason: request.reason, store: this.#store, log, now },
+    });
     for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
     return { path: name, segments, lake, isAll };
+  }
+
+  /** Where the record is, by what is proven. Throws a SyntaxError where no page has it. */
+  async #placesOf({ uid, from, to }: ErasureRequest, reader: ProvenReader) {
+    const span = {
+      from: from == null ? everySpan.from : Date.parse(from),
+      to: to == null ? everySpan.to : Date.parse(to),
+    };
+    const found = await recordOf(reader, uid, span);
+    if (found === null) throw new SyntaxError('no page of the archive has the record');
+    const { bytes, sha256, index } = found;
+    const copies = bytes === null ? [] : await copiesOf(reader, { bytes, sha256 }, span);
+    const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
+    const pages = [index, ...copies.map((copy) => copy.index)];
+    const lake = await lakeCopiesOf(reader, this.#cuts, { pages, uids });
+    const made = copies.filter((copy) => copy.uids.length > 0).map((copy) => copy.index);
+    return { sha256, copies, lake, made };
   }
 
   /** A segment without the record; null where it has it no more. */
   async #rewritten(
     object: string,
     asked: {
-      readonly pages: ErasureRequest['pages'];
+      readonly pages: readonly Copy[];
       readonly request: ErasureRequest;
+      readonly sha256: string;
       readonly log: Log;
       readonly now: number;
     },
   ) {
-    const { pages, request, log, now } = asked;
-    const found = await this.#store.read(object);
+    const { pages, request, sha256, log, now } = asked;
+    const found = await provenSegment(object, log.reader);
     if (found === null) return null;
     const { lock } = (await this.#store.facts(object)) ?? {};
     if (lock !== undefined) throw new SyntaxError(`${object}: ${lockText(lock)}`);
@@ -141,20 +166,17 @@ export class Erasing {
     const added: Buffer[] = [];
     let end = whole.length;
     const made: Omit<ErasedEntry, 'segment'>[] = [];
-    for (const { index, body } of pages) {
-      const entry = await this.#pageAt(index, log.published?.size ?? 0);
-      if (entry?.body.segment !== object) throw new SyntaxError(`entry ${index} is no page of it`);
+    for (const { index, entry, body } of pages) {
       const read = Date.parse(entry.fetched_at);
       refuseHeld(log.heads.holds, { first: read, last: read });
-      const standing = await this.#bodyNow(entry, { body, whole, size: log.published?.size ?? 0 });
-      const rewritten = await this.#without({ ...entry, body: standing }, whole, request.sha256);
+      const rewritten = await this.#without({ ...entry, body }, whole, sha256);
       if (rewritten === null) continue;
       const { text, frame, kept, places, range } = rewritten;
-      blankFrame(range.subarray(0, standing.length));
+      blankFrame(range.subarray(0, body.length));
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({
-        ...{ t: 'erased', at: timeText(now), page, reason: request.reason },
-        records: places.map((place) => ({ place, sha256: request.sha256 })),
+        ...{ t: 'erased', at: timeText(now), page, reason: request.reason, rest: 'proven' },
+        records: places.map((place) => ({ place, sha256 })),
         body: {
           ...{ sha256: hash('sha256', text, 'hex'), bytes: text.length },
           ...{ segment: object, at: end, length: frame.length },
@@ -167,34 +189,6 @@ export class Erasing {
     const parts = [whole, ...added];
     const segment = { bytes: end, sha256: hash('sha256', Buffer.concat(parts), 'hex') };
     return { tag: found.tag, parts, entries: made.map((one) => ({ ...one, segment })) };
-  }
-
-  /** Where a page's body is: another request may have moved it since this one was written. */
-  async #bodyNow(
-    entry: PageEntry,
-    { body, whole, size }: { body: PageEntry['body']; whole: Buffer; size: number },
-  ) {
-    const frameOf = ({ at, length }: PageEntry['body']) => whole.subarray(at, at + length);
-    if (!isBlank(frameOf(body))) return body;
-    const erasures = await findErasures(new ArchiveReader(this.#store), size);
-    for (const { entry: version } of versionsOf(entry, erasures)) {
-      const { from, length } = pageRange(version);
-      try {
-        readPage(version, whole.subarray(from, from + length));
-        return version.body;
-      } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error;
-      }
-    }
-    throw new SyntaxError(`the page of ${entry.body.segment} is in none of its versions`);
-  }
-
-  async #pageAt(index: number, size: number): Promise<PageEntry | null> {
-    for await (const bytes of readEntries(this.#store, index, size)) {
-      const entry = parseEntry(bytes);
-      return entry.t === 'page' ? entry : null;
-    }
-    return null;
   }
 
   /** A page's frames without the record; null where it was erased from there before. */
@@ -216,4 +210,22 @@ export class Erasing {
     const kept = Buffer.from(range.subarray(entry.body.length));
     return { text, kept, places, range, frame: await compressBody(text) };
   }
+}
+
+/** A segment as its own entry has it, or as an erasure left it; null where it is gone. Else throws a SyntaxError. */
+async function provenSegment(object: string, reader: ProvenReader) {
+  const known: Pick<ErasedEntry['segment'], 'bytes' | 'sha256'>[] = [];
+  const index = Number(/(\d{20})\.zst$/.exec(object)?.[1] ?? '0');
+  for await (const { entry } of loggedEntries(reader, reader.head.size, index)) {
+    if (entry.t === 'segment' && entry.object === object) known.push(entry);
+    break;
+  }
+  const { pages } = await erasuresIn(reader);
+  known.push(...(pages.get(object) ?? []).map(({ segment }) => segment));
+  const most = known.reduce((max, { bytes }) => Math.max(max, bytes), 0);
+  const found = await reader.store.read(object, { from: 0, length: most + 1 });
+  if (found === null) return null;
+  const sha256 = hash('sha256', found.body, 'hex');
+  if (known.some((one) => one.sha256 === sha256)) return found;
+  throw new SyntaxError(`${object} is not what its entry says`);
 }

@@ -127,7 +127,7 @@ export async function* readEntries(store: ObjectStore, from: number, size: numbe
 }
 
 /** The hashes of a tile. Throws a SyntaxError where it is missing or of another length. */
-export async function readHashes(store: ObjectStore, tile: Tile): Promise<readonly Buffer[]> {
+async function readHashes(store: ObjectStore, tile: Tile): Promise<readonly Buffer[]> {
   return decodeTile(await readTile(store, tile), tile.width);
 }
 

@@ -1,40 +1,63 @@
 // Finds the objects of an archive's lake that have an event, so that a record which is to be erased goes
-// from there as well. What must stay true: an object that has it is never passed over, and a lake that
-// may yet get it from the spool is told from one that has been written beyond it.
+// from there as well. What must stay true: cuts and objects are those of proven entries, an object that has
+// the event is never passed over, and a lake that may yet get it is told from one that has been written beyond it.
 
-import type { ErasureRequest } from './erasure-request.ts';
-import { cutsPrefix, lakePlace, lakePrefix, parseLakeCut } from './lake-cuts.ts';
+import { hash } from 'node:crypto';
+import { erasedRows, erasuresIn } from './erasures.ts';
+import { lakeBytesMax, lakePlace, lakePrefix } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
+import { type ProvenCut, type ProvenCuts, type ReadSpan, readSpanOf } from './proven-cuts.ts';
+import type { ProvenReader } from './proven-reader.ts';
 import type { ArchiveReader } from './reader.ts';
 
 /** An object that has it, under which of its uids, and when the pages of its cut were read. */
-export type LakeCopy = ErasureRequest['lake'][number];
+export interface LakeCopy {
+  readonly object: string;
+  readonly uids: readonly string[];
+  readonly read: ReadSpan;
+}
 
-/** So much of a uid shows which cuts may have it: their lists have less than all of each. */
-const shownBytes = 8;
-
-/** The objects with an event of one of these uids. Throws a SyntaxError where the lake is damaged. */
+/**
+ * The objects with events of these uids, which are of pages whose entries have these indexes. Throws a SyntaxError
+ * where the lake is damaged.
+ */
 export async function lakeCopiesOf(
-  { store }: ArchiveReader,
-  uids: readonly string[],
+  reader: ProvenReader,
+  cuts: ProvenCuts,
+  { pages, uids }: { readonly pages: readonly number[]; readonly uids: readonly string[] },
 ): Promise<readonly LakeCopy[]> {
-  const shown = uids.map((uid) => Buffer.from(uid, 'hex').subarray(0, shownBytes));
   const copies: LakeCopy[] = [];
-  for await (const { name: cut } of store.list(cutsPrefix)) {
-    const body = Buffer.from((await store.read(cut))?.body ?? []);
-    if (!shown.some((one) => body.includes(one))) continue;
-    const { objects, read } = parseLakeCut(body);
-    if (read === null) continue;
-    for (const { object } of objects) {
-      const found = await store.read(object);
-      if (found === null) continue;
+  for await (const cut of cuts.all(reader)) {
+    if (!mayHave(cut, pages)) continue;
+    let read: ReadSpan | null = null;
+    for (const one of cut.objects) {
+      const body = await standingObject(reader, one);
+      if (body === null) continue;
       const { readUids } = await import('../parquet/read.ts');
-      const has = new Set(await readUids(found.body));
+      const has = new Set(await readUids(body));
       const own = uids.filter((uid) => has.has(uid));
-      if (own.length > 0) copies.push({ cut, object, uids: own, read: [...read] });
+      if (own.length === 0) continue;
+      read ??= await readSpanOf(cut, reader);
+      copies.push({ object: one.object, uids: own, read });
     }
   }
   return copies;
+}
+
+/** Null where the object is gone. Throws a SyntaxError where no entry leads to what is there. */
+async function standingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
+  const { object, sha256 } = entry;
+  const found = await reader.store.read(object, { from: 0, length: lakeBytesMax + 1 });
+  if (found === null) return null;
+  const now = hash('sha256', found.body);
+  if (now === sha256 || erasedRows(entry, now, await erasuresIn(reader)) !== null)
+    return found.body;
+  throw new SyntaxError(`${object} is not what its entry says`);
+}
+
+/** Events that were sent again may be of any page. */
+function mayHave({ entry: { entries } }: ProvenCut, pages: readonly number[]): boolean {
+  return entries === null || pages.some((index) => index >= entries[0] && index <= entries[1]);
 }
 
 /** True where there is a lake that has not been written as far as one of these places of pages. */

@@ -18,6 +18,9 @@ export const lakePrefix = 'lake/';
 /** What names of its cuts begin with. */
 export const cutsPrefix = `${lakePrefix}cuts/`;
 
+/** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
+export const lakeBytesMax = 96 * 1024 * 1024;
+
 const count = z.int().min(0);
 
 const objectShape = z.object({

@@ -8,8 +8,9 @@ import { errorText } from '../contracts/errors.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { EntryOf } from './entries.ts';
-import type { ErasureRequest } from './erasure-request.ts';
 import { refuseHeld } from './holds.ts';
+import type { LakeCopy } from './lake-copies.ts';
+import { lakeBytesMax } from './lake-cuts.ts';
 import type { Log } from './log.ts';
 
 /** An object of the lake as it is to be. */
@@ -26,21 +27,30 @@ const rowsMax = 500;
 /** Of objects that wait to be written: the others of a request have the next turn. */
 const bytesMax = 64 * 1024 * 1024;
 
-/** The objects that a request names without its events, and whether others are left for later. */
+/** Objects without events of theirs, and whether others are left for later. */
 export async function withoutErased(
-  { lake, reason }: ErasureRequest,
-  { store, log, now }: { readonly store: ObjectStore; readonly log: Log; readonly now: number },
+  lake: readonly LakeCopy[],
+  {
+    reason,
+    store,
+    log,
+    now,
+  }: {
+    readonly reason: string;
+    readonly store: ObjectStore;
+    readonly log: Log;
+    readonly now: number;
+  },
 ): Promise<{ readonly lake: readonly LakeRewriting[]; readonly isAll: boolean }> {
   const made: LakeRewriting[] = [];
   let bytes = 0;
   for (const { object, read, uids } of lake) {
     if (bytes >= bytesMax) return { lake: made, isAll: false };
-    const found = await store.read(object);
+    const found = await store.read(object, { from: 0, length: lakeBytesMax + 1 });
     if (found === null) continue;
     const { lock } = (await store.facts(object)) ?? {};
     if (lock !== undefined) throw new SyntaxError(`${object}: ${lockText(lock)}`);
-    const [first, last] = read;
-    refuseHeld(log.heads.holds, { first, last });
+    refuseHeld(log.heads.holds, read);
     const { body, rows, gone } = await erased(object, found.body, uids);
     if (gone.length === 0) continue;
     const whole = body ?? new Uint8Array(0);
@@ -48,7 +58,7 @@ export async function withoutErased(
       ...{ t: 'lake_erased' as const, at: timeText(now), object },
       ...{ from: hash('sha256', found.body), uids: [...gone], reason },
       ...{ bytes: whole.length, sha256: hash('sha256', whole), rows },
-      ...{ first: timeText(first), last: timeText(last) },
+      ...{ first: timeText(Math.max(read.first, 0)), last: timeText(read.last) },
     };
     made.push({ entry, tag: found.tag, body });
     bytes += whole.length;

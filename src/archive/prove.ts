@@ -1,6 +1,7 @@
 // Finds a record in an archive by its uid and makes the proof that it is there (proof.ts). What must
 // stay true: a proof that is handed out has been checked, so that a damaged archive gives none.
 
+import { hash } from 'node:crypto';
 import { ExportError } from '../contracts/errors.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
@@ -11,7 +12,7 @@ import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords, recordLeaves } from './records.ts';
-import { type ArchivedPage, pageRange, readPage } from './segments.ts';
+import { type ArchivedPage, readPage, uidsRange } from './segments.ts';
 import { tileHashes, tilePath } from './tiles.ts';
 import { headOf, keptObjects } from './verify/kept-checkpoints.ts';
 
@@ -33,13 +34,17 @@ export interface RecordPlace {
  * Finds the record with this uid; null where no page has it, those aside that were pruned. Throws a
  * SyntaxError, also where a page that may have it cannot be read.
  */
-export async function findRecord(reader: ArchiveReader, uid: string): Promise<RecordPlace | null> {
+export async function findRecord(
+  reader: ArchiveReader,
+  uid: string,
+  span?: { readonly from: number; readonly to: number },
+): Promise<RecordPlace | null> {
   const size = await sizeOf(reader);
   const wanted = Buffer.from(uid, 'hex');
   const erasures = await erasuresIn(reader);
   let unread: string | null = null;
   for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
-    if (entry.t !== 'page' || entry.kept === 0) continue;
+    if (entry.t !== 'page' || entry.kept === 0 || !isWithin(entry, span)) continue;
     const versions = versionsOf(entry, erasures);
     if (versions.length === 1) {
       const uids = await uidsOf(reader, entry);
@@ -55,7 +60,7 @@ export async function findRecord(reader: ArchiveReader, uid: string): Promise<Re
     if (place !== null) return { index, bytes, page, place };
   }
   if (unread !== null) {
-    throw new SyntaxError(`no page that is whole has it, and ${unread} is missing or cut`);
+    throw new SyntaxError(`no page that is whole has it, and ${unread} is missing or damaged`);
   }
   return null;
 }
@@ -113,12 +118,20 @@ function keyIdsOf(note: Uint8Array): Set<string> {
   return new Set(parseNote(note).signatures.map(({ keyId }) => keyId.toString('hex')));
 }
 
-/** Of a page as it was archived; null where that is not there, or not all of it. */
+/** `span`: times of reading, epoch milliseconds; absent: all. */
+function isWithin(
+  { fetched_at }: PageEntry,
+  span: { readonly from: number; readonly to: number } | undefined,
+): boolean {
+  const at = Date.parse(fetched_at);
+  return span === undefined || (at >= span.from && at < span.to);
+}
+
+/** Of a page as it was archived; null where that is not there, or not what its entry says. */
 async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array | null> {
-  const { from, length } = pageRange(entry);
-  const behind = { from: from + length - entry.uids.bytes, length: entry.kept * uidBytes };
-  const uids = await reader.named('segment', entry.body.segment, behind);
-  return uids?.length === behind.length ? uids : null;
+  const behind = await reader.named('segment', entry.body.segment, uidsRange(entry));
+  if (behind === null || hash('sha256', behind, 'hex') !== entry.uids.sha256) return null;
+  return behind.subarray(0, entry.kept * uidBytes);
 }
 
 /** Which of the uids it is; null: none. */

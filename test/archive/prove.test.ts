@@ -126,7 +126,7 @@ describe('a proof', () => {
     expect(damaged.stderr).toContain('does not lead to the signed root');
     expect(unread).toMatchObject({ exitCode: 1, stdout: '' });
     expect(unread.stderr).toMatch(
-      /no page that is whole has it, and segments\/.* is missing or cut/,
+      /no page that is whole has it, and segments\/.* is missing or damaged/,
     );
     expect(wrong.exitCode).toBe(64);
   });

@@ -8,13 +8,13 @@ import { ExportError, errorText } from '../../contracts/errors.ts';
 import { uidBytes } from '../../contracts/spool.ts';
 import type { EntryOf } from '../entries.ts';
 import type { Erasures } from '../erasures.ts';
-import { cutsPrefix, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
+import { cutsPrefix, lakeBytesMax, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
 import { eventsWithin } from '../lake-entries.ts';
 import { loggedEntries } from '../logged.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { uidsRange } from '../segments.ts';
 import type { Break } from './findings.ts';
-import { LakeObjects, lakeBytesMax } from './lake-objects.ts';
+import { LakeObjects } from './lake-objects.ts';
 import { SegmentReading } from './page-bodies.ts';
 
 /** What a lake is checked with. */

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import type { EntryOf } from '../entries.ts';
 import { type Erasures, erasedRows } from '../erasures.ts';
+import { lakeBytesMax } from '../lake-cuts.ts';
 import type { ArchiveReader } from '../reader.ts';
 import type { Break } from './findings.ts';
 
@@ -29,8 +30,6 @@ type Facts = Pick<EntryOf<'lake'>, 'object' | 'bytes' | 'sha256'>;
 const listedMax = 1_000;
 /** Objects of which it is told that they have what was erased. */
 const erasedMax = 10_000;
-/** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
-export const lakeBytesMax = 96 * 1024 * 1024;
 
 /** Looks at the objects of one lake. */
 export class LakeObjects {

@@ -2,21 +2,19 @@
 // nothing is taken from an archive but by who can sign that it was; what keeps the record is found
 // here, before anything is asked for.
 
-import { hash } from 'node:crypto';
-import { type Copy, copiesOf } from '../../archive/copies.ts';
+import { type Copy, copiesOf, recordOf } from '../../archive/copies.ts';
 import { encodeRequest, requestPath } from '../../archive/erasure-request.ts';
 import { isHeld } from '../../archive/holds.ts';
 import { isLakeBehind, type LakeCopy, lakeCopiesOf } from '../../archive/lake-copies.ts';
-import { findRecord } from '../../archive/prove.ts';
+import { ProvenCuts } from '../../archive/proven-cuts.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
-import { keptRecords } from '../../archive/records.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
 import { lockText } from '../../objects/store.ts';
 import { counted } from '../../terminal/table.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
-import { holdsAt, locationArgument, openArchive } from './given.ts';
+import { holdsAt, locationArgument, provenArchive } from './given.ts';
 
 const reasonMax = 1_000;
 
@@ -42,17 +40,20 @@ What other sinks have is not touched.`,
     if (reason.trim() === '' || reason.length > reasonMax) {
       throw new UsageError(`--reason: expected some text of at most ${reasonMax} characters`);
     }
-    const reader = await openArchive(location, env);
+    const reader = await provenArchive(location, env);
     const found = await readably(location, () => recordOf(reader, uid));
     if (found === null) {
       err(`no record of the archive has the uid ${uid}`);
       return 1;
     }
-    const { sha256, bytes } = found;
+    const { sha256, bytes, index, at } = found;
     const copies =
       bytes === null ? [] : await readably(location, () => copiesOf(reader, { bytes, sha256 }));
     const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
-    const lake = await readably(location, () => lakeCopiesOf(reader, uids));
+    const pages = [index, ...copies.map((copy) => copy.index)];
+    const lake = await readably(location, () =>
+      lakeCopiesOf(reader, new ProvenCuts(), { pages, uids }),
+    );
     if (bytes === null && lake.length === 0) {
       out(`the record is erased already: \`npx sluice archive verify\` tells when and why`);
       return 0;
@@ -74,25 +75,17 @@ What other sinks have is not touched.`,
       out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
       return 1;
     }
-    const pages = copies.map(({ index, body }) => ({ index, body }));
-    const request = { uid, sha256, reason, asked_at: timeText(Date.now()), pages, lake: [...lake] };
+    // The process that writes need not search all of a large archive.
+    const times = [at, ...copies.map(({ entry }) => entry.fetched_at)].map((time) =>
+      Date.parse(time),
+    );
+    const span = { from: timeText(Math.min(...times)), to: timeText(Math.max(...times) + 1) };
+    const request = { uid, reason, asked_at: timeText(Date.now()), ...span };
     await reader.store.put(requestPath(uid), [encodeRequest(request)]);
     out(`${told}: asked for; it goes with the next checkpoint`);
     return 0;
   },
 });
-
-/** The record, its bytes null where it is erased; null where there is none of that uid. */
-async function recordOf(reader: ArchiveReader, uid: string) {
-  const found = await findRecord(reader, uid);
-  if (found === null) return null;
-  const { page, place } = found;
-  const erased = page.erased.get(page.kept?.[place] ?? place);
-  if (erased !== undefined) return { bytes: null, sha256: erased };
-  const bytes = keptRecords({ ...page, items: page.entry.items })[place];
-  if (bytes === undefined) throw new SyntaxError('the page has fewer records than uids');
-  return { bytes, sha256: hash('sha256', bytes, 'hex') };
-}
 
 /** Throws where something keeps one of the pages, or of the lake's objects. */
 async function refuseKept(
@@ -107,13 +100,12 @@ async function refuseKept(
   const kept = [
     ...copies.map(({ entry, body }) => ({
       ...{ what: 'a page', object: body.segment },
-      read: [Date.parse(entry.fetched_at), Date.parse(entry.fetched_at)] as const,
+      read: { first: Date.parse(entry.fetched_at), last: Date.parse(entry.fetched_at) },
     })),
     ...lake.map(({ object, read }) => ({ what: 'an object of the lake', object, read })),
   ];
   for (const { what, object, read } of kept) {
-    const [first, last] = read;
-    const hold = holds.find((one) => isHeld(one, { first, last }));
+    const hold = holds.find((one) => isHeld(one, read));
     if (hold !== undefined) {
       const until = hold.to === null ? '' : `, which is for pages read before ${hold.to}`;
       refuse(
