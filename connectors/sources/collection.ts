@@ -18,6 +18,7 @@ import type { CollectionStream, EntityDetail } from '../../src/contracts/source.
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
 import { paginationOf, requestFlaw, requestOf, wholeRequestFields } from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
+import { partialField } from './list.ts';
 
 const paths = () => z.array(z.string().min(1));
 
@@ -55,6 +56,7 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
     .describe('the first reading: one summary event per resource, or each entity in full'),
   ignore: paths().default(['updated_at']).describe('paths within an entity that are not compared'),
   unordered: paths().default([]).describe('paths of arrays whose order says nothing'),
+  partial: partialField(),
   sweep: duration()
     .prefault('24h')
     .describe(
@@ -145,7 +147,10 @@ export function defineCollections<F extends Fields & CollectionFields>({
       [null, ...opening.upstream.companies].flatMap((company, index) =>
         facts(settings, Math.max(0, index - 1)).flatMap((declared) =>
           isPerCompany(declared.path) === (company !== null)
-            ? streamOf(opening, company, { ...declared, ignore: settings.ignore })
+            ? streamOf(opening, company, {
+                ...declared,
+                ...{ ignore: settings.ignore, partial: settings.partial },
+              })
             : [],
         ),
       ),
@@ -174,9 +179,9 @@ const undeclared = () => z.strictObject(endpointFields()).parse({});
 function streamOf(
   { name: source, upstream }: SourceOpening,
   company: string | null,
-  facts: CollectionFacts & { readonly ignore: readonly string[] },
+  facts: CollectionFacts & Pick<Settings<CollectionFields>, 'ignore' | 'partial'>,
 ): CollectionStream {
-  const { resource, entity, path, detail, holds, ignore, single = false } = facts;
+  const { resource, entity, path, detail, holds, ignore, partial, single = false } = facts;
   const endpoint = facts.endpoint ?? undeclared();
   const { params, page_limit: pageLimit } = endpoint;
   const whose = company === null ? {} : { company };
@@ -209,7 +214,15 @@ function streamOf(
       ],
     ]),
     list: {
-      ...{ name, upstream, request, ignore, pageLimit, pagination: paginationOf(endpoint) },
+      ...{
+        name,
+        upstream,
+        request,
+        ignore,
+        partial,
+        pageLimit,
+        pagination: paginationOf(endpoint),
+      },
       ...{ sorting: [], id: entity.ids[0] ?? null },
     },
     ...(holds && { holds }),

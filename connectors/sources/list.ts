@@ -47,6 +47,15 @@ export const mappingField = (record: string) =>
     })
     .optional();
 
+/** What every source takes a 200 for that reports errors beside its data. */
+export const partialField = () =>
+  z
+    .enum(['retry', 'accept'])
+    .default('retry')
+    .describe(
+      'a 200 that reports errors beside its data (errors, partial: true, timed_out: true, success: false). retry: its records are delivered and it is requested again, nothing is read as deleted; accept: it counts as complete',
+    );
+
 /** The keys that all list sources have; `path` is each source's own. */
 export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
   params: z
@@ -93,6 +102,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .array(dottedPath())
     .default(['timestamp', 'time', 'created_at'])
     .describe('paths of a record’s time; the first that parses wins'),
+  partial: partialField(),
   ...requestFields(style),
 });
 
@@ -183,7 +193,7 @@ export function listStreamOf(
   { records, immutable, sorting }: ListKind,
   { company, parent }: { readonly company: string | null; readonly parent?: string },
 ): ListStream | null {
-  const { path: template, params, id, time, ignore } = settings;
+  const { path: template, params, id, time, ignore, partial } = settings;
   const query = Object.entries(params);
   const pagination = paginationOf(settings);
   const { query: asked, paging } = fingerprintParts(settings);
@@ -195,6 +205,7 @@ export function listStreamOf(
     kind: 'list',
     name: parent === undefined ? name : `${name}:${encodeURIComponent(parent)}`,
     ...{ source, ...whose, records, immutable, upstream, sorting, pagination, id, time, ignore },
+    ...{ partial },
     paths: [path, template],
     request: { path, template, query, ...whose, ...requestOf(settings) },
     fingerprint: JSON.stringify([

@@ -60,6 +60,11 @@ export interface ListEndpoint {
   readonly id: string | null;
   /** Dotted paths in a record that are not its content; elements have their array's path. */
   readonly ignore?: readonly string[];
+  /**
+   * What a 200 is that reports errors beside its data. `retry`: a part, whose records are delivered
+   * before the same page is requested again; `accept`: whole. Default: `retry`.
+   */
+  readonly partial?: 'retry' | 'accept';
 }
 
 /** What all streams have. */

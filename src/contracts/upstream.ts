@@ -3,6 +3,7 @@
 // request goes out is not its concern.
 
 import type { Answer } from './answer.ts';
+import type { ErrorDetails } from './errors.ts';
 import type { JsonObject } from './json.ts';
 import type { HttpResponse } from './tools.ts';
 
@@ -34,6 +35,11 @@ export interface Body {
   readonly headers: Readonly<Record<string, string>>;
   /** Told what of a list it shows by who has read it, where answers are held (fetch/answers.ts). */
   readonly shows?: (shown: { readonly next?: string | null; readonly records: number }) => void;
+  /** Describes what the members of an envelope report, without the secrets of the request. */
+  readonly describe?: (members: JsonObject) => {
+    readonly text: string;
+    readonly details: ErrorDetails;
+  };
 }
 
 /** Told of each whole answer as it came, also of one that comes to nothing. */

@@ -60,3 +60,18 @@ export function arrayOfLines(lines: Uint8Array): LineArray {
   if (strange !== null && !hasObject) throw new NoRecord(strange);
   return { body, starts };
 }
+
+/** A last line that is an object, and what stands before it. */
+export interface LastLine {
+  readonly before: Uint8Array;
+  readonly line: Uint8Array;
+}
+
+/** The last line that is not blank, where it begins as an object; null where it does not. */
+export function lastLineOf(lines: Uint8Array): LastLine | null {
+  let end = lines.length;
+  while (end > 0 && (lines[end - 1] ?? 0) <= space) end -= 1;
+  const start = lines.lastIndexOf(newline, end - 1) + 1;
+  if (lines[skipSpace(lines, Math.max(start, bomEnd(lines)))] !== openBrace) return null;
+  return { before: lines.subarray(0, start), line: lines.subarray(start, end) };
+}

@@ -13,10 +13,11 @@ import {
   describeProblem,
   type Problem,
   parseObject,
+  problemDescriber,
   problemDetails,
   problemOf,
   readProblem,
-} from './problem.ts';
+} from '../tools/problem.ts';
 
 /** What an answer was the answer to. */
 export interface Sent {
@@ -105,7 +106,8 @@ export function failureOf(failure: HttpFailure, asked: Sent): Failure {
 function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
   const { status, headers, body } = response;
   const first = firstByte(body);
-  const good = { outcome: 'ok', url: asked.url, headers, body } as const;
+  const describe = problemDescriber(asked.hidden);
+  const good = { outcome: 'ok', url: asked.url, headers, body, describe } as const;
   // Lines are judged one by one, and none are an empty list, where upstream says that they are.
   const type = headers['content-type'] ?? '';
   if (asked.isLines && linesType.test(type)) return good;

@@ -16,11 +16,11 @@ import {
   type TlsSettings,
 } from '../contracts/tools.ts';
 import type { Body, Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
+import { requestIdOf } from '../tools/problem.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
 import { failureOf, readAnswer, type Sent } from './answer.ts';
 import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
 import type { Lane } from './fair-queue.ts';
-import { requestIdOf } from './problem.ts';
 import { readRateSign } from './rate-sign.ts';
 import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
 import type { ThrottleState, Throttles } from './throttles.ts';

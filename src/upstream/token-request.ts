@@ -8,7 +8,7 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Secret } from '../contracts/settings.ts';
 import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { describeProblem, parseObject, problemDetails, readProblem } from './problem.ts';
+import { describeProblem, parseObject, problemDetails, readProblem } from '../tools/problem.ts';
 
 /** How requests prove who they are. */
 export type Credential =

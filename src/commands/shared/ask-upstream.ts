@@ -58,6 +58,7 @@ async function askParent(stream: ParentsStream, id: string, signal: AbortSignal)
   const known = readParentState(null, Date.now());
   const asked = await askObject(stream, { id, list, known, now: Date.now }, signal);
   if (asked.outcome !== 'done') throw asked.cause;
+  if (asked.doubt !== undefined) throw asked.doubt;
 }
 
 async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void> {
@@ -77,6 +78,7 @@ async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void>
   }
   if (fetched.outcome !== 'ok') throw fetched.cause;
   const { page } = fetched;
+  if (page.partial !== null) throw page.partial;
   const doubt = doubtOfFirst(stream, page);
   if (doubt !== null) throw doubtError(stream, doubt);
   if (place.by === 'offset') await askFurther(stream, { page, limit, first: place }, signal);

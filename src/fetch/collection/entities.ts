@@ -9,6 +9,7 @@ import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
 import { cutRecords } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
 import { readJson } from '../list/body.ts';
+import { partialObjectSign, partialSign, type Reported } from '../list/partial.ts';
 
 /** One entity, as read. */
 export interface Entity {
@@ -74,21 +75,25 @@ function partsOf(
 /**
  * An entity and its parts, from the answer for its id: itself, or wrapped in `data`. `listed` is
  * what the list shows of it; where there is no list, `id` is for one that tells none. Null where
- * the answer is not that entity, or holds parts that are in no list.
+ * the answer is not that entity, or holds parts that are in no list. Where the answer reports that
+ * something is missing (`lost`), only its parts were really seen.
  */
 export function detailEntities(
   { name: stream, entity: { kind, ids }, detail, single = false }: CollectionStream,
   body: Uint8Array,
   { listed, id: asked }: { readonly listed: Element; readonly id: string },
-): readonly Entity[] | null {
+): { readonly entities: readonly Entity[]; readonly lost: Reported | null } | null {
   const read = readJson(body, `reading ${stream}`);
   const parsed = read.good ? read.value : null;
   if (!isObject(parsed)) return null;
   const isWrapped = isObject(parsed.data) && idOf(parsed, body, ids) === null;
   const value = isWrapped ? (parsed.data as JsonObject) : parsed;
   const bytes = isWrapped ? Buffer.from(sourceTextAt(body, 'data') ?? '') : body;
+  const sign = isWrapped ? partialSign(parsed) : partialObjectSign(parsed);
+  const lost = sign === null ? null : { sign, members: parsed };
   const id = idOf(value, bytes, ids) ?? asked;
-  if (Object.keys(value).length === 0 || (id !== asked && !single)) return null;
+  const isOther = Object.keys(value).length === 0 || (id !== asked && !single);
+  if (isOther) return lost && { entities: [], lost };
   const members = new Map<string, string>();
   const parts: Entity[] = [];
   for (const [name, member] of Object.entries(value)) {
@@ -99,6 +104,7 @@ export function detailEntities(
       continue;
     }
     const elements = elementsAt(member, { bytes, name, shape });
+    if (elements === null && lost !== null) continue;
     if (elements === null) return null;
     const own = partsOf(shape.kind, elements, { parentId: id, list: name });
     parts.push(...own);
@@ -109,7 +115,8 @@ export function detailEntities(
     if (!members.has(name)) members.set(name, sourceTextAt(shown, name) ?? 'null');
   }
   const lines = Array.from(members, ([name, member]) => `${JSON.stringify(name)}:${member}`);
-  return [entityOf([kind, id], { value, text: `{${lines.join(',')}}`, id }), ...parts];
+  const whole = entityOf([kind, id], { value, text: `{${lines.join(',')}}`, id });
+  return { entities: [whole, ...parts], lost };
 }
 
 /** What an entity's key says: its kind, the id to ask for, and for a part the list it stands in. */

@@ -8,8 +8,11 @@
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
+import type { Body } from '../../contracts/upstream.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { nonsense } from '../list/body.ts';
+import { partialPage } from '../list/page.ts';
+import { partialError } from '../list/partial.ts';
 import { isPatience, passingMs } from '../outcome.ts';
 import {
   detailEntities,
@@ -43,7 +46,10 @@ export interface ReadingMeans extends RoundMeans {
 }
 
 /** What is known of one entity; `flaw` where it cannot be told. */
-type DetailRead = readonly Entity[] | 'gone' | { readonly flaw: Failure };
+type DetailRead =
+  | readonly Entity[]
+  | 'gone'
+  | { readonly flaw: Failure; readonly parts?: readonly Entity[] };
 
 /** So many are not denied each by itself. */
 const deniedMax = 10;
@@ -131,6 +137,9 @@ export class CollectionReader {
         denied.push(asListed());
       } else {
         if (isPatience(read.flaw)) patient ??= read.flaw;
+        // Parts were seen, and nothing shows whether others are missing.
+        for (const part of read.parts ?? []) taker.known.see(part.key);
+        await taker.take(read.parts ?? []);
         flaw ??= read.flaw;
       }
     }
@@ -183,8 +192,13 @@ export class CollectionReader {
     const answer = await list.upstream.get(request, signal);
     if (answer.outcome === 'refused' && answer.status === 404) return 'gone';
     if (answer.outcome !== 'ok') return { flaw: answer };
-    const entities = detailEntities(this.#stream, answer.body, { listed, id });
-    return entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
+    const read = detailEntities(this.#stream, answer.body, { listed, id });
+    const part = partOf(this.#stream, read, answer);
+    if (part !== null) {
+      const parts = read?.entities.filter(({ parentId }) => parentId !== undefined) ?? [];
+      return { flaw: part, parts };
+    }
+    return read?.entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
   }
 
   /** One deleted while the list was read is gone by now; one that is still listed is unknown. */
@@ -225,9 +239,21 @@ export async function askSingle(
   const answer = await list.upstream.get(list.request, signal);
   if (answer.outcome !== 'ok') return answer;
   const id = company ?? resource;
-  const entities = detailEntities(stream, answer.body, { listed: nothingListed, id });
-  if (entities === null) return noEntity(stream, `the answer is no ${entity.kind}`);
-  return { outcome: 'ok', entities };
+  const read = detailEntities(stream, answer.body, { listed: nothingListed, id });
+  const part = partOf(stream, read, answer);
+  if (part !== null) return part;
+  if (read === null) return noEntity(stream, `the answer is no ${entity.kind}`);
+  return { outcome: 'ok', entities: read.entities };
+}
+
+/** The failure of an answer that reports missing data, where that is not accepted. */
+function partOf(
+  { name, list }: CollectionStream,
+  read: ReturnType<typeof detailEntities>,
+  { describe }: Body,
+): Failure | null {
+  const lost = list.partial === 'accept' ? null : (read?.lost ?? null);
+  return lost && partialPage(partialError(`reading ${name}`, lost, describe));
 }
 
 function noEntity({ name }: CollectionStream, what: string): Failure {

@@ -5,9 +5,11 @@
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
 import { nestingMax, TooDeep } from '../../tools/json-scan.ts';
-import { NoRecord } from '../../tools/ndjson.ts';
+import { lastLineOf, NoRecord } from '../../tools/ndjson.ts';
+import { parseObject } from '../../tools/problem.ts';
 import { type RecordList, scanBody, scanLines } from '../../tools/record-list.ts';
 import { parseBody } from '../../tools/records.ts';
+import { partialSign, type Reported } from './partial.ts';
 
 /** A body as parsed, or why it is none. */
 export type JsonBody =
@@ -23,6 +25,8 @@ export type ListBody =
       readonly value: Json;
       readonly text: Uint8Array;
       readonly records: RecordList | null;
+      /** Of lines: the last one reports that others are missing, and is no record. */
+      readonly lost?: Reported | null;
     }
   | { readonly good: false; readonly cause: ExportError };
 
@@ -52,12 +56,35 @@ export function readList(
 ): ListBody {
   return judged(doing, () => {
     if (isLines === true) {
-      const { envelope, ...rest } = scanLines(body, id, ignore);
-      return { value: envelope, ...rest };
+      const { lines, lost } = reportedIn(body);
+      const { envelope, ...rest } = scanLines(lines, id, ignore);
+      return { value: envelope, ...rest, lost };
     }
     const { envelope, ...rest } = scanBody(body, items, id, ignore);
     return { value: envelope, body, ...rest };
   });
+}
+
+/** A line that reports a failure is short; a longer one is a record. */
+const reportBytesMax = 16 * 1024;
+/** Members of a line that only reports how the response ended. */
+const reportMembers: ReadonlySet<string> = new Set([
+  ...['errors', 'error', 'partial', 'timed_out', 'success', 'title', 'detail', 'status', 'type'],
+  ...['message', 'trace_id', 'request_id', 'code', 'took', 'instance'],
+]);
+
+/** Takes the line off that reports missing records in place of an envelope. */
+function reportedIn(lines: Uint8Array): {
+  readonly lines: Uint8Array;
+  readonly lost: Reported | null;
+} {
+  const last = lastLineOf(lines);
+  if (last === null || last.line.length > reportBytesMax) return { lines, lost: null };
+  const members = parseObject(last.line);
+  const isReport = members !== null && Object.keys(members).every((key) => reportMembers.has(key));
+  const sign = isReport ? partialSign(members) : null;
+  if (members === null || sign === null) return { lines, lost: null };
+  return { lines: last.before, lost: { sign, members } };
 }
 
 function judged<T extends { readonly value: Json }>(doing: string, read: () => T) {

@@ -22,6 +22,7 @@ import {
   type TimeWindow,
   withinWindow,
 } from './page.ts';
+import { partialEnvelope, partialError } from './partial.ts';
 
 /** Statuses that a cursor which upstream no longer takes can meet. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);
@@ -76,7 +77,7 @@ function timeIn({ time_format: format }: TimeWindows, time: number): string | nu
 }
 
 function readPage(
-  { name, pagination: whole, id, ignore, request }: ListEndpoint,
+  { name, pagination: whole, id, ignore, request, partial: meaning }: ListEndpoint,
   query: PageQuery,
   answer: Body,
 ): PageAnswer {
@@ -89,7 +90,11 @@ function readPage(
   if (!parsed.good) return retry(parsed.cause);
   const { body, records, value, text } = parsed;
   const { headers } = answer;
-  if (records === null) return retry(nonsense(doing, `the answer has no array at ${items}`));
+  const isLost = parsed.lost ?? partialEnvelope(value, items);
+  const partial = isLost && partialError(doing, isLost, answer.describe);
+  if (records === null) {
+    return retry(partial ?? nonsense(doing, `the answer has no array at ${items}`));
+  }
   const flag = flagAt(value, pagination.more);
   const next = flag === false ? null : nextOf({ value, text, answer }, pagination);
   if (next instanceof Odd) return retry(nonsense(doing, next.what));
@@ -98,7 +103,18 @@ function readPage(
   const more = flag === false ? null : signOfMore(shown);
   const isCounted = valueAt(value, pagination.offset_param) !== undefined;
   answer.shows?.({ ...(next !== undefined && { next }), records: records.length });
-  return { outcome: 'ok', page: { body, records, next, total, isCounted, more } };
+  return {
+    outcome: 'ok',
+    page: {
+      body,
+      records,
+      next,
+      total,
+      isCounted,
+      more,
+      partial: meaning === 'accept' ? null : partial,
+    },
+  };
 }
 
 /** Why a next page cannot be followed. */

@@ -13,11 +13,18 @@ import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
 import { keysOf, overlapEnd, sameEnd } from './keys.ts';
-import { isFirst, type Page, type Place, sameWindow, startOf } from './page.ts';
+import { isFirst, type Page, type Place, partialPage, sameWindow, startOf } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';
 import { fetchWith, overlapMax, type Pager, type PagerMeans } from './pager.ts';
 import { pagerFor } from './pagers.ts';
-import { keysWithout, learnedFrom, type Stage, type Taken, type Tally } from './stage.ts';
+import {
+  keysWithout,
+  learnedFrom,
+  type Stage,
+  stageOfPart,
+  type Taken,
+  type Tally,
+} from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
 import { anew, type Walk, type Walked, type WalkReader } from './walk.ts';
 
@@ -115,6 +122,10 @@ class Following {
       if (asked.outcome !== 'ok') return asked;
       const read = this.#read(place, asked);
       if (read === 'shifted') return { shifted: place };
+      if (asked.page.partial !== null) {
+        if (!('cause' in read)) this.#stagePart(place, read);
+        return partialPage(asked.page.partial);
+      }
       if ('cause' in read) return read;
       const { last, ...met } = read;
       const { next, onward, taken } = met;
@@ -146,6 +157,7 @@ class Following {
   /** Takes what is new on a page, and tells where the walk goes on. */
   #read(place: Place, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
     const identified = this.#reader.identify(page);
+    if (page.partial !== null) return this.#readPart(place, page, identified);
     const isFull = this.#isFull(identified);
     const heeded = this.#end.isHeeded(place, page, { identified, isFull });
     if (typeof heeded === 'object') return heeded;
@@ -184,6 +196,36 @@ class Following {
   }
 
   /**
+   * Takes the records of a page from which others are missing. The walk ends there: the page's place
+   * is not passed. A failure where its records cannot be distinguished from ones that were read.
+   */
+  #readPart(place: Place, page: Page, identified: Identified): Read | Failure {
+    const known = this.#pager.accept(identified);
+    const seen = { isFirst: this.#isFirst, left: this.#left, overlap: known ?? 0 };
+    const isUnclear = known === null && identified.named.includes(0);
+    const flaw = this.#walk.check?.(identified, seen) ?? null;
+    if (flaw !== null || isUnclear) return flaw ?? partialPage(page.partial as ExportError);
+    this.#tally.at = null;
+    const taken = this.#take(page, identified, known ?? 0);
+    const last = { page, onward: place, sameness: 'other', isFull: false } as const;
+    return { next: place, onward: place, ended: undefined, taken, overlap: known ?? 0, last };
+  }
+
+  /** Stages such a page: it is requested again, and its records are then known. */
+  #stagePart(place: Place, { last: _, ...met }: Read): void {
+    const { identified, fresh, identities } = met.taken.judged;
+    const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
+    const around = { place, nameless, left: this.#left, passed: this.#end.passed };
+    const stage = stageOfPart({ ...met, ...around }, this.#pager);
+    const step = this.#walk.step(stage);
+    const isAhead = this.#reading === 'known' && step.end?.resume === undefined;
+    const countAnew = isAhead && fresh.some((index) => identified.named[index] === 0);
+    const change = joined({ memory: { nameless }, ...(countAnew && { end: { countAnew } }) }, step);
+    if (identities.length === 0 && !this.#reader.differs(change)) return;
+    this.#reader.stage(met.taken, change, { trail: null, findings: [] });
+  }
+
+  /**
    * Awaits a page; where it is long in coming, what was taken before it is committed meanwhile.
    * Where it leaves open whether its cursor leads on, the place is asked once more.
    */
@@ -193,7 +235,8 @@ class Following {
   ): Promise<Answer<FetchedPage>> {
     if (await this.#reader.isLate(upcoming)) await this.#flush();
     const asked = await upcoming;
-    if (asked.outcome !== 'ok' || !this.#tail.doubts(asked.page)) return asked;
+    if (asked.outcome !== 'ok' || asked.page.partial !== null) return asked;
+    if (!this.#tail.doubts(asked.page)) return asked;
     const second = await askAgain();
     if (second.outcome === 'ok') this.#tail.compare(asked.page.next, second.page);
     return second;

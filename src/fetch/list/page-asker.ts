@@ -128,6 +128,8 @@ export class PageAsker {
       }
       if (fetched.outcome !== 'ok') return fetched;
       const { page } = fetched;
+      // What is missing from it may be its next cursor as well.
+      if (page.partial !== null) return { outcome: 'ok', page, hidden: null };
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
       if (this.#hasNext(place, page) || (mayEnd && !this.traits.endsWithNull)) {
@@ -220,5 +222,13 @@ export function noRows(): Page {
   const body = Buffer.from('[]');
   const { records } = scanBody(body, '', null);
   invariant(records !== null, 'an empty array is a list');
-  return { body, records, next: undefined, total: null, isCounted: false, more: null };
+  return {
+    body,
+    records,
+    next: undefined,
+    total: null,
+    isCounted: false,
+    more: null,
+    partial: null,
+  };
 }

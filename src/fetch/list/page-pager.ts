@@ -7,7 +7,7 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
-import { isFirst, type Page, type Place } from './page.ts';
+import { isFirst, type Page, type Place, partialPage } from './page.ts';
 import { type FetchedPage, noRows } from './page-asker.ts';
 import { overlapMax, type Pager, type PagerMeans, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
@@ -48,19 +48,20 @@ export class PagePager implements Pager {
     this.#isAgain = false;
     if (this.#mayBeLast && !isFirst(place) && this.#tail.length > 0) {
       this.#mayBeLast = false;
-      const last = await ask(before, 0);
+      const last = whole(await ask(before, 0));
       if (last.outcome !== 'ok' || last.page.next === null) return this.#asLast(last, identify);
     }
     for (let tries = 1; ; tries += 1) {
       const asked = await ask(place, 0);
       this.#known = 0;
       if (asked.outcome !== 'ok' || isFirst(place) || this.#tail.length === 0) return asked;
+      if (asked.page.partial !== null) return asked;
       const identified = identify(asked.page);
       this.#known = Math.max(0, overlapEnd(identified, this.#tail));
       // Without ids they may be others that look the same.
       const isSure = this.#known > 0 && identified.named[this.#known - 1] === 1;
       if (isSure && this.#known < identified.count) return asked;
-      const again = await ask(before, 0);
+      const again = whole(await ask(before, 0));
       if (again.outcome !== 'ok') return again;
       const standing = identify(again.page);
       const end = overlapEnd(standing, this.#tail, standing.count);
@@ -122,6 +123,12 @@ export class PagePager implements Pager {
   resume(): Resume {
     return this.#read;
   }
+}
+
+/** A page with missing rows does not show whether rows have moved. */
+function whole(asked: Answer<FetchedPage>): Answer<FetchedPage> {
+  const partial = asked.outcome === 'ok' ? asked.page.partial : null;
+  return partial === null ? asked : partialPage(partial);
 }
 
 function isOneTwin(identified: Identified): boolean {

@@ -1,6 +1,7 @@
 // A page of a list: where it stands, how it is asked for, and what its answer holds.
 
-import type { Answer } from '../../contracts/answer.ts';
+import type { Answer, Failure } from '../../contracts/answer.ts';
+import type { ExportError } from '../../contracts/errors.ts';
 import type { Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 
@@ -53,10 +54,26 @@ export interface Page {
   readonly isCounted: boolean;
   /** What shows that there is more behind it; null: nothing does. */
   readonly more: MoreSign | null;
+  /** The response reports that records are missing from it; null: it does not. */
+  readonly partial: ExportError | null;
 }
 
 /** The answer to one request for a page. */
 export type PageAnswer = Answer<{ readonly page: Page }>;
+
+/** A walk that ended at a page with missing records: its records are stored, its place is not passed. */
+export interface PartialPage extends Failure {
+  readonly isPartial: true;
+}
+
+export function partialPage(cause: ExportError): PartialPage {
+  return { outcome: 'retry', isPartial: true, cause };
+}
+
+/** True for that failure. */
+export function isPartialPage(failure: Failure): failure is PartialPage {
+  return 'isPartial' in failure;
+}
 
 /** How one window of a list is paged; all of it where there are none. */
 export function withinWindow(pagination: Pagination): Pagination {

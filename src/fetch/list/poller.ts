@@ -19,7 +19,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
-import { samePlace } from './page.ts';
+import { isPartialPage, samePlace } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
 import { type ListSettings, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
@@ -64,7 +64,9 @@ export class ListPoller {
       const result = await this.#read(poll);
       if (result.outcome !== 'done') {
         const isFurther = this.#isFurther(loaded);
-        return { ...result, advanced: isFurther || this.#reader.steps > steps };
+        // A part that brings new records each time is no progress: its place stays where it is.
+        const hasMore = this.#reader.steps > steps && !isPartialPage(result);
+        return { ...result, advanced: isFurther || hasMore };
       }
       Object.assign(this.#memory.reached, { pages: 0, most: 0 });
       return result;

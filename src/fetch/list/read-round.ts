@@ -19,7 +19,7 @@ import {
 import { nonePassed } from './end-watch.ts';
 import { Growth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { samePlace } from './page.ts';
+import { isPartialPage, samePlace } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
@@ -149,9 +149,10 @@ async function walk(poll: Poll, round: Round, until: number): Promise<Failure | 
     },
   });
   if (walked.outcome !== 'ok') {
+    const isReadAgain = isPartRead(walked) || isPartialPage(walked);
     // What is read again would be counted twice.
-    if (isPartRead(walked)) tally.at = null;
-    if (tally.at !== null || isPartRead(walked)) await poll.commit({ whole: { round: current } });
+    if (isReadAgain) tally.at = null;
+    if (tally.at !== null || isReadAgain) await poll.commit({ whole: { round: current } });
     return walked;
   }
   if (walked.paused !== null) {

@@ -78,6 +78,21 @@ export interface Stage {
   readonly nameless: boolean;
 }
 
+/**
+ * The stage of a page from which records are missing: the walk stays at its place, where only the
+ * missing ones are then new.
+ */
+export function stageOfPart(met: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
+  const { place, taken, overlap, nameless } = met;
+  const { identified } = taken.judged;
+  const resume = pager.resume(place, place);
+  // Only records without ids are known by the page that they were on.
+  const unread = met.left === null ? '' : (keysWithout(met.left, identified) ?? '');
+  const read = Buffer.concat([keysOf(identified, overlap), Buffer.from(unread, 'base64')]);
+  const left = nameless && read.length > 0 ? read.toString('base64') : null;
+  return { ...met, left, pager: { inserted: false, resume: () => resume } };
+}
+
 /** What was counted of records without ids in walks that follow each other. */
 export interface Tally {
   readonly counts: WalkCounts;

@@ -4,13 +4,15 @@
 // again, since it is what the object is from then on.
 
 import type { Failure } from '../../contracts/answer.ts';
-import { isObject } from '../../contracts/json.ts';
+import type { ExportError } from '../../contracts/errors.ts';
+import { isObject, type JsonObject } from '../../contracts/json.ts';
 import type { ListStream, ParentsStream } from '../../contracts/source.ts';
 import type { NewPage } from '../../contracts/spool.ts';
 import { scanBody } from '../../tools/record-list.ts';
 import { bomEnd, sourceTextAt } from '../../tools/records.ts';
 import { nonsense, readJson } from '../list/body.ts';
 import { Identifier } from '../list/identity.ts';
+import { partialError, partialSign, type Reported } from '../list/partial.ts';
 import { pageContext } from '../own-pages.ts';
 import type { ParentState } from './state.ts';
 
@@ -21,6 +23,8 @@ export type ObjectAsked =
       readonly isFinal: boolean;
       readonly digest: string;
       readonly page: NewPage | null;
+      /** The answer reports that something is missing; it is asked again. */
+      readonly doubt?: ExportError;
     }
   | Failure;
 
@@ -41,19 +45,40 @@ export async function askObject(
   }
   // An object may be wrapped as lists are.
   const { data } = value;
-  const isWrapped = isObject(data) && Object.keys(value).length === 1;
+  const lost = lostOf(list, value);
+  const isWrapped = isObject(data) && (Object.keys(value).length === 1 || lost !== null);
   const text = isWrapped
     ? (sourceTextAt(answer.body, 'data') ?? '')
     : answer.body.subarray(bomEnd(answer.body));
   const body = Buffer.concat([Buffer.from('['), Buffer.from(text), Buffer.from(']')]);
-  const { records } = scanBody(body, '', list.id, list.ignore);
+  // What the report says is no content of the object: it differs at each answer.
+  const ignore = lost === null ? list.ignore : [...(list.ignore ?? []), ...reportMembers];
+  const { records } = scanBody(body, '', list.id, ignore);
   const digest = `${records?.contents[0]}.${records?.contents[1]}`;
-  const isFinal = stream.object?.isFinal(isWrapped ? data : value) ?? false;
-  if (digest === known.digest) return { outcome: 'done', isFinal, digest, page: null };
+  const isLast = stream.object?.isFinal(isWrapped ? data : value) ?? false;
+  const isFinal = isLast && lost === null;
+  const doubt = lost && { doubt: partialError(doing, lost, answer.describe) };
+  if (digest === known.digest) return { outcome: 'done', isFinal, digest, page: null, ...doubt };
   const { source, name, company = '', records: kind } = stream;
   const identifier = new Identifier({ source, company, stream: name });
   const uids = identifier.ownUid(['object', id, known.version + 1, digest]);
   const again = known.version > 0 ? { isUpdate: true } : {};
   const context = { ...pageContext(stream, kind, now()), parent: id, ...again };
-  return { outcome: 'done', isFinal, digest, page: { context, body, items: '', kept: null, uids } };
+  const page = { context, body, items: '', kept: null, uids };
+  return { outcome: 'done', isFinal, digest, page, ...doubt };
+}
+
+/** Members by which an answer reports missing data, where they stand within the object. */
+const reportMembers = ['errors', 'partial', 'timed_out', 'success', 'trace_id', 'request_id'];
+
+/**
+ * What reports that data is missing; null: nothing does, or that is accepted. An object may have
+ * failed, and its errors are then its content: only an envelope around it can report, or errors with
+ * the `trace_id` of the answer.
+ */
+function lostOf({ partial }: ListStream, value: JsonObject): Reported | null {
+  if (partial === 'accept') return null;
+  const isTraced = typeof value.trace_id === 'string' && value.errors !== undefined;
+  const sign = isObject(value.data) || isTraced ? partialSign(value) : null;
+  return sign === null ? null : { sign, members: value };
 }

@@ -23,6 +23,7 @@ import type {
   ParentRow,
 } from '../../contracts/spool.ts';
 import { Identifier } from '../list/identity.ts';
+import { isPartialPage } from '../list/page.ts';
 import { mismatch, type PollResult } from '../outcome.ts';
 import { conditionRecord, type Finding, ownPage, pageContext } from '../own-pages.ts';
 import { ListAsker, type ListAskerMeans } from './ask-list.ts';
@@ -174,7 +175,10 @@ export class ParentsPoller {
       if (rows.length === 0) break;
       const asked = await this.#askAll(turned(rows, this.#skipped), signal);
       for (const one of asked) {
-        if (one.outcome !== 'done') continue;
+        if (one.outcome !== 'done') {
+          if (isPartialPage(one)) doubt ??= one.cause;
+          continue;
+        }
         fresh += one.fresh;
         doubt ??= one.doubt;
       }

@@ -542,3 +542,32 @@ test('parents that were told as lost make no stream fail when only they are aske
   expect(new Set(asked)).toEqual(new Set(ids.slice(1)));
   expect(outcome).toBe('done');
 });
+
+const report = { trace_id: 't-9', errors: [{ message: 'shard 3 timed out' }] };
+
+test('an object in part is delivered once, is not final, and is asked again', async () => {
+  const isFinal = ({ status }: { readonly status?: unknown }) => status === 'COMPLETED';
+  const { served, poll, held, clock } = await aStream({ ids: ['i-1'], object: { isFinal } });
+  served.set('i-1', { data: { id: 'i-1', status: 'COMPLETED' }, ...report });
+
+  const results = [];
+  for (const trace_id of ['t-1', 't-2', 't-3']) {
+    served.set('i-1', { data: { id: 'i-1', status: 'COMPLETED' }, ...report, trace_id });
+    results.push(await poll());
+    await clock.advance(hourMs);
+  }
+  served.set('i-1', { id: 'i-1', status: 'COMPLETED', evidence: [1] });
+  await poll();
+  await clock.advance(dayMs);
+  const after = await poll();
+
+  expect(results[0]).toMatchObject({
+    outcome: 'done',
+    doubt: { message: expect.stringContaining('trace_id t-1') },
+  });
+  expect((await held()).records).toEqual([
+    '{"id":"i-1","status":"COMPLETED"}',
+    '{"id":"i-1","status":"COMPLETED","evidence":[1]}',
+  ]);
+  expect(after).toMatchObject({ outcome: 'done' });
+});

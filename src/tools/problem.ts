@@ -7,7 +7,7 @@
 import type { ErrorDetails } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { HttpResponse } from '../contracts/tools.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { cleanText } from './clean-text.ts';
 
 /** The parts of a failure's body that are worth telling; each is one short printable line. */
 export interface Problem {
@@ -78,6 +78,21 @@ export function describeProblem(problem: Problem): string {
     problem.trace_id && `trace_id ${problem.trace_id}`,
   ].filter(Boolean);
   return parts.length === 0 ? '' : ` (${parts.join('; ')})`;
+}
+
+/** Describes a problem without the token or any other secret of the request. */
+export type DescribeProblem = (members: JsonObject) => {
+  /** ` (message; trace_id t)`, or empty. */
+  readonly text: string;
+  readonly details: ErrorDetails;
+};
+
+/** A function that describes problems; `hidden`: values that must not be repeated. */
+export function problemDescriber(hidden: readonly string[]): DescribeProblem {
+  return (members) => {
+    const problem = problemOf(members, hidden);
+    return { text: describeProblem(problem), details: problemDetails(problem) };
+  };
 }
 
 /** What is logged beside an error. Upstream's code is none of ours, and has its own name. */

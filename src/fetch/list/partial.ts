@@ -1,0 +1,79 @@
+// A 200 that reports errors beside its data: some of the records are missing, and the response says
+// so in its envelope. The signs are those of RFC 9457 (`errors`), of search engines (`timed_out`,
+// `partial`) and of plain envelopes (`success: false`). An empty `errors` is no error.
+
+import { ExportError } from '../../contracts/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { type DescribeProblem, problemDescriber } from '../../tools/problem.ts';
+
+/** How the members beside the data report that data is missing; null: they do not. */
+export function partialSign(members: JsonObject): string | null {
+  if (isReported(members.errors)) return 'errors beside its data';
+  if (members.partial === true) return 'partial: true';
+  if (members.timed_out === true) return 'timed_out: true';
+  return members.success === false ? 'success: false' : null;
+}
+
+/**
+ * The same for an object that is the data itself, with nothing around it. Its own members may have
+ * these names, so only what no configuration holds counts: `errors` with messages, and `success:
+ * false` only with words that explain it.
+ */
+export function partialObjectSign(members: JsonObject): string | null {
+  const { errors, success, ...rest } = members;
+  const isList = Array.isArray(errors) && errors.length > 0;
+  const hasMessages = isList && errors.every((one) => isObject(one) && isText(one.message));
+  if (hasMessages) return partialSign({ errors });
+  const hasWords = [members.trace_id, members.request_id, members.message].some(isText);
+  return partialSign(success === false && hasWords ? { ...rest, success } : rest);
+}
+
+/** What reports that data is missing, and the members that say why. */
+export interface Reported {
+  readonly sign: string;
+  readonly members: JsonObject;
+}
+
+/**
+ * Where the envelope of a list reports it: its outermost members, and those beside the records.
+ * `items`: dotted path of the records.
+ */
+export function partialEnvelope(envelope: Json, items: string): Reported | null {
+  let level: Json | undefined = envelope;
+  for (const step of items.split('.')) {
+    if (!isObject(level)) return null;
+    const { [step]: inner, ...beside } = level as JsonObject;
+    const sign = partialSign(beside);
+    if (sign !== null) return { sign, members: { ...(envelope as JsonObject), ...beside } };
+    level = inner;
+  }
+  return null;
+}
+
+/** The error for a response whose data is incomplete. `doing` begins the message. */
+export function partialError(
+  doing: string,
+  { sign, members }: Reported,
+  describe: DescribeProblem = problemDescriber([]),
+): ExportError {
+  const { text, details } = describe(members);
+  return new ExportError(
+    'upstream_nonsense',
+    `${doing}: upstream answered 200 with ${sign}${text}`,
+    {
+      next: 'The records in the response are delivered, and the request is repeated with growing waits; nothing is read as deleted. If this upstream always answers like this, set partial: accept on the source.',
+      details: { ...details, sign },
+    },
+  );
+}
+
+function isReported(errors: Json | undefined): boolean {
+  if (errors === undefined || errors === null || errors === false) return false;
+  if (errors === '' || errors === 0) return false;
+  if (Array.isArray(errors)) return errors.length > 0;
+  return !isObject(errors) || Object.keys(errors).length > 0;
+}
+
+function isText(value: Json | undefined): boolean {
+  return typeof value === 'string' && value !== '';
+}
