@@ -11,6 +11,7 @@ import type { Clock } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { writerPath } from './layout.ts';
+import { readSmall } from './small-objects.ts';
 
 const claimShape = z.object({
   /** The spool whose pages are archived: a process that began later with it takes over at once. */
@@ -45,7 +46,7 @@ export async function refuseClaimed(
   store: ObjectStore,
   at: { readonly now: number; readonly staleMs: number },
 ): Promise<void> {
-  const found = await store.read(writerPath);
+  const found = await readSmall(store, writerPath);
   if (found !== null) refuseFresh(readClaim(found.body)?.renewed_at ?? null, store, at);
 }
 
@@ -54,7 +55,7 @@ export async function isClaimedBy(
   store: Pick<ObjectStore, 'read'>,
   state: { readonly spool: string; readonly epoch: number },
 ): Promise<boolean> {
-  const found = await store.read(writerPath);
+  const found = await readSmall(store, writerPath);
   return found !== null && isBefore(readClaim(found.body), state);
 }
 
@@ -71,7 +72,7 @@ export class Claim {
   /** Claims the archive; throws `sink_unreachable` while another process holds it. */
   static async take(claimant: Claimant): Promise<Claim> {
     const { store, clock, staleMs } = claimant;
-    const found = await store.read(writerPath);
+    const found = await readSmall(store, writerPath);
     const other = found === null ? null : readClaim(found.body);
     const renewed = isBefore(other, claimant) ? null : (other?.renewed_at ?? null);
     refuseFresh(renewed, store, { now: clock.now(), staleMs });

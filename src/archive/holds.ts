@@ -9,6 +9,7 @@ import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { Log } from './log.ts';
+import { readSmall } from './small-objects.ts';
 
 const prefix = 'holds/';
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -47,7 +48,7 @@ function parseHold(bytes: Uint8Array): Hold {
 export async function holdsIn(store: ObjectStore): Promise<readonly Hold[]> {
   const holds: Hold[] = [];
   for await (const { name } of store.list(prefix)) {
-    const found = await store.read(name);
+    const found = await readSmall(store, name);
     if (found === null) continue;
     try {
       holds.push(parseHold(found.body));

@@ -21,6 +21,7 @@ import { follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
+import { readSmall } from './small-objects.ts';
 
 /** A checkpoint that stands in the store. */
 export interface Published {
@@ -162,10 +163,11 @@ export class Log {
   async #settle({ name, parts }: NewObject): Promise<void> {
     const { store } = this.means;
     if ((await store.create(name, parts)) === 'created') return;
-    const found = await store.read(name);
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    const found = await readSmall(store, name, bytes);
     if (found !== null && Buffer.concat(parts).equals(found.body)) return;
     // It may be covered by a checkpoint that another process has signed meanwhile.
-    const checkpoint = await store.read(checkpointPath);
+    const checkpoint = await readSmall(store, checkpointPath);
     const isOurs = (checkpoint?.tag ?? null) === this.#tag;
     if (!isOurs || (await store.replace(name, parts, found?.tag ?? null)) === null) {
       throw takenOver(store);

@@ -31,6 +31,7 @@ import { loggedEntries } from './logged.ts';
 import { emptyRoot, leafHash, rootAt } from './merkle.ts';
 import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
+import { readSmall } from './small-objects.ts';
 
 /** How an archive is opened for writing. */
 export interface LogSettings {
@@ -131,7 +132,7 @@ function nextOf(error: SyntaxError): string {
 async function look(asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mark'>) {
   const { store, shard } = asked;
   const mark = asked.mark === null ? null : parseMark(asked.mark);
-  const found = await store.read(manifestPath);
+  const found = await readSmall(store, manifestPath);
   const archive = found && hash('sha256', found.body, 'hex');
   const known = mark?.archive === archive ? mark : null;
   const origin = found && parseManifest(found.body).origin;
@@ -220,7 +221,7 @@ function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {
 }
 
 async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<Standing | null> {
-  const found = await store.read(checkpointPath);
+  const found = await readSmall(store, checkpointPath);
   if (found === null) return null;
   const { keyId, name } = verifier;
   if (!parseNote(found.body).signatures.some((one) => one.keyId.equals(keyId))) {

@@ -16,6 +16,7 @@ import type { Log } from './log.ts';
 import { loggedEntries, sizeOf } from './logged.ts';
 import { dayOfCut, ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ArchiveReader } from './reader.ts';
+import { readSmall } from './small-objects.ts';
 
 /** What an operator has asked to go. */
 export const prunePath = 'prune.json';
@@ -187,10 +188,26 @@ export class Retention {
   }
 
   async #wished(): Promise<number | null> {
-    const found = await this.#settings.store.read(prunePath);
+    const found = await readSmall(this.#settings.store, prunePath);
     if (found === null) return null;
-    const wish = wishShape.safeParse(JSON.parse(Buffer.from(found.body).toString('utf8')));
-    return wish.success ? Date.parse(wish.data.before) : null;
+    const wish = readWish(found.body);
+    if (wish !== null) return Date.parse(wish.before);
+    const error = `${prunePath} is not what a request is written as`;
+    if (this.#failure !== error) {
+      const next = 'Request it again: archive prune. Bodies past their time are deleted as before.';
+      this.#settings.log.warn('ignored a damaged request to prune the archive', { error, next });
+    }
+    this.#failure = error;
+    return null;
+  }
+}
+
+/** Null for bytes that are no request. */
+function readWish(bytes: Uint8Array): z.output<typeof wishShape> | null {
+  try {
+    return wishShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  } catch {
+    return null;
   }
 }
 

@@ -8,6 +8,7 @@ import { checkpointPath } from './layout.ts';
 import { keyOfLog } from './log-name.ts';
 import type { Signer } from './note.ts';
 import { type LogSettings, openLog } from './recovery.ts';
+import { readSmall } from './small-objects.ts';
 
 /** Has the log signed by `next` from now on; gives its size then. Nobody may write to it meanwhile. */
 export async function rotateKey(settings: LogSettings, next: Signer): Promise<number> {
@@ -18,7 +19,7 @@ export async function rotateKey(settings: LogSettings, next: Signer): Promise<nu
       next: `Make one of the same name: npx sluice archive keys new FILE --origin ${name}`,
     });
   }
-  if ((await store.read(checkpointPath)) === null) {
+  if ((await readSmall(store, checkpointPath)) === null) {
     throw refusal('nothing in it is signed yet', {
       next: 'Name the new key as signing_key at once: there is nothing to hand on.',
     });

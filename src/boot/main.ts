@@ -7,6 +7,9 @@
 import type { ExitCode, Means } from '../commands/shared/command.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
+// As in sluice.js, for who starts this file: SIGUSR1 starts no debugger, SIGUSR2 ends nothing.
+for (const name of ['SIGUSR1', 'SIGUSR2'] as const) process.on(name, () => undefined);
+
 const unread = new AbortController();
 // Without a listener a reader that goes away (`sluice status | head`) would end the process with a
 // stack trace.

@@ -9,6 +9,10 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { mainModule } from './bundled.js';
 
+// Node starts a debugger on SIGUSR1, which any user's process could then attach to, and ends on SIGUSR2. Neither means
+// anything here.
+for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
+
 const nodeMajorMin = 26;
 
 if (Number(process.versions.node.split('.')[0]) < nodeMajorMin) {

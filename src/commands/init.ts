@@ -285,7 +285,7 @@ function flawOf(flag: Question['flag'], answers: InitAnswers, env: Means['env'])
 
 function write(file: string, text: string, force: boolean): void {
   try {
-    writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
+    writeFileSync(file, text, { flag: force ? 'w' : 'wx', mode: 0o644 });
   } catch (error) {
     if (errorCodeOf(error) === 'EEXIST') throw exists(file);
     throw new UsageError(`${cleanText(file, 200)} cannot be written: ${whyUnreadable(error)}`);

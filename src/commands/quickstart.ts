@@ -116,11 +116,11 @@ function environmentOf({ unifiedBaseUrl, servicesBaseUrl, credentials }: Sandbox
 /** The key that signs the archive, made at the first start, with its public key beside it. */
 function archiveKey(): string {
   if (!existsSync(keyFile)) {
-    mkdirSync(outDir, { recursive: true });
+    mkdirSync(outDir, { recursive: true, mode: 0o750 });
     makeKey(keyFile, 'sandbox');
   }
   const key = readFileSync(keyFile, 'utf8');
-  writeFileSync(publicKeyFile, `${publicKeyOf(key)}\n`);
+  writeFileSync(publicKeyFile, `${publicKeyOf(key)}\n`, { mode: 0o644 });
   return key;
 }
 

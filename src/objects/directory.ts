@@ -2,7 +2,8 @@
 // process beside: a file under an object's name is whole, and a change that resolved is durable. So
 // each is written beside its place, in `.sluice/`, flushed, and comes there in one step: by `link`,
 // which takes no name that is in use, or by `rename`, which replaces. A version is replaced under a
-// lock that the system lets go of when its process ends. The files' rights are as the umask says.
+// lock that the system releases when its process ends. Only the owner writes, only the group reads
+// as well, whatever the umask: objects hold security events.
 
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants, renameSync, statSync } from 'node:fs';
@@ -17,7 +18,8 @@ import { checkedName, type ListedObject, type ObjectRange, type ObjectStore } fr
 const workshop = '.sluice';
 /** What a process that ended has left there goes when it is this old. */
 const leftOverMs = 60 * 60 * 1000;
-const directoryMode = 0o777;
+const directoryMode = 0o750;
+const fileMode = 0o640;
 
 /** The objects of a directory, which is made with the first that is written. */
 export function openDirectory(path: string): ObjectStore {
@@ -181,7 +183,7 @@ class Files {
     this.#isTidy = true;
     const written = join(beside, `${randomUUID()}.part`);
     try {
-      const file = await open(written, 'wx');
+      const file = await open(written, 'wx', fileMode);
       try {
         // The system takes no more than 2 GiB at once, and may take less than it is given.
         for (const bytes of body) await file.writeFile(bytes);

@@ -29,11 +29,17 @@ keepsObjects(async () => {
 const writer = fileURLToPath(new URL('directory-writer.ts', import.meta.url));
 const bytes = (text: string) => [Buffer.from(text, 'utf8')];
 
-test('files have the rights that the umask leaves them', async () => {
-  const dir = tempDir();
-  await openDirectory(dir).create('a/b', bytes('x'));
+test('only the owner writes and only the group reads as well, whatever the umask', async () => {
+  const dir = join(tempDir(), 'store');
+  const before = process.umask(0);
+  try {
+    await openDirectory(dir).create('a/b', bytes('x'));
+  } finally {
+    process.umask(before);
+  }
 
-  expect(statSync(join(dir, 'a', 'b')).mode & 0o777).toBe(0o666 & ~process.umask());
+  const modes = ['', 'a', 'a/b', '.sluice'].map((name) => statSync(join(dir, name)).mode & 0o777);
+  expect(modes).toEqual([0o750, 0o750, 0o640, 0o750]);
 });
 
 test('a directory that is not there has no objects, and reading makes none', async () => {

@@ -4,6 +4,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
@@ -53,6 +54,40 @@ test.each([
   expect(Object.keys(state.files)).toContain('sluice.db-wal');
   expect(all(output.files, file), JSON.stringify(output)).toBe(true);
   expect(all(output.directories, directory), JSON.stringify(output)).toBe(true);
+});
+
+test.each([
+  { name: '000', umask: 0o000, file: '640', directory: '750' },
+  { name: '077', umask: 0o077, file: '600', directory: '700' },
+])('with umask $name an archive and its lake are $file', async ({ umask, file, directory }) => {
+  const key = signingKeyText('archive.test', Buffer.alloc(32, 1));
+  const { config, dir } = await aSetup({
+    sandbox: { events: 40 },
+    sinks: [
+      '  vault: { type: archive, location: vault/new, signing_key: "${env:KEY}", lake: { every: 1s } }',
+    ],
+  });
+  const before = process.umask(umask);
+  const sluice = startSluice(['run', '--once', '-c', config], { cwd: dir, env: { KEY: key } });
+  process.umask(before);
+  const { exitCode, stderr } = await sluice.exited;
+  const archive = modesBelow(join(dir, 'vault'));
+
+  expect([exitCode, stderr]).toEqual([0, expect.anything()]);
+  expect(Object.keys(archive.files)).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/checkpoint$/),
+      expect.stringMatching(/\.zst$/),
+      expect.stringMatching(/\.parquet$/),
+    ]),
+  );
+  // What locks the directory is the process's own.
+  const { files } = archive;
+  const locks = Object.entries(files).filter(([path]) => path.includes('.sluice/'));
+  for (const [, mode] of locks) expect(mode).toBe('600');
+  const others = Object.entries(files).filter(([path]) => !path.includes('.sluice/'));
+  expect(all(Object.fromEntries(others), file), JSON.stringify(archive)).toBe(true);
+  expect(all(archive.directories, directory), JSON.stringify(archive)).toBe(true);
 });
 
 /** What may not be there yet. */

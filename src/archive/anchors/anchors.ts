@@ -17,6 +17,7 @@ import {
   keptCheckpointsPrefix,
 } from '../layout.ts';
 import type { Published } from '../log.ts';
+import { readSmall } from '../small-objects.ts';
 
 /** Somebody outside that a checkpoint is shown to. */
 export interface Anchor {
@@ -74,7 +75,7 @@ export class Anchors {
     for await (const { name } of store.list(keptCheckpointsPrefix, note.replace(/note$/, ''))) {
       // By a clock that has gone back the checkpoint may be kept on another day as well.
       if (name.endsWith('.note') || checkpointSizeOf(name) !== size) continue;
-      const found = await store.read(name);
+      const found = await readSmall(store, name);
       if (found !== null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
     }
   }

@@ -53,7 +53,7 @@ export const prove = defineCommand({
 
 function writeRecord(file: string, record: Uint8Array): void {
   try {
-    writeFileSync(file, record);
+    writeFileSync(file, record, { mode: 0o640 });
   } catch (error) {
     throw new UsageError(`--record: ${errorText(error)}`);
   }

@@ -85,7 +85,8 @@ The tree and the chain of every stream are proven as a whole also where --from o
     }
     const [only] = reports;
     if (locations.length === 1 && only !== undefined) {
-      if (html !== undefined) written('html', () => writeFileSync(html, reportHtml(only)));
+      if (html !== undefined)
+        written('html', () => writeFileSync(html, reportHtml(only), { mode: 0o640 }));
       if (metrics !== undefined) written('metrics', () => writeMetrics(metrics, only, Date.now()));
     }
     if (json) {

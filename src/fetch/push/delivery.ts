@@ -46,10 +46,11 @@ export interface Head {
 export function refusalOfHead(head: Head, rules: DeliveryRules): Refusal | null {
   const { method, headers } = head;
   if (method !== 'POST') return 'wrong_method';
-  const type = headers['content-type'] ?? 'application/json';
-  const isJson = /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type);
-  const { 'content-encoding': coding = 'identity' } = headers;
-  if (!isJson || coding.toLowerCase() !== 'identity') return 'wrong_type';
+  const { 'content-type': types = [], 'content-encoding': codings = [] } = head.headersDistinct;
+  // The document names no type, so a delivery without one is taken for what it has to be.
+  const isJson = types.every((type) => /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type));
+  const isPlain = codings.every((coding) => coding.toLowerCase() === 'identity');
+  if (!isJson || !isPlain) return 'wrong_type';
   if (Number(headers['content-length'] ?? 0) > rules.bodyBytesMax) return 'too_large';
   return signatureIn(head, rules) === null ? 'unsigned' : null;
 }

@@ -245,6 +245,11 @@ class Address {
       const isCut: Record<string, string> = request.complete ? {} : { connection: 'close' };
       end(status, text, { ...again, ...allow, ...isCut });
     };
+    // RFC 9112 section 3.2; a proxy before this listener may have read the other one.
+    if ((request.headersDistinct.host?.length ?? 0) > 1) {
+      end(400, 'a request has one Host header', { connection: 'close' });
+      return;
+    }
     const door = this.doors.get(request.url?.split('?', 1)[0] ?? '');
     if (door === undefined) end(404, 'nothing is taken here');
     else if (door.take === null) refuse('closing');

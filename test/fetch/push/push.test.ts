@@ -199,6 +199,29 @@ async function stranger(port: number, words = ''): Promise<Socket> {
   return socket;
 }
 
+test('a delivery without a type is accepted where it is signed; one with two hosts is not', async () => {
+  const { port, held } = await listening();
+  const body = '{"id":"evt-1"}';
+  const ask = async (lines: readonly string[]) => {
+    const signature = `svc-signature: ${headersFor({ body })['svc-signature']}`;
+    const head = ['POST /webhooks HTTP/1.1', ...lines, `content-length: ${body.length}`];
+    const socket = await stranger(port);
+    const { promise, resolve } = Promise.withResolvers<string>();
+    socket.on('data', (bytes) => resolve(String(bytes).split('\r\n')[0] ?? ''));
+    const close = 'connection: close';
+    socket.write([...head, signature, close, '', body].join('\r\n'));
+    return await promise;
+  };
+
+  const type = 'content-type: application/json';
+  expect(await ask(['host: x', type, 'host: y'])).toBe('HTTP/1.1 400 Bad Request');
+  expect(await ask(['host: x', type, 'host: x'])).toBe('HTTP/1.1 400 Bad Request');
+  expect(await held()).toEqual([]);
+  expect(await ask(['host: x', 'content-type: text/plain'])).toMatch(/^HTTP\/1.1 415/);
+  expect(await ask(['host: x'])).toBe('HTTP/1.1 200 OK');
+  expect(await held()).toHaveLength(1);
+});
+
 test('thousands who say nothing keep nobody out', async () => {
   const { url, port, held } = await listening();
   // Both ends of each are this process's, of whose descriptors there may be few.

@@ -1,0 +1,21 @@
+// Objects of an archive that hold a few lines: the checkpoint, the writer's claim, holds and requests.
+// Others may write to the store, so no such object is read whole whatever its length: a file of a
+// gigabyte, sparse or not, is damaged and costs no more than the longest right one.
+
+import type { ObjectContent, ObjectStore } from '../objects/store.ts';
+
+const bytesMaxUsual = 1024 * 1024;
+
+/**
+ * An object's bytes and tag; null where it is not there. One longer than `bytesMax` has no bytes,
+ * which every reader takes for damage; its tag is right, so it can be replaced.
+ */
+export async function readSmall(
+  store: Pick<ObjectStore, 'read'>,
+  name: string,
+  bytesMax = bytesMaxUsual,
+): Promise<ObjectContent | null> {
+  const found = await store.read(name, { from: 0, length: bytesMax + 1 });
+  if (found === null || found.body.length <= bytesMax) return found;
+  return { ...found, body: new Uint8Array(0) };
+}
