@@ -97,7 +97,7 @@ export const cefKeys: readonly CefKey[] = [
     names: 'id eventid eventuuid uuid logid recordid',
   }),
   text('cat', 1023, 'class_name'),
-  text('act', 63, 'action disposition api.operation', 'action alertaction eventaction'),
+  text('act', 63, 'disposition action api.operation', 'action alertaction eventaction'),
   text('reason', 1023, 'status_detail status_code rcode', 'reason rcodename dnsrcode errormessage'),
   row('time', 'start', 0, 'start_time'),
   row('time', 'end', 0, 'end_time'),

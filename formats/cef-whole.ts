@@ -1,10 +1,9 @@
 // What CEF says of an event as a whole, from several of its attributes: its class, its name, how it ended.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
-import { countOf, part, statusOf, textOf } from './parts.ts';
+import { countOf, part, resultOf, statusOf, textOf } from './parts.ts';
 
 const detectionFinding = 2004;
-const findings = 2;
 const signatureMax = 24;
 
 /** A finding's own short id where many can share it; else class and activity. */
@@ -20,10 +19,8 @@ export function classIdOf({ class_uid, activity_id, finding_info, metadata }: Oc
 
 /** How it ended; a finding's status is how far somebody is with it. */
 export function outcomeOf(ocsf: OcsfEvent): string {
-  if (ocsf.category_uid !== findings) {
-    if (ocsf.status_id === 1) return 'success';
-    if (ocsf.status_id === 2) return 'failure';
-  }
+  const result = resultOf(ocsf);
+  if (result !== undefined) return result === 1 ? 'success' : 'failure';
   return statusOf(ocsf) ?? '';
 }
 

@@ -3,7 +3,7 @@
 // event that fits none of the categories has none.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
-import { countOf } from './parts.ts';
+import { countOf, verdictOf } from './parts.ts';
 
 /** The fields of one class, and types by activity and for all activities. */
 interface ClassText {
@@ -75,33 +75,27 @@ const classes: Readonly<Record<number, ClassText>> = {
 
 const findings = 2;
 const inventory = 5001;
-const allowed = 1;
-const denied = 2;
-const deniedDispositions: ReadonlySet<unknown> = new Set([2, 6]);
+/** Categories of whose types ECS has `allowed` and `denied`. */
+const judged: ReadonlySet<string> = new Set(['network', 'intrusion_detection', 'api']);
 const none: readonly string[] = [];
 
 /** Kind, categories and types of an event. */
-export function classOf({
-  category_uid,
-  class_uid,
-  activity_id,
-  disposition_id,
-  action_id,
-}: OcsfEvent): {
+export function classOf(ocsf: OcsfEvent): {
   readonly kind: string;
   readonly category: readonly string[];
   readonly type: readonly string[];
 } {
+  const { category_uid, class_uid, activity_id } = ocsf;
   const kind = category_uid === findings ? 'alert' : class_uid === inventory ? 'state' : 'event';
   const text = classes[countOf(class_uid) ?? -1];
   if (text === undefined) return { kind, category: none, type: none };
   const { category, types, always } = text;
   const own = types[countOf(activity_id) ?? -1];
   const type = own === undefined ? [...always] : [...always, own];
-  if (category[0] === 'network') {
-    const isDenied = action_id === denied || deniedDispositions.has(disposition_id);
-    if (disposition_id === allowed || action_id === allowed) type.push('allowed');
-    else if (isDenied && own !== 'denied') type.push('denied');
-  }
-  return { kind, category, type };
+  const verdict = verdictOf(ocsf);
+  if (verdict === null) return { kind, category, type };
+  // Web has no such types: a request that was judged is network traffic as well.
+  const isWeb = category[0] === 'web';
+  if ((isWeb || judged.has(category[0] ?? '')) && verdict !== own) type.push(verdict);
+  return { kind, category: isWeb ? [...category, 'network'] : category, type };
 }

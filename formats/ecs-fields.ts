@@ -60,7 +60,7 @@ const long = (name: string, from: string) => field('long', name, from);
 /** All fields that are filled from one attribute. */
 export const ecsFields: readonly EcsField[] = [
   field('text', 'message', 'message'),
-  keyword('event.action', 'action disposition api.operation'),
+  keyword('event.action', 'disposition action api.operation'),
   keyword('event.code', 'metadata.event_code'),
   keyword('event.provider', 'metadata.log_provider'),
   field('date', 'event.created', 'metadata.logged_time'),

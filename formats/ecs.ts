@@ -14,7 +14,7 @@ import { classOf } from './ecs-class.ts';
 import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields.ts';
 import { rawText } from './json.ts';
 import { jsonText } from './json-text.ts';
-import { actionOf, part, portOf, textOf, timeOf } from './parts.ts';
+import { actionOf, part, portOf, resultOf, textOf, timeOf } from './parts.ts';
 import { sentence, textsOfSentence } from './sentence.ts';
 
 /** The settings of `ecs`, also where it is the message of a syslog line. */
@@ -289,9 +289,10 @@ function addAgent(values: unknown[], { actor }: OcsfEvent): void {
 }
 
 /** A finding's status is how far somebody is with it. */
-function outcomeOf({ category_uid, status_id }: OcsfEvent): { readonly outcome?: string } {
-  if (category_uid === 2 || status_id === undefined) return {};
-  return { outcome: status_id === 1 ? 'success' : status_id === 2 ? 'failure' : 'unknown' };
+function outcomeOf(ocsf: OcsfEvent): { readonly outcome?: string } {
+  if (ocsf.category_uid === 2 || ocsf.status_id === undefined) return {};
+  const result = resultOf(ocsf);
+  return { outcome: result === 1 ? 'success' : result === 2 ? 'failure' : 'unknown' };
 }
 
 function gather(related: Members, kind: string, value: unknown, looks?: Look[]): void {

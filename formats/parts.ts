@@ -7,6 +7,7 @@ import type { OcsfEvent } from '../src/contracts/event.ts';
 import { isObject, type JsonObject } from '../src/contracts/json.ts';
 
 const identityCategory = 3;
+const findings = 2;
 const nothing: JsonObject = Object.freeze({});
 
 /** The object, or an empty one where the value is not an object. */
@@ -61,18 +62,40 @@ export function classNameOf(value: unknown): string | undefined {
 }
 
 /**
- * What was done, in upstream's own word where it is known: what a device decided, the operation
- * called, the event code of an identity event (which names an operation; elsewhere it may be a
+ * What was done, in upstream's own word where it is known: what a device decided (of OCSF's two
+ * attributes the one that says more: Dropped, where the action is Denied), the operation called, the event code of an identity event (which names an operation; elsewhere it may be a
  * signature), else the activity.
  */
 export function actionOf(ocsf: OcsfEvent): string | undefined {
   return (
-    textOf(ocsf.action) ??
     textOf(ocsf.disposition) ??
+    textOf(ocsf.action) ??
     textOf(part(ocsf.api).operation) ??
     (ocsf.category_uid === identityCategory ? textOf(part(ocsf.metadata).event_code) : undefined) ??
     textOf(ocsf.activity_name)
   );
+}
+
+const allowedId = 1;
+const deniedId = 2;
+/** Of `disposition_id`: Blocked, Quarantined, Isolated, Dropped, Reset, Access Revoked, Rejected, Unauthorized. */
+const deniedDispositions: ReadonlySet<unknown> = new Set([2, 3, 4, 6, 21, 24, 25, 26]);
+
+/** What a device decided of it, where it did; what it only observed or changed is neither. */
+export function verdictOf({ action_id, disposition_id }: OcsfEvent): 'allowed' | 'denied' | null {
+  if (action_id === deniedId || deniedDispositions.has(disposition_id)) return 'denied';
+  return action_id === allowedId || disposition_id === allowedId ? 'allowed' : null;
+}
+
+/**
+ * `status_id` 1 success or 2 failure, as the event has it, else what was allowed or denied; undefined
+ * where neither is known, and of a finding, whose status says how far somebody is with it.
+ */
+export function resultOf(ocsf: OcsfEvent): 1 | 2 | undefined {
+  if (ocsf.category_uid === findings) return undefined;
+  if (ocsf.status_id === 1 || ocsf.status_id === 2) return ocsf.status_id;
+  const verdict = ocsf.status_id === undefined || ocsf.status_id === 0 ? verdictOf(ocsf) : null;
+  return verdict === null ? undefined : verdict === 'allowed' ? 1 : 2;
 }
 
 /** How it ended, in words; nothing where it is not known. */

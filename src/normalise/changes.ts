@@ -130,7 +130,8 @@ function mappedChange(
   { time, product }: ChangeSettings,
   baseEvent: BaseEvent,
 ): (told: Told, uid: Uid, context: PageContext) => OcsfEvent | undefined {
-  const fields = Object.entries(mapping.fields).map(([attribute, from]) => {
+  const placed = Object.entries(mapping.fields).filter(([attribute]) => !isVerdict(attribute));
+  const fields = placed.map(([attribute, from]) => {
     const within = (member: string) => [from].flat().map((path) => `${member}.${path}`);
     return [attribute, [...within('after'), ...within('before'), ...[from].flat()]] as const;
   });
@@ -161,6 +162,11 @@ function mappedChange(
     event.message ??= messageOf(told);
     return event;
   };
+}
+
+/** What a changed rule says of traffic is its configuration; no traffic was allowed or denied. */
+function isVerdict(attribute: string): boolean {
+  return /^(action|disposition)(_id)?$/.test(attribute);
 }
 
 /** When an entity changed: by itself where the config says how, else when that was observed. */

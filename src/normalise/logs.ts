@@ -26,11 +26,19 @@ import {
 } from './envelope.ts';
 import { findingStatusReader, other, statusReader } from './levels.ts';
 import { type ResolvedMapping, resolveMapping, type Target } from './mapping.ts';
-import { type Branching, compileFill, completion, enumChoice, type Placing } from './placing.ts';
+import {
+  type Branching,
+  compileFill,
+  completion,
+  enumChoice,
+  type Placing,
+  verdictPartOf,
+} from './placing.ts';
 import { attentionOf, type Draft, Reading } from './reading.ts';
 import type { Attribute, SchemaClass } from './schema.ts';
 import { type Accepts, type Passing, type Slot, slotCount, slots } from './slots.ts';
 import { sameWord } from './values.ts';
+import { verdictOf } from './verdicts.ts';
 import { logVocabulary } from './vocabulary.ts';
 
 /** What a log source's normaliser is made of. */
@@ -79,6 +87,7 @@ export function logNormaliser(settings: LogSettings): BaseEvent {
   const severity = isFinding(schemaClass) ? 0 : informational;
   const statusCaptions = captionsOfStatus(schemaClass);
   const addUsual = usualFiller(schemaClass, settings);
+  const addOtherVerdict = verdictFiller(plan.body, schemaClass);
 
   const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     if (!isObject(record)) return baseEvent(record, uid, context);
@@ -88,6 +97,7 @@ export function logNormaliser(settings: LogSettings): BaseEvent {
     const placing: Placing = { reading, uid: metadata.original_event_uid ?? uid };
     const body = event as Draft;
     for (const fill of fills) fill(body, placing, -1);
+    addOtherVerdict(body, reading);
     addUsual(body, placing, context);
     if (!complete(body, placing)) return baseEvent(record, uid, context);
 
@@ -196,6 +206,31 @@ function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, 
   return Object.fromEntries(
     [...(status?.captions ?? [])].map(([id, caption]) => [Number(id), caption]),
   );
+}
+
+/**
+ * OCSF has two attributes for what was decided. Where a mapping names one of them and the record's
+ * word is known, the other follows from the word.
+ */
+function verdictFiller(
+  branches: readonly Branching[],
+  { attributes }: SchemaClass,
+): (body: Draft, reading: Reading) => void {
+  const mapped = branches.filter(({ target }) => verdictPartOf(target.way[0]) !== undefined);
+  const parts = new Set(mapped.map(({ target }) => verdictPartOf(target.way[0])));
+  if (parts.size !== 1) return () => undefined;
+  const other = parts.has('action') ? 'disposition' : 'action';
+  const captions = attributes.get(`${other}_id`)?.captions;
+  return (body, { values }) => {
+    for (const { slot } of mapped) {
+      const word = values[slot];
+      const id = typeof word === 'string' ? verdictOf(word)?.[other] : undefined;
+      if (id === undefined) continue;
+      body[`${other}_id`] = id;
+      body[other] = captions?.get(String(id));
+      return;
+    }
+  };
 }
 
 /** What a class requires and any record can be said to have. */

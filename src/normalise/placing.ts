@@ -9,6 +9,7 @@ import type { Target } from './mapping.ts';
 import type { Draft, Reading } from './reading.ts';
 import { type Attribute, objectOf, type Shape } from './schema.ts';
 import { integerOf, sameWord } from './values.ts';
+import { type Verdict, verdictOf } from './verdicts.ts';
 
 /** A record on its way into an event; `uid` is for objects that need an id and have none. */
 export interface Placing {
@@ -85,11 +86,13 @@ export function enumChoice(
   const captionSlot = slotOf(true);
   const captions = group[0]?.target.way[depth]?.captions ?? new Map<string, string>();
   const ids = new Map([...captions].map(([id, caption]) => [caption.toLowerCase(), Number(id)]));
+  const part = verdictPartOf(group[0]?.target.way[depth]);
 
   const idOf = (value: Json): number | undefined => {
     const number = integerOf(value);
     if (number !== undefined) return captions.has(String(number)) ? number : undefined;
-    return typeof value === 'string' ? ids.get(value.toLowerCase()) : undefined;
+    if (typeof value !== 'string') return undefined;
+    return ids.get(value.toLowerCase()) ?? (part && verdictOf(value)?.[part]);
   };
   return (reading, index) => {
     const first = idSlot < 0 ? undefined : valueAt(reading, idSlot, index);
@@ -110,6 +113,13 @@ export function enumChoice(
     }
     return chosen;
   };
+}
+
+/** Which part of a verdict an attribute is; undefined: none. */
+export function verdictPartOf(attribute: Attribute | undefined): keyof Verdict | undefined {
+  const name = attribute?.captionOf || attribute?.name;
+  if (name === 'action_id') return 'action';
+  return name === 'disposition_id' ? 'disposition' : undefined;
 }
 
 function known(

@@ -29,6 +29,14 @@ const severities = [
   'CRITICAL',
 ] as const;
 
+/** By OCSF's `action_id`; what was only observed has none. */
+const actions: Readonly<Record<number, string>> = {
+  1: 'ALLOW',
+  2: 'BLOCK',
+  4: 'ALLOW_WITH_MODIFICATION',
+};
+const quarantined = 3;
+
 type Noun = Readonly<Record<string, unknown>>;
 
 /** Events as UDM. */
@@ -75,6 +83,7 @@ function udmOf(event: Event): object {
     securityResult: [
       {
         severity: severities[ocsf.severity_id] ?? 'UNKNOWN_SEVERITY',
+        ...verdictNoun(ocsf),
         summary: ocsf.status_detail ?? ocsf.status,
       },
     ],
@@ -91,6 +100,16 @@ function typeOf(ocsf: OcsfEvent, principal: Noun | undefined, target: Noun | und
   const type = ofResources.includes(ocsf.class_uid) ? resourceTypes[ocsf.activity_id] : null;
   const isWhole = principal?.user !== undefined && target?.resource !== undefined;
   return (isWhole && type) || 'GENERIC_EVENT';
+}
+
+/** What was decided, in UDM's word and in OCSF's. */
+function verdictNoun({ action_id, action, disposition_id, disposition }: OcsfEvent): Noun {
+  const details = disposition ?? action;
+  const word = disposition_id === quarantined ? 'QUARANTINE' : actions[Number(action_id)];
+  return {
+    ...(word !== undefined && { action: [word] }),
+    ...(typeof details === 'string' && { actionDetails: details }),
+  };
 }
 
 function noun(members: Noun): Noun | undefined {
