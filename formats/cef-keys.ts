@@ -170,7 +170,9 @@ export const cefKeys: readonly CefKey[] = [
     'proto',
     31,
     'connection_info.protocol_name evidences.connection_info.protocol_name',
-    'proto protocol transport ipprotocol',
+    // A name beside a number says more.
+    'protocolname protoname ipprotocolname protocolnumbername protocolnumname protocolidname ipprotocolnumbername ' +
+      'protonumname ipprotoname transportprotocolname proto protocol transport ipprotocol transportprotocol',
   ),
   text(
     'app',

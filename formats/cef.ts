@@ -15,13 +15,23 @@ import { headerLengths, ownLengthMax } from './cef-keys.ts';
 import { restPair } from './cef-rest.ts';
 import type { Pen } from './cef-values.ts';
 import { cefDialect, type Dialect } from './dialect.ts';
-import { severityOf } from './parts.ts';
+import { part, severityOf, textOf } from './parts.ts';
 import { cutEscaped, cutToBytes, fits } from './text.ts';
 
 /** The settings of `cef`, also where it is the message of a syslog line. */
 export const cefFields = {
-  vendor: z.string().min(1).max(63).default('sluice').describe('Device Vendor in the header'),
-  product: z.string().min(1).max(63).default('sluice').describe('Device Product in the header'),
+  vendor: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('Device Vendor in the header; left out: the upstream’s `vendor`, else sluice'),
+  product: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('Device Product in the header; left out: the upstream’s `product`'),
   version: z.string().min(1).max(31).default('1.0').describe('Device Version in the header'),
   replace_pipe: z
     .boolean()
@@ -85,12 +95,34 @@ export function cefWriter(settings: CefSettings): PairWriter {
   return pairWriter('CEF:0', cefDialect, settings);
 }
 
+/** Makes what a line begins with; the events of a source have one product, which is remembered. */
+function deviceHeader(
+  version: string,
+  dialect: Dialect,
+  settings: CefSettings,
+): (ocsf: Event['ocsf']) => string {
+  const { header } = dialect;
+  const end = `|${header(settings.version, headerLengths.deviceVersion)}|`;
+  let known: unknown = null;
+  let device = '';
+  return ({ metadata }) => {
+    const { product } = part(metadata);
+    if (known === null || product !== known) {
+      const { vendor_name, name } = part(product);
+      const vendor = settings.vendor ?? textOf(vendor_name) ?? 'sluice';
+      const called = settings.product ?? textOf(name) ?? 'sluice';
+      known = product ?? null;
+      device =
+        `${version}|${header(vendor, headerLengths.deviceVendor)}` +
+        `|${header(called, headerLengths.deviceProduct)}${end}`;
+    }
+    return device;
+  };
+}
+
 /** Makes a writer of events whose header begins with `version`. */
 export function pairWriter(version: string, dialect: Dialect, settings: CefSettings): PairWriter {
-  const device =
-    `${version}|${dialect.header(settings.vendor, headerLengths.deviceVendor)}` +
-    `|${dialect.header(settings.product, headerLengths.deviceProduct)}` +
-    `|${dialect.header(settings.version, headerLengths.deviceVersion)}|`;
+  const deviceOf = deviceHeader(version, dialect, settings);
   const penUpTo = (lengthMax: number): Pen => ({
     dialect,
     lengthMax,
@@ -107,7 +139,8 @@ export function pairWriter(version: string, dialect: Dialect, settings: CefSetti
     looks: (event) => writer.looks(event, fullPen, withRest(event)),
   };
   const start = ({ classId, name, pairs }: Pieces, { uid, ocsf }: Event) =>
-    dialect.start(device, { classId, name, severity: severityOf(ocsf.severity_id), uid }) + pairs;
+    dialect.start(deviceOf(ocsf), { classId, name, severity: severityOf(ocsf.severity_id), uid }) +
+    pairs;
   return {
     copying: settings.replace_pipe ? undefined : copying,
     write: (event) => {

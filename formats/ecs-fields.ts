@@ -29,12 +29,15 @@ export interface EcsField {
   readonly kind: EcsKind;
   /** OCSF attributes, the best first; none where it is worked out from the whole event. */
   readonly from: readonly string[];
+  /** ECS has a list of such values. */
+  readonly isList: boolean;
   /** The field that gathers values of its kind from the whole event. */
   readonly related: 'ip' | 'user' | 'hosts' | 'hash' | null;
 }
 
 function field(kind: EcsKind, name: string, from: string): EcsField {
-  return { field: name, kind, from: from.split(' '), related: relatedOf(name) };
+  const isList = /^host\.(ip|mac)$/.test(name);
+  return { field: name, kind, from: from.split(' '), isList, related: relatedOf(name) };
 }
 
 function relatedOf(name: string): EcsField['related'] {
@@ -57,9 +60,10 @@ const users = (name: string, from: string): readonly EcsField[] => [
 const keyword = (name: string, from: string) => field('keyword', name, from);
 const long = (name: string, from: string) => field('long', name, from);
 
-/** All fields that are filled from one attribute. */
+/** All fields that are filled from one attribute, and the message. */
 export const ecsFields: readonly EcsField[] = [
-  field('text', 'message', 'message'),
+  // The sentence of the event.
+  { field: 'message', kind: 'text', from: [], isList: false, related: null },
   keyword('event.action', 'disposition action api.operation'),
   keyword('event.code', 'metadata.event_code'),
   keyword('event.provider', 'metadata.log_provider'),

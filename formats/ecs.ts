@@ -15,7 +15,7 @@ import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields
 import { rawText } from './json.ts';
 import { jsonText } from './json-text.ts';
 import { actionOf, part, portOf, resultOf, textOf, timeOf } from './parts.ts';
-import { sentence, textsOfSentence } from './sentence.ts';
+import { textsOfSentence, wholeSentence } from './sentence.ts';
 
 /** The settings of `ecs`, also where it is the message of a syslog line. */
 export const ecsFormatFields = {
@@ -94,6 +94,8 @@ const userSlots = ['user.name', 'user.id'].map((name) =>
 const noValues = ecsFields.map((): unknown => undefined);
 const noPlaces = ecsFields.map((): Place | undefined => undefined);
 const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
+/** In UTF-16 units: so many are below the 32,766 bytes that an index takes of a term. */
+const ownMessageMax = 8_000;
 const epoch = new Date(0).toISOString();
 const yearOneMs = -62_135_596_800_000;
 const year10kMs = 253_402_300_800_000;
@@ -250,14 +252,17 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   const { values } = filling;
   values[actionSlot] ??= actionOf(ocsf);
   addAgent(values, ocsf);
-  if (values[0] === undefined)
-    looks?.push(...textsOfSentence(event).map((text) => looked(text, 'line')));
+  const { texts, message } = textsOfSentence(event);
+  looks?.push(...texts.map((text) => looked(text, 'line')));
+  if (message !== undefined) looks?.push({ ...looked(message, 'text'), bytesMax: ownMessageMax });
+  // The sentence has it whole; a longer one is no term that OpenSearch takes.
+  if (message !== undefined && message.length > ownMessageMax) delete rest.message;
   const time = dateOf(ocsf.time);
   if (time === undefined) rest.time = ocsf.time;
   const doc: Members = {
     '@timestamp': time ?? dateOf(context.fetchedAt) ?? epoch,
     ecs: { version: ecsVersion },
-    message: values[0] ?? sentence(event),
+    message: wholeSentence(event),
     event: {
       id: uid,
       ...classOf(ocsf),
@@ -270,7 +275,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   for (let slot = 0; slot < values.length; slot += 1) {
     const value = values[slot];
     if (value === undefined) continue;
-    set(doc, paths[slot] ?? [], value);
+    set(doc, paths[slot] ?? [], ecsFields[slot]?.isList ? [value] : value);
     const kind = ecsFields[slot]?.related;
     if (kind) gather(within(doc, 'related'), kind, value, looks);
   }

@@ -12,7 +12,7 @@ import type { Event } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { jsonText } from './json-text.ts';
 import { severityOf, textOf, timeOf } from './parts.ts';
-import { sentence, textsOfSentence } from './sentence.ts';
+import { textsOfSentence, wholeSentence } from './sentence.ts';
 
 const shortMax = 250;
 const nameLengthMax = 100;
@@ -44,12 +44,6 @@ export const gelf = defineFormat({
 
 type Fields = Record<string, string | number>;
 
-/** The event's own message, where that says something. */
-function saidOf({ ocsf }: Event): string | undefined {
-  const said = textOf(ocsf.message);
-  return said !== undefined && said.trim() !== '' ? said : undefined;
-}
-
 /** What is looked at of an event's values besides what they are written as. */
 function looksOf(event: Event): readonly Look[] {
   const looked = (value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): Look => {
@@ -58,16 +52,14 @@ function looksOf(event: Event): readonly Look[] {
   const { left } = fieldsOf(event, '');
   // What is left is JSON within JSON.
   const looks = textsIn(left).map((text) => looked(text, 'plain'));
-  const said = saidOf(event);
-  if (said !== undefined)
-    return [...looks, looked(said, 'words'), looked([said], 'together', shortMax)];
-  const texts = textsOfSentence(event);
+  const { texts, message } = textsOfSentence(event);
+  const all = message === undefined ? texts : [...texts, message];
   // No character takes less than a byte.
-  const between = sentence(event).length - texts.join('').length;
+  const between = wholeSentence(event).length - all.join('').length;
   return [
     ...looks,
     ...texts.map((text) => looked(text, 'line')),
-    looked(texts, 'together', shortMax - between),
+    looked(all, 'together', shortMax - between),
   ];
 }
 
@@ -79,8 +71,9 @@ function textsIn(value: unknown): readonly string[] {
 /** All fields, of which the last has what is left. */
 function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> {
   const { ocsf, uid, source, stream } = event;
-  const short = saidOf(event) ?? sentence(event);
+  const short = wholeSentence(event);
   const time = timeOf(ocsf.time);
+  const message = textOf(ocsf.message);
   const fields: Fields = {
     version: '1.1',
     host,
@@ -91,6 +84,8 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
     _uid: uid,
     _source_name: source,
     _stream_name: stream,
+    // Graylog calls short_message `message`, which an additional field must not cover.
+    ...(message !== undefined && { _record_message: message }),
   };
   const left: { [path: string]: unknown } = { __proto__: null };
   const room = { fields: fieldsMax };

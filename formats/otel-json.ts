@@ -18,11 +18,11 @@ import {
   eventNames,
   happenedMs,
   observedMs,
-  saidOf,
   severityNumberOf,
 } from './otel-record.ts';
 import { anyValue } from './otel-value.ts';
 import { textOf } from './parts.ts';
+import { wholeSentence } from './sentence.ts';
 
 const comma = 0x2c;
 
@@ -77,7 +77,7 @@ function aroundRecords(
 }
 
 function bodyOf(event: Event, body: Body): unknown {
-  if (body === 'message') return saidOf(event);
+  if (body === 'message') return wholeSentence(event);
   return body === 'json' ? jsonText(event.ocsf) : event.ocsf;
 }
 

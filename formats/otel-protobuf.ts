@@ -16,12 +16,12 @@ import {
   happenedMs,
   looksOf,
   observedMs,
-  saidOf,
   severityNumberOf,
 } from './otel-record.ts';
 import { textOf } from './parts.ts';
 import { type Fields, ProtobufWriter, varintBytes } from './protobuf.ts';
 import { ProtobufPieces } from './protobuf-pieces.ts';
+import { wholeSentence } from './sentence.ts';
 
 /** What a request says besides its records. */
 export interface RequestSettings {
@@ -111,7 +111,7 @@ function recordWriter({ body, raw_data }: RequestSettings): (to: Fields, event: 
     writeText(to, record.severityText, textOf(ocsf.severity) ?? '');
     to.byte(record.body);
     if (body === 'json') writeJson(to, ocsf);
-    else writeAny(to, body === 'map' ? ocsf : saidOf(event), 0);
+    else writeAny(to, body === 'map' ? ocsf : wholeSentence(event), 0);
     writeMembers(to, record.attributes, attributesOf(event, raw_data), 0);
     if (body === 'message') writeMembers(to, record.attributes, { ocsf }, 0);
     to.byte(record.observed);

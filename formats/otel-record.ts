@@ -7,11 +7,19 @@
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Look } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
-import type { JsonObject } from '../src/contracts/json.ts';
 import { rawText } from './json.ts';
 import { anyValue } from './otel-value.ts';
-import { classNameOf, countOf, part, portOf, severityOf, textOf, timeOf } from './parts.ts';
-import { sentence, textsOfSentence } from './sentence.ts';
+import {
+  actorOf,
+  classNameOf,
+  countOf,
+  part,
+  portOf,
+  severityOf,
+  textOf,
+  timeOf,
+} from './parts.ts';
+import { textsOfSentence } from './sentence.ts';
 
 /** What the body holds: the event as a map, the event as JSON text, or a sentence. */
 export type Body = 'map' | 'json' | 'message';
@@ -62,11 +70,6 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
-/** What happened as a text: the event's own message, else a sentence of what is known. */
-export function saidOf(event: Event): string {
-  return textOf(event.ocsf.message) ?? sentence(event);
-}
-
 /** What is looked at of an event's values besides what they are written as. */
 export function looksOf(event: Event, body: Body): readonly Look[] {
   const { ocsf } = event;
@@ -76,13 +79,12 @@ export function looksOf(event: Event, body: Body): readonly Look[] {
   // A text is no number of these, whatever it says.
   const numbers = (values: readonly unknown[], as: Look['as']) =>
     values.filter((value) => typeof value === 'number').map((value) => looked(value, as));
-  const isTold = body !== 'message' || textOf(ocsf.message) !== undefined;
   return [
     looked(ocsf.class_name, 'other'),
     looked(part(ocsf.connection_info).protocol_name, 'other'),
     ...numbers([part(ocsf.src_endpoint).port, part(ocsf.dst_endpoint).port], 'port'),
     ...numbers([part(ocsf.http_response).code], 'count'),
-    ...(isTold ? [] : textsOfSentence(event).map((text) => looked(text, 'line'))),
+    ...(body === 'message' ? textsOfSentence(event).texts.map((text) => looked(text, 'line')) : []),
   ];
 }
 
@@ -128,12 +130,8 @@ function hasClient(ocsf: Event['ocsf']): boolean {
   );
 }
 
-/** Who acts: a user, else at a login the one who logs in, else a program that acts by itself. */
 function addUser(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
-  const actor = part(ocsf.actor);
-  const user: JsonObject = part(
-    actor.user ?? ocsf.user ?? { uid: actor.app_uid, name: actor.app_name },
-  );
+  const user = actorOf(ocsf);
   add(attributes, 'user.id', textOf(user.uid));
   add(attributes, 'user.name', textOf(user.name));
   add(attributes, 'user.email', textOf(user.email_addr));

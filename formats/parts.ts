@@ -4,10 +4,11 @@
 // an empty object or as `undefined`.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
-import { isObject, type JsonObject } from '../src/contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../src/contracts/json.ts';
 
 const identityCategory = 3;
 const findings = 2;
+const authentication = 3002;
 const nothing: JsonObject = Object.freeze({});
 
 /** The object, or an empty one where the value is not an object. */
@@ -18,6 +19,29 @@ export function part(value: unknown): JsonObject {
 /** The first member of a list of objects, or an empty object. */
 export function firstOf(value: unknown): JsonObject {
   return Array.isArray(value) ? part(value[0]) : nothing;
+}
+
+/** True for a finding, whose status says how far somebody is with it. */
+export function isFinding({ category_uid }: OcsfEvent): boolean {
+  return category_uid === findings;
+}
+
+/**
+ * Who acts, as a user: the actor's user; at a login the one who logs in; else a program that acts by
+ * itself, such as an AI agent. Empty where it is not known. In the other events of identities
+ * `user` is the one who is acted on.
+ */
+export function actorOf({ actor, user, category_uid, class_uid }: OcsfEvent): JsonObject {
+  const own = part(actor).user;
+  if (isObject(own)) return own;
+  if (isObject(user) && (category_uid !== identityCategory || class_uid === authentication))
+    return user;
+  const { app_name: name, app_uid: uid } = part(actor);
+  return name === undefined && uid === undefined ? nothing : programOf(name, uid);
+}
+
+function programOf(name: Json | undefined, uid: Json | undefined): JsonObject {
+  return { ...(name !== undefined && { name }), ...(uid !== undefined && { uid }) };
 }
 
 /** The text, or `undefined` where the value is not a text or is empty. */
@@ -92,7 +116,7 @@ export function verdictOf({ action_id, disposition_id }: OcsfEvent): 'allowed' |
  * where neither is known, and of a finding, whose status says how far somebody is with it.
  */
 export function resultOf(ocsf: OcsfEvent): 1 | 2 | undefined {
-  if (ocsf.category_uid === findings) return undefined;
+  if (isFinding(ocsf)) return undefined;
   if (ocsf.status_id === 1 || ocsf.status_id === 2) return ocsf.status_id;
   const verdict = ocsf.status_id === undefined || ocsf.status_id === 0 ? verdictOf(ocsf) : null;
   return verdict === null ? undefined : verdict === 'allowed' ? 1 : 2;

@@ -1,40 +1,87 @@
-// One event as a line for people: what happened, who did it, from where, to what, and how it ended.
-// It is the `text` message of a syslog line. It carries no more than a reader takes in at a glance;
-// programs read the other formats.
+// One event as a sentence for people: who did what to what, from where, and with what result. It
+// contains the record's own message, and is never replaced by it: the message of a record seldom
+// names all of these. Formats and sinks whose readers look at one text show this one. Programs read
+// the other fields.
 
-import type { Event } from '../src/contracts/event.ts';
-import { actionOf, firstOf, part, statusOf, textOf } from './parts.ts';
+import type { Event, OcsfEvent } from '../src/contracts/event.ts';
+import { isObject } from '../src/contracts/json.ts';
+import { actionOf, actorOf, firstOf, isFinding, part, statusOf, textOf } from './parts.ts';
 import { oneLine } from './text.ts';
 
 /** The event as one line of text, without line breaks or control characters. */
-export function sentence(event: Event): string {
+export function sentence(event: Pick<Event, 'ocsf'>): string {
+  return oneLine(wholeSentence(event));
+}
+
+/** The same with the record's own message exactly as it is, which may have several lines. */
+export function wholeSentence(event: Pick<Event, 'ocsf'>): string {
   let text = '';
-  for (const [before = '', told = ''] of clausesOf(event)) text += before + told;
-  return oneLine(text);
+  for (const [before = '', said = ''] of clausesOf(event)) text += before + said;
+  const [before = '', said = ''] = messageOf(event);
+  return oneLine(text) + before + said;
 }
 
-/** The texts of an event that its sentence is made of. */
-export function textsOfSentence(event: Event): readonly string[] {
-  return clausesOf(event).map(([, text = '']) => text);
+/** The texts that its sentence is made of: those of the event, and the record's own message. */
+export function textsOfSentence(event: Pick<Event, 'ocsf'>): {
+  readonly texts: readonly string[];
+  readonly message: string | undefined;
+} {
+  const [, message] = messageOf(event);
+  return { texts: clausesOf(event).map(([, text = '']) => text), message };
 }
 
-/** What is said, each with what stands before it. */
-function clausesOf({ ocsf }: Event): readonly (readonly string[])[] {
-  const user = part(part(ocsf.actor).user ?? ocsf.user);
-  const source = part(ocsf.src_endpoint);
-  const target = part(ocsf.dst_endpoint);
-  const resource = part(ocsf.entity ?? firstOf(ocsf.resources));
+function messageOf({ ocsf }: Pick<Event, 'ocsf'>): readonly string[] {
+  return clause(' - ', ocsf.message);
+}
+
+/** Each text but the record's own message, with the words before it. */
+function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[] {
+  const evidence = firstOf(ocsf.evidences);
+  const source = part(ocsf.src_endpoint ?? evidence.src_endpoint);
+  const target = part(ocsf.dst_endpoint ?? evidence.dst_endpoint);
+  const who = actorOf(ocsf);
+  const app = part(ocsf.actor);
   return [
     ['', textOf(ocsf.class_name) ?? 'Event'],
-    [': ', actionOf(ocsf) ?? 'event'],
-    clause(' by ', user.name, user.email_addr, user.uid),
+    ...whatOf(ocsf),
+    clause(' by ', who.name, who.email_addr, who.uid),
+    // A program that acts by itself has been named.
+    part(ocsf.actor).user === undefined ? [] : clause(' with ', app.app_name, app.app_uid),
     clause(' from ', source.ip, source.hostname, source.name),
     clause(' to ', target.hostname, target.ip, target.name),
-    clause(' on ', resource.name, resource.uid),
+    clause(' on ', ...thingOf(ocsf)),
     clause(', ', statusOf(ocsf)),
     clause(', ', ocsf.status_detail),
-    clause(' - ', ocsf.message),
   ];
+}
+
+/** A finding is what was found, and what was decided of it; others are what was done. */
+function whatOf(ocsf: OcsfEvent): readonly (readonly string[])[] {
+  const action = actionOf(ocsf);
+  if (!isFinding(ocsf)) return [[': ', action ?? 'event']];
+  const info = part(ocsf.finding_info ?? firstOf(ocsf.finding_info_list));
+  const [type] = Array.isArray(info.types) ? info.types : [];
+  const title = clause(': ', info.title, part(info.analytic).name, info.desc, type);
+  return title.length === 0 ? [[': ', action ?? 'event']] : [title, clause(', ', action)];
+}
+
+/** What was acted on, by the names that say it best. */
+function thingOf(ocsf: OcsfEvent): readonly unknown[] {
+  const request = part(ocsf.http_request);
+  const url = part(request.url ?? ocsf.url);
+  const thing = [ocsf.entity, firstOf(ocsf.resources), ocsf.device, ocsf.app].find(isNamed);
+  const { name, hostname, uid } = part(thing);
+  const user = part(ocsf.user);
+  const isUser = actorOf(ocsf) !== user;
+  return [
+    ...[name, hostname, uid],
+    ...(isUser ? [user.name, user.email_addr, user.uid] : []),
+    ...[part(ocsf.query).hostname, url.url_string, url.hostname, url.path, part(ocsf.group).name],
+  ];
+}
+
+function isNamed(value: unknown): boolean {
+  return isObject(value) && [value.name, value.hostname, value.uid].some((one) => textOf(one));
 }
 
 /** The first of the values that is a text, after its preposition. */

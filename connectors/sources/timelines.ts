@@ -1,13 +1,7 @@
 // What the documents show of each ticket, incident, investigation and change, and of none a list of
-// fields: what is mapped here is looked for and never needed.
+// fields: what is mapped here is looked for and never needed. Who acts is found as in audit records.
 
 import { defineParents, isSettled } from './parents.ts';
-
-const person = {
-  'actor.user.name': 'author.name',
-  'actor.user.uid': ['author.id', 'author.email'],
-  'actor.user.email_addr': 'author.email',
-};
 
 /** `type: ticket_events`. */
 export const ticketEventsSource = defineParents({
@@ -18,7 +12,7 @@ export const ticketEventsSource = defineParents({
   parent: 'ticket',
   mapping: {
     class: 'entity_management',
-    fields: { 'entity.uid': 'ticket_id', activity_name: 'type', comment: 'text', ...person },
+    fields: { 'entity.uid': 'ticket_id', activity_name: 'type', comment: 'text' },
   },
 });
 
@@ -32,7 +26,7 @@ export const incidentTimelineSource = defineParents({
   immutable: true,
   mapping: {
     class: 'entity_management',
-    fields: { 'entity.uid': 'incident_id', activity_name: 'entry', comment: 'text', ...person },
+    fields: { 'entity.uid': 'incident_id', activity_name: 'entry', comment: 'text' },
   },
 });
 
@@ -61,6 +55,6 @@ export const changesSource = defineParents({
   id: 'change_id',
   mapping: {
     class: 'entity_management',
-    fields: { 'entity.uid': 'change_id', activity_name: 'status' },
+    fields: { 'entity.uid': 'change_id', activity_name: 'status', status: 'status' },
   },
 });

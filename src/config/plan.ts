@@ -3,7 +3,7 @@
 // is opened: that is the pipeline's.
 
 import { formats } from '../../formats/index.ts';
-import type { FormatChoice, ParentsReading } from '../contracts/definition.ts';
+import type { FormatChoice, ParentsReading, RecordReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
 import { wantedLookups } from '../contracts/lookups.ts';
@@ -84,7 +84,7 @@ function plannedSources(
         name,
         upstream: settings.upstream,
         streams: definition.streams(settings, { name, upstream }),
-        reading: definition.reading(settings),
+        reading: readingOf({ definition, settings }, config),
         list: definition.list?.(settings) ?? null,
         collection: definition.collection?.(settings) ?? null,
         parents: parentsOf(definition.parents?.(settings), config),
@@ -109,10 +109,22 @@ function answersHeld(
   return every.length === 0 ? {} : { answersEveryMs: Math.min(...every) };
 }
 
-function parentsOf(reading: ParentsReading | undefined, { sources }: Config) {
+function parentsOf(reading: ParentsReading | undefined, config: Config) {
   if (reading === undefined || 'ids' in reading.each) return reading;
-  const of = sources[reading.each.of];
-  return plannedParents(reading, of?.definition.reading(of.settings));
+  const of = config.sources[reading.each.of];
+  return plannedParents(reading, of && readingOf(of, config));
+}
+
+/** How a source's records are read: as its connector says, and as those of its platform. */
+export function readingOf(
+  { definition, settings }: Pick<Config['sources'][string], 'definition' | 'settings'>,
+  { upstreams }: Pick<Config, 'upstreams'>,
+): RecordReading {
+  const reading = definition.reading(settings);
+  const upstream = upstreams[settings.upstream];
+  if (upstream === undefined) return reading;
+  const { api, product: name = api, vendor } = upstream;
+  return { ...reading, product: { name, ...(vendor !== undefined && { vendor_name: vendor }) } };
 }
 
 /** By upstream: all its sources share what is looked up. */

@@ -8,7 +8,7 @@ import type { Event } from './event.ts';
 /**
  * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port`, a
  * whole number (`integer`) or one from 0 (`count`), whether it is a `line`, of characters that can
- * all be seen, `words`, more than blanks, or `plain`, the same in JSON as by itself, or something
+ * all be seen, or `plain`, the same in JSON as by itself, or something
  * that nothing but the format knows. `text`: only how long it is. `together`: how long texts are in
  * sum, of which the value is a list.
  */
@@ -24,7 +24,7 @@ export interface Look {
 }
 
 /** What a text may have to be. */
-export type TextLook = 'line' | 'words' | 'plain';
+export type TextLook = 'line' | 'plain';
 
 /** How values stand in a text. */
 export interface CopiedValues {

@@ -238,6 +238,8 @@ export interface RecordReading {
   readonly parent?: string;
   /** What entities of a collection's first reading are; left out: as its changes. */
   readonly state?: Mapping;
+  /** The platform that the records are from; set by the engine. */
+  readonly product?: { readonly name: string; readonly vendor_name?: string };
 }
 
 /** A source as its author writes it. */

@@ -28,7 +28,7 @@ import { type Operation, operationReader } from './operations.ts';
 import { actorOf, keepOneGroup, type People, peopleReader, sourceOf } from './people.ts';
 import { attentionOf, Reading } from './reading.ts';
 import { namedClass } from './schema.ts';
-import { type Attention, slotCount, slots } from './slots.ts';
+import { type Attention, slotCount, slots, type Vocabulary } from './slots.ts';
 import { sameWord } from './values.ts';
 import { auditVocabulary, impliedKind } from './vocabulary.ts';
 
@@ -86,12 +86,20 @@ const passedOn: Attention['passedOn'] = new Map([
   [slots.message, 'nothing'],
 ]);
 
+/** How records that are nearly audit records are read. */
+interface AuditWishes {
+  /** Left out: all common names. */
+  readonly vocabulary?: Vocabulary;
+  /** Fills slots that the common names have left empty. */
+  readonly complete?: (reading: Reading, record: JsonObject, context: PageContext) => void;
+}
+
 /** Makes the normaliser of a source's audit records; `wanted`: the config's time and id. */
 export function auditNormaliser(
   wanted: readonly Wanted[],
   product: Product | undefined,
+  { vocabulary = auditVocabulary(), complete }: AuditWishes = {},
 ): BaseEvent {
-  const vocabulary = auditVocabulary();
   const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
   const metadataOf = metadataMaker(product);
   const readOperation = operationReader();
@@ -108,6 +116,7 @@ export function auditNormaliser(
     reading.read(record);
     const people = readPeople(reading);
     keepOneGroup(reading, target);
+    complete?.(reading, record, context);
     const name = reading.text(slots.operation);
     const known = name !== undefined || people.user !== undefined || people.agent !== undefined;
     if (!known && !hasTarget(reading)) return baseEvent(record, uid, context);
@@ -173,7 +182,10 @@ function addLogin(
   putTargetBack(reading);
 }
 
-function addApi(event: Open<OcsfEvent>, { reading, people, name, session }: Found): void {
+function addApi(
+  event: Open<OcsfEvent>,
+  { reading, people, name, operation, session }: Found,
+): void {
   event.actor =
     actorOf(people.user === undefined && people.agent === undefined ? nobody : people, session) ??
     {};
@@ -185,7 +197,7 @@ function addApi(event: Open<OcsfEvent>, { reading, people, name, session }: Foun
   const version = reading.text(slots.apiVersion);
   if (version !== undefined) api.version = version;
   event.api = api;
-  const resource = targetOf(reading);
+  const resource = targetOf(reading, operation?.object);
   const change = changeOf(reading);
   if (resource === undefined) {
     reading.putBack(slots.before);
@@ -207,7 +219,9 @@ function addEntity(event: Open<OcsfEvent>, found: Found, context: PageContext): 
   const { reading, people, operation, session } = found;
   const actor = actorOf(people, session);
   if (actor !== undefined) event.actor = actor;
-  const entity = targetOf(reading) ?? { name: operation?.object || context.source };
+  const entity = targetOf(reading, operation?.object) ?? {
+    name: operation?.object || context.source,
+  };
   const type = entity.type;
   if (typeof type === 'string') setEntityType(entity, type, reading);
   const after = reading.values[slots.after];
@@ -231,8 +245,8 @@ function setEntityType(entity: Open<JsonObject>, type: string, reading: Reading)
   if (!sameWord(type, caption)) reading.putBack(slots.targetType);
 }
 
-/** The target with what is known of it; undefined where it has neither name nor id. */
-function targetOf(reading: Reading): Open<JsonObject> | undefined {
+/** The target with what is known of it, `object` where its kind is not; undefined where it has neither name nor id. */
+function targetOf(reading: Reading, object = ''): Open<JsonObject> | undefined {
   const uid = reading.text(slots.targetUid);
   const name = reading.text(slots.targetName);
   if (uid === undefined && name === undefined) {
@@ -244,7 +258,7 @@ function targetOf(reading: Reading): Open<JsonObject> | undefined {
   if (uid !== undefined) found.uid = uid;
   if (name !== undefined) found.name = name;
   const kind = reading.takes[uid === undefined ? slots.targetName : slots.targetUid];
-  const type = reading.text(slots.targetType) ?? impliedKind(kind?.group ?? 0);
+  const type = reading.text(slots.targetType) ?? (kind ? impliedKind(kind.group) : object);
   if (type !== '') found.type = type;
   const version = reading.text(slots.targetVersion);
   if (version !== undefined) found.version = version;

@@ -18,11 +18,18 @@ import { statusReader } from './levels.ts';
 import { attentionOf, Reading } from './reading.ts';
 import { namedClass } from './schema.ts';
 import { type Attention, slotCount, slots } from './slots.ts';
+import { useUpdateTime } from './update-time.ts';
 import { logVocabulary } from './vocabulary.ts';
 
-/** Makes a Base Event of any record. */
-export interface BaseEvent {
+/** Makes the event of one record. Pure and total. */
+export interface Normalise {
   (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent;
+  /** Left out: all that it reads may decide what the event looks like. */
+  readonly attention?: Attention;
+}
+
+/** Makes a Base Event of any record. */
+export interface BaseEvent extends Normalise {
   readonly attention: Attention;
 }
 
@@ -43,6 +50,7 @@ export function baseEventMaker(wanted: readonly Wanted[], product: Product | und
   const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     const object = isObject(record);
     reading.read(object ? record : nothing);
+    if (object && context.isUpdate === true) useUpdateTime(reading, record);
     const metadata = metadataOf(uid, context, factsOf(reading, undefined));
     const event = eventClass.start(0, undefined, 0, metadata);
     if (!Number.isNaN(reading.time)) event.time = reading.time;

@@ -120,7 +120,11 @@ export type ReadStatus = (value: Json) => number;
 /** Makes a reader; it remembers what each text meant. Numbers are HTTP status codes. */
 export function statusReader(): ReadStatus {
   const table = wordTable([unknownWords, successWords, failureWords]);
-  const ofText = memo((text) => table.get(plain(text)) ?? (text.trim() === '' ? -1 : other));
+  const ofText = memo((text) => {
+    const word = plain(text);
+    // Signs alone, such as `-`, stand for nothing.
+    return table.get(word) ?? (word === '' && /^[\x00-\x7f]*$/.test(text) ? -1 : other);
+  });
   return (value) => {
     if (typeof value === 'string') {
       const code = integerOf(value);

@@ -11,7 +11,7 @@ import type {
   ParsedRecord,
   Uid,
 } from '../contracts/event.ts';
-import { isObject } from '../contracts/json.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
 import type { Wanted } from './branch.ts';
 import {
@@ -26,6 +26,7 @@ import {
 } from './envelope.ts';
 import { findingStatusReader, other, statusReader } from './levels.ts';
 import { type ResolvedMapping, resolveMapping, type Target } from './mapping.ts';
+import { actorOf, peopleReader, peopleSlots } from './people.ts';
 import {
   type Branching,
   compileFill,
@@ -37,9 +38,10 @@ import {
 import { attentionOf, type Draft, Reading } from './reading.ts';
 import type { Attribute, SchemaClass } from './schema.ts';
 import { type Accepts, type Passing, type Slot, slotCount, slots } from './slots.ts';
+import { useUpdateTime } from './update-time.ts';
 import { sameWord } from './values.ts';
 import { verdictOf } from './verdicts.ts';
-import { logVocabulary } from './vocabulary.ts';
+import { logVocabulary, timelineVocabulary } from './vocabulary.ts';
 
 /** What a log source's normaliser is made of. */
 export interface LogSettings {
@@ -77,7 +79,7 @@ export function logNormaliser(settings: LogSettings): BaseEvent {
   if (resolved === undefined || resolved.schemaClass.uid === 0) return baseEvent;
   const { schemaClass } = resolved;
   const plan = planOf(resolved);
-  const reading = readingOf(plan, settings.wanted, schemaClass);
+  const reading = readingOf(plan, settings, schemaClass);
   const eventClass = new EventClass(schemaClass);
   const metadataOf = metadataMaker(product);
   const fills = compileFill(plan.body, 0);
@@ -88,16 +90,19 @@ export function logNormaliser(settings: LogSettings): BaseEvent {
   const statusCaptions = captionsOfStatus(schemaClass);
   const addUsual = usualFiller(schemaClass, settings);
   const addOtherVerdict = verdictFiller(plan.body, schemaClass);
+  const addActor = findsPeople(settings, schemaClass) ? actorFiller() : undefined;
 
   const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {
     if (!isObject(record)) return baseEvent(record, uid, context);
     reading.read(record);
+    if (context.isUpdate === true) useUpdateTime(reading, record);
     const metadata = metadataOf(uid, context, factsOf(reading, undefined));
     const event = eventClass.start(0, undefined, severity, metadata);
     const placing: Placing = { reading, uid: metadata.original_event_uid ?? uid };
     const body = event as Draft;
     for (const fill of fills) fill(body, placing, -1);
     addOtherVerdict(body, reading);
+    addActor?.(body, reading);
     addUsual(body, placing, context);
     if (!complete(body, placing)) return baseEvent(record, uid, context);
 
@@ -184,11 +189,12 @@ function wantedOf({ from }: Target, slot: Slot, accepts: Accepts): readonly Want
   return from.map((path, index) => ({ path, slot, accepts, rank: index + 1 - from.length }));
 }
 
-function readingOf(plan: Plan, wanted: readonly Wanted[], schemaClass: SchemaClass): Reading {
+function readingOf(plan: Plan, settings: LogSettings, schemaClass: SchemaClass): Reading {
+  const { wanted } = settings;
   const mapped =
     plan.body.length + plan.metadata.length + plan.activity.length + plan.common.length;
   return new Reading({
-    vocabulary: logVocabulary(),
+    vocabulary: findsPeople(settings, schemaClass) ? timelineVocabulary() : logVocabulary(),
     wanted: [...plan.common, ...wanted],
     slotCount: slotCount + mapped,
     readStatus: isFinding(schemaClass)
@@ -206,6 +212,24 @@ function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, 
   return Object.fromEntries(
     [...(status?.captions ?? [])].map(([id, caption]) => [Number(id), caption]),
   );
+}
+
+/** What is read of each parent tells what somebody did; of other logs only a mapping knows. */
+function findsPeople({ parent }: LogSettings, { attributes }: SchemaClass): boolean {
+  return parent !== undefined && attributes.get('actor')?.profile === null;
+}
+
+/** Finds who acts as in audit records, where the mapping has not said. */
+function actorFiller(): (body: Draft, reading: Reading) => void {
+  const readPeople = peopleReader();
+  return (body, reading) => {
+    if (body.actor !== undefined) {
+      for (const slot of peopleSlots) reading.refuse(slot);
+      return;
+    }
+    const actor = actorOf(readPeople(reading), undefined);
+    if (actor !== undefined) body.actor = actor as JsonObject;
+  };
 }
 
 /**

@@ -5,18 +5,19 @@
 // and the same record always gives the same event.
 
 import type { Mapping } from '../contracts/definition.ts';
-import type { OcsfEvent, PageContext, ParsedRecord, RecordKind, Uid } from '../contracts/event.ts';
+import type { RecordKind } from '../contracts/event.ts';
 import { auditNormaliser } from './audit.ts';
-import { baseEventMaker } from './base.ts';
+import { baseEventMaker, type Normalise } from './base.ts';
 import type { Wanted } from './branch.ts';
 import { driftNormaliser } from './changes.ts';
+import { withDelivery, withEvents } from './deliveries.ts';
 import type { Product } from './envelope.ts';
 import { logNormaliser } from './logs.ts';
 import { conditionNormaliser } from './own-records.ts';
-import { type Attention, slots } from './slots.ts';
+import { slots } from './slots.ts';
 
 export { mappingFlaws } from './mapping.ts';
-export type { Mapping };
+export type { Mapping, Normalise };
 
 /** How one source's records are read. */
 export interface NormaliseSettings {
@@ -32,13 +33,6 @@ export interface NormaliseSettings {
   readonly parent?: string;
   /** The product that the events tell of; the source's name if left out. */
   readonly product?: Product;
-}
-
-/** Makes the event of one record. Pure and total. */
-export interface Normalise {
-  (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent;
-  /** Left out: all that it reads may decide what the event looks like. */
-  readonly attention?: Attention;
 }
 
 /**
@@ -61,7 +55,7 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
     case 'log':
       return withDelivery(
         settings.mapping === undefined
-          ? baseEvent
+          ? withEvents(baseEvent, wanted, settings.product)
           : logNormaliser({
               mapping: settings.mapping,
               wanted,
@@ -71,26 +65,6 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
             }),
       );
   }
-}
-
-/** What the headers of a delivery say stands beside what its body does. */
-function withDelivery(normalise: Normalise): Normalise {
-  const withHeaders: Normalise = (record, uid, context) => {
-    const event = normalise(record, uid, context);
-    const { delivery } = context;
-    if (delivery === undefined) return event;
-    const { metadata, message, unmapped } = event;
-    const { event: name } = delivery;
-    const said = { event_code: metadata.event_code ?? name, message: message ?? name };
-    return {
-      ...event,
-      ...(said.message === null ? {} : { message: said.message }),
-      metadata: said.event_code === null ? metadata : { ...metadata, event_code: said.event_code },
-      unmapped: { delivery: { ...delivery }, ...unmapped },
-    };
-  };
-  const { attention } = normalise;
-  return attention === undefined ? withHeaders : Object.assign(withHeaders, { attention });
 }
 
 function wantedPaths({ time, id }: NormaliseSettings): readonly Wanted[] {

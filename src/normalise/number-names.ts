@@ -26,9 +26,14 @@ const depthMax = 16;
 /** The event with the names that the tables know. */
 export function withNumberNames(event: OcsfEvent, names: NumberNames): OcsfEvent {
   const { connection_info: connection, unmapped, entity, entity_result: result } = event;
+  const { evidences, resources } = event;
   return {
     ...event,
     ...(isObject(connection) && { connection_info: protocolNamed(connection, names) }),
+    ...(Array.isArray(evidences) && {
+      evidences: evidences.map((one: Json) => evidenceNamed(one, names)),
+    }),
+    ...(resources !== undefined && { resources: resources.map((one) => dataNamed(one, names)) }),
     ...(unmapped !== undefined && { unmapped: namedIn(unmapped, names) as JsonObject }),
     ...(isObject(entity) && { entity: dataNamed(entity, names) }),
     ...(isObject(result) && { entity_result: dataNamed(result, names) }),
@@ -40,6 +45,11 @@ function protocolNamed(connection: JsonObject, { ip_protocols: names }: NumberNa
   const name = names?.get(numberOf(connection.protocol_num));
   if (name === undefined || connection.protocol_name !== undefined) return connection;
   return { ...connection, protocol_name: name.toLowerCase() };
+}
+
+function evidenceNamed(evidence: Json, names: NumberNames): Json {
+  if (!isObject(evidence) || !isObject(evidence.connection_info)) return evidence;
+  return { ...evidence, connection_info: protocolNamed(evidence.connection_info, names) };
 }
 
 function dataNamed(entity: JsonObject, names: NumberNames): JsonObject {
@@ -60,9 +70,22 @@ function namedIn(value: Json | undefined, names: NumberNames, depth = 0): Json {
   return Object.fromEntries([...named, ...added]);
 }
 
-function nameFor(key: string, value: Json | undefined, names: NumberNames): string | undefined {
-  const lookup = members.get(canonical(key));
-  return lookup === undefined ? undefined : names[lookup]?.get(numberOf(value));
+/** The name of a number, or the names of several, where at least one is known. */
+function nameFor(key: string, value: Json | undefined, names: NumberNames): Json | undefined {
+  const known = lookupFor(key, Array.isArray(value));
+  const table = known && names[known];
+  if (table === undefined) return undefined;
+  if (!Array.isArray(value)) return table.get(numberOf(value));
+  const found = value.map((one) => table.get(numberOf(one)));
+  if (found.every((name) => name === undefined)) return undefined;
+  // At the place of a number without a name stands the number, so that both lists are alike.
+  return found.map((name, at) => name ?? value[at] ?? null);
+}
+
+/** Several have a name of one or of many: `protocol`, `protocols`. */
+function lookupFor(key: string, isList: boolean): LookupName | undefined {
+  const name = canonical(key);
+  return members.get(name) ?? (isList ? members.get(name.replace(/s$/, '')) : undefined);
 }
 
 /** NaN for what is no number of one byte. */

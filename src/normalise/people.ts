@@ -46,6 +46,9 @@ const who = [
   slots.actorFullName,
 ] as const;
 
+/** All slots that people are read from. */
+export const peopleSlots = [...who, slots.agentName, slots.agentUid] as const;
+
 /** The user and the agent that a record names. */
 export interface People {
   readonly user: OcsfUser | undefined;

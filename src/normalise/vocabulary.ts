@@ -45,6 +45,14 @@ const actorGroups: readonly string[] = [
   'user useraccount',
   'author createdby sender subject caller',
   'login',
+  'by addedby changedby updatedby modifiedby executedby requestedby triggeredby submittedby postedby enteredby',
+  'requester requestor reporter commenter editor',
+];
+
+/** In a timeline the author of an entry acts; a user beside the author is whom it is about. */
+const timelineActorGroups: readonly string[] = [
+  'author createdby addedby postedby enteredby by',
+  ...actorGroups,
 ];
 
 const targetGroups: readonly string[] = [
@@ -77,8 +85,8 @@ function addGroups(
   });
 }
 
-function addActors(names: Names): void {
-  addGroups(names, actorGroups, (prefix, rank) => {
+function addActors(names: Names, groups = actorGroups): void {
+  addGroups(names, groups, (prefix, rank) => {
     names.cross(
       prefix,
       'username login loginname name userprincipalname principalname alias -',
@@ -103,7 +111,8 @@ function addActors(names: Names): void {
     names.cross(prefix, 'type kind usertype role', slots.actorType, 'word', rank);
     names.cross(prefix, 'displayname fullname', slots.actorFullName, 'text', rank);
   });
-  names.add(slots.actorEmail, 'email', 'email', 5 * groupSize + 8);
+  const ofUsers = groups.findIndex((prefixes) => prefixes.startsWith('user ')) + 1;
+  names.add(slots.actorEmail, 'email', 'email', ofUsers * groupSize + 8);
   names.cross('agent bot copilot', '- name', slots.agentName);
   names.cross('agent bot copilot', 'id uid', slots.agentUid);
 }
@@ -278,13 +287,35 @@ export function auditVocabulary(): Vocabulary {
   return { meanings: names.meanings, containers: names.containers, wrappers };
 }
 
+/** The names looked for in events that upstream delivers: those of audit records, also in `data`. */
+export function deliveryVocabulary(): Vocabulary {
+  const vocabulary = auditVocabulary();
+  const meanings = new Map(vocabulary.meanings);
+  // Of these only a subject has a name.
+  meanings.delete('name');
+  return { ...vocabulary, meanings, wrappers: new Set([...wrappers, 'data', 'payload', 'body']) };
+}
+
 /** The names looked for in logs, where only a mapping knows the rest. */
 export function logVocabulary(): Vocabulary {
   const names = new Names();
   names.add(slots.id, 'text', idNames).add(slots.time, 'time', timeNames);
   names.add(slots.message, 'text', messageNames);
-  addResult(names, 'known outcome');
+  addResult(names, 'outcome');
   addSeverity(names);
   names.add(slots.tenant, 'text', 'companyid tenantid tenantuid');
   return { meanings: names.meanings, containers: new Set(['error']), wrappers };
+}
+
+/** The names looked for in what is read of each parent: those of logs, and who acts. */
+export function timelineVocabulary(): Vocabulary {
+  const log = logVocabulary();
+  const people = new Names();
+  addActors(people, timelineActorGroups);
+  // A ticket's subject is its title.
+  people.meanings.delete('subject');
+  const meanings = new Map(log.meanings);
+  for (const [name, found] of people.meanings)
+    meanings.set(name, [...(meanings.get(name) ?? []), ...found]);
+  return { meanings, containers: new Set([...log.containers, ...people.containers]), wrappers };
 }

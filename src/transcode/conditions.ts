@@ -3,7 +3,7 @@
 // format writes the values as it wrote the stand-ins.
 
 import type { TextLook } from '../contracts/copying.ts';
-import { hasAlikes, hasWords, isLine } from './escaping.ts';
+import { hasAlikes, isLine } from './escaping.ts';
 import { care } from './shape-tree.ts';
 import type { Work } from './values.ts';
 
@@ -58,8 +58,6 @@ function isText(leaf: number, as: TextLook, { bytes, starts, ends, cares }: Work
         (found & (care.escape | care.high | care.mark)) === 0 ||
         isLine(bytes, start, ends[leaf] as number)
       );
-    case 'words':
-      return hasWords(bytes, start);
     case 'plain':
       return (found & care.escape) === 0;
   }

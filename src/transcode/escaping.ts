@@ -14,8 +14,6 @@ const lookAlikes: ReadonlyMap<number, number> = new Map([
   [0x7c, 0xc2a6],
   [0x5e, 0xcb86],
 ]);
-/** U+00A0, U+1680, U+2000 to U+205F, U+3000 and U+FEFF begin with these. */
-const blankLeads: ReadonlySet<number> = new Set([0xc2, 0xe1, 0xe2, 0xe3, 0xef]);
 /** Two bytes that begin U+0080 to U+00BF, and U+2000 to U+203F. */
 const latin = 0xc2;
 const general = 0xe2;
@@ -170,14 +168,6 @@ export function hasAlikes(bytes: Uint8Array, start: number, end: number): boolea
     if (bytes[at] === lineFeedMark) return true;
   }
   return false;
-}
-
-/** True where the first character is none of those that are trimmed (ECMA-262, WhiteSpace). */
-export function hasWords(bytes: Uint8Array, start: number): boolean {
-  const byte = bytes[start] as number;
-  if (byte === backslash) return bytes[start + 1] !== lineFeedMark;
-  // Those beyond ASCII begin with one of these bytes in UTF-8, as others do that are let go.
-  return byte > blank && !blankLeads.has(byte);
 }
 
 /** True where every character can be seen and none is an escaped line feed. */

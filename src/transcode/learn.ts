@@ -121,7 +121,7 @@ function sumOf({ value, bytesMax }: Look, { leafOf }: SampleLine): Conditions['t
 }
 
 function isTextLook(as: Look['as']): as is TextLook {
-  return as === 'line' || as === 'words' || as === 'plain';
+  return as === 'line' || as === 'plain';
 }
 
 /** A value that is looked at so is at least this. */

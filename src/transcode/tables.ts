@@ -147,10 +147,9 @@ export class Tables {
 
 /** Three lists of pairs: see above. */
 /** Whether tables can say all that must hold, and how it is written. */
-function isTabled({ template, together, texts }: Learned): boolean {
-  const isWords = texts.some(({ as }) => as === 'words');
+function isTabled({ template, together }: Learned): boolean {
   const hasSeconds = template?.line?.steps.some(({ gap }) => gap.kind === 'seconds') ?? false;
-  return together.length === 0 && !isWords && !hasSeconds;
+  return together.length === 0 && !hasSeconds;
 }
 
 function listsOf({ bytesMax, distinct, written, texts }: Learned): readonly number[][] {

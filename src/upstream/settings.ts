@@ -96,6 +96,18 @@ export const upstreamFields = {
     .refine((ids) => new Set(ids).size === ids.length, 'each company may stand here once')
     .default([])
     .describe('company ids to put for {company_id} in paths'),
+  vendor: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('vendor of the platform, as events and formats show it; left out: none'),
+  product: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('name of the platform, as events and formats show it; left out: that of `api`'),
   timeout: duration()
     .refine((ms) => ms > 0, 'expected a duration above 0')
     .prefault('60s')

@@ -4,7 +4,11 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { formatKeyOf, planFrom } from '../../src/config/plan.ts';
+import type { Event, PageContext } from '../../src/contracts/event.ts';
 import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
+import { normalisersOf } from '../../src/send/normalisers.ts';
+import { makeFormat } from '../formats/make-format.ts';
+import { anEvent } from '../support/an-event.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { aConfig, around } from './config-text.ts';
 import { planMeans } from './plan-means.ts';
@@ -108,4 +112,33 @@ test('formatKeyOf is the same for the same settings in any order', () => {
     formatKeyOf({ x: { a: [2, { c: 2, d: 1 }], b: 1 }, type: 'a' }),
   );
   expect(formatKeyOf({ type: 'a', x: [1, 2] })).not.toBe(formatKeyOf({ type: 'a', x: [2, 1] }));
+});
+
+test('planFrom has events of the platform that the upstream names, and of its API where it names none', () => {
+  const text = aConfig({ sources, sinks }).replace(
+    '{ api: unified,',
+    '{ api: unified, vendor: Acme, product: Edge,',
+  );
+  expect(text).toContain('vendor: Acme, product: Edge');
+  const plan = planFrom(parseConfig(text, 'c.yaml', around()), planMeans());
+  const normaliserFor = normalisersOf(plan.sources);
+  const record = { action: 'policy.update', actor: { name: 'Anna' } };
+  const events = (['audit', 'web'] as const).map((source): Event => {
+    const context: PageContext = { source, stream: source, kind: 'audit', fetchedAt: 0 };
+    return { ...anEvent(), source, ocsf: normaliserFor(context)(record, 'u', context) };
+  });
+
+  expect(events.map(({ ocsf }) => ocsf.metadata.product)).toEqual([
+    { name: 'Edge', vendor_name: 'Acme' },
+    { name: 'services' },
+  ]);
+  const lines = (type: string, settings = {}) =>
+    events.map((event) => String(makeFormat(type, settings).encode(event)).slice(0, 24));
+  expect(lines('cef')).toEqual(['CEF:0|Acme|Edge|1.0|poli', 'CEF:0|sluice|services|1.']);
+  expect(lines('leef')).toEqual(['LEEF:2.0|Acme|Edge|1.0|p', 'LEEF:2.0|sluice|services']);
+  expect(lines('cef', { vendor: 'Own', product: 'Mine' })).toEqual(
+    Array(2).fill('CEF:0|Own|Mine|1.0|polic'),
+  );
+  const ecs = JSON.parse(String(makeFormat('ecs').encode(events[0] as Event)));
+  expect(ecs.observer).toMatchObject({ vendor: 'Acme', product: 'Edge' });
 });

@@ -156,12 +156,14 @@ describe('otel record', () => {
 
     const { body, attributes } = recordOf(event, settings);
 
-    expect(body).toBe('Policy updated');
+    const said =
+      'API Activity: policy.update by Anna Schmidt from 203.0.113.7 on Default policy, Success - Policy updated';
+    expect(body).toBe(said);
     expect(attributes.ocsf).toEqual(event.ocsf);
     expect(recordOf(silent, settings).body).toMatch(/^API Activity: policy.update by Anna Schmidt/);
     expect(recordOf(event).attributes).not.toHaveProperty('ocsf');
     const json = Buffer.from(requestOf([event], { ...settings, encoding: 'json' })).toString();
-    expect(json).toContain('"body":{"stringValue":"Policy updated"}');
+    expect(json).toContain(`"body":{"stringValue":"${said}"}`);
     expect(json).toContain('{"key":"ocsf","value":{"kvlistValue":');
   });
 

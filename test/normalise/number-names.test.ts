@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { withNumberNames } from '../../src/normalise/number-names.ts';
+import { makeFormat } from '../formats/make-format.ts';
 import { anEvent } from '../support/an-event.ts';
 
 const names = {
@@ -25,11 +26,14 @@ test.each<[JsonObject, JsonObject]>([
     { protocol: 6, protocol_name: 'mine' },
     { protocol: 6, protocol_name: 'mine' },
   ],
+  [{ protocols: [6, '6'] }, { protocols: [6, '6'], protocols_name: ['TCP', 'TCP'] }],
+  [{ protocol: [6, 253] }, { protocol: [6, 253], protocol_name: ['TCP', 253] }],
   ...[
     { protocol: 253 },
     { protocol: 'tcp' },
     { protocol: 6.5 },
-    { protocol: [6] },
+    { protocol: [253] },
+    { protocols: 6 },
     { port: 6 },
   ].map((same): [JsonObject, JsonObject] => [same, same]),
   [
@@ -38,6 +42,13 @@ test.each<[JsonObject, JsonObject]>([
   ],
 ])('%j becomes %j', (before, after) => {
   expect(JSON.stringify(named(before))).toBe(JSON.stringify(after));
+});
+
+test('a CEF line has the name and the number', () => {
+  const ocsf = withNumberNames({ ...anEvent().ocsf, unmapped: { protocol: 6 } }, names);
+  const line = String(makeFormat('cef').encode({ ...anEvent(), kind: 'log', ocsf }));
+
+  expect(line).toMatch(/ proto=TCP .* sluiceProtocol=6/);
 });
 
 test('entities are named before and after', () => {

@@ -1,6 +1,7 @@
 // One event as a log of Datadog: what Datadog has a name for at the top, and the event itself below a
 // name of its own, since some of OCSF's names (`status`, `time`) mean something else to Datadog.
 
+import { wholeSentence } from '../../../formats/sentence.ts';
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
 import { arrayOfLines } from '../../shared/lines.ts';
@@ -41,12 +42,12 @@ export function logForm(names: LogNames, format: Format): DocumentForm {
         const tags = [`stream:${event.stream}`, ddtags].filter(Boolean).join();
         opening = JSON.stringify({ ddsource, service, hostname, ddtags: tags }).slice(0, -1);
       }
-      const { severity_id: severity, message } = event.ocsf;
+      const { severity_id: severity } = event.ocsf;
       const head = `${opening},"timestamp":${saneTimeMs(event)},"status":"${levels[severity] ?? 'info'}","uid":"${event.uid}",`;
       const said = format.encode(event);
       const text = typeof said === 'string' ? said : Buffer.from(said).toString('utf8');
       if (!isJson) return `${head}"message":${JSON.stringify(text)}}`;
-      return `${head}"message":${JSON.stringify(message ?? '')},"${key}":${text}}`;
+      return `${head}"message":${JSON.stringify(wholeSentence(event))},"${key}":${text}}`;
     },
     join: arrayOfLines,
   };

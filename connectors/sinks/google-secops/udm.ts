@@ -3,6 +3,8 @@
 // GENERIC_EVENT is only given where what it needs is there. What must stay true: nothing is lost: the
 // whole OCSF event stands in `additional`.
 
+import { actorOf } from '../../../formats/parts.ts';
+import { wholeSentence } from '../../../formats/sentence.ts';
 import type { Event, OcsfEndpoint, OcsfEvent, OcsfUser } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
 import { isObject } from '../../../src/contracts/json.ts';
@@ -10,6 +12,9 @@ import { arrayOfLines } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
 const networkActivity = 4001;
+const authentication = 3002;
+/** By OCSF's activity. */
+const loginTypes: Readonly<Record<number, string>> = { 1: 'USER_LOGIN', 2: 'USER_LOGOUT' };
 const ofResources = [6003, 3004];
 /** By OCSF's activity. */
 const resourceTypes = [
@@ -61,22 +66,28 @@ export function rawForm(format: Format): DocumentForm {
 
 function udmOf(event: Event): object {
   const { ocsf } = event;
-  const { metadata, actor, src_endpoint: source, dst_endpoint: destination } = ocsf;
-  const principal = noun({ ...userNoun(actor?.user), ...endpointNoun(source) });
+  const { metadata, src_endpoint: source, dst_endpoint: destination } = ocsf;
+  const principal = noun({
+    ...userNoun(actorOf(ocsf)),
+    ...programNoun(ocsf),
+    ...endpointNoun(source),
+  });
   const target = noun({
     ...userNoun(ocsf.user),
     ...endpointNoun(destination),
     ...resourceNoun(ocsf),
+    ...serviceNoun(ocsf),
   });
+  const eventType = typeOf(ocsf, principal, target);
   return {
     metadata: {
       eventTimestamp: new Date(saneTimeMs(event)).toISOString(),
-      eventType: typeOf(ocsf, principal, target),
+      eventType,
       vendorName: metadata.product.vendor_name ?? metadata.product.name,
       productName: metadata.product.name,
       productLogId: event.uid,
       productEventType: metadata.event_code ?? ocsf.type_name ?? String(ocsf.type_uid),
-      description: ocsf.message,
+      description: wholeSentence(event),
     },
     principal,
     target,
@@ -87,6 +98,7 @@ function udmOf(event: Event): object {
         summary: ocsf.status_detail ?? ocsf.status,
       },
     ],
+    ...(isLogin(eventType) && { extensions: { auth: { type: 'AUTHTYPE_UNSPECIFIED' } } }),
     // Texts at the top of a Struct can be searched for, as what is deeper in it cannot.
     additional: { class_name: ocsf.class_name, activity_name: ocsf.activity_name, ocsf },
   };
@@ -97,9 +109,29 @@ function typeOf(ocsf: OcsfEvent, principal: Noun | undefined, target: Noun | und
   if (ocsf.class_uid === networkActivity && isMachine(principal) && isMachine(target)) {
     return 'NETWORK_CONNECTION';
   }
+  // Both need the machine that the login comes from, and the user who logs in.
+  if (ocsf.class_uid === authentication && isMachine(principal) && target?.user !== undefined) {
+    return loginTypes[ocsf.activity_id] ?? 'USER_UNCATEGORIZED';
+  }
   const type = ofResources.includes(ocsf.class_uid) ? resourceTypes[ocsf.activity_id] : null;
   const isWhole = principal?.user !== undefined && target?.resource !== undefined;
   return (isWhole && type) || 'GENERIC_EVENT';
+}
+
+function isLogin(eventType: string): boolean {
+  return Object.values(loginTypes).includes(eventType);
+}
+
+/** An AI agent, or another program that acts. */
+function programNoun({ actor }: OcsfEvent): Noun {
+  const name = actor?.app_name ?? actor?.app_uid;
+  return name === undefined ? {} : { application: name };
+}
+
+/** What somebody logs in to. */
+function serviceNoun({ service, class_uid }: OcsfEvent): Noun {
+  const name = isObject(service) && class_uid === authentication ? service.name : undefined;
+  return typeof name === 'string' ? { application: name } : {};
 }
 
 /** What was decided, in UDM's word and in OCSF's. */
@@ -116,7 +148,7 @@ function noun(members: Noun): Noun | undefined {
   return Object.values(members).some((value) => value !== undefined) ? members : undefined;
 }
 
-function userNoun(user: OcsfUser | undefined): Noun {
+function userNoun(user: Pick<OcsfUser, 'uid' | 'name' | 'email_addr'> | undefined): Noun {
   if (user === undefined) return {};
   const { uid, name, email_addr: email } = user;
   if (uid === undefined && name === undefined && email === undefined) return {};

@@ -3,6 +3,9 @@
 // of columns that never changes, the event itself stands whole in one of them, and what would be
 // cut is split into several rows by setting, or told by the sink before it is sent.
 
+import { actorOf, textOf } from '../../../formats/parts.ts';
+import { wholeSentence } from '../../../formats/sentence.ts';
+import { cutToBytes } from '../../../formats/text.ts';
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, EncodedLines, Format } from '../../../src/contracts/format.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
@@ -81,8 +84,8 @@ export function longColumn(line: Uint8Array): string | null {
 }
 
 function fieldsOf({ ocsf, uid, context }: Event): Record<string, Json> {
-  const { metadata, class_name, activity_name, status, severity, message, actor, src_endpoint } =
-    ocsf;
+  const { metadata, class_name, activity_name, status, severity, src_endpoint } = ocsf;
+  const actor = actorOf(ocsf);
   const product = member(metadata, 'product');
   const time = timeText(ocsf.time);
   const fields: Record<string, Json | undefined> = {
@@ -97,8 +100,9 @@ function fieldsOf({ ocsf, uid, context }: Event): Record<string, Json> {
     EventType: activity_name,
     EventResult: status,
     EventSeverity: severity,
-    EventMessage: message,
-    ActorUsername: member(member(actor, 'user'), 'name') ?? member(member(actor, 'user'), 'uid'),
+    // The record's own message stands whole in the event.
+    EventMessage: cutToBytes(wholeSentence({ ocsf }), columnBytesMax),
+    ActorUsername: textOf(actor.name) ?? textOf(actor.email_addr) ?? textOf(actor.uid),
     SrcIpAddr: member(src_endpoint, 'ip'),
     Source: context.source,
     Stream: context.stream,

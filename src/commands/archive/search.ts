@@ -10,6 +10,7 @@ import { lakePlace } from '../../archive/lake-cuts.ts';
 import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
 import { archivedPage, indexBehind } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
+import { readingOf } from '../../config/plan.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../contracts/event.ts';
 import { visibleLines } from '../../contracts/text.ts';
@@ -68,11 +69,11 @@ Events on which the filter fails are not shown. They come object by object, and 
         );
         return 0;
       }
-      const { sources } = readConfigToLook(config, means.env).config;
+      const known = readConfigToLook(config, means.env).config;
       const normaliserOf = normalisersOf(
-        Object.entries(sources).map(([name, { definition, settings }]) => ({
+        Object.entries(known.sources).map(([name, source]) => ({
           name,
-          reading: definition.reading(settings),
+          reading: readingOf(source, known),
         })),
       );
       let pruned = 0;

@@ -41,7 +41,8 @@ describe('datadog', () => {
           timestamp: event.ocsf.time,
           status: 'info',
           uid: event.uid,
-          message: 'new',
+          message:
+            'API Activity: policy.update by Anna Schmidt from 203.0.113.7 on Default policy, Success - new',
           ocsf: JSON.parse(JSON.stringify(event.ocsf)),
         },
       },

@@ -50,7 +50,8 @@ describe('google_secops', () => {
         productName: 'sluice',
         productLogId: event.uid,
         productEventType: 'policy.update',
-        description: 'Policy updated',
+        description:
+          'API Activity: policy.update by Anna Schmidt from 203.0.113.7 on Default policy, Success - Policy updated',
       },
       principal: {
         user: {

@@ -35,7 +35,8 @@ test('a row has every column that the rule declares, and the event whole', async
   expect(row).toMatchObject({
     TimeGenerated: new Date(event.ocsf.time).toISOString(),
     EventUid: event.uid,
-    EventMessage: 'é 日本 🛡 "]\\',
+    EventMessage: expect.stringMatching(/ by Anna Schmidt from 192\.0\.2\.7 .* - é 日本 🛡 "\]\\$/),
+    ActorUsername: 'Anna Schmidt',
     SrcIpAddr: '192.0.2.7',
     Stream: event.stream,
     Part: 1,

@@ -1,0 +1,45 @@
+// The time of an object that was read before and has changed: when it changed, or else when that was
+// read. What must stay true: the time at which it was created is never the time of its update.
+
+import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { Reading } from './reading.ts';
+import { canonical, slots } from './slots.ts';
+import { parseTime } from './time.ts';
+
+const creationNames = new Set(
+  'createdat created creationtime createtime createddate creationdate datecreated createdtime createdon openedat opened'.split(
+    ' ',
+  ),
+);
+/** The best first. */
+const updateNames =
+  'updatedat lastupdatedat lastupdated updated updatetime modifiedat lastmodifiedat lastmodified modified modificationtime changedat lastchanged statuschangedat'.split(
+    ' ',
+  );
+
+/** Replaces a time of creation by one of the update; without one the slot is empty. */
+export function useUpdateTime(reading: Reading, record: JsonObject): void {
+  const name = reading.takes[slots.time]?.path.at(-1);
+  if (name !== undefined && !creationNames.has(canonical(name))) return;
+  reading.refuse(slots.time);
+  reading.time = Number.NaN;
+  const found = updateTimeOf(record);
+  if (found === undefined) return;
+  // It stays in the rest as well, where what it was called can be seen.
+  reading.values[slots.time] = found;
+  reading.time = parseTime(found);
+}
+
+function updateTimeOf(record: JsonObject): Json | undefined {
+  const inner = Object.values(record).filter(isObject);
+  for (const object of [record, ...inner]) {
+    const known = new Map(Object.entries(object).map(([name, value]) => [canonical(name), value]));
+    const found = updateNames.map((name) => known.get(name)).find(isTime);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isTime(value: Json | undefined): boolean {
+  return value !== undefined && !Number.isNaN(parseTime(value));
+}
