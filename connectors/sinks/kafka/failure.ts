@@ -78,6 +78,14 @@ export class KafkaFailure extends Error {
   }
 }
 
+/** Of the failures of one attempt, at least one: what does not pass by itself; `answered` where each broker did. */
+export function failureOfAll(failures: readonly KafkaFailure[]): KafkaFailure {
+  const lasting = failures.find(({ kind }) => kind !== 'passing') ?? failures[0];
+  const { kind = 'passing', message = 'no response', cause = undefined } = lasting ?? {};
+  const answered = failures.every((failure) => failure.answered);
+  return new KafkaFailure(kind, message, { answered, cause });
+}
+
 /** What the messages about a failure name. */
 export interface FailureContext {
   /** What was being done, e.g. `sending to lake`. */

@@ -1,20 +1,22 @@
-// What kafkajs 2.2.4 lacks and is put into it, for the whole process: codecs, requests of our records
-// in few pieces, a timer that it sets for nothing, and the end of a topic as every record has it.
+// What kafkajs 2.2.4 lacks and is put into it, for the whole process: codecs, requests of batches that
+// we have encoded, a timer that it sets for nothing, and the end of a topic as every record has it.
 
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
 import { type Compression, compressed } from '../../shared/compression.ts';
-import type { KafkaRecord } from './port.ts';
-import { produceRequest } from './record-batch.ts';
+import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
 // What is not exported by kafkajs is without a type; the version is pinned, and tests see when this
 // stops working.
 const load = createRequire(import.meta.url);
-putIn('kafkajs/src/producer/groupMessagesPerPartition', () => groupedByPartition);
-/** kafkajs, loaded after what it takes in while it is loaded. */
+/** kafkajs, as its users know it. */
 export const kafkajs = load('kafkajs') as typeof import('kafkajs');
 const { CompressionCodecs, CompressionTypes } = kafkajs;
+/** The checksum of record batches (CRC-32C). */
+export const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C') as (
+  bytes: Uint8Array,
+) => number;
 
 interface OffsetLister {
   listOffsets(asked: object): Promise<unknown>;
@@ -23,18 +25,10 @@ interface OffsetLister {
 interface ProduceAsked {
   readonly acks: number;
   readonly timeout: number;
-  readonly compression: number;
   readonly transactionalId?: string | null;
-  /** A number in 64 bits, of a class of its own. */
-  readonly producerId: { toString(): string };
-  readonly producerEpoch: number;
   readonly topicData: readonly {
     readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly firstSequence: number;
-      readonly messages: readonly object[];
-    }[];
+    readonly partitions: readonly { readonly partition: number; readonly batch?: Buffer }[];
   }[];
 }
 
@@ -83,59 +77,35 @@ function putIn<T>(path: string, made: (of: T) => T): void {
   if (module !== undefined) module.exports = made(found);
 }
 
-interface Grouping {
-  readonly topic: string;
-  readonly partitionMetadata: readonly object[];
-  readonly messages: readonly object[];
-  readonly partitioner: (of: object) => number;
-}
-
-/** What kafkajs does by copying all records that a partition has with each one that it gets. */
-function groupedByPartition({ messages, partitioner, ...of }: Grouping) {
-  if (of.partitionMetadata.length === 0) return {};
-  const grouped = Map.groupBy(messages, (message) => partitioner({ ...of, message }));
-  return Object.fromEntries(grouped);
-}
-
 /**
- * Makes requests to produce that have records of ours only; others kafkajs makes. It is asked for
- * version 3, of which kafkajs makes the later ones, and which it loads when it first needs it.
+ * Makes requests to produce from batches that are encoded already (sending.ts); others
+ * kafkajs makes. It is asked for version 3, of which kafkajs makes the later ones, and which it
+ * loads when it first needs it.
  */
 function produceRequests(make: MakeProduceRequest): MakeProduceRequest {
   const Encoder = load('kafkajs/src/protocol/encoder') as new (
     bytes: number,
   ) => { writeBuffer(bytes: Buffer): object };
-  const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Uint8Array) => number;
-  const encode = async (asked: ProduceAsked) => {
-    const parts = asked.topicData.flatMap(({ topic, partitions }) =>
-      partitions.map(({ messages, ...part }) => ({
-        ...{ topic, ...part },
-        records: messages as readonly KafkaRecord[],
-      })),
-    );
-    const { acks, timeout, transactionalId = null, producerId, producerEpoch } = asked;
-    const bytes = await produceRequest(parts, {
-      ...{ acks, timeoutMs: timeout, transactionalId, producerEpoch, crc32c },
-      compression: nameOf(asked.compression),
-      producerId: BigInt(producerId.toString()),
-    });
-    return new Encoder(bytes.length).writeBuffer(bytes);
+  return (asked) => {
+    const batches = batchesOf(asked);
+    if (batches === null) return make(asked);
+    const encode = async () => {
+      const { acks, timeout: timeoutMs, transactionalId = null } = asked;
+      const bytes = requestOfBatches(batches, { acks, timeoutMs, transactionalId });
+      return new Encoder(bytes.length).writeBuffer(bytes);
+    };
+    return { ...make(asked), encode };
   };
-  return (asked) =>
-    isOfOurs(asked) ? { ...make(asked), encode: () => encode(asked) } : make(asked);
 }
 
-function isOfOurs({ topicData }: ProduceAsked): boolean {
-  // Not by its class: the library is patched once, and our modules may be loaded again (as by a test runner).
-  const isOurs = (message: object) => 'uid' in message;
-  return topicData.every(({ partitions }) =>
-    partitions.every(({ messages }) => messages.every(isOurs)),
+/** Null where a part of the request is not ours. */
+function batchesOf({ topicData }: ProduceAsked): readonly PartitionBatch[] | null {
+  const parts = topicData.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, batch }) =>
+      batch === undefined ? null : { topic, partition, batch },
+    ),
   );
-}
-
-function nameOf(compression: number): Compression {
-  if (compression === CompressionTypes.ZSTD) return 'zstd';
-  return compression === CompressionTypes.GZIP ? 'gzip' : 'none';
+  return parts.every((part) => part !== null) ? parts : null;
 }
 
 function codecOf(method: Compression, decompress: (bytes: Buffer) => Promise<Buffer>) {

@@ -1,27 +1,16 @@
-// The driver for kafkajs 2.2.4: with kafkajs-patches.ts and read-back.ts all that touches it,
-// loaded when a Kafka sink opens. Retries inside kafkajs stay short; the engine has the long ones.
-// What is written around: its idempotent producer rolls sequence numbers back after a failed
-// request, so one failure ends the producer (port.ts); a repeated request asks the partitioner
-// again, so partitions are chosen once; a request whose partition moved to a broker that had
-// answered already is skipped, so the answers are checked against the records; and its sockets are
-// ours, so that nothing hangs on a dead broker.
+// The driver for kafkajs 2.2.4: with the files named kafkajs-… and read-back.ts all that touches it, loaded when a
+// Kafka sink opens. Retries inside kafkajs stay short; the engine has the long ones. What is written around: its producer
+// repeats requests that are in flight, and rolls sequence numbers back (sending.ts sends instead); one failure
+// ends the producer (port.ts); and its sockets are ours, so that nothing hangs on a dead broker.
 
-import type {
-  Kafka,
-  KafkaConfig,
-  Message,
-  PartitionerArgs,
-  Producer,
-  SASLOptions,
-  Transaction,
-} from 'kafkajs';
+import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import type { Compression } from '../../shared/compression.ts';
 import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
-import { kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
-import { behind, checkAnswers, choosePartition } from './partition.ts';
+import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
+import { crc32c, kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
+import { KafkajsRequests } from './kafkajs-requests.ts';
 import type {
   Committed,
   KafkaDriver,
@@ -32,20 +21,16 @@ import type {
   WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
+import { Sending } from './sending.ts';
 import { Sockets } from './sockets.ts';
 import type { TopicReader } from './standing.ts';
 
-const { CompressionTypes, logLevel } = kafkajs;
+const { logLevel } = kafkajs;
 
 const connectTimeoutMsMax = 10_000;
 // From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each
 // commit.
 const retry = { initialRetryTime: 20, multiplier: 2, factor: 0.1, maxRetryTime: 1_000, retries: 7 };
-const compressionTypes: Readonly<Record<Compression, number>> = {
-  none: CompressionTypes.None,
-  gzip: CompressionTypes.GZIP,
-  zstd: CompressionTypes.ZSTD,
-};
 
 /** Makes kafkajs producers. */
 export const kafkajsDriver: KafkaDriver = (options) => {
@@ -57,29 +42,30 @@ class KafkajsProducer implements KafkaProducer {
   readonly #options: KafkaOptions;
   readonly #sockets: Sockets;
   readonly #kafka: Kafka;
-  readonly #producer: Producer;
+  readonly #cluster: Cluster;
+  readonly #manager: TransactionManager;
+  readonly #sending: Sending;
   #connected = false;
-  #transaction: Transaction | null = null;
   #committed: Committed | null = null;
-  #turn = 0;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
+    const { topic, compression, timeoutMs, transactions } = options;
     this.#sockets = new Sockets(options.tls);
     this.#kafka = new kafkajs.Kafka(configOf(options, this.#sockets));
-    const { transactions } = options;
-    this.#producer = this.#kafka.producer({
-      maxInFlightRequests: 1,
-      createPartitioner: () => (args) => this.#partitionOf(args),
-      ...(transactions === undefined
-        ? { idempotent: true }
-        : { transactionalId: transactions.id, transactionTimeout: transactions.timeoutMs }),
-    });
+    this.#cluster = clusterOf(this.#kafka);
+    this.#manager = managerOf(this.#kafka, this.#cluster, transactions);
+    const transactionalId = transactions?.id ?? null;
+    const connected = { cluster: this.#cluster, manager: this.#manager };
+    this.#sending = new Sending(
+      new KafkajsRequests({ ...connected, topic, timeoutMs, transactionalId }),
+      { topic, compression, transactionalId, crc32c },
+    );
   }
 
   async produce(records: readonly KafkaRecord[]): Promise<void> {
     await this.#connect();
-    await told(this.#send(this.#producer, records));
+    await this.#sending.send(records);
   }
 
   async transact(
@@ -88,25 +74,25 @@ class KafkajsProducer implements KafkaProducer {
   ): Promise<WrittenOffsets> {
     await this.#connect();
     const { topic, transactions } = this.#options;
-    const transaction = this.#transaction;
-    invariant(transaction !== null && transactions !== undefined, 'the producer has transactions');
+    invariant(transactions !== undefined, 'the producer has transactions');
     const written = new Map<number, bigint>();
+    this.#manager.beginTransaction();
     try {
-      for (const records of requests) await this.#send(transaction, records, written);
+      for (const records of requests) await this.#sending.send(records, written);
       const { position, note } = place;
-      // Written as it is (protocol/requests/txnOffsetCommit), though it is not among the types.
       const partitions = [{ partition: 0, offset: String(position), metadata: note }];
       const topics = [{ topic, partitions }];
-      await transaction.sendOffsets({ consumerGroupId: transactions.group, topics });
+      await this.#manager.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. It need not work.
-      if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
+      // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
+      // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
+      if (failure.answered && failure.kind !== 'fenced')
+        await this.#manager.abort().catch(() => {});
       throw failure;
     }
-    await told(transaction.commit(), 'the outcome of the commit is not known');
+    await told(this.#manager.commit(), 'the outcome of the commit is not known');
     this.#committed = place;
-    this.#transaction = await told(this.#producer.transaction());
     return written;
   }
 
@@ -142,12 +128,12 @@ class KafkajsProducer implements KafkaProducer {
   }
 
   async close(): Promise<void> {
-    await told(this.#producer.disconnect());
+    await told(this.#cluster.disconnect());
   }
 
   destroy(): void {
     this.#sockets.cut();
-    this.#producer.disconnect().catch(() => {});
+    this.#cluster.disconnect().catch(() => {});
   }
 
   async #connect(): Promise<void> {
@@ -155,49 +141,11 @@ class KafkajsProducer implements KafkaProducer {
     this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
     const { transactions } = this.#options;
     await transactions?.confirm?.();
-    await told(this.#producer.connect());
-    if (transactions !== undefined) {
-      // Fetches the producer id, which ends what an older user of the transactional id left open.
-      this.#transaction = await told(this.#producer.transaction());
-    }
+    await told(this.#cluster.connect());
+    // With transactions this ends what an older user of the transactional id left open.
+    await told(this.#manager.initProducerId());
     await transactions?.confirm?.();
     this.#connected = true;
-  }
-
-  async #send(
-    sender: Pick<Producer, 'send'>,
-    records: readonly KafkaRecord[],
-    written = new Map<number, bigint>(),
-  ): Promise<void> {
-    const { topic, compression, timeoutMs } = this.#options;
-    this.#turn += 1;
-    const answers = await sender.send({
-      topic,
-      // The requests are made by kafkajs-patches.ts, which knows them.
-      messages: records as unknown as Message[],
-      acks: -1,
-      timeout: timeoutMs,
-      compression: compressionTypes[compression],
-    });
-    checkAnswers(
-      records,
-      answers.map(({ partition }) => partition),
-    );
-    for (const { partition, baseOffset = '0' } of answers) {
-      written.set(partition, behind(BigInt(baseOffset), partition, records));
-    }
-  }
-
-  #partitionOf({ message, partitionMetadata }: PartitionerArgs): number {
-    const record: { partition?: number } = message;
-    if (record.partition === undefined) {
-      const led = partitionMetadata.filter(({ leader }) => leader >= 0);
-      record.partition = choosePartition(keyOf(message.key), this.#turn, {
-        count: partitionMetadata.length,
-        led: led.map(({ partitionId }) => partitionId),
-      });
-    }
-    return record.partition;
   }
 }
 
@@ -226,10 +174,6 @@ export function kafkajsReader(options: KafkaOptions): TopicReader {
     },
     uidsIn: (ranges, signal) => using((kafka) => uidsIn(kafka, ranges, { topic, group, signal })),
   };
-}
-
-function keyOf(key: PartitionerArgs['message']['key']): Uint8Array | null {
-  return typeof key === 'string' ? Buffer.from(key) : (key ?? null);
 }
 
 function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {

@@ -1,11 +1,12 @@
 // The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours, with
-// some requests made otherwise (platformatic-requests.ts), and with the two for a position that
+// some requests made otherwise, and with the two for a position that
 // belongs to no consumer. Versions of requests are fixed where we send them ourselves: all brokers
 // that the library supports (3.5 and newer) know them.
 
 import {
   type API,
   addOffsetsToTxnV3,
+  addPartitionsToTxnV3,
   apiVersionsV3,
   type Broker,
   type Callback,
@@ -20,6 +21,7 @@ import {
   kGetConnection,
   kListApis,
   kPerformWithRetry,
+  type MessageRecord,
   MultipleErrors,
   offsetFetchV8,
   Producer,
@@ -28,7 +30,6 @@ import {
 } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
-import { ownRequests } from './platformatic-requests.ts';
 import type { Committed } from './port.ts';
 
 /** Where a position in the spool is kept: a consumer group's offset of partition 0. */
@@ -57,9 +58,36 @@ export class Client extends Producer {
   readonly #coordinators = new Map<number, Broker>();
 
   constructor({ brokers, producer, connections }: ClientOptions) {
-    super({ ...producer, bootstrapBrokers: [...brokers] });
+    super({
+      ...{ ...producer, bootstrapBrokers: [...brokers] },
+      // See kPerformWithRetry.
+      repeatOnStaleMetadata: producer.transactionalId === undefined,
+    });
     this.#brokers = brokers;
     this.#connections = new Connections(connections);
+  }
+
+  /** Adds partitions to the transaction that is open; without one does nothing. Repeats its request while that passes. */
+  async joinPartitions(topic: string, partitions: readonly number[]): Promise<void> {
+    const { transaction } = this;
+    if (transaction === undefined) return;
+    const metadata = await this.metadata({ topics: [topic] });
+    const parts = partitions.map((partition) => ({ topic, partition }) as MessageRecord);
+    await transaction.addPartitions(metadata, parts);
+  }
+
+  /** Who writes; without a transaction the producer id is fetched when first asked for. */
+  async identity(): Promise<{ readonly producerId: bigint; readonly producerEpoch: number }> {
+    if (this.producerId === undefined) await this.initIdempotentProducer({});
+    const { producerId, producerEpoch } = this;
+    invariant(producerId !== undefined && producerEpoch !== undefined, 'the producer has an id');
+    return { producerId, producerEpoch };
+  }
+
+  /** The connection to a broker. */
+  async connectionTo(nodeId: number): Promise<Connection> {
+    const { brokers } = await this.metadata({ topics: [] });
+    return await this.#connections.to(brokers.get(nodeId));
   }
 
   /** Commits `position` as part of the transaction that is open. */
@@ -134,9 +162,33 @@ export class Client extends Producer {
     name: string,
     callback: Callback<API<Asked, Answer>>,
   ): void {
-    const own = ownRequests.get(name);
-    if (own !== undefined) callback(null, own as API<Asked, Answer>);
+    // From version 4 on it asks for rights on the whole cluster.
+    const { api } = addPartitionsToTxnV3;
+    if (name === 'AddPartitionsToTxn') callback(null, api as unknown as API<Asked, Answer>);
     else super[kGetApi](name, callback);
+  }
+
+  // In a transaction no request with records is repeated: what has failed is aborted, and sent again by another producer.
+  // The library would repeat it under the same sequence numbers, but for all partitions to the leader of the first one.
+  override [kPerformWithRetry]<T>(
+    what: string,
+    request: (callback: Callback<T>, attempt: number) => void,
+    callback: CallbackWithPromise<T>,
+    attempt = 0,
+    errors: Error[] = [],
+    ...[shouldSkip, retriesMax]: [skip?: (error: Error) => boolean, retriesMax?: number]
+  ): Promise<T> | undefined {
+    const max = what === 'produce' && this.transaction !== undefined ? 0 : retriesMax;
+    const asked = super[kPerformWithRetry](
+      what,
+      request,
+      callback,
+      attempt,
+      errors,
+      shouldSkip,
+      max,
+    );
+    return asked ?? undefined;
   }
 
   // The library would try this some times within each of its own attempts at something.

@@ -1,56 +1,78 @@
-// The requests that @platformatic/kafka makes for us otherwise than it would: partitions are asked
-// for as a client may, and a request to produce records of ours is written in few pieces. What must
-// stay true: the library counts messages for its sequence numbers, so each record is one of them.
+// The requests of @platformatic/kafka that sending.ts sends with. Versions are fixed: all brokers that the library supports
+// (3.5 and newer) know them.
 
-import {
-  addPartitionsToTxnV3,
-  crc32c,
-  createAPI,
-  type MessageRecord,
-  ProduceAcks,
-  produceV8,
-  Writer,
-} from '@platformatic/kafka';
-import type { Compression } from '../../shared/compression.ts';
-import { KafkaRecord } from './port.ts';
-import { produceRequest } from './record-batch.ts';
+import { createAPI, ProduceAcks, produceV8, Writer } from '@platformatic/kafka';
+import { KafkaFailure } from './failure.ts';
+import type { Client } from './platformatic-client.ts';
+import { failureOf } from './platformatic-errors.ts';
+import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
+import type { Led, Requests } from './sending.ts';
 
-/** A record on its way through the library, which counts it and looks at its place only. */
-export function messageOf(record: KafkaRecord, topic: string, partition: number) {
-  return { topic, partition, value: record as unknown as Buffer };
+type BatchSettings = Omit<Parameters<typeof requestOfBatches>[1], 'acks'>;
+type ProduceAsked = [batches: readonly PartitionBatch[], settings: BatchSettings];
+
+const produce = createAPI<ProduceAsked, produceV8.ProduceResponse>(
+  ...([0, 8] as const),
+  (batches, settings) =>
+    Writer.create().append(requestOfBatches(batches, { ...settings, acks: ProduceAcks.ALL })),
+  ...([produceV8.parseResponse, false, false] as const),
+);
+
+/** What requests are sent with. */
+export interface RequestsSettings {
+  readonly client: Client;
+  readonly topic: string;
+  /** How long the broker may wait for replicas, milliseconds. */
+  readonly timeoutMs: number;
+  /** Null: an idempotent producer without transactions. */
+  readonly transactionalId: string | null;
 }
 
-/** By their names. Versions are fixed: all brokers that the library supports (3.5 and newer) know them. */
-export const ownRequests: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  // From version 4 on it asks for rights on the whole cluster.
-  ['AddPartitionsToTxn', addPartitionsToTxnV3.api],
-  ['Produce', createAPI(0, 8, requestOf, produceV8.parseResponse, false, false)],
-]);
+/** Requests through @platformatic/kafka. */
+export class PlatformaticRequests implements Requests {
+  readonly #settings: RequestsSettings;
+  readonly failureOf = failureOf;
 
-/** A request to produce; one of records that are not ours is made by the library. */
-function requestOf(...asked: produceV8.ProduceRequest): Writer | Promise<Writer> {
-  const [, , messages] = asked;
-  return messages.every(({ value }) => (value as unknown) instanceof KafkaRecord)
-    ? ourRequest(...asked)
-    : produceV8.createRequest(...asked);
-}
+  constructor(settings: RequestsSettings) {
+    this.#settings = settings;
+  }
 
-async function ourRequest(...asked: produceV8.ProduceRequest): Promise<Writer> {
-  const [acks = ProduceAcks.ALL, timeoutMs = 0, messages, options = {}] = asked;
-  const { sequences, transactionalId = null, producerId = -1n, producerEpoch = 0 } = options;
-  const parts = Array.from(Map.groupBy(messages, placeOf), ([place, some]) => ({
-    topic: some[0]?.topic ?? '',
-    partition: some[0]?.partition ?? 0,
-    firstSequence: sequences?.get(place) ?? 0,
-    records: some.map(({ value }) => value as unknown as KafkaRecord),
-  }));
-  const settings = { acks, timeoutMs, transactionalId, producerId, producerEpoch, crc32c };
-  // The sink's own setting, on its way through the library.
-  const compression = (options.compression ?? 'none') as Compression;
-  return Writer.create().append(await produceRequest(parts, { ...settings, compression }));
-}
+  async partitions(): Promise<readonly Led[]> {
+    const { topic, client } = this.#settings;
+    const { topics } = await client.metadata({ topics: [topic] });
+    const found = topics.get(topic)?.partitions ?? [];
+    if (found.length > 0) {
+      return Array.from(found, (one, partition) => ({ partition, leader: one?.leader ?? -1 }));
+    }
+    const message = `the brokers name no partition of ${topic}`;
+    throw new KafkaFailure('passing', message, { answered: true });
+  }
 
-/** As the library keeps sequence numbers. */
-function placeOf({ topic, partition }: MessageRecord): string {
-  return `${topic}:${partition}`;
+  async join(partitions: readonly number[]): Promise<void> {
+    const { client, topic } = this.#settings;
+    await client.joinPartitions(topic, partitions);
+  }
+
+  async producer() {
+    return await this.#settings.client.identity();
+  }
+
+  async produce(
+    leader: number,
+    batches: readonly PartitionBatch[],
+  ): Promise<ReadonlyMap<number, bigint>> {
+    const { client, timeoutMs, transactionalId } = this.#settings;
+    const connection = await client.connectionTo(leader);
+    const { responses } = await produce.async(connection, batches, { timeoutMs, transactionalId });
+    return new Map(
+      responses.flatMap(({ partitionResponses }) =>
+        partitionResponses.map(({ index, baseOffset }) => [index, baseOffset] as const),
+      ),
+    );
+  }
+
+  async refresh(): Promise<void> {
+    const { client, topic } = this.#settings;
+    await client.metadata({ topics: [topic], forceUpdate: true }).catch(() => undefined);
+  }
 }

@@ -1,17 +1,13 @@
-// The driver for @platformatic/kafka 2.12.1: with the two files beside it the only one that touches
-// the library, loaded when a Kafka sink with `driver: platformatic` opens. What is written around:
-// it would begin a transaction with a producer id of 0, which the broker takes for somebody else's;
-// a failed transaction stays open in it, so one failure ends the producer (port.ts); and it
-// compresses at levels that cost more than they save.
+// The driver for @platformatic/kafka 2.12.1: with the files named platformatic-… all that touches the library, loaded when
+// a Kafka sink with `driver: platformatic` opens. What is written around: it would begin a transaction with a producer id
+// of 0, which the broker takes for somebody else's; a failed transaction stays open in it, so one failure ends the producer
+// (port.ts); and it repeats the requests of a leader by itself (sending.ts sends instead).
 
-import { constants, zstdCompressSync } from 'node:zlib';
-import { compressionsAlgorithms, ProduceAcks } from '@platformatic/kafka';
+import { crc32c } from '@platformatic/kafka';
 import { invariant } from '../../../src/contracts/errors.ts';
-import { compressed } from '../../shared/compression.ts';
-import { behind, checkAnswers, choosePartition } from './partition.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { failureOf } from './platformatic-errors.ts';
-import { messageOf } from './platformatic-requests.ts';
+import { PlatformaticRequests } from './platformatic-requests.ts';
 import type {
   Committed,
   KafkaDriver,
@@ -21,6 +17,7 @@ import type {
   KafkaSasl,
   WrittenOffsets,
 } from './port.ts';
+import { Sending } from './sending.ts';
 
 const connectTimeoutMsMax = 10_000;
 const retries = 7;
@@ -32,26 +29,29 @@ const mechanisms = {
 } as const;
 
 /** Makes producers of @platformatic/kafka. */
-export const platformaticDriver: KafkaDriver = (options) => {
-  prepareLibrary();
-  return new PlatformaticProducer(options);
-};
+export const platformaticDriver: KafkaDriver = (options) => new PlatformaticProducer(options);
 
 class PlatformaticProducer implements KafkaProducer {
   readonly #options: KafkaOptions;
   readonly #client: Client;
+  readonly #sending: Sending;
   #transaction: Transaction | null = null;
   #hasBegun = false;
-  #turn = 0;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
+    const { topic, compression, timeoutMs, transactions } = options;
+    const transactionalId = transactions?.id ?? null;
     this.#client = clientOf(options);
+    this.#sending = new Sending(
+      new PlatformaticRequests({ client: this.#client, topic, timeoutMs, transactionalId }),
+      { topic, compression, transactionalId, crc32c },
+    );
   }
 
   async produce(records: readonly KafkaRecord[]): Promise<void> {
     this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
-    await told(this.#send(this.#client, records));
+    await this.#sending.send(records);
   }
 
   async transact(
@@ -61,11 +61,12 @@ class PlatformaticProducer implements KafkaProducer {
     const transaction = await this.#begin();
     const written = new Map<number, bigint>();
     try {
-      for (const records of requests) await this.#send(transaction, records, written);
+      for (const records of requests) await this.#sending.send(records, written);
       await this.#client.commitPosition(this.#place, place);
     } catch (error) {
       const failure = failureOf(error);
-      // Else readers wait for the transaction's end until it times out. It need not work.
+      // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
+      // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -109,36 +110,6 @@ class PlatformaticProducer implements KafkaProducer {
     this.#hasBegun = true;
     return this.#transaction;
   }
-
-  async #send(
-    sender: Pick<Client, 'send'> | Transaction,
-    records: readonly KafkaRecord[],
-    written = new Map<number, bigint>(),
-  ): Promise<void> {
-    const { topic, compression } = this.#options;
-    this.#turn += 1;
-    const partitions = await this.#partitions();
-    const messages = records.map((record) => {
-      record.partition ??= choosePartition(record.key, this.#turn, partitions);
-      return messageOf(record, topic, record.partition);
-    });
-    const { offsets = [] } = await sender.send({ messages, compression, acks: ProduceAcks.ALL });
-    checkAnswers(
-      records,
-      offsets.map(({ partition }) => partition),
-    );
-    for (const { partition, offset } of offsets) {
-      written.set(partition, behind(offset, partition, records));
-    }
-  }
-
-  async #partitions() {
-    const { topic } = this.#options;
-    const { topics } = await this.#client.metadata({ topics: [topic] });
-    const found = topics.get(topic)?.partitions ?? [];
-    const led = [...found.keys()].filter((partition) => (found[partition]?.leader ?? -1) >= 0);
-    return { count: found.length, led };
-  }
 }
 
 function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: KafkaOptions): Client {
@@ -180,20 +151,4 @@ async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
   } catch (error) {
     throw failureOf(error, what);
   }
-}
-
-let prepared = false;
-
-// The levels that other sinks use, for the whole process: gzip on the thread pool, zstd where the
-// library calls it.
-function prepareLibrary(): void {
-  if (prepared) return;
-  prepared = true;
-  Object.assign(compressionsAlgorithms.gzip, {
-    compress: async (bytes: Buffer) => Buffer.from(await compressed(bytes, 'gzip')),
-  });
-  Object.assign(compressionsAlgorithms.zstd, {
-    compressSync: (bytes: Buffer) =>
-      zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
-  });
 }

@@ -49,20 +49,41 @@ export function recordBytes({ key, value, uid }: KafkaRecord): number {
   return recordOverhead + (key?.length ?? 0) + value.length + uid.length;
 }
 
+/** A record batch as it is sent: a repeated request sends the same bytes. */
+export interface PartitionBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly batch: Buffer;
+}
+
 /** A request to produce, version 3 to 8, without its header. */
 export async function produceRequest(
   parts: readonly PartitionRecords[],
   settings: ProduceSettings,
 ): Promise<Buffer> {
-  const { transactionalId, acks, timeoutMs } = settings;
+  const batches: PartitionBatch[] = [];
+  for (const { topic, partition, ...part } of parts) {
+    batches.push({ topic, partition, batch: await recordBatch(part, settings) });
+  }
+  return requestOfBatches(batches, settings);
+}
+
+/** The same request, made of batches that are encoded already. */
+export function requestOfBatches(
+  batches: readonly PartitionBatch[],
+  {
+    transactionalId,
+    acks,
+    timeoutMs,
+  }: Pick<ProduceSettings, 'transactionalId' | 'acks' | 'timeoutMs'>,
+): Buffer {
   const pieces = [
     transactionalId === null ? int16(-1) : text(transactionalId),
     int16(acks),
     int32(timeoutMs),
-    int32(parts.length),
+    int32(batches.length),
   ];
-  for (const { topic, partition, ...part } of parts) {
-    const batch = await recordBatch(part, settings);
+  for (const { topic, partition, batch } of batches) {
     pieces.push(text(topic), int32(1), int32(partition), int32(batch.length), batch);
   }
   return Buffer.concat(pieces);
@@ -85,7 +106,7 @@ function text(value: string): Buffer {
 }
 
 /** The batch of one partition's records, as it stands in a request and in the log. */
-async function recordBatch(
+export async function recordBatch(
   { records, firstSequence }: Pick<PartitionRecords, 'records' | 'firstSequence'>,
   settings: BatchSettings,
 ): Promise<Buffer> {

@@ -1,0 +1,149 @@
+// Sends records to the leaders of their partitions, with either client: one request to each leader at a time. What must
+// stay true: a batch is encoded once, so that a repeat has the same bytes and sequence numbers, by which the broker knows
+// it; nothing is decided or repeated before each request has been answered or its connection is lost; and a client
+// repeats no request with records by itself. What cannot be sent so is given up: the sink makes another producer, and in a
+// transaction that one aborts what was sent.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Compression } from '../../shared/compression.ts';
+import { failureOfAll, KafkaFailure } from './failure.ts';
+import { behind, checkAnswers, choosePartition } from './partition.ts';
+import type { KafkaRecord } from './port.ts';
+import { type PartitionBatch, recordBatch } from './record-batch.ts';
+
+/** One of a topic's partitions. */
+export interface Led {
+  readonly partition: number;
+  /** The leader's node id; -1: no broker leads it at the moment. */
+  readonly leader: number;
+}
+
+/** What sending needs of a client. `produce` sends one request, once; the others may repeat theirs. */
+export interface Requests {
+  /** All of the topic's partitions, at least one. */
+  partitions(): Promise<readonly Led[]>;
+  /** Adds partitions to the open transaction; does nothing without transactions. */
+  join(partitions: readonly number[]): Promise<void>;
+  /** Who writes: known once `join` has resolved. */
+  producer(): Promise<{ readonly producerId: bigint; readonly producerEpoch: number }>;
+  /** Resolves with the first offset in each partition; rejects where one of them refuses. */
+  produce(leader: number, batches: readonly PartitionBatch[]): Promise<ReadonlyMap<number, bigint>>;
+  /** After a failure: looks where the partitions are now. Does not reject. */
+  refresh(error: unknown): Promise<void>;
+  failureOf(error: unknown): KafkaFailure;
+}
+
+/** How batches are written. */
+export interface SendingSettings {
+  readonly topic: string;
+  readonly compression: Compression;
+  /** Null: an idempotent producer without transactions. */
+  readonly transactionalId: string | null;
+  readonly crc32c: (bytes: Uint8Array) => number;
+}
+
+// In sum about two seconds: time for a leader to move. The engine has the longer waits.
+const pauseMsMin = 2;
+const pauseMsMax = 1_000;
+const repeatsMax = 10;
+/** Sequence numbers are of 31 bits, and begin again after the last. */
+const sequenceCount = 2 ** 31;
+
+/** Sends for one producer, until its first failure. */
+export class Sending {
+  readonly #requests: Requests;
+  readonly #settings: SendingSettings;
+  /** The next sequence number, by partition. */
+  readonly #sequences = new Map<number, number>();
+  /** Counts calls: records without a key go to another partition with each. */
+  #turn = 0;
+
+  constructor(requests: Requests, settings: SendingSettings) {
+    this.#requests = requests;
+    this.#settings = settings;
+  }
+
+  /**
+   * Resolves when all in-sync replicas have every record; adds the offset after our last record of each partition to
+   * `written`. Rejects with a KafkaFailure, whose `answered` is false where a request may still arrive.
+   */
+  async send(records: readonly KafkaRecord[], written = new Map<number, bigint>()): Promise<void> {
+    const batches = await this.#batchesOf(records).catch((error) => {
+      throw this.#requests.failureOf(error);
+    });
+    const bases = await this.#accepted(batches);
+    checkAnswers(records, bases.keys());
+    for (const [partition, base] of bases) written.set(partition, behind(base, partition, records));
+  }
+
+  /** Nothing is sent of them yet, and in a transaction all their partitions are part of it. */
+  async #batchesOf(records: readonly KafkaRecord[]): Promise<readonly PartitionBatch[]> {
+    const found = await this.#requests.partitions();
+    const led = found.filter(({ leader }) => leader >= 0).map(({ partition }) => partition);
+    this.#turn += 1;
+    for (const record of records) {
+      record.partition ??= choosePartition(record.key, this.#turn, { count: found.length, led });
+    }
+    const grouped = Map.groupBy(records, ({ partition }) => partition ?? 0);
+    // In one request: here the broker refuses until it is done with the last commit.
+    await this.#requests.join([...grouped.keys()]);
+    const { topic, ...settings } = this.#settings;
+    const writer = { ...settings, ...(await this.#requests.producer()) };
+    return await Promise.all(
+      Array.from(grouped, async ([partition, some]) => {
+        const firstSequence = this.#sequences.get(partition) ?? 0;
+        this.#sequences.set(partition, (firstSequence + some.length) % sequenceCount);
+        const batch = await recordBatch({ records: some, firstSequence }, writer);
+        return { topic, partition, batch };
+      }),
+    );
+  }
+
+  /** Resolves with the first offset in each partition once all have accepted their batch. */
+  async #accepted(batches: readonly PartitionBatch[]): Promise<ReadonlyMap<number, bigint>> {
+    const bases = new Map<number, bigint>();
+    for (let repeats = 0; ; repeats += 1) {
+      const left = batches.filter(({ partition }) => !bases.has(partition));
+      const errors = await this.#round(left, bases);
+      const [first] = errors;
+      if (first === undefined) return bases;
+      const failure = failureOfAll(errors.map((error) => this.#requests.failureOf(error)));
+      const passes = failure.kind === 'passing' || failure.kind === 'topic_missing';
+      if (!passes || repeats === repeatsMax) throw failure;
+      await delay(Math.min(pauseMsMin * 2 ** repeats, pauseMsMax));
+      await this.#requests.refresh(first);
+    }
+  }
+
+  /** One request to each leader, in parallel; resolves with the errors once all have ended. */
+  async #round(
+    batches: readonly PartitionBatch[],
+    bases: Map<number, bigint>,
+  ): Promise<readonly unknown[]> {
+    const leaders = await this.#leadersOf(batches).catch((error: unknown) => error);
+    if (!(leaders instanceof Map)) return [leaders];
+    const ended = await Promise.allSettled(
+      Array.from(
+        leaders as ReadonlyMap<number, readonly PartitionBatch[]>,
+        async ([leader, some]) => {
+          const found = await this.#requests.produce(leader, some);
+          for (const [partition, base] of found) bases.set(partition, base);
+        },
+      ),
+    );
+    return ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  }
+
+  async #leadersOf(
+    batches: readonly PartitionBatch[],
+  ): Promise<ReadonlyMap<number, readonly PartitionBatch[]>> {
+    const found = await this.#requests.partitions();
+    const leaders = new Map(found.map(({ partition, leader }) => [partition, leader]));
+    return Map.groupBy(batches, ({ topic, partition }) => {
+      const leader = leaders.get(partition) ?? -1;
+      if (leader >= 0) return leader;
+      const message = `no broker leads partition ${partition} of ${topic}`;
+      throw new KafkaFailure('passing', message, { answered: true });
+    });
+  }
+}
