@@ -1,12 +1,14 @@
-// Sending a batch in parts where the receiver says that it is too large. The engine's batches are
-// bounded in bytes, yet only the receiver knows what it takes, so a sink that meets 413 halves the
-// batch itself and sums up what became of the parts in one Delivery. What must stay true: an event
-// ends up delivered, refused, or among those sent again, exactly one of these; and the parts are
-// cut at the same places on each attempt, so that a part can carry an id.
+// Sends a batch in parts if the receiver reports that it is too large, or that one event spoils it. The
+// engine's batches are bounded in bytes, but only the receiver knows its own limit, so a sink that
+// gets 413 halves the batch itself and sums up the answers in one Delivery. What must stay true: an
+// event ends up delivered, refused, or among those sent again, exactly one of these; the parts are
+// cut at the same positions on each attempt, so that a part can carry an id; and an event that is
+// refused alone is reported as refused beside accepted ones only if one of these was accepted
+// between the two refusals (src/send/evidence.ts).
 
-import { ExportError } from '../../src/contracts/errors.ts';
+import type { ExportError } from '../../src/contracts/errors.ts';
 import type { Uid } from '../../src/contracts/event.ts';
-import type { Batch, Delivery, Refusal } from '../../src/contracts/sink.ts';
+import type { Batch, Delivery, Refusal, Verdict } from '../../src/contracts/sink.ts';
 
 /** Events `from` up to, not including, `to` of a batch. */
 export interface Range {
@@ -21,22 +23,35 @@ export type PartAnswer = Delivery | TooLarge | Spoiled;
 export interface TooLarge {
   readonly outcome: 'too_large';
   readonly cause: ExportError;
+  /** `sink`: over a limit that the sink knows. Default: the receiver's answer. */
+  readonly by?: Verdict;
 }
 
 /** The receiver takes none of it for the sake of one event, and says which. */
 export interface Spoiled {
   readonly outcome: 'spoiled';
   /** Its place in the part, from 0. */
-  readonly by: number;
+  readonly at: number;
   readonly cause: ExportError;
+  /** `sink`: the sink itself does not send the event. Default: the receiver's answer. */
+  readonly by?: Verdict;
 }
 
+/** A part on its way. */
+interface Waiting extends Range {
+  /** How many events were accepted when it was first refused, in a larger part; null: it was not. */
+  readonly since: number | null;
+}
+
+/** While nothing is accepted, a part this small has its events sent one by one. */
+const fewEvents = 4;
+
 /**
- * Sends the whole batch, then halves of what is too large, oldest first and one after the other; what
- * is before and behind an event that spoils a part, and that event by itself. A single event that
- * is too large, or spoils itself, is refused. The first part that has to wait or is refused ends it:
- * if nothing was answered before, its answer stands for the batch; otherwise it and all parts
- * behind it are to be sent again, and the engine, sending them, hears the answer again.
+ * Sends the whole batch, then halves of a part that is too large, oldest first, one after the other;
+ * of a part that one event spoils, the events before it, that event alone, and the events after it. An
+ * event that is refused alone while nothing was accepted ends this: the others are to be sent
+ * again. So does the first part that has to wait or is refused: if nothing was answered before, its
+ * answer is that of the batch; otherwise it and all parts after it are to be sent again.
  */
 export async function sendInHalves(
   batch: Batch,
@@ -44,71 +59,94 @@ export async function sendInHalves(
 ): Promise<Delivery> {
   const refused: Refusal[] = [];
   const again: Uid[] = [];
-  const waiting: Range[] = [{ from: 0, to: batch.events.length }];
-  let settled = 0;
+  const waiting: Waiting[] = [{ from: 0, to: batch.events.length, since: null }];
+  let [settled, accepted] = [0, 0];
+  let pending: Refusal | null = null;
+  const left = (range: Range | null): readonly Uid[] => [
+    ...(pending === null ? [] : [pending.uid]),
+    ...[...(range === null ? [] : [range]), ...waiting.reverse()].flatMap((part) =>
+      uidsOf(batch, part),
+    ),
+  ];
   for (let range = waiting.pop(); range !== undefined; range = waiting.pop()) {
     const size = range.to - range.from;
-    const answer = await sendPart(range);
+    const answer = await sendPart({ from: range.from, to: range.to });
     switch (answer.outcome) {
       case 'delivered':
         if (size === batch.events.length) return answer;
-        settled += size;
+        [settled, accepted] = [settled + size, accepted + size];
+        if (pending !== null) refused.push(pending);
+        pending = null;
         break;
       case 'partly':
         refused.push(...answer.refused);
         again.push(...answer.again);
         settled += size - answer.again.length;
+        accepted += size - answer.again.length - answer.refused.length;
         break;
       case 'too_large':
-      case 'spoiled':
+      case 'spoiled': {
+        const { by = 'receiver', cause } = answer;
         if (size > 1) {
-          waiting.push(...partsOf(range, answer));
-        } else {
-          refused.push(...refusalsOf(batch, range, answer.cause.message));
-          settled += 1;
+          waiting.push(...partsOf(range, answer, accepted));
+          break;
         }
-        break;
+        const [refusal] = refusalsOf(batch, range, cause.message, by);
+        settled += 1;
+        if (refusal === undefined || by === 'sink') {
+          if (refusal !== undefined) refused.push(refusal);
+          break;
+        }
+        if (accepted > (range.since ?? accepted) && pending === null) {
+          pending = refusal;
+          break;
+        }
+        // Nothing else was accepted: the engine probes this event.
+        if (accepted === 0) refused.push(refusal);
+        return {
+          outcome: 'partly',
+          refused,
+          again: [...again, ...left(accepted === 0 ? null : range)],
+        };
+      }
       case 'retry':
       case 'refused':
         if (settled === 0) return answer;
-        again.push(...uidsOf(batch, range));
-        for (const rest of waiting.reverse()) again.push(...uidsOf(batch, rest));
-        return { outcome: 'partly', refused, again };
+        return { outcome: 'partly', refused, again: [...again, ...left(range)] };
     }
   }
+  if (pending !== null) refused.push(pending);
   return refused.length + again.length === 0
     ? { outcome: 'delivered' }
     : { outcome: 'partly', refused, again };
 }
 
-/** What is sent in place of a part, the oldest last. */
-function partsOf({ from, to }: Range, answer: TooLarge | Spoiled): readonly Range[] {
-  const at = answer.outcome === 'spoiled' ? from + answer.by : to;
-  const middle = from + Math.floor((to - from) / 2);
+/** The parts to send in place of a part, the oldest last. */
+function partsOf(
+  { from, to, since }: Waiting,
+  answer: TooLarge | Spoiled,
+  accepted: number,
+): readonly Waiting[] {
+  const at = answer.outcome === 'spoiled' ? from + answer.at : to;
+  const isSmall = accepted === 0 && to - from <= fewEvents;
+  const middle = isSmall ? from + 1 : from + Math.floor((to - from) / 2);
   const borders = at < to ? [from, at, at + 1, to] : [from, middle, to];
-  const parts = borders.slice(1).map((end, i) => ({ from: borders[i] ?? from, to: end }));
+  const parts = borders
+    .slice(1)
+    .map((end, i) => ({ from: borders[i] ?? from, to: end, since: since ?? accepted }));
   return parts.filter((part) => part.to > part.from).reverse();
 }
 
 /** The same refusal for each event of a part. */
-export function refusalsOf(batch: Batch, range: Range, reason: string): readonly Refusal[] {
-  return uidsOf(batch, range).map((uid) => ({ uid, reason }));
+export function refusalsOf(
+  batch: Batch,
+  range: Range,
+  reason: string,
+  by: Verdict = 'receiver',
+): readonly Refusal[] {
+  return uidsOf(batch, range).map((uid) => ({ uid, reason, by }));
 }
 
 function uidsOf(batch: Batch, range: Range): readonly Uid[] {
   return batch.events.slice(range.from, range.to).map((event) => event.uid);
-}
-
-/**
- * What an answer means where nothing was ever taken, of a batch of so many events: where each of them
- * is refused it is the target that is wrong, and the engine is to come to them one by one.
- */
-export function ofTarget(answer: Delivery, count: number): Delivery {
-  const [first] = answer.outcome === 'partly' ? answer.refused : [];
-  if (first === undefined || answer.outcome !== 'partly' || answer.refused.length < count) {
-    return answer;
-  }
-  const next = 'See in the dead letters why; mend what is wrong, then retry them.';
-  const cause = new ExportError('record_refused', first.reason, { next });
-  return { outcome: 'refused', scope: 'batch', cause };
 }

@@ -10,7 +10,7 @@ import { isObject } from '../../src/contracts/json.ts';
 import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
-import { ofTarget, type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
+import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,
   noAnswer,
@@ -74,7 +74,6 @@ export const datadogSink = defineSink({
   async open(settings, { name, tools }) {
     const receiver = receiverOf(settings);
     const doing = `sending to ${name}`;
-    let takenBefore = false;
     let late = 0;
     return {
       async send(batch, signal) {
@@ -92,14 +91,13 @@ export const datadogSink = defineSink({
             const cause = noAnswer(response, { doing, whose: 'Datadog’s intake', next: otherNext });
             return { outcome: 'refused', scope: 'sink', cause };
           }
-          takenBefore = true;
           return { outcome: 'delivered' };
         });
         const now = tools.clock.now();
         const stamped = batch.events.filter((event) => isStampedAnew(event, now)).length;
         if (stamped > 0 && late === 0) tools.log.warn(lateWarning, { events: stamped });
         late = stamped;
-        return takenBefore ? answer : ofTarget(answer, batch.events.length);
+        return answer;
       },
       notice: () =>
         late === 0
@@ -154,12 +152,13 @@ function overBound({ lines }: Batch, { from, to }: Range, doing: string): PartAn
       const message = `${doing}: a log of ${length} bytes, of which Datadog keeps ${logBytesMax}`;
       const next = 'Send it elsewhere, or leave out what makes it long (redact); it is kept whole.';
       const cause = new ExportError('record_refused', message, { next });
-      return { outcome: 'spoiled', by: i - from, cause };
+      return { outcome: 'spoiled', at: i - from, cause, by: 'sink' };
     }
     bytes += length + 1;
   }
   if (bytes <= requestBytesMax) return null;
   const message = `${doing}: a request of ${bytes} bytes is over Datadog’s bound`;
   const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
-  return { outcome: 'too_large', cause: new ExportError('record_refused', message, { next }) };
+  const cause = new ExportError('record_refused', message, { next });
+  return { outcome: 'too_large', cause, by: 'sink' };
 }

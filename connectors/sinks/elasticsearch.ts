@@ -8,7 +8,7 @@
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
-import type { Uid } from '../../src/contracts/event.ts';
+import type { Event, Uid } from '../../src/contracts/event.ts';
 import {
   duration,
   headers as moreHeaders,
@@ -23,7 +23,7 @@ import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http
 import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
-import { bulkForm, isDaily } from './elasticsearch/bulk-record.ts';
+import { bulkForm, indexNames, isDaily } from './elasticsearch/bulk-record.ts';
 import { authFlaw, bulkPath, judge, noAnswer, receiversOf } from './elasticsearch/cluster.ts';
 import { setUp } from './elasticsearch/setup.ts';
 
@@ -108,9 +108,10 @@ export const elasticsearchSink = defineSink({
   async open(settings, { name, tools }) {
     const nodes = receiversOf(settings, bulkPath(settings));
     const doing = `sending to ${name}`;
+    const indexOf = indexNames(settings.index);
     let failures = 0;
-    let takenBefore = false;
     return {
+      destinationOf: indexOf,
       send: (batch, signal) =>
         sendInHalves(batch, async (range) => {
           const receiver = nodes[failures % nodes.length];
@@ -119,10 +120,8 @@ export const elasticsearchSink = defineSink({
           const answer = await postOnce(receiver, post, { doing, tools, signal, judge });
           const meaning =
             answer.outcome === 'accepted'
-              ? takenOf(answer, { batch, range, doing, takenBefore })
+              ? takenOf(answer, { batch, range, doing, indexOf })
               : answer;
-          const outcome = meaning.outcome;
-          takenBefore ||= outcome === 'delivered' || outcome === 'partly';
           if (answer.outcome !== 'retry' && answer.outcome !== 'refused') return meaning;
           if (answer.outcome === 'refused' && answer.scope === 'batch') return meaning;
           failures += 1;
@@ -152,22 +151,19 @@ export const elasticsearchSink = defineSink({
   setup: setUp,
 });
 
-/**
- * What an answer of the cluster means for the events of a request. Where none was taken since the
- * sink was opened, a request that is refused in whole is refused as a batch: the engine comes to
- * its events one by one, and stops where it is the target that is wrong and not the events.
- */
+/** What an answer of the cluster means for the events of a request. */
 function takenOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
   context: {
     readonly batch: Batch;
     readonly range: Range;
     readonly doing: string;
-    readonly takenBefore: boolean;
+    readonly indexOf: (event: Event) => string;
   },
 ): PartAnswer {
-  const { batch, range, doing, takenBefore } = context;
-  const uids = batch.events.slice(range.from, range.to).map(({ uid }) => uid);
+  const { batch, range, doing, indexOf } = context;
+  const events = batch.events.slice(range.from, range.to);
+  const uids = events.map(({ uid }) => uid);
   const answers = readBulkAnswer(response.body, uids);
   if (answers === null) {
     return { outcome: 'refused', scope: 'sink', cause: noAnswer(response, doing) };
@@ -177,10 +173,15 @@ function takenOf(
   const told = ({ status, said }: ItemAnswer) =>
     `${status} ${plainLine(Buffer.from(blot(Buffer.from(said))).toString())}`;
   for (const [i, answer] of answers.entries()) {
-    const uid = uids[i];
-    if (uid === undefined || answer.is === 'taken') continue;
-    if (answer.is === 'refused') refused.push({ uid, reason: told(answer) });
-    else again.push(uid);
+    const event = events[i];
+    if (event === undefined || answer.is === 'taken') continue;
+    const { uid } = event;
+    if (answer.is !== 'refused') again.push(uid);
+    else if (!answer.isOfIndex) refused.push({ uid, reason: told(answer) });
+    else {
+      const reason = `index ${indexOf(event)}: ${told(answer)}`;
+      refused.push({ uid, reason, by: 'destination' });
+    }
   }
   const [first] = answers;
   if (first === undefined || refused.length + again.length === 0) return { outcome: 'delivered' };
@@ -200,11 +201,6 @@ function takenOf(
         'Look at the cluster’s health. Nothing was lost: the events stay held and are sent again by themselves.',
       ),
     };
-  }
-  if (refused.length === uids.length && (!takenBefore || refused.length === 1)) {
-    const next =
-      'See in the dead letters why; mend the mapping, index or pipeline, then retry them.';
-    return { outcome: 'refused', scope: 'batch', cause: failure('record_refused', next) };
   }
   return { outcome: 'partly', refused, again };
 }

@@ -10,7 +10,7 @@ import { isObject } from '../../src/contracts/json.ts';
 import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
 import { compression } from '../shared/compression.ts';
-import { ofTarget, type PartAnswer, sendInHalves } from '../shared/halves.ts';
+import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {
   type FailedAnswer,
   type Failure,
@@ -80,16 +80,12 @@ export const googleSecOpsSink = defineSink({
 
   async open(settings, { name, tools }) {
     const service = new Service(settings, `sending to ${name}`, tools);
-    let takenBefore = false;
     return {
       async send(batch, signal) {
-        const answer = await sendInHalves(batch, async (range) => {
+        return await sendInHalves(batch, (range) => {
           const items = arrayOfLines(batch.lines, range);
-          const said = await service.post(items, { count: range.to - range.from, signal });
-          takenBefore ||= said.outcome === 'delivered';
-          return said;
+          return service.post(items, { count: range.to - range.from, signal });
         });
-        return takenBefore ? answer : ofTarget(answer, batch.events.length);
       },
       close: async () => {},
     };

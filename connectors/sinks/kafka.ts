@@ -237,7 +237,7 @@ function sift(records: readonly KafkaRecord[], bytesMax: number): Sifted {
     const bytes = aloneBytes(record);
     if (bytes <= bytesMax) return true;
     const reason = `too large for Kafka: ${bytes} bytes with its headers, max_message is ${bytesMax} bytes`;
-    refused.push({ uid: record.uid, reason });
+    refused.push({ uid: record.uid, reason, by: 'sink' });
     return false;
   });
   return { records: taken, refused };
@@ -252,5 +252,5 @@ function refusedBatch(refusal: Refusal, context: FailureContext): Delivery {
       details: { uid: refusal.uid, topic: context.topic },
     },
   );
-  return { outcome: 'refused', scope: 'batch', cause };
+  return { outcome: 'refused', scope: 'batch', cause, by: 'sink' };
 }

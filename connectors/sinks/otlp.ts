@@ -144,7 +144,8 @@ function grpcFlaw({ url, compression, proxy }: HttpReceiver): string | null {
 function overBound(doing: string, bytes: number): PartAnswer {
   const message = `${doing}: a request of ${bytes} bytes is over OTLP’s bound of ${requestBytesMax}`;
   const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
-  return { outcome: 'too_large', cause: new ExportError('record_refused', message, { next }) };
+  const cause = new ExportError('record_refused', message, { next });
+  return { outcome: 'too_large', cause, by: 'sink' };
 }
 
 /**

@@ -150,7 +150,7 @@ function cutIn({ events, lines }: Batch): readonly Refusal[] {
     const name = longColumn(lineAt(lines, i));
     if (name === null) return [];
     const reason = `column ${name} has more than 64 KB, which Azure would cut without a word; oversize: split writes it in several rows`;
-    return [{ uid, reason }];
+    return [{ uid, reason, by: 'sink' }];
   });
 }
 
@@ -198,7 +198,8 @@ class IngestionService {
     if (body.length <= callBytesMax) return await this.post(body, signal);
     const message = `${this.#doing}: a call of ${body.length} bytes is over Azure’s bound of 1 MB`;
     const next = 'It was sent in halves; a smaller batch.bytes saves the work.';
-    return { outcome: 'too_large', cause: new ExportError('record_refused', message, { next }) };
+    const cause = new ExportError('record_refused', message, { next });
+    return { outcome: 'too_large', cause, by: 'sink' };
   }
 
   async post(body: Uint8Array, signal: AbortSignal): Promise<PartAnswer> {

@@ -278,7 +278,7 @@ function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames |
       'framing a syslog message: it holds a line feed, and newline framing cannot carry one',
       { next: 'Use framing: octet_counting; the event is kept as a dead letter.' },
     );
-    waiter.tell({ outcome: 'refused', scope: 'batch', cause });
+    waiter.tell({ outcome: 'refused', scope: 'batch', cause, by: 'sink' });
   }
   return frames;
 }

@@ -31,18 +31,29 @@ export interface Batch {
   readonly end: Offset;
 }
 
-/** One event that the far side refused for good. */
+/**
+ * Who refuses, and why. `sink`: the sink itself, since the event cannot be encoded or is over a limit
+ * of its own; a dead letter at once. `receiver`: the receiver refuses the event; it is blamed only
+ * if the same destination accepts another event at that time. `destination`: the receiver reports a
+ * fault of the destination (index closed, pipeline missing); no event is blamed for that.
+ */
+export type Verdict = 'sink' | 'receiver' | 'destination';
+
+/** One refused event. */
 export interface Refusal {
   readonly uid: Uid;
   readonly reason: string;
+  /** Default: `receiver`. */
+  readonly by?: Verdict;
 }
 
 /**
- * The far side's answer, a closed union. `delivered`: the position moves. `partly`: `refused`
- * become dead letters, `again` are sent again, the rest was delivered. `retry`: nothing is known to
- * be delivered; the engine waits (`afterMs` or its own back-off) and sends the same batch again.
- * `refused`: for good; of a `batch`, it is cut in halves until the guilty event is found and
- * becomes a dead letter; of the `sink`, the sink stops and says so, its events stay held. Of pages
+ * The receiver's answer, a closed union. `delivered`: the position moves. `partly`: `refused` become
+ * dead letters, or suspects where nothing of their destination was accepted; `again` are sent
+ * again, the rest was delivered. `retry`: nothing is known to be delivered; the engine waits
+ * (`afterMs` or its own back-off) and sends the same batch again. `refused`: of a `batch`, it is cut
+ * in halves until one event is found, which becomes a dead letter only where others are accepted
+ * (src/send/trial.ts); of the `sink`, the sink waits and reports it, its events stay held. Of pages
  * there are no dead letters: they are delivered, asked for again, or refused of the sink.
  */
 export type Delivery =
@@ -53,12 +64,28 @@ export type Delivery =
       readonly again: readonly Uid[];
     }
   | { readonly outcome: 'retry'; readonly afterMs?: number; readonly cause: ExportError }
-  | { readonly outcome: 'refused'; readonly scope: 'batch' | 'sink'; readonly cause: ExportError };
+  | {
+      readonly outcome: 'refused';
+      readonly scope: 'batch' | 'sink';
+      readonly cause: ExportError;
+      /** Of a batch; default: `receiver`. */
+      readonly by?: Verdict;
+    };
 
 /** An open sink. */
 export interface Sink {
   /** Sends once. What the far side does is a Delivery; rejects only when `signal` aborts. */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
+  /**
+   * For a sink that promises "once" by its position: whether the receiver accepts these events,
+   * without a lasting effect (Kafka: a transaction that is aborted). Left out: `send` is used.
+   */
+  tryOut?(batch: Batch, signal: AbortSignal): Promise<Delivery>;
+  /**
+   * For a sink with several destinations: the index, topic or stream that an event is for. One that
+   * refuses its events holds no other's. Left out: there is one destination.
+   */
+  destinationOf?(event: Event): string;
   /**
    * For a sink with several batches in flight: resolves when one more would not pile up here. Asked
    * before a batch is cut; never rejects but with the signal's reason.

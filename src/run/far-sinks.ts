@@ -110,7 +110,7 @@ export class FarSinks {
       const { error, ...facts } = factsShape.safeParse(word?.facts).data ?? noFacts;
       const position = this.#known.get(name)?.position ?? 0;
       return {
-        ...{ name, ...facts, position, sent: position, dueInMs: null },
+        ...{ name, ...facts, position, sent: position, dueInMs: null, suspects: null },
         error: error && told(error),
       };
     });

@@ -15,6 +15,21 @@ export function halves(batch: Batch): readonly Batch[] {
   ];
 }
 
+/** The first event of a batch, and the rest. */
+export function firstAndRest(batch: Batch): readonly Batch[] {
+  const border = batch.events[1]?.offset ?? batch.end;
+  return [
+    partOf(batch, { from: 1, to: batch.events.length, start: border, end: batch.end }),
+    partOf(batch, { from: 0, to: 1, start: batch.start, end: border }),
+  ];
+}
+
+/** One event of a batch by itself; its `end` is the offset after the event. */
+export function alone(batch: Batch, index: number): Batch {
+  const start = batch.events[index]?.offset ?? batch.start;
+  return partOf(batch, { from: index, to: index + 1, start, end: start + 1 });
+}
+
 /** What a batch has at and after `start`. */
 export function behind(batch: Batch, start: Offset): Batch {
   if (start <= batch.start) return batch;

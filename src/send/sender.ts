@@ -16,8 +16,9 @@ import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
 import type { SendSpool } from '../contracts/spool.ts';
 import { isEmpty } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
+import { type Part, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
-import { Settlement, type StopSignals } from './settlement.ts';
+import { Settlement, type StopSignals, type Suspects } from './settlement.ts';
 import { type HealthMeans, SinkHealth } from './sink-health.ts';
 
 /** What a sender works with. */
@@ -46,6 +47,8 @@ export interface SenderState {
   readonly dueInMs: number | null;
   /** What the sink says of its far side though events go there. */
   readonly notice: Notice | null;
+  /** Events that the receiver refuses while it accepts none; null: there are none. */
+  readonly suspects: Suspects | null;
 }
 
 /** How a sink stands, as it is noted for whoever looks from elsewhere. */
@@ -82,12 +85,18 @@ export class Sender {
     this.#settings = settings;
     this.#position = new Position(settings.name, settings.position, settings);
     this.#health = new SinkHealth(settings);
-    this.#settlement = new Settlement(settings, this.#position, this.#health);
+    this.#settlement = new Settlement({
+      ...settings,
+      position: this.#position,
+      health: this.#health,
+      send: (batch, signals) => this.#send(batch, signals),
+      isKept: (offset) => this.#kept.some(({ start, end }) => start <= offset && offset < end),
+    });
   }
 
   get state(): SenderState {
     const { at } = this.#position;
-    const { state, ...counts } = this.#health.state;
+    const { state, probes: _, ...counts } = this.#health.state;
     return {
       state: state === 'sending' && at >= this.#settings.spool.gauge.end ? 'idle' : state,
       position: at,
@@ -95,12 +104,18 @@ export class Sender {
       sent: Math.max(at, this.#sent),
       dueInMs: this.#settings.sink.dueInMs?.() ?? null,
       notice: this.#settlement.notice ?? this.#settings.sink.notice?.() ?? null,
+      suspects: this.#settlement.suspects,
     };
   }
 
   /** Sends now, as SinkHealth says. */
   askNow(): number | null {
     return this.#health.askNow();
+  }
+
+  /** Makes dead letters of suspects, of all or of those with these uids; returns their uids. */
+  giveUp(uids: readonly string[] | null): readonly string[] {
+    return this.#settlement.giveUp(uids);
   }
 
   /** Nothing is read any more: what the sink would finish together with what comes later is due. */
@@ -140,7 +155,7 @@ export class Sender {
       // Cut, and so parsed and encoded, while this batch is on its way.
       upcoming = this.#cut(batch.end, signals.stop);
       upcoming.catch(() => undefined);
-      await this.#deliver([batch], signals);
+      await this.#deliver([wholePart(batch)], signals);
     }
   }
 
@@ -223,9 +238,10 @@ export class Sender {
   ): Promise<void> {
     signals.stop.throwIfAborted();
     const batch = await this.#cut(this.#position.at, signals.stop, sent.end);
+    const part = wholePart(batch);
     // A connection that broke is often there again at once: only what fails anew has a wait before it.
     const answer = said.outcome === 'retry' ? { afterMs: 0, ...said } : said;
-    await this.#deliver(await this.#settlement.settle(batch, answer, signals), signals);
+    await this.#deliver(await this.#settlement.settle(part, answer, signals), signals);
   }
 
   /**
@@ -245,23 +261,28 @@ export class Sender {
     }
   }
 
-  /** Sends batches, the first one last, until nothing of them is left to settle. */
-  async #deliver(batches: readonly Batch[], signals: StopSignals): Promise<void> {
-    const open = [...batches];
-    for (let part = open.pop(); part !== undefined; part = open.pop()) {
-      if (isEmpty(part)) {
-        this.#position.advance(part.end);
-        continue;
+  /** Sends parts, the first one last, until nothing of them is left to settle. */
+  async #deliver(parts: readonly Part[], signals: StopSignals): Promise<void> {
+    const open = [...parts];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const part = await this.#settlement.prepare(next);
+      if (isEmpty(part.batch)) {
+        this.#settlement.passed(part.batch.end);
+      } else if (part.isGuilty && part.batch.events.length > 1) {
+        open.push(...splitPart(part, part.since ?? 0));
+      } else {
+        const answer = await this.#send(part.batch, signals);
+        open.push(...(await this.#settlement.settle(part, answer, signals)));
       }
-      const answer = await this.#send(part, signals);
-      open.push(...(await this.#settlement.settle(part, answer, signals)));
     }
+    await this.#settlement.conclude();
   }
 
   async #send(batch: Batch, { stop, kill }: StopSignals): Promise<Delivery> {
     const { sink } = this.#settings;
     stop.throwIfAborted();
     this.#health.begun();
+    this.#settlement.begin();
     try {
       const answer = sink.send(batch, kill);
       sink.flush?.();

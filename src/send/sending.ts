@@ -218,6 +218,7 @@ export class Sending {
       backOff: backOff({ ...planned.retry, random }),
       fingerprint: () => fingerprintOf(settings),
       refusedWaitMs: planned.retry.maxMs,
+      retryMinMs: planned.retry.minMs,
     });
     return { name, sink, sender, outlet };
   }

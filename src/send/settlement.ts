@@ -4,12 +4,14 @@
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
-import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
+import type { Batch, Delivery, Notice, Refusal, Verdict } from '../contracts/sink.ts';
 import type { DeadLetter } from '../contracts/spool.ts';
-import type { Log } from '../contracts/tools.ts';
-import { behind, halves, picked } from './batch-parts.ts';
+import { alone, behind, picked } from './batch-parts.ts';
+import { Evidence, type Suspect } from './evidence.ts';
+import { type Part, restOf, spareRequests, splitPart } from './parts.ts';
 import type { Position } from './position.ts';
 import type { SinkHealth } from './sink-health.ts';
+import { probesUntilStuck, probeUntilSettled, type TrialDeps } from './trial.ts';
 
 /** The two ways to end a sender: take no further batch, and give up on what is under way. */
 export interface StopSignals {
@@ -17,26 +19,101 @@ export interface StopSignals {
   readonly kill: AbortSignal;
 }
 
-interface SettlementMeans {
-  readonly name: string;
-  readonly sink: Sink;
-  readonly log: Log;
+/** A refused event that is not known to be to blame. */
+interface Refused {
+  readonly event: Event;
+  readonly reason: string;
+  readonly by: Verdict;
 }
 
-/** Single refusals in a row, nothing ever delivered, that count as the sink's refusal. */
-const refusalsInARowMax = 10;
+/** An event whose dead letter waits for the next answer. */
+interface Pending extends Refused {
+  readonly part: Part;
+  /** Where the position goes with the dead letter. */
+  readonly end: Offset;
+}
+
+/** What answers are settled with. */
+export interface SettlementDeps
+  extends Omit<TrialDeps, 'isSettled' | 'delivered' | 'isGivenUp' | 'evidence' | 'health'> {
+  readonly position: Position;
+  readonly health: SinkHealth;
+  /** True for an event that the receiver has accepted in a pipeline, after others that it has not. */
+  readonly isKept: (offset: Offset) => boolean;
+}
+
+/** Events that wait since the receiver refuses them and accepts none. */
+export interface Suspects {
+  /** Refused by themselves, in spool order. */
+  readonly refused: readonly Suspect[];
+  /** All events that a refused batch held; at least `refused`. */
+  readonly events: number;
+  /** Several probes have found nothing that the receiver accepts. */
+  readonly isStuck: boolean;
+}
 
 /** Settles the batches of one sink. */
 export class Settlement {
-  readonly #means: SettlementMeans;
+  readonly #deps: SettlementDeps;
   readonly #position: Position;
   readonly #health: SinkHealth;
+  readonly #evidence: Evidence;
+  /** Delivered out of turn, by a probe, ahead of the position. */
+  readonly #ahead = new Set<Offset>();
+  /** Uids of suspects that an operator has moved to the dead letters. */
+  readonly #givenUp = new Set<string>();
+  /** Events of the batch that is on trial. */
+  #onTrial: readonly Event[] = [];
+  /** Refused alone, after another event was accepted: to blame, if the next one is accepted. */
+  #pending: Pending | null = null;
   #older = false;
 
-  constructor(means: SettlementMeans, position: Position, health: SinkHealth) {
-    this.#means = means;
-    this.#position = position;
-    this.#health = health;
+  constructor(deps: SettlementDeps) {
+    this.#deps = deps;
+    this.#position = deps.position;
+    this.#health = deps.health;
+    const { sink } = deps;
+    this.#evidence = new Evidence(sink.destinationOf?.bind(sink));
+  }
+
+  /** Null: no event is suspected. */
+  get suspects(): Suspects | null {
+    const refused = this.#evidence.suspects;
+    if (this.#onTrial.length === 0) return null;
+    const events = new Set([...this.#onTrial, ...refused].map(({ offset }) => offset)).size;
+    return { refused, events, isStuck: this.#health.state.probes >= probesUntilStuck };
+  }
+
+  /** A request is about to be sent. */
+  begin(): void {
+    this.#evidence.begin();
+  }
+
+  /** Makes dead letters of suspects, of all or of those with these uids; returns their uids. */
+  giveUp(uids: readonly string[] | null): readonly string[] {
+    const all = [...this.#onTrial, ...this.#evidence.suspects].map(({ uid }) => uid);
+    const chosen = [...new Set(all)].filter((uid) => uids === null || uids.includes(uid));
+    for (const uid of chosen) this.#givenUp.add(uid);
+    this.#health.askNow();
+    return chosen;
+  }
+
+  /** The part without events that are settled already; events given up become dead letters. */
+  async prepare(part: Part): Promise<Part> {
+    if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
+    const { batch } = part;
+    const given = batch.events.filter(({ uid }) => this.#givenUp.has(uid));
+    const left = batch.events.flatMap(({ offset, uid }, index) =>
+      this.#ahead.has(offset) || this.#givenUp.has(uid) ? [] : [index],
+    );
+    if (left.length === batch.events.length) return part;
+    const reasons = new Map(this.#evidence.suspects.map(({ uid, reason }) => [uid, reason]));
+    const letters = given.map((event) =>
+      letterFor(event, reasons.get(event.uid) ?? 'moved to the dead letters by hand'),
+    );
+    await this.#bury(letters, this.#position.at);
+    for (const { uid } of given) this.#givenUp.delete(uid);
+    return { ...part, batch: picked(batch, left) };
   }
 
   /** What the far side has shown of the state. */
@@ -46,7 +123,7 @@ export class Settlement {
 
   /** The far side may be further than we know: an answer was lost, or the state is older. */
   async adopt({ stop, kill }: StopSignals): Promise<void> {
-    const { sink, name } = this.#means;
+    const { sink, name } = this.#deps;
     while (sink.committed !== undefined) {
       try {
         const reach = await sink.committed(kill);
@@ -66,81 +143,215 @@ export class Settlement {
     if (this.#older) return;
     this.#older = true;
     const { what, next } = olderState;
-    this.#means.log.error(what, { code: 'state_older', next });
+    this.#deps.log.error(what, { code: 'state_older', next });
   }
 
-  /** What one answer means. Returns the batches that are still to be sent, the next one last. */
-  async settle(batch: Batch, answer: Delivery, signals: StopSignals): Promise<readonly Batch[]> {
+  /** What one answer means. Returns the parts that are still to be sent, the next one last. */
+  async settle(part: Part, answer: Delivery, signals: StopSignals): Promise<readonly Part[]> {
+    const { batch } = part;
+    part.attempt.requests += 1;
     switch (answer.outcome) {
       case 'delivered':
         this.#health.succeeded(batch.events.length);
-        this.#position.advance(batch.end, answer.mark === undefined ? {} : { mark: answer.mark });
+        await this.#accepted(part, batch.events);
+        if (part.twin !== null) part.twin.isGuilty = true;
+        if (this.#pending !== null) {
+          // Of another destination: the position waits for the event before.
+          for (const { offset } of batch.events) this.#ahead.add(offset);
+          this.passed(batch.end);
+        } else this.#advance(batch.end, answer.mark === undefined ? {} : { mark: answer.mark });
         return [];
       case 'partly':
-        return this.#settlePartly(batch, answer, signals);
+        return this.#settlePartly(part, answer, signals);
       case 'retry':
         await this.#health.pause(answer.cause, signals.stop, answer.afterMs);
         await this.adopt(signals);
-        return this.#position.at >= batch.end ? [] : [behind(batch, this.#position.at)];
+        if (this.#position.at >= batch.end) return [];
+        return [restOf(part, behind(batch, this.#position.at), part.since)];
       case 'refused':
-        return this.#settleRefused(batch, answer, signals);
+        return this.#settleRefused(part, answer, signals);
     }
   }
 
   async #settlePartly(
-    batch: Batch,
+    part: Part,
     answer: Extract<Delivery, { outcome: 'partly' }>,
-    { stop }: StopSignals,
-  ): Promise<readonly Batch[]> {
-    const reasons = new Map(answer.refused.map((refusal) => [refusal.uid, refusal.reason]));
+    signals: StopSignals,
+  ): Promise<readonly Part[]> {
+    const { batch } = part;
+    const refusals = new Map(answer.refused.map((refusal) => [refusal.uid, refusal]));
     const again = new Set(answer.again);
-    const letters = batch.events.flatMap((event) => {
-      const reason = reasons.get(event.uid);
-      return reason === undefined ? [] : [letterFor(event, reason)];
-    });
-    const rest = batch.events.flatMap((event, index) => (again.has(event.uid) ? [index] : []));
-    const taken = batch.events.length - letters.length - rest.length;
-    if (taken > 0) this.#health.succeeded(taken);
+    const accepted = batch.events.filter(({ uid }) => !refusals.has(uid) && !again.has(uid));
+    await this.#accepted(part, accepted, refusals.size > 0);
+    const { letters, suspects } = this.#judge(batch.events, refusals, accepted);
+    const suspected = new Set(suspects.map(({ event }) => event));
+    const rest = batch.events.flatMap((event, index) =>
+      again.has(event.uid) || suspected.has(event) ? [index] : [],
+    );
+    if (accepted.length > 0) this.#health.succeeded(accepted.length);
+    // No probe sends them, though the position is before them.
+    if (rest.length > 0)
+      for (const { offset } of [...accepted, ...letters]) this.#ahead.add(offset);
     // The letters are not met again, so they become durable now; the position waits for the rest.
-    await this.#bury(letters, rest.length === 0 ? batch.end : this.#position.at);
-    if (rest.length === 0) return [];
-    if (taken === 0 && letters.length === 0)
-      await this.#health.pause(nothingTaken(this.#means.name), stop);
-    return [picked(batch, rest)];
+    if (rest.length === 0) {
+      await this.#buryOrHold(letters, batch.end);
+      return [];
+    }
+    await this.#bury(letters, this.#position.at);
+    const [first] = suspects;
+    const left = picked(batch, rest);
+    if (first !== undefined) return await this.#tryOne(part, { ...first, batch: left }, signals);
+    if (accepted.length + letters.length === 0)
+      await this.#health.pause(nothingTaken(this.#deps.name), signals.stop);
+    return [restOf(part, left, part.since)];
+  }
+
+  /** Which refused events are to blame, and which are not as far as is known. */
+  #judge(
+    events: readonly Event[],
+    refusals: ReadonlyMap<string, Refusal>,
+    accepted: readonly Event[],
+  ): { readonly letters: readonly DeadLetter[]; readonly suspects: readonly Refused[] } {
+    const accepting = refusals.size > 0 ? this.#evidence.destinationsOf(accepted) : new Set();
+    const letters: DeadLetter[] = [];
+    const suspects: Refused[] = [];
+    for (const event of events) {
+      const refusal = refusals.get(event.uid);
+      if (refusal === undefined) continue;
+      const { reason, by = 'receiver' } = refusal;
+      const isSure =
+        by === 'sink' ||
+        (by === 'receiver' && accepting.has(this.#evidence.destinationOf(event))) ||
+        this.#evidence.refused(event, { reason, by, inBatchAt: null });
+      if (isSure) letters.push(letterFor(event, reason));
+      else suspects.push({ event, reason, by });
+    }
+    return { letters, suspects };
   }
 
   async #settleRefused(
-    batch: Batch,
+    part: Part,
     answer: Extract<Delivery, { outcome: 'refused' }>,
-    { stop }: StopSignals,
-  ): Promise<readonly Batch[]> {
-    const { delivered, deadLetters } = this.#health.state;
-    const hopeless = delivered === 0 && deadLetters >= refusalsInARowMax;
-    const isOfSink = answer.scope === 'sink' || batch.pages.length > 0;
-    if (isOfSink || hopeless) {
-      const cause = isOfSink ? answer.cause : takesNothing(answer.cause, deadLetters);
-      await this.#health.rest(cause, stop);
-      return [batch];
+    signals: StopSignals,
+  ): Promise<readonly Part[]> {
+    const { batch } = part;
+    const { cause, by = 'receiver' } = answer;
+    if (answer.scope === 'sink' || batch.pages.length > 0) {
+      await this.#health.rest(cause, signals.stop);
+      return [restOf(part, batch, part.since)];
     }
-    const only = batch.events[0];
-    if (batch.events.length === 1 && only !== undefined) {
-      await this.#bury([letterFor(only, answer.cause.message)], batch.end);
+    const [event] = batch.events;
+    const { turn } = this.#evidence;
+    if (batch.events.length !== 1 || event === undefined) {
+      return splitPart(part, part.since ?? turn);
+    }
+    const reason = cause.message;
+    if (by === 'sink') {
+      await this.#buryOrHold([letterFor(event, reason)], batch.end);
       return [];
     }
-    return halves(batch);
+    const isGuilty = this.#evidence.refused(event, { reason, by, inBatchAt: part.since });
+    if (this.#pending !== null) {
+      const { part: before, ...pending } = this.#pending;
+      this.#pending = null;
+      await this.#tryOne(before, { ...pending, batch: before.batch }, signals);
+      return [restOf(part, batch, part.since)];
+    }
+    // What such a sink sends next would pass the event at the receiver.
+    const isInOrder = this.#deps.sink.committed !== undefined;
+    if (!isGuilty || isInOrder)
+      return await this.#tryOne(part, { batch, event, reason, by }, signals);
+    this.#pending = { event, reason, by, part, end: batch.end };
+    return [];
+  }
+
+  /** Nothing of a batch is left to send. */
+  async conclude(): Promise<void> {
+    await this.#buryPending();
+  }
+
+  /** There is nothing for this sink up to here. */
+  passed(end: Offset): void {
+    if (this.#pending === null) this.#advance(end);
+    else this.#pending = { ...this.#pending, end };
+  }
+
+  async #buryPending(): Promise<void> {
+    if (this.#pending === null) return;
+    const { event, reason, end } = this.#pending;
+    this.#pending = null;
+    await this.#bury([letterFor(event, reason)], end);
+  }
+
+  /** The position does not pass an event that is not settled yet. */
+  async #buryOrHold(letters: readonly DeadLetter[], end: Offset): Promise<void> {
+    await this.#bury(letters, this.#pending === null ? end : this.#position.at);
+    this.passed(end);
+  }
+
+  /** Probes a suspect until it is settled. Returns what is left of its batch. */
+  async #tryOne(
+    part: Part,
+    suspect: Refused & { readonly batch: Batch },
+    signals: StopSignals,
+  ): Promise<readonly Part[]> {
+    const { batch, event, reason, by } = suspect;
+    const index = batch.events.indexOf(event);
+    const isHead = index === 0;
+    const single = alone(batch, index);
+    this.#onTrial = part.attempt.hasAccepted ? batch.events : part.attempt.events;
+    const refused = { batch: single, event, reason, by, inBatchAt: part.since };
+    const deps = {
+      ...this.#deps,
+      evidence: this.#evidence,
+      isSettled: (offset: Offset) => this.#ahead.has(offset) || this.#deps.isKept(offset),
+      delivered: (offset: Offset) => void this.#ahead.add(offset),
+      isGivenUp: (uid: string) => this.#givenUp.has(uid),
+    };
+    const ended = await probeUntilSettled(refused, spareRequests(part), deps, signals);
+    part.attempt.hasAccepted = true;
+    this.#onTrial = [];
+    const rest = batch.events.flatMap((_, i) => (i === index ? [] : [i]));
+    const isLast = rest.length === 0;
+    const place = isLast ? batch.end : isHead ? single.end : this.#position.at;
+    if (ended.end === 'guilty') {
+      await this.#bury([letterFor(event, ended.reason)], place);
+      this.#givenUp.delete(event.uid);
+    } else this.#advance(place);
+    return isLast ? [] : [restOf(part, picked(batch, rest), part.since)];
+  }
+
+  /** The receiver has accepted these. */
+  async #accepted(
+    part: Part,
+    events: readonly Event[],
+    isWatched = part.since !== null,
+  ): Promise<void> {
+    if (events.length === 0) return;
+    part.attempt.hasAccepted = true;
+    if (isWatched || !this.#evidence.isEmpty) this.#evidence.accepted(events);
+    const { event } = this.#pending ?? {};
+    if (event === undefined) return;
+    const destination = this.#evidence.destinationOf(event);
+    if (this.#evidence.destinationsOf(events).has(destination)) await this.#buryPending();
+  }
+
+  #advance(to: Offset, step: Parameters<Position['advance']>[1] = {}): void {
+    this.#position.advance(to, step);
+    for (const offset of this.#ahead) if (offset < this.#position.at) this.#ahead.delete(offset);
   }
 
   /** Resolves when the letters are durable: the far side must not pass one that is not. */
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(letters.length);
     for (const letter of letters) {
-      this.#means.log.warn('the sink refused an event for good; it is kept as a dead letter', {
+      this.#deps.log.warn('the sink refused an event for good; it is kept as a dead letter', {
         uid: letter.uid,
         stream: letter.context.stream,
         reason: letter.reason,
       });
     }
-    this.#position.advance(position, { deadLetters: letters });
+    this.#advance(position, { deadLetters: letters });
     if (letters.length > 0) await this.#position.saved();
   }
 }
@@ -160,15 +371,6 @@ function letterFor(event: Event, reason: string): DeadLetter {
     // A copy: the record's bytes are part of its page, all of which would else go with it.
     record: new Uint8Array(event.raw),
   };
-}
-
-/** A sink that has refused event after event: what it said of the last one stands for all. */
-function takesNothing(said: ExportError, refused: number): ExportError {
-  return new ExportError('sink_refused', said.message, {
-    next: `It has taken no event since sluice began: compare the sink’s format and address with what the receiver expects. It is tried again by itself; the events stay held, and the ${refused} that it refused are its dead letters.`,
-    details: said.details,
-    cause: said,
-  });
 }
 
 function nothingTaken(sink: string): ExportError {

@@ -15,6 +15,8 @@ export interface HealthMeans {
   readonly fingerprint: () => string;
   /** How long a sink that refuses everything is left alone before it is asked again. */
   readonly refusedWaitMs: number;
+  /** The shortest wait before something is sent again. */
+  readonly retryMinMs: number;
 }
 
 /** How one sink fares. */
@@ -25,6 +27,8 @@ export class SinkHealth {
   #delivered = 0;
   #deadLetters = 0;
   #retries = 0;
+  /** Probes in a row in which the receiver refused every event. */
+  #probes = 0;
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
   /** Epoch milliseconds until which the far side has asked to wait. */
@@ -44,6 +48,7 @@ export class SinkHealth {
       deadLetters: this.#deadLetters,
       retries: this.#retries,
       error: this.#error,
+      probes: this.#probes,
     };
   }
 
@@ -77,8 +82,14 @@ export class SinkHealth {
     this.#delivered += count;
     if (this.#error !== null) this.#means.log.info('the sink takes events again');
     this.#error = null;
+    this.#probes = 0;
     this.#state = 'sending';
     this.#means.backOff.reset();
+  }
+
+  /** A probe has ended, and the receiver refused all of it. */
+  probed(): void {
+    this.#probes += 1;
   }
 
   /** A batch was not taken. */
@@ -107,14 +118,49 @@ export class SinkHealth {
     this.#toldToWaitUntil = null;
   }
 
+  /**
+   * Waits before the next probe of events that the receiver refuses. `arrival`: resolves when there
+   * is another event to probe with; the wait then ends after its shortest time.
+   */
+  async suspend(
+    cause: ExportError,
+    stop: AbortSignal,
+    arrival?: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const { backOff, log, clock, retryMinMs } = this.#means;
+    const waitMs = backOff.next();
+    this.#retries += 1;
+    this.failing(cause);
+    log.warn('the receiver accepts no event; refused events wait for the next probe', {
+      error: cause.message,
+      next: cause.next,
+      wait_ms: waitMs,
+    });
+    const other =
+      arrival &&
+      (async (signal: AbortSignal) => {
+        await clock.sleep(Math.min(retryMinMs, waitMs), signal);
+        await arrival(signal);
+      });
+    await this.#waitOrWake(waitMs, stop, other);
+  }
+
   /** Waits until it is over, an operator asks, or a secret of the settings has changed. */
-  async #waitOrWake(ms: number, stop: AbortSignal): Promise<void> {
+  async #waitOrWake(
+    ms: number,
+    stop: AbortSignal,
+    other?: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const { clock, fingerprint } = this.#means;
     const over = new AbortController();
     const either = AbortSignal.any([stop, over.signal]);
     this.#wake = () => over.abort(new Error('asked now'));
     try {
-      await Promise.race([clock.sleep(ms, either), otherThan(this.#tried, this.#means, either)]);
+      await Promise.race([
+        clock.sleep(ms, either),
+        otherThan(this.#tried, this.#means, either),
+        ...(other === undefined ? [] : [other(either)]),
+      ]);
     } catch (error) {
       if (stop.aborted) throw error;
     } finally {

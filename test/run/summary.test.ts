@@ -33,6 +33,7 @@ function aSink(name: string, deadLetters = 0): After['state']['sinks'][number] {
     error: null,
     dueInMs: null,
     notice: null,
+    suspects: null,
   };
 }
 

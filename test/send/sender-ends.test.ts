@@ -17,7 +17,7 @@ import { waitUntil } from '../support/temp.ts';
 import { pageSpool } from './page-spool.ts';
 
 const full = new ExportError('disk_full', 'testing: no room', { next: 'nothing' });
-const refused: Delivery = { outcome: 'refused', scope: 'batch', cause: full };
+const refused: Delivery = { outcome: 'refused', scope: 'batch', cause: full, by: 'sink' };
 
 const nothingArrives: Spool['arrival'] = (_, signal) =>
   new Promise((_resolve, reject) => {
@@ -62,6 +62,7 @@ function senderTo(
     backOff: { next: () => 1, reset: () => undefined },
     fingerprint: () => '',
     refusedWaitMs: 1,
+    retryMinMs: 1,
     ...more,
   });
 }

@@ -4,114 +4,19 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ExportError } from '../../src/contracts/errors.ts';
-import type { Event, OcsfEvent } from '../../src/contracts/event.ts';
-import type { Batch, Delivery, Sink } from '../../src/contracts/sink.ts';
-import type { Spool } from '../../src/contracts/spool.ts';
-import type { Log } from '../../src/contracts/tools.ts';
-import { openSpool } from '../../src/hold/spool.ts';
-import { PageDecoder } from '../../src/send/held-event.ts';
-import { Outlet } from '../../src/send/outlet.ts';
-import { PageEncoder } from '../../src/send/page-encoder.ts';
-import { Sender } from '../../src/send/sender.ts';
-import { systemClock } from '../../src/tools/clock.ts';
 import { anAppend } from '../support/a-page.ts';
 import { silent } from '../support/silent-log.ts';
-import { tempDir, waitUntil } from '../support/temp.ts';
-
-const cause = new ExportError('sink_unreachable', 'testing: told to', { next: 'nothing' });
-const delivered: Delivery = { outcome: 'delivered' };
-
-type Answerer = (batch: Batch, attempt: number) => Delivery | Promise<Delivery>;
-
-/** A sink that answers as told and keeps what it took. */
-function scripted(answer: Answerer) {
-  const taken: string[] = [];
-  const batches: Batch[] = [];
-  const sink: Sink = {
-    async send(batch) {
-      batches.push(batch);
-      const answered = await answer(batch, batches.length);
-      if (answered.outcome === 'delivered') taken.push(...batch.events.map(idOf));
-      if (answered.outcome === 'partly') {
-        const not = new Set([...answered.refused.map(({ uid }) => uid), ...answered.again]);
-        taken.push(...batch.events.filter(({ uid }) => !not.has(uid)).map(idOf));
-      }
-      return answered;
-    },
-    close: async () => undefined,
-  };
-  return { sink, taken, batches };
-}
-
-function idOf(event: Event): string {
-  return JSON.parse(Buffer.from(event.raw).toString()).id;
-}
-
-async function heldEvents(count: number, perPage = 4): Promise<Spool> {
-  const spool = await openSpool({
-    dir: tempDir(),
-    sync: 'normal',
-    keepMs: 0,
-    sinks: ['s'],
-    bytesMax: 1e9,
-    eager: true,
-    reserveBytesMax: 2 ** 20,
-  });
-  for (let n = 0; n < count; n += perPage) {
-    const ids = Array.from({ length: Math.min(perPage, count - n) }, (_, i) => String(n + i));
-    await spool.append(anAppend({ ids }));
-  }
-  return spool;
-}
-
-function senderOn(
-  spool: Spool,
-  sink: Sink,
-  more: { inFlightMax?: number; eventsMax?: number; position?: number; log?: Log } = {},
-) {
-  const outlet = new Outlet({
-    sink: 's',
-    spool,
-    encoder: new PageEncoder(new PageDecoder(() => (record) => record as unknown as OcsfEvent)),
-    format: { name: 'json', contentType: 'text/plain', encode: ({ ocsf }) => JSON.stringify(ocsf) },
-    formatKey: 'json',
-    documents: false,
-    takesPages: false,
-    selectionFor: () => ({ key: '', select: (event) => event }),
-    bounds: { eventsMax: more.eventsMax ?? 6, bytesMax: 1e6 },
-  });
-  return new Sender({
-    name: 's',
-    sink,
-    outlet,
-    spool,
-    clock: systemClock(),
-    log: more.log ?? silent,
-    position: more.position ?? 0,
-    inFlightMax: more.inFlightMax ?? 1,
-    waitMs: 0,
-    backOff: { next: () => 1, reset: () => undefined },
-    fingerprint: () => '',
-    refusedWaitMs: 1,
-  });
-}
-
-/** Runs a sender until its position is at the spool's end, and returns what is on disk then. */
-async function drained(spool: Spool, sender: Sender): Promise<number> {
-  const stop = new AbortController();
-  const running = sender.run({ stop: stop.signal, kill: new AbortController().signal });
-  await waitUntil(() => sender.state.position >= spool.gauge.end, {
-    what: () => `the position to reach ${spool.gauge.end}; it is ${JSON.stringify(sender.state)}`,
-  });
-  stop.abort(new Error('enough'));
-  await running;
-  return (await spool.progress('s')).position;
-}
-
-function numbers(count: number): string[] {
-  return Array.from({ length: count }, (_, i) => String(i));
-}
+import { waitUntil } from '../support/temp.ts';
+import {
+  cause,
+  delivered,
+  drained,
+  heldEvents,
+  idOf,
+  numbers,
+  scripted,
+  senderOn,
+} from './a-sender.ts';
 
 test('sender delivers everything held, in order, and keeps its position', async () => {
   const spool = await heldEvents(10);
@@ -221,28 +126,6 @@ test('sender holds its position before a sink that refuses everything', async ()
   await spool.close();
 });
 
-test('sender says of a sink that refuses event after event that it takes nothing, and holds the rest', async () => {
-  const spool = await heldEvents(12);
-  const said = new ExportError('record_refused', 'it answered 400', { next: 'the rest is there' });
-  let mended = false;
-  const { sink, taken } = scripted(() =>
-    mended ? delivered : { outcome: 'refused', scope: 'batch', cause: said },
-  );
-  const sender = senderOn(spool, sink);
-  const draining = drained(spool, sender);
-  await waitUntil(() => sender.state.state === 'refused', { what: 'the refusal' });
-
-  const { error, position, deadLetters } = sender.state;
-  mended = true;
-  await draining;
-
-  expect(error).toMatchObject({ code: 'sink_refused', message: 'it answered 400' });
-  expect(error?.next).toMatch(/taken no event.*tried again by itself.*10 that it refused/);
-  expect([position, deadLetters]).toEqual([10, 10]);
-  expect(taken).toEqual(['10', '11']);
-  await spool.close();
-});
-
 test('pipelined sender goes back to the oldest unsettled event when the connection breaks', async () => {
   const spool = await heldEvents(24);
   const { sink, taken } = scripted((_, attempt) =>
@@ -320,19 +203,21 @@ test('sender settles every event exactly as the answers say, whatever they are',
       fc.integer({ min: 1, max: 7 }),
       async (kinds, inFlightMax, eventsMax) => {
         const spool = await heldEvents(20, 3);
-        const lost = new Set<string>();
+        const lost: string[] = [];
+        const acknowledge = spool.acknowledge.bind(spool);
+        spool.acknowledge = (sink, step) => {
+          for (const { record } of step.deadLetters ?? [])
+            lost.push(JSON.parse(Buffer.from(record).toString()).id);
+          return acknowledge(sink, step);
+        };
         let turn = 0;
         const { sink, taken } = scripted(async ({ events }) => {
           const kind = kinds[turn++] ?? 'delivered';
           for (let late = (turn * 5) % 7; late > 0; late -= 1) await setImmediate();
           if (kind === 'retry') return { outcome: 'retry', cause };
-          if (kind === 'refused') {
-            if (events.length === 1) lost.add(idOf(events[0] as Event));
-            return { outcome: 'refused', scope: 'batch', cause };
-          }
+          if (kind === 'refused') return { outcome: 'refused', scope: 'batch', cause };
           if (kind === 'delivered') return delivered;
           const [first, ...rest] = events.map(({ uid }) => uid);
-          if (first !== undefined) lost.add(idOf(events[0] as Event));
           return {
             outcome: 'partly',
             refused: [{ uid: first ?? '', reason: 'told to' }],
@@ -340,14 +225,16 @@ test('sender settles every event exactly as the answers say, whatever they are',
           };
         });
 
-        const position = await drained(spool, senderOn(spool, sink, { inFlightMax, eventsMax }));
+        const sender = senderOn(spool, sink, { inFlightMax, eventsMax });
+        const position = await drained(spool, sender);
         await spool.close();
 
         expect(position).toBe(20);
         const settled = new Set([...taken, ...lost]);
         expect([...settled].sort((a, b) => Number(a) - Number(b))).toEqual(numbers(20));
         expect(new Set(taken).size).toBe(taken.length);
-        if (inFlightMax === 1) expect(taken.length + lost.size).toBe(20);
+        expect(sender.state.deadLetters).toBe(lost.length);
+        if (inFlightMax === 1) expect(taken.length + lost.length).toBe(20);
       },
     ),
     { numRuns: 25 },

@@ -14,7 +14,7 @@ test('a secret that was mended while its refusal was on the way is tried at once
   let secret = 'wrong';
   const backOff = { next: () => hourMs, reset: () => undefined };
   const health = new SinkHealth({
-    ...{ clock, log: silent, backOff, refusedWaitMs: hourMs },
+    ...{ clock, log: silent, backOff, refusedWaitMs: hourMs, retryMinMs: 1_000 },
     fingerprint: () => secret,
   });
   const begun = clock.now();

@@ -10,11 +10,13 @@ import { isObject, type Json, type JsonObject } from '../../../src/contracts/jso
 export interface ItemAnswer {
   readonly is: 'taken' | 'again' | 'denied' | 'refused';
   readonly status: number;
+  /** Of `refused`: the answer reports a fault of the index or the pipeline, not of the event. */
+  readonly isOfIndex: boolean;
   /** The cluster's words: hostile, and they may hold what it was sent. */
   readonly said: string;
 }
 
-const taken: ItemAnswer = { is: 'taken', status: 201, said: '' };
+const taken: ItemAnswer = { is: 'taken', status: 201, isOfIndex: false, said: '' };
 
 /** The parts of an answer that are read here; the rest is not sent where the cluster heeds it. */
 export const answerParts = [
@@ -51,14 +53,31 @@ function itemAnswer(item: JsonObject, status: number): ItemAnswer {
   if (status === 200 || status === 201) {
     if (item.failure_store !== 'used') return taken;
     const said = 'the data stream could not take it and has put it into its failure store';
-    return { is: 'refused', status, said };
+    return { is: 'refused', status, isOfIndex: false, said };
   }
   const error = isObject(item.error) ? item.error : {};
   if (status === 409 && error.type === 'version_conflict_engine_exception') return taken;
   const said = errorWords(error) || 'no reason given';
-  if (status === 401 || status === 403) return { is: 'denied', status, said };
+  if (status === 401 || status === 403) return { is: 'denied', status, isOfIndex: true, said };
   const waits = status < 400 || status === 408 || status === 409 || status === 429;
-  return { is: waits || status >= 500 ? 'again' : 'refused', status, said };
+  const isOfIndex = status === 404 || isFaultOfIndex(error);
+  return { is: waits || status >= 500 ? 'again' : 'refused', status, isOfIndex, said };
+}
+
+/**
+ * Errors about an index, alias, data stream, pipeline or the cluster's limits, by type and words
+ * (org.elasticsearch.indices, org.elasticsearch.common.ValidationException, and OpenSearch's own).
+ */
+const typesOfIndex =
+  /^(index_closed|index_not_found|validation|invalid_index_name|invalid_alias_name|cluster_block|index_create_block|resource_not_found|no_shard_available_action|unavailable_shards|illegal_index_shard_state|rejected_execution|circuit_breaking)_exception$/;
+const wordsOfIndex =
+  /pipeline(?: with id)? \[[^\]]*\] (?:does not exist|is missing)|no write index is defined|data stream|cannot (?:be )?(?:auto-?)?create|maximum (?:normal )?shards open|index .{0,260} (?:is closed|blocked)/i;
+
+function isFaultOfIndex(error: JsonObject): boolean {
+  const { type, reason, caused_by: cause } = error;
+  if (typeof type === 'string' && typesOfIndex.test(type)) return true;
+  if (typeof reason === 'string' && wordsOfIndex.test(reason)) return true;
+  return isObject(cause) && isFaultOfIndex(cause);
 }
 
 function errorWords({ type, reason, caused_by: cause }: JsonObject): string {

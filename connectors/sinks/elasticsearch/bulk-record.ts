@@ -46,7 +46,7 @@ export function isDaily(pattern: string): boolean {
 }
 
 /** Makes the reader of the index that an event belongs into. */
-function indexNames(pattern: string): (event: Event) => string {
+export function indexNames(pattern: string): (event: Event) => string {
   let className: unknown;
   let day: number | null = null;
   let name: string | undefined;

@@ -66,8 +66,8 @@ export function judgeHec(
     case 15: {
       const next = 'It is kept as a dead letter; see there why, then retry it.';
       const cause = failure('record_refused', next);
-      const { invalidEvent: by } = said;
-      return by === null ? { outcome: 'too_large', cause } : { outcome: 'spoiled', by, cause };
+      const { invalidEvent: at } = said;
+      return at === null ? { outcome: 'too_large', cause } : { outcome: 'spoiled', at, cause };
     }
     case 7:
       return ofSink(

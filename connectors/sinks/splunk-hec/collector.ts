@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Batch, Delivery, Notice } from '../../../src/contracts/sink.ts';
 import { HttpFailure, type Tools } from '../../../src/contracts/tools.ts';
-import { ofTarget, type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
+import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
 import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
@@ -58,7 +58,6 @@ export class Collector {
   #unsettled = 0;
   /** Why something has to be sent again; null once all is settled that was sent before. */
   #broken: ExportError | null = null;
-  #takenBefore = false;
   /** Why it cannot be asked what is indexed. */
   #unheard: ExportError | null = null;
   #asking: Promise<void> | null = null;
@@ -132,7 +131,7 @@ export class Collector {
     if (answer.outcome === 'partly' && answer.again.length > 0) {
       this.#broken ??= this.#failure('a part of a batch was not taken');
     }
-    return { answer: this.#takenBefore ? answer : ofTarget(answer, batch.events.length), parts };
+    return { answer, parts };
   }
 
   async #postPart(
@@ -162,7 +161,6 @@ export class Collector {
     if (ack === 'required' && said.ackId === null) {
       return { outcome: 'refused', scope: 'sink', cause: noAck(doing) };
     }
-    this.#takenBefore = true;
     if (ack === 'off' || said.ackId === null) return { outcome: 'delivered' };
     if (this.#acks.has(said.ackId)) {
       const cause = this.#failure('an id of what was sent was given out a second time');

@@ -113,7 +113,7 @@ async function sendAll(
       const uid = wave[i]?.uid;
       if (error === null || uid === undefined) continue;
       if (/EMSGSIZE/.test(error.message))
-        refused.push({ uid, reason: sizeReason(lineAt(lines, first + i)) });
+        refused.push({ uid, reason: sizeReason(lineAt(lines, first + i)), by: 'sink' });
       else again.push(uid);
       failure = error;
     }

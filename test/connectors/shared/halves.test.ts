@@ -64,13 +64,16 @@ test.each([0, 5, 7])(
       asked.push(range);
       const by = guilty - range.from;
       return by >= 0 && guilty < range.to
-        ? { outcome: 'spoiled', by, cause }
+        ? { outcome: 'spoiled', at: by, cause }
         : { outcome: 'delivered' };
     });
 
     const alone = { from: guilty, to: guilty + 1 };
     const others = [{ from: 0, to: guilty }, alone, { from: guilty + 1, to: 8 }];
-    expect(asked).toEqual([{ from: 0, to: 8 }, ...others.filter(({ from, to }) => to > from)]);
+    const parts = others.filter(({ from, to }) => to > from);
+    // Refused alone while nothing was accepted: the engine decides what to send next.
+    const sent = guilty === 0 ? parts.slice(0, 1) : parts;
+    expect(asked).toEqual([{ from: 0, to: 8 }, ...sent]);
     expect(fates(delivery, batch).refused).toEqual([batch.events[guilty]?.uid]);
   },
 );
@@ -79,7 +82,7 @@ test('sendInHalves halves a part that an event spoils which is not in it', async
   const batch = batchOf(2);
 
   const delivery = await sendInHalves(batch, async ({ from, to }) =>
-    to - from > 1 ? { outcome: 'spoiled', by: 9, cause } : { outcome: 'delivered' },
+    to - from > 1 ? { outcome: 'spoiled', at: 9, cause } : { outcome: 'delivered' },
   );
 
   expect(delivery).toEqual({ outcome: 'delivered' });
@@ -95,7 +98,7 @@ test('sendInHalves refuses the event that alone is too large, and delivers the r
 
   expect(delivery).toEqual({
     outcome: 'partly',
-    refused: [{ uid: guilty, reason: cause.message }],
+    refused: [{ uid: guilty, reason: cause.message, by: 'receiver' }],
     again: [],
   });
 });
