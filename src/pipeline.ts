@@ -272,9 +272,11 @@ export class Pipeline {
   async #delivered(limit: AbortSignal): Promise<void> {
     const { clock } = this.#means.tools;
     this.#sending?.finish();
+    const refusesAll = (sink: SenderState) =>
+      sink.state === 'refused' || sink.suspects?.stuck === true;
     const waiting = () =>
       this.state.sinks.some(
-        (sink) => sink.position < this.#means.spool.gauge.end && sink.state !== 'refused',
+        (sink) => sink.position < this.#means.spool.gauge.end && !refusesAll(sink),
       );
     while (waiting() && !limit.aborted) await clock.sleep(catchUpLookMs, limit);
   }

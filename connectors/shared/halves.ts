@@ -144,7 +144,8 @@ export function refusalsOf(
   reason: string,
   by: Verdict = 'receiver',
 ): readonly Refusal[] {
-  return uidsOf(batch, range).map((uid) => ({ uid, reason, by }));
+  const verdict = by === 'receiver' ? {} : { by };
+  return uidsOf(batch, range).map((uid) => ({ uid, reason, ...verdict }));
 }
 
 function uidsOf(batch: Batch, range: Range): readonly Uid[] {

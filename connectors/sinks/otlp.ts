@@ -149,10 +149,11 @@ function overBound(doing: string, bytes: number): PartAnswer {
 }
 
 /**
- * What a success means. A request taken in part must not be sent again, and the receiver does not
- * say which records it rejected. So all events of the request become dead letters, with how many of
+ * What a success means. A request accepted in part must not be sent again, and the receiver does not
+ * report which records it rejected. So all events of the request become dead letters, with how many of
  * them were rejected: those that arrived may be replayed with the rest under the same uid, whereas
- * dropping the letters would lose the rejected ones.
+ * dropping the letters would lose the rejected ones. A request that is rejected whole is refused as
+ * any other: it proves nothing about its records.
  */
 function takenOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
@@ -173,9 +174,14 @@ function takenOf(
     return { outcome: 'delivered' };
   }
   const size = range.to - range.from;
-  const which = said.rejected >= size ? '' : '; it does not say which, so some may have arrived';
-  const reason = `the receiver rejected ${Math.min(said.rejected, size)} of ${size} records${which}: ${said.message}`;
-  return { outcome: 'partly', refused: refusalsOf(batch, range, reason), again: [] };
+  if (said.rejected >= size) {
+    const reason = `${doing}: the receiver rejected ${size} of ${size} records: ${said.message}`;
+    const next = 'See the receiver’s log for the reason; the events stay held and are sent again.';
+    const cause = new ExportError('record_refused', reason, { next });
+    return { outcome: 'refused', scope: 'batch', cause };
+  }
+  const reason = `the receiver rejected ${said.rejected} of ${size} records; it does not say which, so some may have arrived: ${said.message}`;
+  return { outcome: 'partly', refused: refusalsOf(batch, range, reason, 'sink'), again: [] };
 }
 
 function noLogsAnswer(response: HttpResponse, doing: string): ExportError {

@@ -32,9 +32,19 @@ const factsShape = z.object({
   retries: z.number(),
   error: z.object({ code: z.string(), message: z.string(), next: z.string() }).nullable(),
   notice: z.object({ what: z.string(), next: z.string() }).nullable(),
+  suspects: z
+    .object({
+      events: z.number(),
+      refused: z.number(),
+      stuck: z.boolean(),
+      first: z.array(z.object({ uid: z.string(), stream: z.string(), reason: z.string() })),
+    })
+    .nullable()
+    .catch(null),
 });
 const noFacts: z.output<typeof factsShape> = {
   ...{ state: 'idle', delivered: 0, deadLetters: 0, retries: 0, error: null, notice: null },
+  suspects: null,
 };
 
 /** Takes into a state at rest what was said of its sinks and no owner has taken. */
@@ -110,7 +120,7 @@ export class FarSinks {
       const { error, ...facts } = factsShape.safeParse(word?.facts).data ?? noFacts;
       const position = this.#known.get(name)?.position ?? 0;
       return {
-        ...{ name, ...facts, position, sent: position, dueInMs: null, suspects: null },
+        ...{ name, ...facts, position, sent: position, dueInMs: null },
         error: error && told(error),
       };
     });

@@ -42,16 +42,32 @@ export function summaryLines(
   return [
     `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
     ...(isWell && !hasLetters ? [] : attention),
-    ...state.sinks.map(({ name, delivered, deadLetters }) => {
+    ...state.sinks.flatMap(({ name, delivered, deadLetters, suspects }) => {
       const behind = summary.behind.find(({ sink }) => sink === name);
       const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
-      if (behind === undefined && deadLetters === 0) return text;
+      if (behind === undefined && deadLetters === 0) return [text];
       const refused = deadLetters === 0 ? '' : '; refused for good and kept as dead letters';
       const cause = behind?.cause?.message ?? 'there was no time left';
       const late = behind === undefined ? '' : `; still held: ${cause}`;
-      return styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
+      const told = styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
+      return [told, ...suspectLines(suspects)];
     }),
   ];
+}
+
+const suspectsNamed = 10;
+
+/** The events that the receiver refused while it accepted none. */
+function suspectLines(suspects: After['state']['sinks'][number]['suspects']): readonly string[] {
+  if (suspects === null) return [];
+  const { first, events } = suspects;
+  const lines = first
+    .slice(0, suspectsNamed)
+    .map(({ uid, stream, reason }) =>
+      cleanText(`  suspect ${uid}, stream ${stream}: ${reason}`, 500),
+    );
+  const more = events - lines.length;
+  return more > 0 ? [...lines, `  and ${counted(more, 'more suspect')}`] : lines;
 }
 
 /** As the pipeline ended: its senders are closed, so what they refused stands in the summary. */
@@ -63,7 +79,7 @@ function attentionFacts({ failed, behind }: Summary, { streams, sinks }: After['
       state: states.get(stream) ?? 'retrying',
       error: cause,
     })),
-    sinks: sinks.map(({ name, deadLetters, notice }) => {
+    sinks: sinks.map(({ name, deadLetters, notice, suspects }) => {
       const late = behind.find(({ sink }) => sink === name);
       const error = late?.cause ?? null;
       return {
@@ -73,6 +89,7 @@ function attentionFacts({ failed, behind }: Summary, { streams, sinks }: After['
         dead_letters: deadLetters,
         error,
         notice,
+        suspects,
       };
     }),
   };

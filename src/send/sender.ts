@@ -18,8 +18,9 @@ import { isEmpty } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 import { type Part, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
-import { Settlement, type StopSignals, type Suspects } from './settlement.ts';
+import { Settlement, type Suspects } from './settlement.ts';
 import { type HealthMeans, SinkHealth } from './sink-health.ts';
+import type { StopSignals } from './stop-signals.ts';
 
 /** What a sender works with. */
 export interface SenderSettings extends HealthMeans {
@@ -53,10 +54,13 @@ export interface SenderState {
 
 /** How a sink stands, as it is noted for whoever looks from elsewhere. */
 export function factsOf({ state, position, delivered, deadLetters, retries, ...of }: SenderState) {
-  const { error, notice } = of;
+  const { error, notice, suspects } = of;
   const cause = error && { code: error.code, message: error.message, next: error.next };
   const counts = { position, delivered, deadLetters, retries };
-  return { state, ...counts, error: cause, notice: notice && { ...notice } };
+  return {
+    ...{ state, ...counts, error: cause, notice: notice && { ...notice } },
+    suspects: suspects && { ...suspects, first: suspects.first.map((one) => ({ ...one })) },
+  };
 }
 
 /** A batch of a pipeline. Not the batch itself: a window of them would keep all their pages. */

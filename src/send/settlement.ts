@@ -11,13 +11,8 @@ import { Evidence, type Suspect } from './evidence.ts';
 import { type Part, restOf, spareRequests, splitPart } from './parts.ts';
 import type { Position } from './position.ts';
 import type { SinkHealth } from './sink-health.ts';
+import type { StopSignals } from './stop-signals.ts';
 import { probesUntilStuck, probeUntilSettled, type TrialDeps } from './trial.ts';
-
-/** The two ways to end a sender: take no further batch, and give up on what is under way. */
-export interface StopSignals {
-  readonly stop: AbortSignal;
-  readonly kill: AbortSignal;
-}
 
 /** A refused event that is not known to be to blame. */
 interface Refused {
@@ -44,13 +39,18 @@ export interface SettlementDeps
 
 /** Events that wait since the receiver refuses them and accepts none. */
 export interface Suspects {
-  /** Refused by themselves, in spool order. */
-  readonly refused: readonly Suspect[];
   /** All events that a refused batch held; at least `refused`. */
   readonly events: number;
+  /** How many were refused alone. */
+  readonly refused: number;
   /** Several probes have found nothing that the receiver accepts. */
-  readonly isStuck: boolean;
+  readonly stuck: boolean;
+  /** The first ones that were refused alone, in spool order. */
+  readonly first: readonly Pick<Suspect, 'uid' | 'stream' | 'reason'>[];
 }
+
+/** Suspects that are named; there may be a whole batch of them. */
+const namedMax = 20;
 
 /** Settles the batches of one sink. */
 export class Settlement {
@@ -81,7 +81,11 @@ export class Settlement {
     const refused = this.#evidence.suspects;
     if (this.#onTrial.length === 0) return null;
     const events = new Set([...this.#onTrial, ...refused].map(({ offset }) => offset)).size;
-    return { refused, events, isStuck: this.#health.state.probes >= probesUntilStuck };
+    const first = refused
+      .slice(0, namedMax)
+      .map(({ uid, stream, reason }) => ({ uid, stream, reason }));
+    const stuck = this.#health.state.probes >= probesUntilStuck;
+    return { events, refused: refused.length, stuck, first };
   }
 
   /** A request is about to be sent. */

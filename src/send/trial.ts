@@ -12,8 +12,8 @@ import type { Log } from '../contracts/tools.ts';
 import type { Evidence, Turn } from './evidence.ts';
 import type { Outlet } from './outlet.ts';
 import { ReadAhead } from './read-ahead.ts';
-import type { StopSignals } from './settlement.ts';
 import type { SinkHealth } from './sink-health.ts';
+import type { StopSignals } from './stop-signals.ts';
 
 /** What a trial works with. */
 export interface TrialDeps {

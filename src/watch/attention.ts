@@ -19,8 +19,11 @@ export interface AttentionFacts
     Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
     Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
-  readonly sinks: readonly (Omit<Standing['sinks'][number], 'type' | 'position' | 'up_to'> &
-    Partial<Pick<LiveStanding['sinks'][number], 'dead_letter_reasons'>>)[];
+  readonly sinks: readonly (Omit<
+    Standing['sinks'][number],
+    'type' | 'position' | 'up_to' | 'suspects'
+  > &
+    Partial<Pick<LiveStanding['sinks'][number], 'dead_letter_reasons' | 'suspects'>>)[];
   readonly upstreams?: readonly Pick<LiveStanding['upstreams'][number], 'name' | 'end_of_life'>[];
 }
 
@@ -50,6 +53,7 @@ export function attentionOf(
     ...reloadMatters(standing),
     ...standByMatters(standing),
     ...spoolMatters(standing, ailments),
+    ...suspectMatters(standing, ailments),
     ...letterMatters(standing, command),
     ...noticeMatters(standing),
     ...conditionMatters(standing, now),
@@ -194,6 +198,24 @@ function letterMatters(
       return [{ mood: 'warn', who: `Sink ${name}`, what, message, next }];
     },
   );
+}
+
+/** Events that are refused while nothing is accepted. */
+function suspectMatters(
+  { sinks, spool }: AttentionFacts,
+  ailments: readonly Ailment[],
+): readonly Matter[] {
+  const told = new Set(ailments.flatMap(({ part, name }) => (part === 'sink' ? [name] : [])));
+  return sinks.flatMap(({ name, suspects, error }): readonly Matter[] => {
+    if (!suspects || (told.has(name) && !spool.full_in_ms)) return [];
+    const minutes = Math.ceil((spool.full_in_ms ?? 0) / 60_000);
+    const full = minutes > 0 ? `; the spool is full in ${minutes} min at this rate` : '';
+    const what = `keeps ${eventsText(suspects.events)} that its receiver refuses while it accepts no other${full}`;
+    const [message, next] = told.has(name) ? [null, null] : [error?.message, error?.next];
+    return [
+      { mood: 'warn', who: `Sink ${name}`, what, message: message ?? null, next: next ?? null },
+    ];
+  });
 }
 
 function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {

@@ -114,9 +114,15 @@ export class Health {
     const ailing = ailmentOf({ part: 'sink', name, error });
     if (state === 'refused') return refusalOf(sink);
     if (state === 'stopped') return ailing('stopped', 'takes no more events');
+    if (hasLoneSuspect(sink)) return null;
     if (stillMs <= (error === null ? silentSinkMs : failingSinkMs)) return null;
     return ailing('not_delivering', `has taken nothing for ${roughSpanText(stillMs)}`);
   }
+}
+
+/** True where one event was refused and no other: that may be the event or the receiver. */
+function hasLoneSuspect({ suspects }: Partial<Pick<LiveSink, 'suspects'>>): boolean {
+  return suspects !== null && suspects !== undefined && suspects.refused < 2;
 }
 
 function standstillMs(
@@ -133,7 +139,8 @@ function standstillMs(
   return now - (trace?.wellAt ?? now);
 }
 
-type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'>;
+type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
+  Partial<Pick<LiveSink, 'suspects'>>;
 
 /** Codes of streams that go on, and yet may show no more than a part. */
 export const doubts: ReadonlyMap<string, string> = new Map([
@@ -153,7 +160,7 @@ export function ailmentsAtOnce({
 }): readonly Ailment[] {
   const failing = (part: 'stream' | 'sink', reason: Ailment['reason'], what: string) => {
     return (one: Standstill) =>
-      one.error === null || doubts.has(one.error.code)
+      one.error === null || doubts.has(one.error.code) || hasLoneSuspect(one)
         ? null
         : ailmentOf({ ...one, part })(reason, what);
   };

@@ -78,6 +78,19 @@ function joinedParts<T extends StoredStanding['sinks'][number]>(parts: readonly 
     dead_letters: sum((part) => part.dead_letters),
     error: parts.find(({ error }) => error !== null)?.error ?? null,
     notice: parts.find(({ notice }) => notice !== null)?.notice ?? null,
+    suspects: joinedSuspects(parts.flatMap(({ suspects }) => suspects ?? [])),
+  };
+}
+
+function joinedSuspects(
+  all: readonly NonNullable<StoredStanding['sinks'][number]['suspects']>[],
+): StoredStanding['sinks'][number]['suspects'] {
+  if (all.length === 0) return null;
+  return {
+    events: all.reduce((sum, { events }) => sum + events, 0),
+    refused: all.reduce((sum, { refused }) => sum + refused, 0),
+    stuck: all.some(({ stuck }) => stuck),
+    first: all.flatMap(({ first }) => first).slice(0, reasonsMax),
   };
 }
 

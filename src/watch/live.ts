@@ -221,6 +221,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
     dead_letter_reasons: [],
     error: liveErrorOf(sink.error),
     notice: sink.notice,
+    suspects: sink.suspects,
   };
 }
 

@@ -63,6 +63,17 @@ const stream = z.object({
   error: lastError.nullable(),
 });
 
+/** Events that the receiver refuses while it accepts none; they wait in the spool, in order. */
+export const suspects = z.object({
+  /** All events of the refused batch. */
+  events: count,
+  /** Those that were refused alone. */
+  refused: count,
+  /** Several probes in a row were refused whole. */
+  stuck: z.boolean(),
+  first: many(z.object({ uid: z.string(), stream: z.string(), reason: z.string() })),
+});
+
 const sink = z.object({
   name: z.string(),
   type: z.string(),
@@ -79,6 +90,8 @@ const sink = z.object({
   dead_letters: count,
   error: lastError.nullable(),
   notice: notice.nullable().default(null),
+  /** Null: there are none. */
+  suspects: suspects.nullable().default(null),
 });
 
 const spool = z.object({

@@ -15,7 +15,7 @@ import { holderOf } from '../hold/lock.ts';
 import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { timeText } from '../tools/time-text.ts';
-import { lastError, notice, parents } from './standing.ts';
+import { lastError, notice, parents, suspects } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
@@ -28,7 +28,11 @@ const streamNote = z.object({
 });
 
 /** What a sink notes now and then. */
-const sinkNote = z.object({ ...noted, notice: notice.nullable().catch(null) });
+const sinkNote = z.object({
+  ...noted,
+  notice: notice.nullable().catch(null),
+  suspects: suspects.nullable().catch(null),
+});
 
 /** What is known of a stream. Times are epoch milliseconds. */
 export interface StreamState extends z.output<typeof streamNote> {

@@ -78,6 +78,7 @@ export function storedStanding(
         state: stateNow(held?.state),
         error: held?.error ?? null,
         notice: held?.notice ?? null,
+        suspects: held?.suspects ?? null,
       };
     }),
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },

@@ -47,6 +47,22 @@ test('Health names a sink that refuses everything at once, and one that has ende
   expect(found).toEqual([['sink siem refused'], ['sink siem stopped']]);
 });
 
+test.each([
+  ['one refused event turns nothing red', 1, []],
+  [
+    'two refused events do, after the patience for a sink that fails',
+    2,
+    ['sink siem not_delivering'],
+  ],
+])('Health: %s', (_what, refused, expected) => {
+  const suspects = { events: 40, refused, stuck: true, first: [] };
+  const sink = aSink({ state: 'retrying', backlog: 40, error: aFailure(), suspects });
+
+  const found = after([0, {}], [1_000, { sinks: [sink] }], [60_000, { sinks: [sink] }]);
+
+  expect(found.at(-1)).toEqual(expected);
+});
+
 test('Health names a sink that says nothing and passes nothing', () => {
   const silent = { sinks: [aSink({ state: 'sending', backlog: 5 })] };
 

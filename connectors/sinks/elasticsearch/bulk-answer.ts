@@ -69,7 +69,7 @@ function itemAnswer(item: JsonObject, status: number): ItemAnswer {
  * (org.elasticsearch.indices, org.elasticsearch.common.ValidationException, and OpenSearch's own).
  */
 const typesOfIndex =
-  /^(index_closed|index_not_found|validation|invalid_index_name|invalid_alias_name|cluster_block|index_create_block|resource_not_found|no_shard_available_action|unavailable_shards|illegal_index_shard_state|rejected_execution|circuit_breaking)_exception$/;
+  /^(index_closed|index_not_found|validation|invalid_index_name|invalid_alias_name|cluster_block|index_create_block|resource_not_found|no_shard_available_action|unavailable_shards|illegal_index_shard_state)_exception$/;
 const wordsOfIndex =
   /pipeline(?: with id)? \[[^\]]*\] (?:does not exist|is missing)|no write index is defined|data stream|cannot (?:be )?(?:auto-?)?create|maximum (?:normal )?shards open|index .{0,260} (?:is closed|blocked)/i;
 

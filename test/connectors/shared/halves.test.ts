@@ -98,7 +98,7 @@ test('sendInHalves refuses the event that alone is too large, and delivers the r
 
   expect(delivery).toEqual({
     outcome: 'partly',
-    refused: [{ uid: guilty, reason: cause.message, by: 'receiver' }],
+    refused: [{ uid: guilty, reason: cause.message }],
     again: [],
   });
 });

@@ -71,7 +71,11 @@ describe('datadog', () => {
 
     const uid = events[1]?.uid;
     const reason = expect.stringContaining('Datadog keeps 1000000');
-    expect(answer).toEqual({ outcome: 'partly', refused: [{ uid, reason }], again: [] });
+    expect(answer).toEqual({
+      outcome: 'partly',
+      refused: [{ uid, reason, by: 'sink' }],
+      again: [],
+    });
     expect(intake.logs.map(({ isCut }) => isCut)).toEqual([false, false, false]);
   });
 

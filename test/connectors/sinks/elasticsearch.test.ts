@@ -147,12 +147,15 @@ describe('elasticsearch takes an answer', () => {
 
     const reasons = [
       [4, '400 mapper_parsing_exception: failed to parse [31mfield [time]'],
-      [5, '404 index_not_found_exception: because'],
+      [5, expect.stringMatching(/^index sluice-\S+: 404 index_not_found_exception: because$/)],
       [6, '201 the data stream could not take it and has put it into its failure store'],
     ] as const;
     expect(delivery).toEqual({
       outcome: 'partly',
-      refused: reasons.map(([at, reason]) => ({ uid: uids[at], reason })),
+      refused: reasons.map(([at, reason]) => ({
+        ...{ uid: uids[at], reason },
+        ...(at === 5 && { by: 'destination' }),
+      })),
       again: [2, 3, 8, 9].map((at) => uids[at]),
     });
   });
@@ -195,17 +198,24 @@ describe('elasticsearch takes an answer', () => {
     expect(delivery).toMatchObject({ outcome: 'refused', scope: 'sink' });
   });
 
-  test('that all are refused as the batch’s, until one was taken', async () => {
-    const bad = failure(400, 'illegal_argument_exception', 'pipeline with id [x] does not exist');
-    const { delivery, sink, batch, receiver } = await answered(items(bad, bad), 2);
+  test.each([
+    ['illegal_argument_exception', 'pipeline with id [x] does not exist'],
+    [
+      'validation_exception',
+      'this action would add [2] shards, but this cluster has [1000]/[1000]',
+    ],
+    ['index_closed_exception', 'closed'],
+    ['illegal_argument_exception', 'no write index is defined for alias [sluice]'],
+  ])('%s: %s for a fault of the index, which it names', async (type, reason) => {
+    const bad = failure(400, type, reason);
+    const { delivery, uids } = await answered(items(bad, bad), 2);
 
-    receiver.answer(items({ status: 201 }, { status: 201 }));
-    await sink.send(batch(someEvents(2)), never);
-    receiver.answer(items(bad, bad));
-    const later = await sink.send(batch(someEvents(2)), never);
-
-    expect(delivery).toMatchObject({ outcome: 'refused', scope: 'batch' });
-    expect(later).toMatchObject({ outcome: 'partly', refused: [{}, {}], again: [] });
+    const named = expect.stringMatching(/^index sluice-\S+: 400 /);
+    expect(delivery).toEqual({
+      outcome: 'partly',
+      refused: uids.map((uid) => ({ uid, reason: named, by: 'destination' })),
+      again: [],
+    });
   });
 
   const ok = { status: 201 };

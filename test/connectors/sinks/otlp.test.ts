@@ -59,17 +59,19 @@ describe.each(['protobuf', 'json'])('otlp in %s', (encoding) => {
 
     const reason =
       'the receiver rejected 2 of 5 records; it does not say which, so some may have arrived: too old';
-    const refused = events.map(({ uid }) => ({ uid, reason }));
+    // No event was accepted for certain: a verdict of the sink, which needs no proof.
+    const refused = events.map(({ uid }) => ({ uid, reason, by: 'sink' }));
     expect(delivery).toEqual({ outcome: 'partly', refused, again: [] });
   });
 });
 
-test('otlp names all records where all were rejected', async () => {
-  const { delivery, events } = await answeredWith({ answer: 'partly', rejected: 3, message: 'no' });
+test('otlp refuses the batch where all records were rejected', async () => {
+  const { delivery } = await answeredWith({ answer: 'partly', rejected: 3, message: 'no' });
 
-  const reason = 'the receiver rejected 3 of 3 records: no';
-  const refused = events.map(({ uid }) => ({ uid, reason }));
-  expect(delivery).toEqual({ outcome: 'partly', refused, again: [] });
+  expect(delivery).toMatchObject({
+    ...{ outcome: 'refused', scope: 'batch' },
+    cause: { message: expect.stringContaining('the receiver rejected 3 of 3 records: no') },
+  });
 });
 
 test('otlp takes a warning for a success, and tells it once', async () => {

@@ -54,7 +54,11 @@ test('an event with a column over 64 KB becomes a dead letter, and those beside 
   const { refused } = await deliver(opened, events, 5);
 
   expect(refused).toEqual([
-    { uid: events[4]?.uid, reason: expect.stringMatching(/^column Event\w* has more than 64 KB/) },
+    {
+      uid: events[4]?.uid,
+      reason: expect.stringMatching(/^column Event\w* has more than 64 KB/),
+      by: 'sink',
+    },
   ]);
   expect(service.rows.map((row) => row.EventUid)).toEqual(events.slice(0, 4).map(({ uid }) => uid));
   expect(service.silent).toEqual([]);
@@ -91,7 +95,9 @@ test('an event of more than a call is a dead letter, also where it is split', as
 
   const { refused } = await deliver(opened, [event, ...someEvents(1, 1)], 2);
 
-  expect(refused).toEqual([{ uid: event.uid, reason: expect.stringContaining('bound of 1 MB') }]);
+  expect(refused).toEqual([
+    { uid: event.uid, reason: expect.stringContaining('bound of 1 MB'), by: 'sink' },
+  ]);
   expect(service.rows).toHaveLength(1);
 });
 

@@ -448,12 +448,15 @@ describe('splunk_hec takes an answer', () => {
     },
   );
 
-  test('that refuses every event for one about the target, where none was ever taken', async () => {
-    const { send } = await collector({
+  test('that refuses event after event for no proof: one request and its first event', async () => {
+    const { send, posted } = await collector({
       events: () => failed(400, 15, { 'invalid-event-number': 0 }),
     });
 
-    expect(await send()).toMatchObject({ outcome: 'refused', scope: 'batch' });
+    const answer = await send();
+
+    expect(answer).toMatchObject({ outcome: 'partly', refused: [{}] });
+    expect(posted().filter(({ path }) => path.endsWith('/event'))).toHaveLength(2);
   });
 });
 

@@ -1,0 +1,112 @@
+// A receiver that refuses everything for a while makes no dead letter: the real program, an http receiver that answers 400
+// after a first delivery, and a process that is killed meanwhile.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
+import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+const events = 200;
+const ok: HttpAnswer = { answer: 'reply', status: 200 };
+const bad: HttpAnswer = { answer: 'reply', status: 400, body: 'the index is read-only' };
+
+/** The sandbox, a config with one http sink, and its receiver. */
+async function journey() {
+  const dir = tempDir();
+  const sandbox = await startSandbox({ events, logs: 0, rate: 0, firewallEveryS: 0 });
+  const receiver = await startHttpReceiver();
+  const config = join(dir, 'sluice.yaml');
+  writeFileSync(
+    config,
+    `state: { dir: ${dir}/state }
+status: { listen: 127.0.0.1:0 }
+upstreams:
+  edge:
+    api: unified
+    base_url: ${sandbox.unifiedBaseUrl}
+    allow_http: true
+    auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }
+sources:
+  audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50 }
+sinks:
+  post: { type: http, url: "${receiver.url}/in", format: { type: json, schema: original }, batch: { events: 40 }, retry: { min: 50ms, max: 200ms } }
+`,
+  );
+  const env = { EDGE_SECRET: sandbox.credentials.clientSecret };
+  const ledger = () => new Set(sandbox.ledger().list('/v1/audit/events').ids());
+  return { dir, config, env, receiver, sandbox, ledger };
+}
+
+function idsOf(body: Buffer): readonly string[] {
+  return [...body.toString('utf8').matchAll(/^\{"id":"([^"]+)"/gm)].map(([, id = '']) => id);
+}
+
+/** Has the receiver accept its first request and refuse all others until `mend`; the ids that it accepted. */
+function faultyAfterFirst(receiver: HttpReceiver) {
+  const accepted: string[] = [];
+  let isFaulty = false;
+  let isMended = false;
+  receiver.answer(({ body }) => {
+    if (isFaulty && !isMended) return bad;
+    accepted.push(...idsOf(body));
+    isFaulty = true;
+    return ok;
+  });
+  return {
+    accepted,
+    mend: () => {
+      isMended = true;
+    },
+  };
+}
+
+async function statusOf(config: string, env: Record<string, string>) {
+  const { stdout } = await runHere(['status', '-c', config, '--json'], env);
+  return JSON.parse(stdout);
+}
+
+test('a receiver that answers 400 to all after a first delivery gets every event once it accepts again, also after a kill', async () => {
+  const { config, env, receiver, sandbox, ledger } = await journey();
+  const { accepted, mend } = faultyAfterFirst(receiver);
+  const first = startSluice(['run', '-c', config], { env });
+  await waitUntil(() => receiver.requests.length > 20, { what: 'several probes' });
+  await waitUntil(async () => (await statusOf(config, env)).sinks[0].suspects?.stuck === true, {
+    what: 'the suspects in the status',
+    everyMs: 500,
+  });
+  const seen = await statusOf(config, env);
+  await first.kill('SIGKILL');
+  const second = startSluice(['run', '-c', config], { env });
+  const before = receiver.requests.length;
+  await waitUntil(() => receiver.requests.length > before + 10, { what: 'probes after the kill' });
+  mend();
+  await waitUntil(() => new Set(accepted).size === events, {
+    what: () => `all events; ${new Set(accepted).size} came`,
+  });
+  await second.kill('SIGTERM');
+  const after = await statusOf(config, env);
+
+  const [sink] = seen.sinks;
+  expect(sink.dead_letters).toBe(0);
+  expect(sink.error.message).toContain('the index is read-only');
+  expect(sink.suspects.events).toBeGreaterThanOrEqual(2);
+  expect(sink.suspects.first[0]).toMatchObject({ uid: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(new Set(accepted)).toEqual(ledger());
+  expect(after.sinks[0]).toMatchObject({ dead_letters: 0, suspects: null });
+  await sandbox.close();
+});
+
+test('run --once against a receiver that refuses everything ends with 1 and names suspects', async () => {
+  const { config, env, receiver, sandbox } = await journey();
+  receiver.answer(bad);
+
+  const { exitCode, stdout, stderr } = await runSluice(['run', '-c', config, '--once'], { env });
+
+  expect([exitCode, stderr]).toEqual([1, stderr]);
+  expect(stdout).toMatch(/suspect [0-9a-f]{64}, stream audit/);
+  expect(stdout).toContain('0 dead letters');
+  await sandbox.close();
+});
