@@ -14,7 +14,16 @@ const throttled = new ExportError('upstream_throttled', 'reading audit: 429', { 
 
 function aSink(wishes: Partial<Sink>): Sink {
   const sink = { name: 'a', state: 'sending', position: 0, delivered: 0, deadLetters: 0 } as const;
-  return { ...sink, sent: 0, retries: 0, error: null, dueInMs: null, notice: null, suspects: null, ...wishes };
+  return {
+    ...sink,
+    sent: 0,
+    retries: 0,
+    error: null,
+    dueInMs: null,
+    notice: null,
+    suspects: null,
+    ...wishes,
+  };
 }
 
 function aStream(wishes: Partial<Stream>): Stream {
