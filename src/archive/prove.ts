@@ -1,7 +1,6 @@
 // Finds a record in an archive by its uid and makes the proof that it is there (proof.ts). What must
 // stay true: a proof that is handed out has been checked, so that a damaged archive gives none.
 
-import { hash } from 'node:crypto';
 import { ExportError } from '../contracts/errors.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
@@ -12,7 +11,7 @@ import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords, recordLeaves } from './records.ts';
-import { type ArchivedPage, readPage, uidsRange } from './segments.ts';
+import { type ArchivedPage, keptOf, readPage } from './segments.ts';
 import { tileHashes, tilePath } from './tiles.ts';
 import { headOf, keptObjects } from './verify/kept-checkpoints.ts';
 
@@ -129,9 +128,12 @@ function isWithin(
 
 /** Of a page as it was archived; null where that is not there, or not what its entry says. */
 async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array | null> {
-  const behind = await reader.named('segment', entry.body.segment, uidsRange(entry));
-  if (behind === null || hash('sha256', behind, 'hex') !== entry.uids.sha256) return null;
-  return behind.subarray(0, entry.kept * uidBytes);
+  try {
+    return (await keptOf(reader, entry)).uids;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 /** Which of the uids it is; null: none. */

@@ -49,7 +49,8 @@ export class ProvenCuts {
   }
 }
 
-async function cutAt(index: number, reader: ProvenReader): Promise<ProvenCut> {
+/** The cut whose entry has this index, with its objects. Throws a SyntaxError where there is none. */
+export async function cutAt(index: number, reader: ProvenReader): Promise<ProvenCut> {
   let cut: EntryOf<'lake_cut'> | null = null;
   const objects: EntryOf<'lake'>[] = [];
   for await (const { entry } of loggedEntries(reader, reader.head.size, index)) {

@@ -235,7 +235,19 @@ export async function* segmentsBefore(
   }
 }
 
-/** The pages of a segment, by its entries; null where they are not there. */
+/** How many pages a segment has, and when they were read, by its entries; null: no entry names it. */
+export async function segmentAt(name: string, reader: ArchiveReader) {
+  const index = indexIn(name);
+  return index === null || index >= (await sizeOf(reader))
+    ? null
+    : await entriesOf(name, index, reader);
+}
+
+function indexIn(name: string): number | null {
+  const [, digits] = /^segments\/\d{4}\/\d\d\/\d\d\/(\d{20})\.zst$/.exec(name) ?? [];
+  return digits === undefined ? null : Number(digits);
+}
+
 async function entriesOf(
   name: string,
   index: number,

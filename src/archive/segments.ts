@@ -12,6 +12,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib';
 import { uidBytes } from '../contracts/spool.ts';
+import type { ObjectRange } from '../objects/store.ts';
 import type { PageEntry } from './entries.ts';
 
 const compress = promisify(zstdCompress);
@@ -50,6 +51,21 @@ export function encodeKept({ uids, kept }: KeptRecords): Buffer {
   const indexes = Buffer.allocUnsafe((kept?.length ?? 0) * indexBytes);
   for (const [i, index] of kept?.entries() ?? []) indexes.writeUInt32LE(index, i * indexBytes);
   return Buffer.concat([uids, indexes]);
+}
+
+/**
+ * The uids behind a page's body and which records they are of; they stay when records are erased. Throws a SyntaxError
+ * where they are not what the entry says.
+ */
+export async function keptOf(
+  reader: { named(kind: 'segment', name: string, range: ObjectRange): Promise<Uint8Array | null> },
+  entry: PageEntry,
+): Promise<KeptRecords> {
+  const content = await reader.named('segment', entry.body.segment, uidsRange(entry));
+  if (content !== null && hash('sha256', content, 'hex') === entry.uids.sha256) {
+    return decodeKept(content, entry);
+  }
+  throw new SyntaxError('the uids behind the body are not what the entry says');
 }
 
 /** Parses it. Throws a SyntaxError where it is not as long as the entry says. */

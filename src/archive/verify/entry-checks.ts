@@ -16,6 +16,7 @@ import {
 import type { Erasures } from '../erasures.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { parseVkey } from '../note.ts';
+import type { ProvenReader } from '../proven-reader.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { pageRange } from '../segments.ts';
 import type { StreamAccounts } from './accounts.ts';
@@ -25,14 +26,20 @@ import { Comparisons } from './comparisons.ts';
 import type { DayChecks } from './day-checks.ts';
 import type { Break, ConfigChange } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
-import { LetGo } from './let-go.ts';
+
 import { SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
+import { Removals } from './removals.ts';
 import type { LogKeys } from './signatures.ts';
+import type { Strays } from './strays.ts';
 
 /** What entries are checked with. */
 export interface EntryMeans {
   readonly reader: ArchiveReader;
+  /** Entries as the signed tree has them. */
+  readonly proven: ProvenReader;
+  /** True: each removed body is a break. */
+  readonly nothingGone: boolean;
   /** All of the log's; looked up only where something is not as it was archived. */
   readonly erasures: () => Promise<Erasures>;
   /** Of the tree as far as it was walked. */
@@ -44,6 +51,7 @@ export interface EntryMeans {
   readonly anchors: AnchorChecks;
   readonly lake: LakeChecks;
   readonly days: DayChecks;
+  readonly strays: Strays;
   /** True for pages read at a time that was asked for: bodies of others are not looked at. */
   readonly isAsked: (at: string) => boolean;
   /** `at`: when its page was read, where it is known by then. */
@@ -66,7 +74,7 @@ const configsMax = 10_000;
 export class EntryChecks {
   readonly #means: EntryMeans;
   readonly #chains: StreamChains;
-  readonly letGo: LetGo;
+  readonly removals: Removals;
   #segment: OpenSegment | null = null;
   pages = 0;
   records = 0;
@@ -83,7 +91,7 @@ export class EntryChecks {
   constructor(means: EntryMeans) {
     this.#means = means;
     this.#chains = new StreamChains(means.found);
-    this.letGo = new LetGo(means);
+    this.removals = new Removals({ ...means, cutOf: (object) => means.lake.cutOf(object) });
   }
 
   /** The next entry of the log. */
@@ -91,8 +99,10 @@ export class EntryChecks {
     if (leaf !== null && !isProven) this.#lose(index, leaf, bytes);
     const isThere = leaf !== null && bytes !== null && isProven;
     const entry = isThere ? parsed(bytes) : null;
-    if (entry === null || entry instanceof NewerEntryError) this.#means.days.lose();
-    else await this.#means.days.take(index, entry);
+    if (entry === null || entry instanceof NewerEntryError) {
+      this.#means.days.lose();
+      this.#means.strays.lose();
+    } else await this.#means.days.take(index, entry);
     if (!isThere) return;
     if (entry instanceof NewerEntryError) {
       this.newer ??= { index, what: entry.message };
@@ -102,6 +112,7 @@ export class EntryChecks {
       this.#break(index, 'the entry is none');
       return;
     }
+    if ('object' in entry) this.#means.strays.add(entry.object);
     switch (entry.t) {
       case 'page':
         this.#chains.take(index, leaf, entry);
@@ -124,16 +135,13 @@ export class EntryChecks {
         return;
       case 'pruned':
         this.#means.lake.pruned(entry);
-        this.letGo.take(index, entry);
-        return;
+        return await this.removals.take(index, entry);
       case 'lake_erased':
         this.#means.lake.erased(index, entry);
-        this.letGo.take(index, entry);
-        return;
+        return await this.removals.take(index, entry);
       case 'hold':
       case 'erased':
-        this.letGo.take(index, entry);
-        return;
+        return await this.removals.take(index, entry);
       case 'lake_cut':
         return await this.#means.lake.cut(index, entry);
       case 'lake':
@@ -161,7 +169,7 @@ export class EntryChecks {
     // What a page has told already is where the damage is.
     if (flaw === null || segment.isBroken) return;
     const { object } = segment.entry;
-    if (!(await this.letGo.isRewritten(object))) this.#break(segment.index, flaw, object);
+    if (!(await this.removals.isRewritten(object))) this.#break(segment.index, flaw, object);
   }
 
   #config(index: number, { at, sha256 }: EntryOf<'config'>): void {
@@ -212,14 +220,14 @@ export class EntryChecks {
     segment.isRead = true;
     try {
       const range = await segment.reading.take(pageRange(entry));
-      const page = await this.letGo.checked(entry, range);
+      const page = await this.removals.checked(entry, range);
       this.bodyBytes += page.body.length;
       if (entry.conditions !== undefined) told = messagesOf(page.records);
     } catch (error) {
       if (error instanceof ExportError) throw error;
       segment.isBroken = true;
       const one = { index, stream, seq, object: body.segment, what: errorText(error) };
-      if (segment.reading.isMissing) this.letGo.miss(one, entry.fetched_at);
+      if (segment.reading.isMissing) this.removals.miss(one, entry.fetched_at);
       else found(one);
     }
     accounts.take(index, entry, told);

@@ -82,6 +82,18 @@ export interface Erasure {
   readonly reason: string;
 }
 
+/** What was removed as entries say, by cause. */
+export interface Removed {
+  /** Segments and cuts of the lake that retention (`keep`) removed, and the pages of these segments. */
+  readonly retention: { objects: number; pages: number };
+  /** The same, removed on request (`archive prune`). */
+  readonly asked: { objects: number; pages: number };
+  /** Erased records, and the erasures whose rest of the body is not proven. */
+  readonly erased: { records: number; unproven_rest: number };
+  /** Rows of the lake that were erased with their records. */
+  lake_rows: number;
+}
+
 /** A comparison of a stream with what upstream served then, as the log tells of it. */
 export interface Compared extends Comparison {
   readonly index: number;
@@ -115,6 +127,9 @@ export interface Report {
   readonly streams: readonly StreamReport[];
   readonly gaps: readonly Gap[];
   readonly erasures: readonly Erasure[];
+  readonly removed: Removed;
+  /** Objects that no entry names, at most a thousand; no evidence of anything. */
+  readonly strays: readonly string[];
   /** The first one, and each that differs from the one before. */
   readonly configs: readonly ConfigChange[];
   /** The last comparison of each stream, and before it those that have found something. */

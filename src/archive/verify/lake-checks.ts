@@ -11,15 +11,20 @@ import type { Erasures } from '../erasures.ts';
 import { cutsPrefix, lakeBytesMax, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
 import { eventsWithin } from '../lake-entries.ts';
 import { loggedEntries } from '../logged.ts';
+import type { ProvenReader } from '../proven-reader.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { uidsRange } from '../segments.ts';
 import type { Break } from './findings.ts';
 import { LakeObjects } from './lake-objects.ts';
 import { SegmentReading } from './page-bodies.ts';
+import type { Strays } from './strays.ts';
 
 /** What a lake is checked with. */
 export interface LakeMeans {
   readonly reader: ArchiveReader;
+  /** Entries as the signed tree has them. */
+  readonly proven: ProvenReader;
+  readonly strays: Strays;
   /** True for what was read in a time that was asked for, as a whole or in part; RFC 3339. */
   readonly isAsked: (first: string, last?: string) => boolean;
   readonly found: (one: Break) => unknown;
@@ -45,8 +50,8 @@ export class LakeChecks {
   readonly #means: LakeMeans;
   #cut: OpenCut | null = null;
   #lastCut = '';
-  /** Hashes of the names of all that entries tell of: names themselves could be many megabytes. */
-  readonly #entered = new Set<string>();
+  /** Hashes of the names of all that entries name, with the index of their cut: names could be many megabytes. */
+  readonly #entered = new Map<string, number>();
   readonly #standing: LakeObjects;
   #objects = 0;
   #rows = 0;
@@ -70,13 +75,13 @@ export class LakeChecks {
     this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken };
     this.#lastCut = entry.object;
     this.#absent += entry.absent;
-    this.#entered.add(keyOf(entry.object));
+    this.#entered.set(keyOf(entry.object), index);
   }
 
   /** The entry of an object of the cut before. */
   async object(index: number, entry: EntryOf<'lake'>): Promise<void> {
-    this.#entered.add(keyOf(entry.object));
     const cut = this.#cut;
+    this.#entered.set(keyOf(entry.object), cut?.index ?? index);
     if (cut === null) return this.#break(index, 'no cut tells of the object', entry.object);
     cut.objects += 1;
     if (!cut.isAsked) return;
@@ -109,6 +114,11 @@ export class LakeChecks {
     }
   }
 
+  /** Index of the entry of the cut that an object is of, or that has this name; null: no entry names it. */
+  cutOf(object: string): number | null {
+    return this.#entered.get(keyOf(object)) ?? null;
+  }
+
   /** A cut that went with its objects. */
   pruned({ object }: EntryOf<'pruned'>): void {
     if (this.#standing.prune(object)) this.#pruned += 1;
@@ -134,18 +144,28 @@ export class LakeChecks {
       );
     }
     if (!cut.isAsked || cut.isBroken || this.#standing.isMissing(entry.object)) return;
-    if (entry.entries === null || !(await this.#compare(cut, entry.entries))) {
+    if (entry.entries === null || !(await this.#isCompared(cut, entry.entries))) {
       this.#uncompared += entry.events;
+    }
+  }
+
+  /** False where entries between are damaged, which is reported where they are. */
+  async #isCompared(cut: OpenCut, entries: readonly [number, number]): Promise<boolean> {
+    try {
+      return await this.#compare(cut, entries);
+    } catch (error) {
+      if (error instanceof SyntaxError) return false;
+      throw error;
     }
   }
 
   /** Compares a cut's events with those of its pages; false where these are not there. */
   async #compare({ index, entry, uids }: OpenCut, [from, to]: readonly [number, number]) {
-    const { reader, found } = this.#means;
+    const { reader, proven, found } = this.#means;
     let absent = 0;
     let firstAbsent: Break | null = null;
     let reading: SegmentReading | null = null;
-    for await (const { index: at, entry: page } of loggedEntries(reader, to + 1, from)) {
+    for await (const { index: at, entry: page } of loggedEntries(proven, to + 1, from)) {
       if (page.t !== 'page') continue;
       const own = eventsWithin(page, entry.numbers);
       if (own.to <= own.from) continue;
@@ -228,11 +248,11 @@ export class LakeChecks {
       if (this.#entered.has(keyOf(name))) continue;
       if (!name.startsWith(cutsPrefix)) others.push(name);
       else if (name > this.#lastCut && (await this.#isCut(name, waiting))) waiting.add(name);
-      else this.#break(null, 'no entry tells of this cut of the lake', name);
+      else this.#means.strays.found(name);
     }
     for (const name of others) {
       if (waiting.has(name) || (await this.#isWaiting(name))) waiting.add(name);
-      else this.#break(null, 'no entry tells of this object: it is none of the archive', name);
+      else this.#means.strays.found(name);
     }
     return others.filter((name) => waiting.has(name));
   }

@@ -13,6 +13,7 @@ import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';
 import { keyOfLog, shardOfLog } from '../log-name.ts';
 import { emptyRoot, rootAt } from '../merkle.ts';
 import { parseNote, type Verifier, withoutFence } from '../note.ts';
+import { ProvenReader } from '../proven-reader.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { tileOf, tilePath, tileWidth } from '../tiles.ts';
 import { StreamAccounts } from './accounts.ts';
@@ -25,6 +26,7 @@ import { LakeChecks } from './lake-checks.ts';
 import { ProvenLog } from './proven-log.ts';
 import { LogKeys, vkeysIn } from './signatures.ts';
 import { splitBundle } from './split-bundle.ts';
+import { Strays } from './strays.ts';
 
 /** What is asked of a verification. */
 export interface VerifyOptions extends Outside {
@@ -37,6 +39,8 @@ export interface VerifyOptions extends Outside {
   /** Bodies of pages read in this time, in epoch milliseconds; the tree is proven as a whole. */
   readonly from?: number;
   readonly to?: number;
+  /** Each removed body is a break, also where an entry excuses it. */
+  readonly nothingGone?: boolean;
   /** Told now and then how many of the entries were looked at, and how many there are. */
   readonly progress?: (done: number, of: number) => void;
 }
@@ -60,6 +64,9 @@ class Verification {
   readonly #accounts = new StreamAccounts();
   #signedBy: readonly Verifier[] = [];
   #omitted = 0;
+  #strays: { readonly names: readonly string[]; readonly omitted: number } = {
+    ...{ names: [], omitted: 0 },
+  };
 
   constructor(reader: ArchiveReader, options: VerifyOptions) {
     this.#reader = reader;
@@ -81,12 +88,24 @@ class Verification {
       known ??= findErasures(this.#reader, checkpoint.size);
       return known;
     };
-    const means = { reader: this.#reader, hashes: log.hashes, keys, isAsked, found, erasures };
+    const proven = new ProvenReader(this.#reader.store, checkpoint);
+    const strays = new Strays();
+    const means = {
+      reader: this.#reader,
+      proven,
+      strays,
+      hashes: log.hashes,
+      keys,
+      isAsked,
+      found,
+      erasures,
+    };
     const anchors = new AnchorChecks({ ...means, outside: this.#options });
     const lake = new LakeChecks(means);
     const days = new DayChecks(means);
     const checks = new EntryChecks({
       ...{ ...means, anchors, lake, days, accounts: this.#accounts },
+      nothingGone: this.#options.nothingGone ?? false,
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
     });
     await this.#walk(log, checks, checkpoint.size);
@@ -95,6 +114,7 @@ class Verification {
     if (checks.newer !== null) this.#tellNewer(checks.newer, isSigned);
     await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
     await this.#checkBeyond(checkpoint.size);
+    this.#strays = await strays.finish(this.#reader, checkpoint.size);
     return this.#report(head, checks, anchors);
   }
 
@@ -110,7 +130,7 @@ class Verification {
       this.#options.progress?.(done, size);
     }
     await checks.end();
-    this.#remarks.push(...(await checks.letGo.tell()), ...checks.clocks.tell());
+    this.#remarks.push(...(await checks.removals.finish()), ...checks.clocks.tell());
     if (since !== null && since.size > size) {
       this.#break(
         `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
@@ -295,21 +315,39 @@ class Verification {
 
   #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
-    const { pages, records, bodyBytes, checkpoints, configs, letGo } = checks;
+    const { pages, records, bodyBytes, checkpoints, configs, removals } = checks;
     const { streams, gaps } = this.#accounts;
     const { remarks, ...seen } = anchors.end();
     return {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
-      ...{ configs, erasures: letGo.erasures },
+      ...{ configs, erasures: removals.erasures, removed: removals.removed },
       compared: checks.comparisons.told,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
-      remarks: [...this.#remarks, ...remarks],
+      strays: this.#strays.names,
+      remarks: [...this.#remarks, ...remarks, ...strayTexts(this.#strays)],
       signedBy: this.#signedBy,
       breaks: this.#breaks.toSorted((a, b) => (a.index ?? -1) - (b.index ?? -1)),
       breaksOmitted: this.#omitted,
     };
   }
+}
+
+const strayNamesMax = 20;
+
+function strayTexts({
+  names,
+  omitted,
+}: {
+  readonly names: readonly string[];
+  readonly omitted: number;
+}): readonly string[] {
+  if (names.length === 0) return [];
+  const more = names.length + omitted - strayNamesMax;
+  const shown = names.slice(0, strayNamesMax).join(', ');
+  return [
+    `no entry names ${names.length + omitted} objects, which are no evidence: ${shown}${more > 0 ? `, and ${more} more` : ''}`,
+  ];
 }
 
 /** That no verdict can be given. */

@@ -23,6 +23,8 @@ export function reportJson(report: Report): object {
     breaks_omitted: report.breaksOmitted,
     gaps: report.gaps.map(({ isOpen, ...gap }) => ({ ...gap, open: isOpen })),
     erasures: report.erasures,
+    removed: report.removed,
+    strays: report.strays,
     configs: report.configs,
     compared: report.compared,
     streams: report.streams.map(({ days, ...stream }) => ({

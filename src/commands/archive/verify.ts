@@ -54,6 +54,7 @@ export const verify = defineCommand({
     },
     from: { value: 'time', about: 'bodies of pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'bodies of pages read before this time only' },
+    nothingGone: { about: 'report each removed body (pruned, erased) as a break' },
     json: { about: 'the report as JSON' },
     html: { value: 'file', about: 'the report as a page as well, with a timeline of each stream' },
     metrics: { value: 'file', about: 'the verdict as metrics as well, for a schedule (*.prom)' },
@@ -62,9 +63,10 @@ export const verify = defineCommand({
 Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
 The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
   async run({ location, key, json, html, metrics, ...asked }, { out, err, env }) {
-    const { from, to, since, seenWithin, tsa, witness, quorum } = asked;
+    const { from, to, since, seenWithin, tsa, witness, quorum, nothingGone } = asked;
     const options = {
       trusted: keysGiven(key),
+      ...(nothingGone === true ? { nothingGone } : {}),
       ...(since === undefined ? {} : { since: noteIn(bytesGiven('since', since)) }),
       ...(tsa === undefined ? {} : { authorities: authoritiesGiven(tsa) }),
       ...(witness === undefined ? {} : { witnesses: witnessesGiven(witness, quorum) }),
