@@ -33,7 +33,13 @@ const pageEntry = z.object({
   company: z.string().optional(),
   parent: z.string().optional(),
   is_update: z.literal(true).optional(),
-  delivery: z.object({ id: z.string().nullable(), event: z.string().nullable() }).optional(),
+  delivery: z
+    .object({
+      id: z.string().nullable(),
+      event: z.string().nullable(),
+      number: z.int().positive().exactOptional(),
+    })
+    .optional(),
   fetched_at: time,
   /** What the answer was to, and what came with it; left out where the page is no answer. */
   answer: z

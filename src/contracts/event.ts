@@ -165,8 +165,15 @@ export interface PageContext {
   readonly answer?: AnswerFacts;
   /** A sink tells it, and is named as its source: all sinks get it that do not take pages. */
   readonly isOfSink?: true;
-  /** What the headers of a delivery say, which is the page's one record. */
-  readonly delivery?: { readonly id: string | null; readonly event: string | null };
+  /**
+   * What the headers of a delivery say; the page holds one record of it. `number`: which one, from 1
+   * on, where the delivery is an array of records.
+   */
+  readonly delivery?: {
+    readonly id: string | null;
+    readonly event: string | null;
+    readonly number?: number;
+  };
 }
 
 /** A parsed record: an object in every known case, yet upstream may send anything. */

@@ -7,7 +7,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DeliveryRules } from '../../contracts/source.ts';
+import { skipSpace } from '../../tools/json-tokens.ts';
 import { cutRecords } from '../../tools/record-list.ts';
+import { bomEnd } from '../../tools/records.ts';
+
+const openBracket = 0x5b;
+const openBrace = 0x7b;
 
 /** Why a request is not taken: what is answered, and after how many seconds it may come again. */
 export const refusals = {
@@ -117,6 +122,21 @@ function isOneJson(body: Uint8Array): boolean {
   } catch {
     return false;
   }
+}
+
+/** Longer arrays are one record: each record of a delivery is a page of its own. */
+const recordsMax = 10_000;
+
+/**
+ * The records of a body that was accepted: the objects of an array, in order, or the body itself.
+ * An array that is empty, or has anything else in it, is one record.
+ */
+export function recordsIn(body: Uint8Array): readonly Uint8Array[] {
+  if (body[skipSpace(body, bomEnd(body))] !== openBracket) return [body];
+  const { starts, ends, length } = cutRecords(body, '');
+  const isList = length > 0 && length <= recordsMax && starts.every((at) => body[at] === openBrace);
+  if (!isList) return [body];
+  return Array.from(starts, (start, at) => body.subarray(start, ends[at]));
 }
 
 /** The list of one record that a delivery's page is. */

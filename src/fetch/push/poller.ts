@@ -16,7 +16,14 @@ import { asWords, identityWords, keyBytes, Repeats } from '../list/repeats.ts';
 import { checkpointMismatch, mismatch, type PollResult } from '../outcome.ts';
 import { pageContext } from '../own-pages.ts';
 import { readBody } from './body.ts';
-import { inList, onlyOne, type Refusal, refusalOfBody, refusalOfHead } from './delivery.ts';
+import {
+  inList,
+  onlyOne,
+  type Refusal,
+  recordsIn,
+  refusalOfBody,
+  refusalOfHead,
+} from './delivery.ts';
 import type { Door, Exchange } from './listener.ts';
 
 /** What one stream's deliveries are taken with. */
@@ -46,8 +53,10 @@ const forgedMin = 10;
 const textMax = 256;
 
 interface Waiting {
+  /** Of the delivery as a whole. */
   readonly uid: Buffer;
-  readonly page: NewPage;
+  /** One for each of its records. */
+  readonly pages: readonly NewPage[];
   readonly event: string | null;
   /** Those who sent it: once it is durable, or was not held. */
   readonly settle: ((why: Refusal | null) => void)[];
@@ -139,7 +148,8 @@ export class PushPoller {
     delivery: { readonly id: string | null; readonly event: string | null },
   ): Promise<Refusal | null> {
     const { stream, clock, wake } = this.#means;
-    const uid = this.#identifier.ownUid(['delivery', delivery.id ?? 0, hash('sha256', body)]);
+    const identity = ['delivery', delivery.id ?? 0, hash('sha256', body)];
+    const uid = this.#identifier.ownUid(identity);
     const key = uid.toString('hex');
     const { promise, resolve } = Promise.withResolvers<Refusal | null>();
     const known = this.#waiting.get(key);
@@ -150,8 +160,18 @@ export class PushPoller {
       return promise;
     }
     const context = { ...pageContext(stream, stream.records, clock.now()), delivery };
-    const page = { context, body: inList(body), items: '', kept: null, uids: uid };
-    this.#waiting.set(key, { uid, page, event: delivery.event, settle: [resolve] });
+    const records = recordsIn(body);
+    const page = { items: '', kept: null };
+    const pages =
+      records.length === 1 && records[0] === body
+        ? [{ ...page, context, body: inList(body), uids: uid }]
+        : records.map((record, at) => ({
+            ...page,
+            context: { ...context, delivery: { ...delivery, number: at + 1 } },
+            body: inList(record),
+            uids: this.#identifier.ownUid([...identity, at + 1]),
+          }));
+    this.#waiting.set(key, { uid, pages, event: delivery.event, settle: [resolve] });
     wake();
     return promise;
   }
@@ -175,7 +195,7 @@ export class PushPoller {
     try {
       await spool.append({
         stream: stream.name,
-        pages: batch.map(([, { page }]) => page),
+        pages: batch.flatMap(([, { pages }]) => pages),
         checkpoint: ours,
         identities: new Uint8Array(identities.buffer),
       });
@@ -187,7 +207,7 @@ export class PushPoller {
     this.#count('taken', batch.length);
     settleAll(null);
     told(new Set(batch.map(([, { event }]) => event)));
-    return batch.length;
+    return batch.reduce((sum, [, { pages }]) => sum + pages.length, 0);
   }
 
   #nextBatch(): readonly (readonly [string, Waiting])[] {
@@ -195,7 +215,7 @@ export class PushPoller {
     let bytes = 0;
     for (const one of this.#waiting) {
       if (batch.length === batchDeliveriesMax || bytes >= batchBytesMax) break;
-      bytes += one[1].page.body.length;
+      for (const { body } of one[1].pages) bytes += body.length;
       batch.push(one);
     }
     return batch;

@@ -36,6 +36,43 @@ test('a delivery is held byte for byte, once for its id and body', async () => {
   expect(counts()).toEqual({ taken: 4, repeated: 2 });
 });
 
+test('an array of objects is one event each, with the id of the delivery and a number', async () => {
+  const spool = await aSpool();
+  const { url, held, counts } = await listening({ spool });
+  const [one, two] = ['{"id":"evt-1", "n": 1.00}', '{"id":"evt-2"}'];
+  const body = ` [ ${one} ,\n${two}]\n`;
+  const again = `[${one},${one}]`;
+
+  for (const given of [body, body, again]) {
+    expect(await deliver(url, { id: 'a', body: given })).toMatchObject({ status: 200 });
+  }
+  for (const whole of ['[]', '[1,2]', `[${one},3]`]) {
+    expect(await deliver(url, { id: 'w', body: whole })).toMatchObject({ status: 200 });
+  }
+
+  const records = await held();
+  expect(records.map(({ text }) => text)).toEqual([
+    one,
+    two,
+    one,
+    one,
+    '[]',
+    '[1,2]',
+    `[${one},3]`,
+  ]);
+  expect(new Set(records.map(({ uid }) => uid)).size).toBe(7);
+  expect(counts()).toEqual({ taken: 5, repeated: 1 });
+  const deliveries: unknown[] = [];
+  for (const { context } of await spool.read(0, 1 << 20)) deliveries.push(context.delivery);
+  expect(deliveries.slice(0, 5)).toEqual([
+    { id: 'a', event: 'incident.created', number: 1 },
+    { id: 'a', event: 'incident.created', number: 2 },
+    { id: 'a', event: 'incident.created', number: 1 },
+    { id: 'a', event: 'incident.created', number: 2 },
+    { id: 'w', event: 'incident.created' },
+  ]);
+});
+
 test('what was held before a restart is known after it', async () => {
   const spool = await aSpool();
   const first = await listening({ spool });
