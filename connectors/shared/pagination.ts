@@ -32,6 +32,12 @@ const names = () => ({
     .default('next_cursor')
     .describe('path of the next page’s cursor, or with next_url of its address'),
   more: name().optional().describe('path of a flag that says whether there is more'),
+  rebase: z
+    .boolean()
+    .optional()
+    .describe(
+      'link, next_url: request a next address of another scheme or host at the origin of base_url',
+    ),
   total: name()
     .nullable()
     .default('total')
@@ -122,7 +128,7 @@ const ofWindows = ['from_param', 'to_param', 'step', 'lag', 'time_format', 'with
 
 /** As the engine has it. */
 export function paginationOf({ pagination }: Pick<RequestSettings, 'pagination'>): Pagination {
-  const { page_param, size_param, first_page, more, ...rest } = pagination;
+  const { page_param, size_param, first_page, more, rebase, ...rest } = pagination;
   const { from_param, to_param, step, lag, time_format, within, style = 'shown', ...paging } = rest;
   const pages = isByNumber(pagination) && {
     page_param: page_param ?? 'page',
@@ -139,7 +145,8 @@ export function paginationOf({ pagination }: Pick<RequestSettings, 'pagination'>
       lagMs: lag ?? 30_000,
     },
   };
-  return { style, ...paging, ...(more !== undefined && { more }), ...pages, ...window };
+  const flags = { ...(more !== undefined && { more }), ...(rebase === true && { rebase }) };
+  return { style, ...paging, ...flags, ...pages, ...window };
 }
 
 function isByNumber({ style, within }: RequestSettings['pagination']): boolean {
@@ -168,7 +175,8 @@ export function fingerprintParts(settings: RequestSettings): {
 } {
   const { method, body = {}, response } = settings;
   const { style, items, next, total: _, ...names } = paginationOf(settings);
-  const { cursor_param, offset_param, limit_param, ...newer } = names;
+  // Where a page is requested makes no other list of it.
+  const { cursor_param, offset_param, limit_param, rebase: _r, ...newer } = names;
   const more = { ...newer, ...(isByNumber(settings.pagination) && { limit_param }) };
   const isNewer = Object.keys(more).length > 0 || response === 'ndjson';
   return {
@@ -198,6 +206,9 @@ export function requestFlaw(
   }
   if (body !== undefined && method !== 'POST') return 'body needs method: POST';
   const isAddress = style === 'link' || style === 'next_url';
+  if (pagination.rebase === true && !isAddress) {
+    return `pagination.rebase needs style link or next_url, and style is ${style ?? 'left out'}`;
+  }
   if (method === 'POST' && isAddress) {
     return `method: POST has no parameter to put into its body with pagination of style ${style}`;
   }

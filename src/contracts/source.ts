@@ -25,6 +25,8 @@ export interface Pagination {
   readonly items: string;
   /** Dotted path of the next page's cursor, or of its address. */
   readonly next: string;
+  /** An address of another scheme or host is requested at the origin that is configured. */
+  readonly rebase?: boolean;
   /** Dotted path of a flag that says whether there is more. */
   readonly more?: string;
   /** Dotted path of the list's length; null: nothing is concluded from lengths. */

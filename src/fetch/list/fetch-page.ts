@@ -13,7 +13,7 @@ import { sourceTextAt, valueAt } from '../../tools/records.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { nonsense, readList } from './body.ts';
 import { flagAt, signOfMore, totalOf } from './more-sign.ts';
-import { followable, nextLinks } from './next-address.ts';
+import { followable, nextLinks, rebased } from './next-address.ts';
 import {
   isFirst,
   namesAddress,
@@ -133,22 +133,27 @@ function nextOf(
     text,
     answer,
   }: { readonly value: Json; readonly text: Uint8Array; readonly answer: Body },
-  { style, next: path }: Pagination,
+  { style, next: path, rebase = false }: Pagination,
 ): string | null | undefined | Odd {
   if (style === 'link') {
     const [target] = nextLinks(answer.headers.link);
-    return target === undefined ? null : addressOf(target, answer);
+    return target === undefined ? null : addressOf(target, answer, rebase);
   }
   if (style !== 'cursor' && style !== 'shown' && style !== 'next_url') return undefined;
   const next = textAt(value, text, path);
-  return style === 'next_url' && typeof next === 'string' ? addressOf(next, answer) : next;
+  return style === 'next_url' && typeof next === 'string' ? addressOf(next, answer, rebase) : next;
 }
 
-function addressOf(address: string, { url }: Body): string | Odd {
-  const followed = followable(address, url);
+function addressOf(address: string, { url }: Body, rebase: boolean): string | Odd {
+  const followed = (rebase ? rebased : followable)(address, url);
   if (followed !== null) return followed;
   const host = cleanText(URL.parse(address, url)?.host ?? '', 100);
-  return new Odd(`its next page is at another origin (${host}), to which no request is sent`);
+  const solution = rebase
+    ? ''
+    : '; if that is this upstream behind a proxy, set pagination.rebase: true';
+  return new Odd(
+    `its next page is at another origin (${host}), to which no request is sent${solution}`,
+  );
 }
 
 /** Empty text is no cursor: servers write it for "no more". A number keeps its digits. */

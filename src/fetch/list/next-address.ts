@@ -12,6 +12,17 @@ export function followable(address: string, url: string): string | null {
   return `${next.pathname}${next.search}`;
 }
 
+/**
+ * As `followable`, for an upstream that names its own address behind a proxy: path and query of any
+ * http or https address, to be requested at the origin that is configured.
+ */
+export function rebased(address: string, url: string): string | null {
+  const next = URL.parse(address, url);
+  if (next === null || !/^https?:$/.test(next.protocol)) return null;
+  if (next.username !== '' || next.password !== '') return null;
+  return `${next.pathname}${next.search}`;
+}
+
 /** Targets of the links of a `Link` header that lead to the next page (RFC 8288). */
 export function nextLinks(header: string | undefined): readonly string[] {
   const links = header?.match(/(?:<[^>]*>|"(?:[^"\\]|\\.)*"|[^,<"])+/g) ?? [];

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { followable, nextLinks } from '../../../src/fetch/list/next-address.ts';
+import { followable, nextLinks, rebased } from '../../../src/fetch/list/next-address.ts';
 
 const asked = 'https://api.example.com:8443/v1/list?limit=10';
 const origin = new URL(asked).origin;
@@ -83,6 +83,36 @@ describe('followable', () => {
         }
       }),
       { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('rebased', () => {
+  test.each([
+    ['http://internal:8080/v1/x?cursor=2', '/v1/x?cursor=2'],
+    ['//internal/v1/x?cursor=2', '/v1/x?cursor=2'],
+    ['/v1/x?cursor=2#part', '/v1/x?cursor=2'],
+    ['http://internal:8080', '/'],
+  ])('takes %s as %s', (address, target) => {
+    expect(rebased(address, asked)).toBe(target);
+  });
+
+  test.each([
+    'http://user:secret@internal/v1/x',
+    'ftp://internal/v1/x',
+    'data:application/json,{}',
+    'https://',
+  ])('does not take %s', (address) => {
+    expect(rebased(address, asked)).toBeNull();
+  });
+
+  test('leads to the configured origin, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.webUrl()), (address) => {
+        const target = rebased(address, asked);
+
+        if (target !== null) expect(new URL(`${origin}${target}`).origin).toBe(origin);
+      }),
     );
   });
 });

@@ -307,3 +307,24 @@ describe('a window', () => {
     expect(await idsOf(list)).toEqual(['late']);
   });
 });
+
+test.each(['link', 'next_url'] as const)(
+  '%s with rebase: an address of another scheme or host is requested at the configured origin',
+  async (name) => {
+    const to = 'https://internal.example:8080';
+    const world = await standingSandbox();
+    const { sandbox } = world;
+    const { path, pagination } = styles[name];
+    const settings = { path, pagination: { ...pagination, rebase: true } };
+    const list = await aList(world, { type: 'logs', settings });
+    sandbox.control.setFaults({
+      rules: [{ path: '/api/lists/**', fault: { kind: 'foreign_next', to } }],
+    });
+
+    await list.poll();
+    await list.readToTail();
+
+    expect(await idsOf(list)).toEqual([...ledgerIds(sandbox, web)].toSorted());
+    expect(await list.conditions()).toEqual([]);
+  },
+);
