@@ -84,8 +84,16 @@ export function header5424(sender: SenderSettings): (event: Event) => string {
   };
 }
 
-/** Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` and a blank, in UTC (RFC 3164, 4.1). */
-export function header3164(sender: SenderSettings, tag: string): (event: Event) => string {
+/**
+ * Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` and a blank (RFC 3164, 4.1), which says no
+ * zone: its times are local ones of `timezone`, daylight saving included.
+ */
+export function header3164(
+  sender: SenderSettings,
+  tag: string,
+  timezone: string,
+): (event: Event) => string {
+  const localTime = isUtc(timezone) ? (time: number) => time : localTimeIn(timezone);
   const priorities = prioritiesOf(sender.facility);
   const host = ` ${hostOf(sender)} ${tag}`;
   const clock = clockOf(
@@ -93,7 +101,28 @@ export function header3164(sender: SenderSettings, tag: string): (event: Event) 
   );
   return (event) => {
     const time = timeOf(event.ocsf.time) ?? 0;
-    return (priorities[severityOf(event.ocsf.severity_id)] ?? '') + clock(time) + host;
+    return (priorities[severityOf(event.ocsf.severity_id)] ?? '') + clock(localTime(time)) + host;
+  };
+}
+
+/** Whether local times of a zone are UTC at any time. */
+export function isUtc(timezone: string): boolean {
+  return /^(UTC|Etc\/UTC)$/i.test(timezone);
+}
+
+/** Local times of a zone, as milliseconds as if they were UTC. An offset is looked up once a span. */
+function localTimeIn(timezone: string): (timeMs: number) => number {
+  let [fromMs, untilMs, offsetMs] = [Number.NaN, Number.NaN, 0];
+  return (timeMs) => {
+    if (!(timeMs >= fromMs && timeMs < untilMs)) {
+      const at = Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone);
+      offsetMs = Math.round(at.offsetNanoseconds / 1e6);
+      // The change at this very moment is not before it.
+      const before = at.add({ milliseconds: 1 }).getTimeZoneTransition('previous');
+      fromMs = before?.epochMilliseconds ?? Number.NEGATIVE_INFINITY;
+      untilMs = at.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
+    }
+    return timeMs + offsetMs;
   };
 }
 

@@ -8,9 +8,10 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
+import { ExportError } from '../src/contracts/errors.ts';
 import type { Event } from '../src/contracts/event.ts';
-import { count } from '../src/contracts/settings.ts';
-import { facilities, header3164, header5424, tagOf } from './syslog-header.ts';
+import { count, timeZone } from '../src/contracts/settings.ts';
+import { facilities, header3164, header5424, isUtc, tagOf } from './syslog-header.ts';
 import { messageField, messageWriter } from './syslog-message.ts';
 import { fits } from './text.ts';
 
@@ -26,6 +27,8 @@ function asciiName(lengthMax: number) {
     .max(lengthMax);
 }
 
+const timezoneFlaw = 'timezone needs protocol: rfc3164; times of rfc5424 are UTC, and say so';
+
 /** The settings of `syslog`. */
 const syslogFields = {
   protocol: z
@@ -34,6 +37,9 @@ const syslogFields = {
     .describe(
       '`rfc5424` carries uid, source and stream in structured data; `rfc3164` is the older form',
     ),
+  timezone: timeZone()
+    .optional()
+    .describe('with `protocol: rfc3164`: time zone of the times, which name none; UTC unless set'),
   message: messageField
     .default('json')
     .describe(
@@ -64,6 +70,10 @@ export const syslog = defineFormat({
   fields: syslogFields,
   make(settings) {
     const bytesMax = settings.max_message;
+    const { timezone = 'UTC', protocol } = settings;
+    if (settings.timezone !== undefined && protocol === 'rfc5424') {
+      throw new ExportError('config_invalid', timezoneFlaw, { next: 'Leave timezone out.' });
+    }
     const message = messageWriter(settings.message);
     const sender = {
       facility: settings.facility,
@@ -74,9 +84,9 @@ export const syslog = defineFormat({
     };
     const header = {
       rfc5424: () => header5424(sender),
-      rfc3164: () => header3164(sender, message.tagged ? '' : tagOf(sender.appName)),
-    }[settings.protocol]();
-    const mark = settings.bom && settings.protocol === 'rfc5424' ? byteOrderMark : '';
+      rfc3164: () => header3164(sender, message.tagged ? '' : tagOf(sender.appName), timezone),
+    }[protocol]();
+    const mark = settings.bom && protocol === 'rfc5424' ? byteOrderMark : '';
     const encode = (event: Event): string | Uint8Array => {
       const before = header(event) + mark;
       const asItCame = message.bytes?.(event) ?? null;
@@ -90,7 +100,8 @@ export const syslog = defineFormat({
       return before + (fits(full, room) ? full : message.shorten(event, full, room));
     };
     const made = { name: 'syslog', contentType: 'text/plain; charset=utf-8', encode };
-    if (message.copying === undefined) return made;
+    // Local times are not copied from the times of a record.
+    if (message.copying === undefined || !isUtc(timezone)) return made;
     const write = (event: Event) => header(event) + mark + message.write(event);
     return { ...made, copying: { ...message.copying, lineBytesMax: bytesMax, write } };
   },

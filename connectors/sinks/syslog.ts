@@ -12,7 +12,7 @@ import { z } from 'zod';
 import { defineSink, type FormatChoice } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { EncodedLines } from '../../src/contracts/format.ts';
-import { count, duration, tls } from '../../src/contracts/settings.ts';
+import { count, duration, timeZone, tls } from '../../src/contracts/settings.ts';
 import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import type { Tools } from '../../src/contracts/tools.ts';
 import { type Address, isAnswered, isSecure, parseAddress } from './syslog/address.ts';
@@ -73,6 +73,11 @@ const fields = {
     .enum(['rfc5424', 'rfc3164'])
     .default('rfc5424')
     .describe('the syslog header: RFC 5424 with structured data, or the older RFC 3164'),
+  timezone: timeZone()
+    .optional()
+    .describe(
+      'with protocol: rfc3164, whose times name no zone: the time zone that the receiver expects; UTC unless set',
+    ),
   facility: z.enum(facilities).default('local0').describe('the syslog facility of all messages'),
   app_name: headerName(48).describe('APP-NAME (RFC 5424) or tag (RFC 3164); sluice unless set'),
   hostname: headerName(255).describe(
@@ -183,11 +188,12 @@ export const syslogSink = defineSink({
 
 // `format: cef` means CEF inside a syslog message; the message's own keys are the sink's.
 function wrapFormat(settings: SyslogSettings, chosen: FormatChoice): FormatChoice {
-  const { protocol, facility, app_name, hostname, enterprise, max_message } = settings;
+  const { protocol, timezone, facility, app_name, hostname, enterprise, max_message } = settings;
   return {
     ...(chosen.type === 'syslog' ? chosen : { message: chosen }),
     type: 'syslog',
     ...{ protocol, facility, max_message },
+    ...(timezone !== undefined && { timezone }),
     ...(app_name !== undefined && { app_name }),
     ...(hostname !== undefined && { hostname }),
     ...(enterprise !== undefined && { enterprise }),
@@ -199,6 +205,9 @@ function flaw(settings: SyslogSettings): string | null {
   if (secure && !isSecure(address)) {
     const scheme = isAnswered(address) ? 'relps' : 'tls';
     return `tls is set, but ${address.text} is not encrypted: write ${scheme}:// or leave tls out`;
+  }
+  if (settings.timezone !== undefined && settings.protocol === 'rfc5424') {
+    return 'timezone needs protocol: rfc3164, and protocol is rfc5424, whose times are UTC and say so: leave timezone out';
   }
   if ((secure?.cert_file === undefined) !== (secure?.key_file === undefined)) {
     return 'tls.cert_file and tls.key_file belong together: set both or neither';

@@ -133,6 +133,20 @@ export function tls() {
     .optional();
 }
 
+/** A time zone by its IANA name. */
+export function timeZone() {
+  return z.string().refine(isTimeZone, 'expected an IANA time zone such as Europe/Zurich');
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false; // Intl has no such zone
+  }
+}
+
 /** A whole number within bounds. */
 export function count(min: number, max: number) {
   return z.int().min(min).max(max);

@@ -52,6 +52,31 @@ test.each(ways)('rsyslog understands $way, $framing, $protocol, $format', async 
   }
 });
 
+test('rsyslog reads RFC 3164 times in the zone that is set, daylight saving included', async () => {
+  const rsyslog = await startRsyslog();
+  const config = { ...(await configFor(rsyslog, 'tcp')), protocol: 'rfc3164' };
+  const opened = await openSink(syslogSink, { ...config, timezone: 'Europe/Zurich' });
+  const [winter, summer] = ['2026-01-15T23:30:00Z', '2026-07-15T22:30:00Z'];
+  // Just before and at each change, and the second pass of the hour that occurs twice.
+  const changes = ['2026-03-29T00:59:59Z', '2026-03-29T01:00:00Z', '2026-10-25T00:59:59Z'];
+  const times = [winter, summer, ...changes, '2026-10-25T01:00:00Z', winter];
+  const events = times.map((time, offset) => anEvent({ offset, ocsf: { time: Date.parse(time) } }));
+
+  await deliverAll(opened, events);
+  await opened.sink.close();
+
+  const records = await rsyslog.waitFor(events.length);
+  expect(records.map(({ timestamp }) => timestamp.slice(5, 19))).toEqual([
+    '01-16T00:30:00',
+    '07-16T00:30:00',
+    '03-29T01:59:59',
+    '03-29T03:00:00',
+    '10-25T02:59:59',
+    '10-25T02:00:00',
+    '01-16T00:30:00',
+  ]);
+});
+
 test.each(['tcp', 'tls'] as const)(
   'rsyslog answers our close with its own over %s',
   async (way) => {

@@ -131,6 +131,16 @@ test('syslogSink.format puts the chosen format into a syslog message of its own 
   expect(plain).toEqual({ ...own, message: 'text' });
 });
 
+test('syslogSink takes a timezone with rfc3164 only', () => {
+  const flawOf = (config: Record<string, unknown>) =>
+    syslogSink.flaw?.(parseSettings(syslogSink, { ...tcp, ...config })) ?? null;
+  const zurich = { timezone: 'Europe/Zurich' };
+
+  expect(flawOf({ ...zurich, protocol: 'rfc3164' })).toBeNull();
+  expect(flawOf(zurich)).toMatch(/^timezone needs protocol: rfc3164/);
+  expect(() => flawOf({ protocol: 'rfc3164', timezone: 'Zurich' })).toThrow('IANA time zone');
+});
+
 test('syslogSink.format leaves names to the format unless they are set', () => {
   const choice = syslogSink.format?.(parseSettings(syslogSink, tcp), { type: 'json' });
 
