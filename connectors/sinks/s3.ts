@@ -4,9 +4,10 @@
 
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
+import { ExportError } from '../../src/contracts/errors.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import { openStore } from '../../src/objects/open.ts';
-import { bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
+import { type BucketSettings, bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
 import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
@@ -22,6 +23,12 @@ export const s3Sink = defineSink({
       .optional()
       .describe('what each object’s name begins with; nobody else writes there'),
     ...bucketKeys,
+    conditional_writes: z
+      .boolean()
+      .default(true)
+      .describe(
+        'false: write without If-None-Match, for services that answer 501 to it; events are delivered at least once then',
+      ),
     compress: z
       .enum(['gzip', 'zstd'])
       .default('gzip')
@@ -74,7 +81,8 @@ export const s3Sink = defineSink({
   // Batches of a second for as long as an object may collect; ready() bounds their bytes.
   inFlightMax: 1_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
-  assurance: () => 'once',
+  assurance: ({ conditional_writes }) => (conditional_writes ? 'once' : 'answered'),
+  advice: ({ conditional_writes }) => (conditional_writes ? [] : [unconditionalAdvice]),
   testSettings: () => null,
   own: ({ bucket, prefix = '', endpoint = '' }) => ({
     key: 'prefix',
@@ -101,11 +109,65 @@ export const s3Sink = defineSink({
   },
 
   async probe(settings, _tools, signal) {
-    const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
-    try {
-      await untilAborted(store.list('').next(), signal);
-    } finally {
-      store.close();
-    }
+    await untilAborted(probeS3(settings), signal);
   },
 });
+
+const unconditionalAdvice =
+  'conditional_writes is false: two processes that write the same object at the same moment may both write it, so events are delivered at least once';
+
+interface ProbedSettings extends BucketSettings {
+  readonly bucket: string;
+  readonly prefix?: string | undefined;
+}
+
+/** Cuts are looked for below `2`, and roles of Security Lake may write there; it is none. */
+const probeName = '2-sluice-check';
+
+/** What a service that answers 501 may need instead, the least first. */
+const otherWays: readonly Pick<BucketSettings, 'checksums' | 'conditional_writes'>[] = [
+  { checksums: 'when_required' },
+  { conditional_writes: false },
+  { checksums: 'when_required', conditional_writes: false },
+];
+
+async function probeS3(settings: ProbedSettings): Promise<void> {
+  try {
+    await tryOut(settings);
+  } catch (error) {
+    if (!(error instanceof ExportError) || error.details.status !== 501) throw error;
+    for (const way of otherWays) {
+      if (await works({ ...settings, ...way })) throw notImplemented(error, way);
+    }
+    throw error;
+  }
+}
+
+/** Lists, writes an object as the sink does, and takes it away again where that is allowed. */
+async function tryOut(settings: ProbedSettings): Promise<void> {
+  const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
+  try {
+    await store.list('').next();
+    const body = [Buffer.from('written by sluice check --connect\n')];
+    await store.create(probeName, body, { contentType: 'text/plain' });
+    await store.remove(probeName).catch(() => undefined);
+  } finally {
+    store.close();
+  }
+}
+
+async function works(settings: ProbedSettings): Promise<boolean> {
+  return await tryOut(settings).then(
+    () => true,
+    () => false,
+  );
+}
+
+function notImplemented(cause: ExportError, way: (typeof otherWays)[number]): ExportError {
+  const keys = Object.entries(way).map(([key, value]) => `${key}: ${value}`);
+  return new ExportError(cause.code, cause.message, {
+    next: `Set ${keys.join(' and ')} on this sink: the service accepts writes without these headers.`,
+    details: cause.details,
+    cause,
+  });
+}

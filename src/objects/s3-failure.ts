@@ -17,6 +17,11 @@ export function statusOf(error: unknown): number {
   return (error as Said | null)?.$metadata?.httpStatusCode ?? 0;
 }
 
+/** True for a service that does not know a header of the request. */
+function isNotImplemented(status: number, name: string): boolean {
+  return status === 501 || name === 'NotImplemented';
+}
+
 const throttled: ReadonlySet<string> = new Set([
   'SlowDown',
   'Throttling',
@@ -82,6 +87,10 @@ function answered(status: number, name: string, region: string): Meaning {
   }
   if (status === 403) {
     const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket on the bucket and prefix, and the use of its KMS key; to take objects away also s3:DeleteObject (with versions s3:ListBucketVersions and s3:DeleteObjectVersion), and for Object Lock s3:GetBucketObjectLockConfiguration and s3:Put and s3:Get of ObjectRetention and ObjectLegalHold; ${kept}.`;
+    return ['sink_refused', next];
+  }
+  if (isNotImplemented(status, name)) {
+    const next = `The service does not implement a header that sluice sends. For an s3 sink, set checksums: when_required, or conditional_writes: false; sluice check --connect reports which. An archive needs a service with conditional writes; ${kept}.`;
     return ['sink_refused', next];
   }
   // 400 BadDigest and RequestTimeout are of the way, 409 of two who write at the same moment.

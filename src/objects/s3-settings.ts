@@ -8,7 +8,7 @@ import type { TlsSettings } from '../contracts/tools.ts';
 const connectMsMax = 10_000;
 const requestMsMax = 60_000;
 
-/** `region`, `endpoint`, `credentials`, `timeout`, `tls` and `proxy`. */
+/** `region`, `endpoint`, `credentials`, `timeout`, `checksums`, `tls` and `proxy`. */
 export const bucketKeys = {
   region: z
     .string()
@@ -34,6 +34,12 @@ export const bucketKeys = {
   timeout: duration()
     .prefault('60s')
     .describe('bound on one request, of which the longest carries 8 MiB'),
+  checksums: z
+    .enum(['always', 'when_required'])
+    .default('always')
+    .describe(
+      'always: each write carries a checksum header; when_required: only where S3 demands one, for services that answer 501 to it',
+    ),
   tls: tls().describe('TLS of an https:// endpoint'),
   proxy: proxy(),
 };
@@ -51,6 +57,10 @@ export interface BucketSettings {
     | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
+  /** Left out: `always`. */
+  readonly checksums?: 'always' | 'when_required' | undefined;
+  /** False: the service has no `If-None-Match`; an object is looked for before it is written. */
+  readonly conditional_writes?: boolean | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly proxy?: Secret | undefined;
 }
@@ -61,9 +71,12 @@ export function clientConfig({
   endpoint,
   credentials,
   timeout,
+  checksums = 'always',
   tls,
   proxy,
 }: BucketSettings) {
+  const checksumsWhen =
+    checksums === 'always' ? ('WHEN_SUPPORTED' as const) : ('WHEN_REQUIRED' as const);
   const address = proxy?.reveal();
   const proxyEnv = address && { HTTP_PROXY: address, HTTPS_PROXY: address };
   const through = { keepAlive: true, ...(proxyEnv && { proxyEnv }) };
@@ -87,7 +100,8 @@ export function clientConfig({
     maxAttempts: 1,
     // Node sends a request that waits for 100 Continue past the proxy, where that is to forward it.
     ...(proxy !== undefined && { expectContinueHeader: false }),
-    requestChecksumCalculation: 'WHEN_SUPPORTED' as const,
+    requestChecksumCalculation: checksumsWhen,
+    responseChecksumValidation: checksumsWhen,
     requestHandler: {
       connectionTimeout: connectMsMax,
       requestTimeout: timeout ?? requestMsMax,

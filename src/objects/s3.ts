@@ -1,8 +1,8 @@
 // Objects in a bucket of S3, or of a service that speaks it. The only file that knows the SDK, which
 // signs requests and finds credentials (environment, profile, web identity, container, instance). It
 // is loaded with the first bucket, and asked to try nothing again: who asks has the one loop that
-// does. What must stay true: each request that writes carries a checksum, which buckets with Object
-// Lock demand; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
+// does. What must stay true: each request that writes carries a checksum, unless the config says
+// `checksums: when_required`, and always with Object Lock, which demands one; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
 
 import type {
   CompletedPart,
@@ -60,18 +60,27 @@ export class Bucket implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #prefix: string;
+  /** Of parts; empty: parts carry no checksum. */
+  readonly #partChecksum: { readonly ChecksumAlgorithm?: 'CRC32' };
+  readonly #isConditional: boolean;
   readonly #closed = new AbortController();
 
   constructor(sdk: Sdk, settings: BucketPlace) {
     this.#sdk = sdk;
     this.#bucket = settings.bucket;
     this.#prefix = settings.prefix;
+    this.#partChecksum =
+      settings.checksums === 'when_required' ? {} : { ChecksumAlgorithm: 'CRC32' };
+    this.#isConditional = settings.conditional_writes !== false;
     this.place = `s3://${settings.bucket}/${settings.prefix}`;
     this.#client = new sdk.S3Client(clientConfig(settings));
   }
 
   async create(name: string, body: readonly Uint8Array[], about?: ObjectAbout) {
-    const tag = await this.#write(name, body, { about, when: { IfNoneMatch: '*' } });
+    // Two that write at the same moment may both write: the sink promises at least once then.
+    if (!this.#isConditional && (await this.facts(name)) !== null) return 'exists';
+    const when = this.#isConditional ? { IfNoneMatch: '*' } : {};
+    const tag = await this.#write(name, body, { about, when });
     return tag === null ? 'exists' : 'created';
   }
 
@@ -242,7 +251,7 @@ export class Bucket implements ObjectStore {
   ): Promise<string> {
     const options = { abortSignal: this.#closed.signal };
     const { UploadId } = await this.#client.send(
-      new this.#sdk.CreateMultipartUploadCommand({ ...place, ChecksumAlgorithm: 'CRC32' }),
+      new this.#sdk.CreateMultipartUploadCommand({ ...place, ...this.#partChecksum }),
       options,
     );
     const upload = { Bucket: place.Bucket, Key: place.Key, UploadId: given(UploadId) };
@@ -257,7 +266,7 @@ export class Bucket implements ObjectStore {
             PartNumber,
             Body: part,
             ContentLength: part.length,
-            ChecksumAlgorithm: 'CRC32',
+            ...this.#partChecksum,
           }),
           options,
         );
@@ -338,6 +347,7 @@ function headersOf(about: ObjectAbout | undefined) {
       ObjectLockRetainUntilDate: new Date(lock.until),
     }),
     ...(lock?.hold && { ObjectLockLegalHoldStatus: 'ON' as const }),
+    ...((lock?.mode ?? lock?.hold) && { ChecksumAlgorithm: 'CRC32' as const }),
   };
 }
 
