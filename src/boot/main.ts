@@ -16,15 +16,27 @@ const unread = new AbortController();
 process.stdout.on('error', () => unread.abort(new Error('whoever read standard output has gone')));
 process.stderr.on('error', () => undefined);
 
+let isEnding = false;
+const ended = (code: ExitCode) => {
+  isEnding = true;
+  process.exit(code);
+};
+// Every exit leaves a line with its reason. Node ends by itself when nothing is left to wait for.
+process.on('exit', (code) => {
+  if (isEnding) return;
+  means.err(
+    `error: sluice ends with code ${code}, because nothing is left to wait for. This is a fault in sluice: please report it. No event is lost`,
+  );
+});
+
 const means: Means = {
   env: process.env,
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
   unread: unread.signal,
-  exit: (code) => process.exit(code),
+  exit: ended,
 };
 
-const ended = (code: ExitCode) => process.exit(code);
 process.on('uncaughtException', (error) => {
   means.err(unexpectedText(error));
   ended(1);

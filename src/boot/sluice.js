@@ -23,6 +23,20 @@ if (Number(process.versions.node.split('.')[0]) < nodeMajorMin) {
   process.exit(1);
 }
 
+// `run` has its own handlers once it runs (src/run/shutdown.ts). A signal before or after that ends the process as it would
+// without a handler, and leaves a line with the reason.
+if (process.argv[2] === 'run') {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+    const early = () => {
+      if (process.listenerCount(signal) > 1) return;
+      process.stderr.write(`sluice ends: stopped by ${signal}; no event is lost\n`);
+      process.off(signal, early);
+      process.kill(process.pid, signal);
+    };
+    process.on(signal, early);
+  }
+}
+
 // Halves start-up and saves 25 MB, since types are stripped and code is compiled once. Beside the code and not in the
 // system's temporary directory, where others could write; where it cannot be written nothing is cached. Named in the
 // environment, since the spool's thread looks nowhere else: it would strip every one of its files anew.

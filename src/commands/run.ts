@@ -112,6 +112,7 @@ async function runJourney(
       const { sink } = seat;
       await sendApart({ sink, seat, config, read, requests, tools, lost }, shutdown.stop);
       await tools.http.close();
+      logStopped(log, shutdown);
       return 0;
     }
     await drains?.known(shutdown.stop);
@@ -127,7 +128,9 @@ async function runJourney(
       const { env } = means;
       const removalAllowed = given.allowRemoval === true;
       const keeping = { config, args, env, once, drains, requests, removalAllowed };
-      return (await keepShards(keeping, own, shutdown.stop)) === 0 ? 0 : 1;
+      const ended = await keepShards(keeping, own, shutdown.stop);
+      logStopped(log, shutdown, ended);
+      return ended === 0 ? 0 : 1;
     }
     for (let last = config; ; ) {
       const ended = await oneJourney(last, { own, shutdown, drains, means, seat, read }, go);
@@ -195,6 +198,12 @@ async function oneJourney(
   } finally {
     await journey.close();
   }
+}
+
+/** The last line of a process that has no journey of its own. */
+function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void {
+  const why = stop.aborted ? String(stop.reason?.message) : 'all of its work is done';
+  log.info('stopped', { why, exit_code: code });
 }
 
 function tellEnd(log: Log, { code, message, next }: ExportError): void {
@@ -291,11 +300,14 @@ async function runOn(
   const { log } = tools;
   const { timeoutMs } = config.shutdown;
   log.info('running');
-  shutdown.stop.addEventListener('abort', () => {
+  const stopping = () => {
     const why = String(shutdown.stop.reason?.message);
     log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
     journey.hurry();
-  });
+  };
+  shutdown.stop.addEventListener('abort', stopping);
+  // A signal may have arrived while the state was opened: the log has its reason all the same.
+  if (shutdown.stop.aborted) stopping();
   let current: Made = { config, plan };
   let since = tools.clock.now();
   const changed = (made: Made) => {
