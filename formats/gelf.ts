@@ -1,8 +1,11 @@
 // The `gelf` format: Graylog Extended Log Format 1.1, one JSON object an event. Each value of the
 // OCSF event is an additional field named after its path (`_src_endpoint_ip`), as text or number,
-// since GELF knows nothing else; lists, values whose names GELF does not allow or two would have,
-// and what would be one field too many stand in `_sluice_rest`, a JSON object by their paths. So
-// every value is there.
+// since GELF knows nothing else. Graylog accepts a message and refuses it later where its index
+// cannot hold it, so these must stay true: a name has one type in all events; a field has at most
+// 32,766 bytes; there is an end of names, whatever a source sends. All other values stand in
+// `_sluice_rest`, a JSON object by their paths, cut into numbered parts where it is long: lists,
+// what has names of the source's own, values whose names GELF does not allow or two would have,
+// long texts, and what would be one field too many. So every value is there.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -10,14 +13,20 @@ import type { Look } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
+import { isFreeName, isNumberName } from './gelf-names.ts';
 import { jsonText } from './json-text.ts';
 import { severityOf, textOf, timeOf } from './parts.ts';
 import { textsOfSentence, wholeSentence } from './sentence.ts';
+import { cutToBytes, fits } from './text.ts';
 
 const shortMax = 250;
 const nameLengthMax = 100;
 /** Graylog makes a field of an index of each, of which an index has 1,000 for all its events. */
 const fieldsMax = 200;
+/** The longest term of a Lucene index, in bytes of UTF-8; an event with a longer one is refused. */
+const fieldBytesMax = 32_766;
+/** As much as Graylog accepts in a message over TCP, 2 MiB. */
+const partsMax = 64;
 const depthMax = 16;
 // OCSF levels 0 to 6 as syslog's.
 const levels = [6, 6, 5, 4, 3, 2, 1];
@@ -49,9 +58,13 @@ function looksOf(event: Event): readonly Look[] {
   const looked = (value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): Look => {
     return { value, as, bytesMax, rival: undefined };
   };
-  const { left } = fieldsOf(event, '');
-  // What is left is JSON within JSON.
-  const looks = textsIn(left).map((text) => looked(text, 'plain'));
+  const { left, fields } = fieldsOf(event, '');
+  const looks = [
+    ...Object.values(fields).map((value) => looked(value, 'text', fieldBytesMax)),
+    // What is left is JSON within JSON.
+    ...textsIn(left).map((text) => looked(text, 'plain')),
+    ...looksOfLength(left).map(({ value, as, bytesMax }) => looked(value, as, bytesMax)),
+  ];
   const { texts, message } = textsOfSentence(event);
   const all = message === undefined ? texts : [...texts, message];
   // No character takes less than a byte.
@@ -61,6 +74,23 @@ function looksOf(event: Event): readonly Look[] {
     ...texts.map((text) => looked(text, 'line')),
     looked(all, 'together', shortMax - between),
   ];
+}
+
+/** What is left stays in one field: that is looked at of its values. */
+function looksOfLength(left: Left): readonly Pick<Look, 'value' | 'as' | 'bytesMax'>[] {
+  const scalars = scalarsIn(left).map(String);
+  if (scalars.length === 0) return [];
+  const bytesOf = (text: string) => Buffer.byteLength(text);
+  const still = scalars.reduce((bytes, text) => bytes - bytesOf(text), bytesOf(jsonText(left)));
+  if (still < fieldBytesMax) {
+    return [{ value: scalars, as: 'together', bytesMax: fieldBytesMax - still }];
+  }
+  return scalars.map((value) => ({ value, as: 'other', bytesMax: fieldBytesMax }));
+}
+
+function scalarsIn(value: unknown): readonly unknown[] {
+  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(scalarsIn);
+  return value === undefined ? [] : [value];
 }
 
 function textsIn(value: unknown): readonly string[] {
@@ -78,35 +108,54 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
     version: '1.1',
     host,
     short_message: short.length > shortMax ? `${short.slice(0, shortMax)}…`.toWellFormed() : short,
-    ...(short.length > shortMax && { full_message: short }),
+    ...(short.length > shortMax && { full_message: cutToBytes(short, fieldBytesMax) }),
     ...(time !== undefined && { timestamp: time / 1000 }),
     level: levels[severityOf(ocsf.severity_id)] ?? 6,
     _uid: uid,
     _source_name: source,
     _stream_name: stream,
     // Graylog calls short_message `message`, which an additional field must not cover.
-    ...(message !== undefined && { _record_message: message }),
+    ...(message !== undefined && fits(message, fieldBytesMax) && { _record_message: message }),
   };
-  const left: { [path: string]: unknown } = { __proto__: null };
+  const left: Left = { __proto__: null };
+  if (message !== undefined && !fits(message, fieldBytesMax)) left.message = message;
   const room = { fields: fieldsMax };
   for (const [name, value] of Object.entries(ocsf)) {
     // What was not mapped goes by its own names, behind all that was.
     if (name !== 'unmapped' && name !== 'message') add({ fields, left, room }, name, value, 0);
   }
   if (ocsf.unmapped !== undefined) add({ fields, left, room }, 'unmapped', ocsf.unmapped, 0);
-  if (Object.keys(left).length > 0) fields._sluice_rest = jsonText(left);
+  if (Object.keys(left).length > 0) addRest(fields, jsonText(left));
   return { fields, left };
 }
 
+/** In one field, or in numbered parts, which make the JSON text again when put together. */
+function addRest(fields: Fields, text: string): void {
+  if (fits(text, fieldBytesMax)) {
+    fields._sluice_rest = text;
+    return;
+  }
+  let rest = text;
+  for (let part = 1; part <= partsMax && rest !== ''; part += 1) {
+    const piece = cutToBytes(rest, fieldBytesMax);
+    fields[`_sluice_rest_${part}`] = piece;
+    rest = rest.slice(piece.length);
+  }
+  if (rest !== '') fields._sluice_rest_cut_bytes = Buffer.byteLength(rest);
+}
+
+type Left = { [path: string]: unknown };
+
 interface Filling {
   readonly fields: Fields;
-  readonly left: { [path: string]: unknown };
+  readonly left: Left;
   readonly room: { fields: number };
 }
 
 function add(filling: Filling, path: string, value: unknown, depth: number): void {
   if (value === undefined) return;
-  if (isObject(value) && depth < depthMax) {
+  const own = path.slice(path.lastIndexOf('.') + 1);
+  if (isObject(value) && depth < depthMax && !isFreeName(own)) {
     for (const [name, member] of Object.entries(value)) {
       add(filling, `${path}.${name}`, member, depth + 1);
     }
@@ -114,7 +163,7 @@ function add(filling: Filling, path: string, value: unknown, depth: number): voi
   }
   const { fields, left, room } = filling;
   const name = `_${path.replaceAll('.', '_')}`;
-  const plain = plainValue(value);
+  const plain = isNumberName(own) ? numberOf(value) : textValue(value);
   const usable =
     plain !== undefined && room.fields > 0 && name.length <= nameLengthMax && /^[\w-]+$/.test(name);
   if (!usable || Object.hasOwn(fields, name)) {
@@ -126,22 +175,18 @@ function add(filling: Filling, path: string, value: unknown, depth: number): voi
 }
 
 /** A record can have `a.b` and an `a` with a `b`. */
-function leave(left: { [path: string]: unknown }, path: string, value: unknown): void {
+function leave(left: Left, path: string, value: unknown): void {
   let free = path;
   while (Object.hasOwn(left, free)) free = `${free}'`;
   left[free] = value;
 }
 
-function plainValue(value: unknown): string | number | undefined {
-  switch (typeof value) {
-    case 'string':
-      return value;
-    case 'number':
-      return Number.isFinite(value) ? value : String(value);
-    case 'boolean':
-    case 'bigint':
-      return String(value);
-    default:
-      return undefined;
-  }
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** A text, also of what is true or false; undefined for what is none, or is too long. */
+function textValue(value: unknown): string | undefined {
+  if (typeof value === 'boolean') return String(value);
+  return typeof value === 'string' && fits(value, fieldBytesMax) ? value : undefined;
 }
