@@ -51,6 +51,8 @@ export interface Config {
   readonly state: StateDir & {
     readonly maxBytes: number;
     readonly keepMs: number;
+    /** How long pages are kept for a sink that no running config has. */
+    readonly removedSinksMs: number;
     readonly sync: 'full' | 'normal';
     /** What the database is a cache of; null: it is what counts. */
     readonly kafka: MemberSettings | null;
@@ -163,6 +165,7 @@ function readTop(
       kafka: found.kafka && { ...found.kafka, senders },
       maxBytes: state.max_bytes,
       keepMs: state.keep,
+      removedSinksMs: state.removed_sinks,
       sync: state.sync,
     },
     upstreams: readable(upstreams),

@@ -40,6 +40,11 @@ export const stateBlock = z
     keep: period(0, 3650 * dayMs, 'of at most 3650d')
       .prefault('0s')
       .describe('how long pages stay for replay after every sink has them'),
+    removed_sinks: period(0, 3650 * dayMs, 'of at most 3650d')
+      .prefault('24h')
+      .describe(
+        'how long pages are kept for a sink that no running config has, counted from when it was first missing; a full spool releases them earlier',
+      ),
     sync: z
       .enum(['full', 'normal'])
       .default('full')

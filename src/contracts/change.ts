@@ -51,6 +51,8 @@ export type Condition =
   | 'drift.unmatchable'
   | 'archive.checkpoint'
   | 'sink.test'
+  | 'sink.gap'
+  | 'sink.events_released'
   | 'archive.compared'
   | 'archive.differs'
   | 'integrity_violation'

@@ -16,6 +16,14 @@ export interface PageRetention {
   readonly bytesMax?: number;
 }
 
+/** A page that was deleted before every sink had passed it: events `first` up to before `end`. */
+export interface ReleasedPage {
+  readonly first: Offset;
+  readonly end: Offset;
+  /** Only this sink was to get it; null: every sink; empty: it holds no event. */
+  readonly onlySink: string | null;
+}
+
 /** Where the pages end and how much they hold, to go back to when a transaction fails. */
 export interface PageMark {
   readonly end: Offset;
@@ -118,12 +126,35 @@ export class Pages {
       last = Number(page.first);
       done += 1;
     }
-    if (done > 0) {
-      this.#statements.run('DELETE FROM page WHERE first <= ?', last);
-      this.#statements.run('DELETE FROM page_part WHERE first <= ?', last);
-    }
+    this.#deleteUpTo(last);
     this.#bytes = bytes;
     return done === pruneMax;
+  }
+
+  /** Deletes the oldest pages that end by `until`, while the pages held fill the spool. */
+  release(until: Offset): readonly ReleasedPage[] {
+    const { bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
+    const released: ReleasedPage[] = [];
+    if (this.#bytes < bytesMax) return released;
+    let bytes = this.#bytes;
+    for (const page of this.#statements.each(
+      `SELECT first, count, only_sink, ${countedBytes} AS bytes FROM page ORDER BY first`,
+    )) {
+      const [first, onlySink] = [Number(page.first), page.only_sink];
+      const end = first + Number(page.count);
+      if (end > until || bytes < bytesMax || released.length === pruneMax) break;
+      bytes -= Number(page.bytes);
+      released.push({ first, end, onlySink: typeof onlySink === 'string' ? onlySink : null });
+    }
+    this.#deleteUpTo(released.at(-1)?.first ?? -1);
+    this.#bytes = bytes;
+    return released;
+  }
+
+  #deleteUpTo(last: Offset): void {
+    if (last < 0) return;
+    this.#statements.run('DELETE FROM page WHERE first <= ?', last);
+    this.#statements.run('DELETE FROM page_part WHERE first <= ?', last);
   }
 
   gauge(): SpoolGauge {

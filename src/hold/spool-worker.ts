@@ -187,6 +187,7 @@ function post(answers: readonly Answer[]): void {
     answers,
     ...measured(),
     ...changed(),
+    released: store.holders.takeReleased(),
     diskFull: refusing && !reserve.held,
     ...(damage === null ? {} : { damage }),
   };
@@ -245,7 +246,10 @@ const operations = {
     store.parents.answered(...by),
   parentCounts: (stream: string, until: number) => store.parents.counts(stream, until),
   requests: () => store.requests.all(),
-  retain: (sinks: readonly string[]) => store.retainFor(sinks),
+  retain: (readers: readonly string[]) => store.retainFor(readers),
+  sinkGaps: (sinks: readonly string[]) => store.knownSinks.gaps(sinks, store.gauge().oldest),
+  settleSinks: (sinks: readonly string[]) =>
+    store.knownSinks.settle(sinks, store.gauge().oldest, Date.now()),
   moved(stream: string): void {
     delivered.forget(stream);
     store.streams.goBack();
@@ -267,6 +271,7 @@ export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
+  'settleSinks',
 ]);
 
 function isWrite({ op }: Question): boolean {

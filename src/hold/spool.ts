@@ -23,6 +23,7 @@ import type {
 import { uidBytes } from '../contracts/spool.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
+import type { Released, SinkGap } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
@@ -54,6 +55,12 @@ export interface SpoolLog {
 export interface OwnSpool extends Spool {
   /** Names the sinks whose positions hold pages back; resolves once pages go by them. */
   retainFor(sinks: readonly string[]): Promise<void>;
+  /** Events that are gone for these sinks, which are about to run. */
+  sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]>;
+  /** Registers the sinks that running processes have: each other one that is known is missing. */
+  settleSinks(sinks: readonly string[]): Promise<void>;
+  /** Calls `report` with events kept for removed sinks that are kept no longer, from now on. */
+  onReleased(report: (released: readonly Released[]) => void): void;
   /** What operators have asked for. */
   requests(): Promise<readonly Request[]>;
   /** Notes how far one has come. */
@@ -123,6 +130,7 @@ class WorkerSpool implements OwnSpool {
   #full = false;
   #diskFull = false;
   #closed = false;
+  #report: (released: readonly Released[]) => void = () => undefined;
 
   constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: Answers) {
     this.#settings = settings;
@@ -267,6 +275,18 @@ class WorkerSpool implements OwnSpool {
     for (const sink of this.#readers.keys()) if (!sinks.includes(sink)) this.#readers.delete(sink);
   }
 
+  sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]> {
+    return this.#thread.ask('sinkGaps', sinks);
+  }
+
+  settleSinks(sinks: readonly string[]): Promise<void> {
+    return this.#thread.ask('settleSinks', sinks);
+  }
+
+  onReleased(report: (released: readonly Released[]) => void): void {
+    this.#report = report;
+  }
+
   async progress(sink: string): Promise<SinkProgress> {
     const { position, mark } = await this.#thread.ask('progress', sink);
     return { position: Math.max(position, this.#reached.at(sink)), mark };
@@ -310,8 +330,9 @@ class WorkerSpool implements OwnSpool {
     this.#lock.release();
   }
 
-  #measure({ gauge, diskFull }: Answers): void {
+  #measure({ gauge, diskFull, released = [] }: Answers): void {
     this.#diskFull = diskFull === true;
+    if (released.length > 0) this.#report(released);
     if (gauge === undefined) return;
     const grown = gauge.end > this.#gauge.end;
     if (gauge.oldest > this.#gauge.oldest) this.#settings.log?.forgetBefore(gauge.oldest);

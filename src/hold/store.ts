@@ -19,6 +19,8 @@ import type {
 } from '../contracts/spool.ts';
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
+import { Holders } from './holders.ts';
+import type { KnownSinks } from './known-sinks.ts';
 import { type HeldLetter, Letters } from './letters.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { drainOutbox, type OutboxRow } from './outbox.ts';
@@ -35,7 +37,10 @@ const freeMax = 1_024;
 const shrinkMax = 512;
 
 /** How the database is opened. */
-export interface StoreSettings extends DatabaseSettings, PageRetention {}
+export interface StoreSettings extends DatabaseSettings, PageRetention {
+  /** How long pages are kept for a sink that no running config has; default: not at all. */
+  readonly removedSinksMs?: number;
+}
 
 /** Where an append has landed: each page's first offset, and its identities' block (0: none). */
 export interface Landed {
@@ -54,7 +59,8 @@ export class Store {
   readonly letters: Letters;
   readonly receipts: Receipts;
   readonly requests: Requests;
-  #sinks: readonly string[] | null = null;
+  /** Which sinks hold pages back. */
+  readonly holders: Holders;
 
   constructor(settings: StoreSettings) {
     this.#database = openDatabase(settings);
@@ -64,6 +70,7 @@ export class Store {
     this.letters = new Letters(this.#statements);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new Requests(this.#statements);
+    this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);
     try {
       this.#pages = new Pages(this.#statements, settings);
       const id = this.#statements.row("SELECT value FROM meta WHERE key = 'spool_id'")?.value;
@@ -74,9 +81,14 @@ export class Store {
     }
   }
 
-  /** Names the sinks of the config: only their positions hold pages back. */
-  retainFor(sinks: readonly string[]): void {
-    this.#sinks = sinks;
+  /** Names the sinks of the config, and other readers, whose positions hold pages back. */
+  retainFor(readers: readonly string[]): void {
+    this.holders.retainFor(readers);
+  }
+
+  /** The sinks of this config and of earlier ones. */
+  get knownSinks(): KnownSinks {
+    return this.holders.known;
   }
 
   /** Runs `work` in one transaction: all of it becomes durable, or nothing. */
@@ -94,6 +106,7 @@ export class Store {
       this.#pages.goBack(before);
       this.streams.goBack();
       this.parents.goBack();
+      this.holders.goBack();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
@@ -163,17 +176,17 @@ export class Store {
       this.receipts.dropped(sink, length, now);
   }
 
-  /** Deletes what all sinks have passed and `keep` does not want. True: there may be more. */
+  /** Deletes what no sink holds back and `keep` does not want. True: there may be more. */
   prune(now: number): boolean {
-    return this.#pages.prune(this.passed(), now);
+    this.holders.expire(this.#pages, now);
+    const mayBeMore = this.#pages.prune(this.passed(), now);
+    this.holders.makeRoom(this.#pages, now);
+    return mayBeMore;
   }
 
-  /** The offset that every sink of the config has passed. */
+  /** The offset before which no sink holds pages back, removed ones included. */
   passed(): Offset {
-    if (this.#sinks === null) return 0;
-    let passed = this.#pages.end;
-    for (const sink of this.#sinks) passed = Math.min(passed, this.progress(sink).position);
-    return passed;
+    return this.holders.passed(this.#pages.end);
   }
 
   /** Where it is a cache of a log: what has changed since it was last asked. */

@@ -30,6 +30,8 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'drift.unmatchable': 3,
   'archive.checkpoint': 1,
   'sink.test': 1,
+  'sink.gap': 4,
+  'sink.events_released': 4,
   'archive.compared': 1,
   'archive.differs': 4,
   integrity_violation: 5,

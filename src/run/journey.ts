@@ -20,6 +20,7 @@ import { cutLogPages } from './cut-log.ts';
 import type { FarSinks } from './far-sinks.ts';
 import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
+import { RemovedSinks } from './removed-sinks.ts';
 import type { BootTools } from './tools.ts';
 
 /** A pipeline on its spool. */
@@ -30,6 +31,7 @@ export interface Journey {
   readonly before: State;
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
+  readonly removedSinks: RemovedSinks;
   /** It is to end: where the state is in Kafka, that is no longer waited for without an end. */
   hurry(): void;
   /** Closes spool and connections. */
@@ -89,6 +91,7 @@ export async function openJourney(
       sync: shard === null ? state.sync : 'none',
       ...(shard === null ? {} : { log: shard }),
       keepMs: state.keepMs,
+      removedSinksMs: state.removedSinksMs,
       bytesMax: state.maxBytes,
       sinks: readersOf(plan),
     });
@@ -97,6 +100,8 @@ export async function openJourney(
     const spool = await opening;
     boundHeapGrowth();
     const told = { now: clock.now(), found: findings.add };
+    const removedSinks = new RemovedSinks(plan, { spool, clock, log, found: findings.add });
+    await removedSinks.runs(plan, await removedSinks.gaps(plan));
     far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
     // Who was not started by another process sends to all sinks itself.
     const isShared = standBy?.membership !== undefined && farOf(plan).length > 0;
@@ -120,11 +125,13 @@ export async function openJourney(
       spool,
       before,
       findings,
+      removedSinks,
       hurry: () => shard?.hurry(),
       close: async () => {
         shard?.hurry();
         ceilings.close();
         await far?.close();
+        removedSinks.flush();
         if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();

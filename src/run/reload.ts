@@ -106,6 +106,7 @@ class Reloader {
     const { journey } = this.#means;
     const before = readersOf(this.#current.plan);
     const after = readersOf(plan);
+    const gaps = await journey.removedSinks.gaps(plan);
     await journey.spool.retainFor([...new Set([...before, ...after])]);
     const kept = { streams: new Set(streams.unchanged), sinks: new Set(sinks.unchanged) };
     try {
@@ -114,6 +115,7 @@ class Reloader {
       await journey.spool.retainFor(before);
       throw error;
     }
+    await journey.removedSinks.runs(plan, gaps);
     await journey.spool.retainFor(after);
   }
 

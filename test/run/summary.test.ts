@@ -13,6 +13,7 @@ const config = {
     warning: null,
     maxBytes: 100,
     keepMs: 0,
+    removedSinksMs: 0,
     sync: 'full',
     kafka: null,
   },

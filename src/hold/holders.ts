@@ -1,0 +1,93 @@
+// Which sinks hold pages back, and what becomes of the pages of a sink that was removed. What must
+// stay true: pages that a sink of a running config needs are never deleted; pages that only removed
+// sinks need are deleted where their time is over or the spool is full, oldest first, and each
+// deletion is counted for the sink that loses events by it.
+
+import type { Offset } from '../contracts/event.ts';
+import { type KnownSink, KnownSinks, type Released } from './known-sinks.ts';
+import type { Pages, ReleasedPage } from './pages.ts';
+import type { Statements } from './statements.ts';
+
+/** Those of one database. */
+export class Holders {
+  readonly known: KnownSinks;
+  readonly #removedMs: number;
+  /** Of the config that runs, with other readers of pages; null: nobody has named them yet. */
+  #readers: readonly string[] | null = null;
+  #released: Released[] = [];
+
+  constructor(statements: Statements, removedMs: number) {
+    this.#removedMs = removedMs;
+    this.known = new KnownSinks(statements);
+  }
+
+  /** Names the sinks of the config, and other readers, whose positions hold pages back. */
+  retainFor(readers: readonly string[]): void {
+    this.#readers = readers;
+  }
+
+  /** The offset before which no sink holds pages back; `end`: that of the next event. */
+  passed(end: Offset): Offset {
+    const kept = this.#kept().map((one) => this.known.neededFrom(one));
+    return Math.min(this.#passedByRunning(end), ...kept);
+  }
+
+  /** Ends the time of removed sinks whose time is over. */
+  expire(pages: Pages, now: number): void {
+    for (const sink of this.#kept()) {
+      if (now - (sink.missingSince ?? now) < this.#removedMs) continue;
+      const { events } = pages.held(this.known.neededFrom(sink));
+      this.known.expire(sink, now);
+      if (events > 0) this.#released.push({ sink: sink.name, events, why: 'expired' });
+    }
+  }
+
+  /** Deletes pages that only removed sinks need, where the spool is full. */
+  makeRoom(pages: Pages, now: number): void {
+    const kept = this.#kept();
+    if (kept.length === 0) return;
+    const gone = pages.release(this.#passedByRunning(pages.end));
+    const last = gone.at(-1);
+    if (last === undefined) return;
+    for (const sink of kept) {
+      const from = this.known.neededFrom(sink);
+      if (from >= last.end) continue;
+      const events = gone.reduce((sum, page) => sum + eventsFor(sink.name, page, from), 0);
+      this.known.release(sink, { to: last.end, events }, now);
+      if (events > 0) this.#released.push({ sink: sink.name, events, why: 'full' });
+    }
+  }
+
+  /** Forgets what a failed transaction has released. */
+  goBack(): void {
+    this.#released = [];
+  }
+
+  /** What was released since this was called last. */
+  takeReleased(): readonly Released[] {
+    const released = this.#released;
+    this.#released = [];
+    return released;
+  }
+
+  #kept(): readonly KnownSink[] {
+    const isKept = ({ name, missingSince, keeps }: KnownSink) =>
+      missingSince !== null && keeps && this.#readers?.includes(name) !== true;
+    return [...this.known.all().values()].filter(isKept);
+  }
+
+  #passedByRunning(end: Offset): Offset {
+    if (this.#readers === null) return 0;
+    const running = [...this.known.all().values()].flatMap(({ name, missingSince }) =>
+      missingSince === null ? name : [],
+    );
+    const positions = [...this.#readers, ...running].map((name) => this.known.position(name));
+    return Math.min(end, ...positions);
+  }
+}
+
+/** Events of a page that a sink at `from` has not passed. */
+function eventsFor(sink: string, { first, end, onlySink }: ReleasedPage, from: Offset): number {
+  const isForSink = onlySink === null || onlySink === sink;
+  return isForSink ? Math.max(0, end - Math.max(first, from)) : 0;
+}

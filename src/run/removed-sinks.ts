@@ -1,0 +1,125 @@
+// Sinks that the state knows and that leave the config or return to it: the log, attention and
+// events report what was kept, what was released and what a returning sink does not get. What must
+// stay true: no event that was kept for a sink goes without a report with its number.
+
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { Append } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { conditionRecord, type Finding, ownPage, pageContext } from '../fetch/own-pages.ts';
+import type { Released, SinkGap } from '../hold/known-sinks.ts';
+import type { OwnSpool } from '../hold/spool.ts';
+import type { Plan } from '../pipeline.ts';
+import { leadsTo } from '../send/route.ts';
+
+/** What the reports are made with. */
+export interface RemovedSinkDeps {
+  readonly spool: OwnSpool;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly found: (condition: ConditionRecord) => void;
+  /** Of whoever runs other processes with the state: the sinks in their configs. */
+  readonly elsewhere?: () => readonly string[];
+}
+
+/** While a full spool releases pages all the time, one report in so long gives the sum. */
+const reportEveryMs = 10 * 60_000;
+
+/** Keeps the register of sinks up to date with the plan that runs, and reports. */
+export class RemovedSinks {
+  readonly #deps: RemovedSinkDeps;
+  #plan: Plan;
+  /** Events released and not reported yet, by sink. */
+  readonly #unreported = new Map<string, number>();
+  #reportedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(plan: Plan, deps: RemovedSinkDeps) {
+    this.#plan = plan;
+    this.#deps = deps;
+    deps.spool.onReleased((released) => this.#released(released));
+  }
+
+  /** Before the sinks of a plan are opened: what is gone for those that return. */
+  async gaps({ sinks }: Plan): Promise<readonly SinkGap[]> {
+    return await this.#deps.spool.sinkGaps(sinks.map(({ name }) => name));
+  }
+
+  /** Once a plan runs: registers its sinks, and reports the gaps that were found before. */
+  async runs(plan: Plan, gaps: readonly SinkGap[]): Promise<void> {
+    const { spool, elsewhere } = this.#deps;
+    this.#plan = plan;
+    const names = [...plan.sinks.map(({ name }) => name), ...(elsewhere?.() ?? [])];
+    await spool.settleSinks([...new Set(names)]);
+    await Promise.all(gaps.flatMap((gap) => this.#gapPages(gap)).map((page) => spool.append(page)));
+  }
+
+  /** A page for each source that the sink gets events of, for that sink alone. */
+  #gapPages({ sink, from, until }: SinkGap): readonly Append[] {
+    const events = until - from;
+    const message = `sink ${sink} was not in the config, and ${events} events are no longer kept for it: numbers ${from} to ${until - 1}`;
+    this.#deps.log.warn('a sink returns and does not get all events', {
+      ...{ sink, events, first: from, last: until - 1 },
+      next: 'The sink resumes at the oldest page held. Read the missing time again with sluice backfill if upstream still has it. A longer state.removed_sinks keeps more.',
+    });
+    const details = { sink, events, first: from, last: until - 1 };
+    const finding = { condition: 'sink.gap', message, details } as const;
+    return this.#streamsTo(sink).map((stream) => this.#page(stream, finding, sink));
+  }
+
+  #released(released: readonly Released[]): void {
+    for (const { sink, events, why } of released) {
+      if (why === 'expired') this.#reportRelease(sink, events, why);
+      else this.#unreported.set(sink, (this.#unreported.get(sink) ?? 0) + events);
+    }
+    const now = this.#deps.clock.monotonic();
+    if (now - this.#reportedAt < reportEveryMs) return;
+    this.#reportedAt = now;
+    this.flush();
+  }
+
+  /** Reports what was released since the last report. */
+  flush(): void {
+    for (const [sink, events] of this.#unreported) this.#reportRelease(sink, events, 'full');
+    this.#unreported.clear();
+  }
+
+  #reportRelease(sink: string, events: number, why: Released['why']): void {
+    const { spool, log } = this.#deps;
+    const reason = why === 'full' ? 'the spool is full' : 'state.removed_sinks is over';
+    const message = `${events} events that were kept for the removed sink ${sink} were released: ${reason}`;
+    log.warn('events kept for a removed sink were released', {
+      ...{ sink, events, why: reason },
+      next:
+        why === 'full'
+          ? 'Put the sink back into the config, raise state.max_bytes, or give its events up with sluice sinks remove.'
+          : 'Put the sink back into the config if it still needs events: it resumes at the oldest page held.',
+    });
+    const [stream] = this.#plan.sources.flatMap((source) => source.streams);
+    if (stream === undefined) return;
+    const details = { sink, events, reason: why };
+    const finding = { condition: 'sink.events_released', message, details } as const;
+    // What cannot be stored is in the log, and the sum is in the register.
+    spool.append(this.#page(stream, finding)).catch(() => undefined);
+  }
+
+  /** The first stream of each source that is routed to a sink. */
+  #streamsTo(sink: string): readonly Stream[] {
+    const { sources, routes } = this.#plan;
+    return sources.flatMap(({ name, streams: [first] }) => {
+      return first !== undefined && leadsTo(routes, { source: name, sink }) ? [first] : [];
+    });
+  }
+
+  #page(stream: Stream, finding: Finding & { condition: ConditionRecord['condition'] }, onlySink?: string): Append {
+    const now = this.#deps.clock.now();
+    const { name, source, company } = stream;
+    const condition = conditionRecord(stream, finding, now);
+    this.#deps.found(condition);
+    const identity = { source, company: company ?? '', stream: name, id: null, checkContent: false };
+    const about = JSON.stringify(finding.details ?? {});
+    const uid = new Identifier(identity).ownUid([finding.condition, about, now]);
+    const page = ownPage(pageContext(stream, 'condition', now), [condition], [uid]);
+    return { stream: name, pages: [onlySink === undefined ? page : { ...page, onlySink }] };
+  }
+}

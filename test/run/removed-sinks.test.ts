@@ -1,0 +1,145 @@
+// A sink that leaves the config keeps its events: after a restart without it and after a reload that drops it. It
+// returns at its position, or at the oldest page held with a report of the gap.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { aSetup, auditPath, type Setup, type SetupWishes } from '../commands/a-setup.ts';
+import { runSluice, startSluice } from '../support/cli.ts';
+import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
+import { afterThisTest, waitUntil } from '../support/temp.ts';
+
+type WithReceiver = Setup & { readonly receiver: HttpReceiver; readonly post: string };
+
+/** A config with a file and an `http` sink `post`, whose receiver is down. */
+async function aSetupWithPost(wishes: SetupWishes = {}): Promise<WithReceiver> {
+  const receiver = await startHttpReceiver();
+  afterThisTest(() => receiver.close());
+  await receiver.close();
+  const post = `  post: { type: http, url: "${receiver.url}/in", format: json, retry: { min: 50ms, max: 100ms } }`;
+  const setup = await aSetup(wishes);
+  return { ...setup, receiver, post };
+}
+
+function edit({ config }: Setup, change: (text: string) => string): void {
+  writeFileSync(config, change(readFileSync(config, 'utf8')));
+}
+
+const withPost = (setup: WithReceiver) =>
+  edit(setup, (text) => text.replace('sinks:\n', `sinks:\n${setup.post}\n`));
+const withoutPost = (setup: WithReceiver) => edit(setup, (text) => text.replace(`${setup.post}\n`, ''));
+
+const once = async ({ config }: Setup, timeout = '60s') =>
+  await runSluice(['run', '-c', config, '--once', '--timeout', timeout]);
+
+interface Event {
+  readonly metadata: { readonly uid: string; readonly event_code?: string };
+  readonly message?: string;
+}
+
+function receivedEvents(receiver: HttpReceiver): readonly Event[] {
+  return receiver.requests.flatMap(({ body }) =>
+    body
+      .toString('utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Event),
+  );
+}
+
+/** Uids of the events that the receiver has accepted, in order. */
+function received({ receiver }: WithReceiver): readonly string[] {
+  return receivedEvents(receiver).map(({ metadata: { uid } }) => uid);
+}
+
+test('a sink that is missing from the config for two runs resumes at its position', async () => {
+  const setup = await aSetupWithPost({ sandbox: { events: 600 } });
+  withPost(setup);
+  const before = await once(setup, '3s');
+  withoutPost(setup);
+  const without = [await once(setup)];
+  setup.sandbox.control.grow(auditPath, 600);
+  without.push(await once(setup));
+  withPost(setup);
+  await setup.receiver.reopen();
+
+  const after = await once(setup);
+
+  expect(before.exitCode).toBe(1);
+  expect(without.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+  expect(after.exitCode).toBe(0);
+  expect(new Set(received(setup)).size).toBe(1_200);
+  expect(received(setup)).toHaveLength(1_200);
+  expect(setup.delivered()).toHaveLength(1_200);
+});
+
+test('a sink that a reload drops resumes at its position when a reload brings it back', async () => {
+  const setup = await aSetupWithPost({ sandbox: { events: 300 } });
+  withPost(setup);
+  const sluice = startSluice(['run', '-c', setup.config, '--allow-removal']);
+  const reloaded = async (change: () => void) => {
+    const before = sluice.stderr.length;
+    change();
+    process.kill(sluice.pid, 'SIGHUP');
+    await waitUntil(
+      () => sluice.stderr.slice(before).some((line) => line.includes('"the config is reloaded"')),
+      { what: () => `a reload; stderr: ${sluice.stderr.slice(before).join('\n')}` },
+    );
+  };
+  await waitUntil(() => setup.delivered().length === 300, { what: '300 events in the file' });
+  await reloaded(() => withoutPost(setup));
+  setup.sandbox.control.grow(auditPath, 300);
+  await waitUntil(() => setup.delivered().length === 600, { what: '600 events in the file' });
+  await setup.receiver.reopen();
+
+  await reloaded(() => withPost(setup));
+  await waitUntil(() => new Set(received(setup)).size >= 600, { what: 'all events at the sink' });
+  await sluice.kill();
+
+  expect(received(setup)).toHaveLength(600);
+});
+
+test('a sink that returns after its time resumes at the oldest page held and reports the gap', async () => {
+  const setup = await aSetupWithPost({ sandbox: { events: 600 } });
+  edit(setup, (text) => text.replace('state: {', 'state: { removed_sinks: 0s,'));
+  withPost(setup);
+  await once(setup, '3s');
+  withoutPost(setup);
+  const without = await once(setup);
+  withPost(setup);
+  await setup.receiver.reopen();
+  setup.sandbox.control.grow(auditPath, 100);
+
+  const after = await once(setup);
+
+  const gap = receivedEvents(setup.receiver).filter(
+    ({ metadata }) => metadata.event_code === 'sink.gap',
+  );
+  const released = readFileSync(`${setup.dir}/events.ndjson`, 'utf8');
+  expect(without.stderr).toContain('"events kept for a removed sink were released"');
+  expect(released).toContain('600 events that were kept for the removed sink post were released');
+  expect(after.exitCode).toBe(0);
+  expect(after.stderr).toContain('"a sink returns and does not get all events"');
+  expect(gap.map(({ message }) => message)).toEqual([
+    'sink post was not in the config, and 601 events are no longer kept for it: numbers 0 to 600',
+  ]);
+  expect(received(setup)).toHaveLength(101);
+});
+
+test('a full spool releases the pages that only a removed sink needs, and polling goes on', async () => {
+  const setup = await aSetupWithPost({ sandbox: { events: 2_000 } });
+  edit(setup, (text) => text.replace('state: {', 'state: { max_bytes: 1MiB,'));
+  withPost(setup);
+  const full = await once(setup, '5s');
+  withoutPost(setup);
+  setup.sandbox.control.grow(auditPath, 2_000);
+
+  const after = await once(setup);
+
+  expect(full.exitCode).toBe(1);
+  expect(after.exitCode).toBe(0);
+  expect(setup.delivered().length).toBeGreaterThanOrEqual(4_000);
+  expect(after.stderr).toContain('"events kept for a removed sink were released"');
+  expect(readFileSync(`${setup.dir}/events.ndjson`, 'utf8')).toMatch(
+    /\d+ events that were kept for the removed sink post were released: the spool is full/,
+  );
+});
