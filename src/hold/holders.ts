@@ -4,9 +4,12 @@
 // deletion is counted for the sink that loses events by it.
 
 import type { Offset } from '../contracts/event.ts';
-import { type KnownSink, KnownSinks, type Released } from './known-sinks.ts';
+import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import type { Pages, ReleasedPage } from './pages.ts';
 import type { Statements } from './statements.ts';
+
+/** Polling resumes below this share of the spool's bound, so that it does not flutter at the edge. */
+export const resumeShare = 0.9;
 
 /** Those of one database. */
 export class Holders {
@@ -14,7 +17,9 @@ export class Holders {
   readonly #removedMs: number;
   /** Of the config that runs, with other readers of pages; null: nobody has named them yet. */
   #readers: readonly string[] | null = null;
-  #released: Released[] = [];
+  #hasReleased = false;
+  /** Polling waits for room: it resumes only below a share of the bound. */
+  #isPaused = false;
 
   constructor(statements: Statements, removedMs: number) {
     this.#removedMs = removedMs;
@@ -24,6 +29,11 @@ export class Holders {
   /** Names the sinks of the config, and other readers, whose positions hold pages back. */
   retainFor(readers: readonly string[]): void {
     this.#readers = readers;
+  }
+
+  /** Notes whether polling waits for room in the spool. */
+  paused(isPaused: boolean): void {
+    this.#isPaused = isPaused;
   }
 
   /** The offset before which no sink holds pages back; `end`: that of the next event. */
@@ -37,16 +47,16 @@ export class Holders {
     for (const sink of this.#kept()) {
       if (now - (sink.missingSince ?? now) < this.#removedMs) continue;
       const { events } = pages.held(this.known.neededFrom(sink));
-      this.known.expire(sink, now);
-      if (events > 0) this.#released.push({ sink: sink.name, events, why: 'expired' });
+      this.known.expire(sink, events, now);
+      this.#hasReleased ||= events > 0;
     }
   }
 
-  /** Deletes pages that only removed sinks need, where the spool is full. */
+  /** Deletes pages that only removed sinks need, where they would pause polling. */
   makeRoom(pages: Pages, now: number): void {
     const kept = this.#kept();
     if (kept.length === 0) return;
-    const gone = pages.release(this.#passedByRunning(pages.end));
+    const gone = pages.release(this.#passedByRunning(pages.end), this.#isPaused ? resumeShare : 1);
     const last = gone.at(-1);
     if (last === undefined) return;
     for (const sink of kept) {
@@ -54,20 +64,15 @@ export class Holders {
       if (from >= last.end) continue;
       const events = gone.reduce((sum, page) => sum + eventsFor(sink.name, page, from), 0);
       this.known.release(sink, { to: last.end, events }, now);
-      if (events > 0) this.#released.push({ sink: sink.name, events, why: 'full' });
+      this.#hasReleased ||= events > 0;
     }
   }
 
-  /** Forgets what a failed transaction has released. */
-  goBack(): void {
-    this.#released = [];
-  }
-
-  /** What was released since this was called last. */
-  takeReleased(): readonly Released[] {
-    const released = this.#released;
-    this.#released = [];
-    return released;
+  /** Whether events of a removed sink were released since this was asked last. */
+  hasReleased(): boolean {
+    const hasReleased = this.#hasReleased;
+    this.#hasReleased = false;
+    return hasReleased;
   }
 
   #kept(): readonly KnownSink[] {

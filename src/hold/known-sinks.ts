@@ -8,6 +8,7 @@
 //   and keeps nothing.
 
 import type { Offset } from '../contracts/event.ts';
+import { isObject, type JsonObject } from '../contracts/json.ts';
 import { notesOf, writeNote } from './notes.ts';
 import type { Statements } from './statements.ts';
 
@@ -24,6 +25,8 @@ export interface KnownSink {
   readonly releasedTo: Offset;
   /** Events in those pages that it had not passed. */
   readonly released: number;
+  /** Events released for each reason that no report has named yet. */
+  readonly unreported: Readonly<Record<Released['why'], number>>;
 }
 
 /** Events that are gone for a sink that returns: `from` up to before `until`. */
@@ -43,6 +46,7 @@ export interface Released {
 
 const kind = 'known_sink';
 const present = { missingSince: null, keeps: true, releasedTo: 0, released: 0 } as const;
+const allReported = { full: 0, expired: 0 } as const;
 
 /** That register. */
 export class KnownSinks {
@@ -68,7 +72,8 @@ export class KnownSinks {
       const before = known.get(name);
       if (before?.missingSince === null) continue;
       const isGap = before === undefined || this.neededFrom(before) < oldest;
-      this.#write({ name, ...present, begun: isGap ? oldest : before.begun }, now);
+      const { begun, unreported } = before ?? { begun: oldest, unreported: allReported };
+      this.#write({ name, ...present, unreported, begun: isGap ? oldest : begun }, now);
     }
     for (const one of known.values()) {
       if (one.missingSince !== null || names.includes(one.name)) continue;
@@ -105,13 +110,32 @@ export class KnownSinks {
 
   /** Notes that pages of a missing sink were released. */
   release(sink: KnownSink, step: { readonly to: Offset; readonly events: number }, now: number) {
-    const released = sink.released + step.events;
-    this.#write({ ...sink, releasedTo: step.to, released }, now);
+    const { to: releasedTo, events } = step;
+    const unreported = { ...sink.unreported, full: sink.unreported.full + events };
+    this.#write({ ...sink, releasedTo, released: sink.released + events, unreported }, now);
   }
 
-  /** Notes that the time of a missing sink is over. */
-  expire(sink: KnownSink, now: number): void {
-    this.#write({ ...sink, keeps: false }, now);
+  /** Notes that the time of a missing sink is over, which so many events waited for. */
+  expire(sink: KnownSink, events: number, now: number): void {
+    const unreported = { ...sink.unreported, expired: sink.unreported.expired + events };
+    this.#write({ ...sink, keeps: false, unreported }, now);
+  }
+
+  /** What was released and not reported yet. */
+  unreported(): readonly Released[] {
+    return [...this.all().values()].flatMap(({ name: sink, unreported }) =>
+      (['full', 'expired'] as const).flatMap((why) =>
+        unreported[why] > 0 ? [{ sink, events: unreported[why], why }] : [],
+      ),
+    );
+  }
+
+  /** Notes that this was reported. */
+  reported({ sink, events, why }: Released, now: number): void {
+    const one = this.all().get(sink);
+    if (one === undefined) return;
+    const rest = Math.max(0, one.unreported[why] - events);
+    this.#write({ ...one, unreported: { ...one.unreported, [why]: rest } }, now);
   }
 
   /** Forgets a sink: its position and what was noted of it. Its dead letters stay. */
@@ -128,11 +152,9 @@ export class KnownSinks {
 }
 
 /** A row's facts; what cannot be read counts as a sink that a process has, which keeps its pages. */
-export function knownFrom(
-  name: string,
-  facts: { readonly [name: string]: unknown },
-): KnownSink {
+export function knownFrom(name: string, facts: JsonObject): KnownSink {
   const { missingSince, keeps, begun, releasedTo, released } = facts;
+  const unreported: Record<string, unknown> = isObject(facts.unreported) ? facts.unreported : {};
   const whole = (value: unknown) => (Number.isSafeInteger(value) ? Number(value) : 0);
   return {
     name,
@@ -141,5 +163,6 @@ export function knownFrom(
     begun: whole(begun),
     releasedTo: whole(releasedTo),
     released: whole(released),
+    unreported: { full: whole(unreported.full), expired: whole(unreported.expired) },
   };
 }

@@ -131,9 +131,9 @@ export class Pages {
     return done === pruneMax;
   }
 
-  /** Deletes the oldest pages that end by `until`, while the pages held fill the spool. */
-  release(until: Offset): readonly ReleasedPage[] {
-    const { bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
+  /** Deletes the oldest pages that end by `until`, while this share of the spool's bound is in use. */
+  release(until: Offset, share: number): readonly ReleasedPage[] {
+    const bytesMax = (this.#retention.bytesMax ?? Number.POSITIVE_INFINITY) * share;
     const released: ReleasedPage[] = [];
     if (this.#bytes < bytesMax) return released;
     let bytes = this.#bytes;

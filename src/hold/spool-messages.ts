@@ -7,7 +7,6 @@ import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Numbering } from '../contracts/numbering.ts';
 import type { SpoolGauge } from '../contracts/spool.ts';
-import type { Released } from './known-sinks.ts';
 import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
 
@@ -55,8 +54,8 @@ export interface Answers {
   readonly held?: readonly Offset[];
   /** Where the database is a cache: what has changed by these answers. */
   readonly changed?: readonly OutboxRow[];
-  /** Events kept for removed sinks that are kept no longer. */
-  readonly released?: readonly Released[];
+  /** Events kept for a removed sink were released, and wait for a report. */
+  readonly hasReleased?: boolean;
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
   /** The database is damaged: nothing can be relied on until the next start mends it. */

@@ -16,6 +16,7 @@ import type { Acknowledgement, Append, EntityChoice, HeldPage } from '../contrac
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
+import type { Released } from './known-sinks.ts';
 import type { Wish } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
@@ -187,7 +188,7 @@ function post(answers: readonly Answer[]): void {
     answers,
     ...measured(),
     ...changed(),
-    released: store.holders.takeReleased(),
+    hasReleased: store.holders.hasReleased(),
     diskFull: refusing && !reserve.held,
     ...(damage === null ? {} : { damage }),
   };
@@ -248,6 +249,8 @@ const operations = {
   requests: () => store.requests.all(),
   retain: (readers: readonly string[]) => store.retainFor(readers),
   sinkGaps: (sinks: readonly string[]) => store.knownSinks.gaps(sinks, store.gauge().oldest),
+  unreported: () => store.knownSinks.unreported(),
+  reported: (released: Released) => store.knownSinks.reported(released, Date.now()),
   settleSinks: (sinks: readonly string[]) =>
     store.knownSinks.settle(sinks, store.gauge().oldest, Date.now()),
   moved(stream: string): void {
@@ -255,7 +258,8 @@ const operations = {
     store.streams.goBack();
     store.parents.goBack();
   },
-  tick(): void {
+  tick(isPaused: boolean): void {
+    store.holders.paused(isPaused);
     store.shrink();
     if (!reserve.held) {
       emptyLog();
@@ -271,7 +275,7 @@ export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
-  'settleSinks',
+  ...(['settleSinks', 'reported'] as const),
 ]);
 
 function isWrite({ op }: Question): boolean {

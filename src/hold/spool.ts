@@ -23,6 +23,7 @@ import type {
 import { uidBytes } from '../contracts/spool.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
+import { resumeShare } from './holders.ts';
 import type { Released, SinkGap } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
@@ -59,8 +60,12 @@ export interface OwnSpool extends Spool {
   sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]>;
   /** Registers the sinks that running processes have: each other one that is known is missing. */
   settleSinks(sinks: readonly string[]): Promise<void>;
-  /** Calls `report` with events kept for removed sinks that are kept no longer, from now on. */
-  onReleased(report: (released: readonly Released[]) => void): void;
+  /** Events kept for removed sinks that were released, and that no report has named yet. */
+  unreported(): Promise<readonly Released[]>;
+  /** Notes that this was reported. */
+  reported(released: Released): Promise<void>;
+  /** Calls `report` when there is more to report, from now on. */
+  onReleased(report: () => void): void;
   /** What operators have asked for. */
   requests(): Promise<readonly Request[]>;
   /** Notes how far one has come. */
@@ -91,8 +96,6 @@ const atWorkMs = 200;
 const pollBytesPerMsMin = 5_000;
 /** As much where pages are so large that memory holds few of them. */
 const largeBytesPerMsMin = 2_000;
-/** Polling resumes below this share of the cap, so that it does not flutter at the edge. */
-const resumeShare = 0.9;
 const tickMs = 1_000;
 /** So many offsets of answers that are gone are worth forgetting. */
 const answersMany = 1_000;
@@ -130,7 +133,7 @@ class WorkerSpool implements OwnSpool {
   #full = false;
   #diskFull = false;
   #closed = false;
-  #report: (released: readonly Released[]) => void = () => undefined;
+  #report: () => void = () => undefined;
 
   constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: Answers) {
     this.#settings = settings;
@@ -160,7 +163,7 @@ class WorkerSpool implements OwnSpool {
     // Another process can put dead letters back, and free space returns when all is quiet.
     this.#tick = setInterval(() => {
       this.#watchers.wake();
-      thread.ask('tick').catch(() => undefined);
+      thread.ask('tick', this.#full).catch(() => undefined);
     }, tickMs);
     this.#tick.unref();
   }
@@ -283,7 +286,15 @@ class WorkerSpool implements OwnSpool {
     return this.#thread.ask('settleSinks', sinks);
   }
 
-  onReleased(report: (released: readonly Released[]) => void): void {
+  unreported(): Promise<readonly Released[]> {
+    return this.#thread.ask('unreported');
+  }
+
+  reported(released: Released): Promise<void> {
+    return this.#thread.ask('reported', released);
+  }
+
+  onReleased(report: () => void): void {
     this.#report = report;
   }
 
@@ -330,9 +341,9 @@ class WorkerSpool implements OwnSpool {
     this.#lock.release();
   }
 
-  #measure({ gauge, diskFull, released = [] }: Answers): void {
+  #measure({ gauge, diskFull, hasReleased }: Answers): void {
     this.#diskFull = diskFull === true;
-    if (released.length > 0) this.#report(released);
+    if (hasReleased === true) this.#report();
     if (gauge === undefined) return;
     const grown = gauge.end > this.#gauge.end;
     if (gauge.oldest > this.#gauge.oldest) this.#settings.log?.forgetBefore(gauge.oldest);

@@ -106,7 +106,6 @@ export class Store {
       this.#pages.goBack(before);
       this.streams.goBack();
       this.parents.goBack();
-      this.holders.goBack();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }

@@ -130,8 +130,8 @@ export async function openJourney(
       close: async () => {
         shard?.hurry();
         ceilings.close();
+        removedSinks.close();
         await far?.close();
-        removedSinks.flush();
         if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();

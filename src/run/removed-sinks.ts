@@ -30,14 +30,14 @@ const reportEveryMs = 10 * 60_000;
 export class RemovedSinks {
   readonly #deps: RemovedSinkDeps;
   #plan: Plan;
-  /** Events released and not reported yet, by sink. */
-  readonly #unreported = new Map<string, number>();
+  #isWaiting = false;
+  readonly #over = new AbortController();
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(plan: Plan, deps: RemovedSinkDeps) {
     this.#plan = plan;
     this.#deps = deps;
-    deps.spool.onReleased((released) => this.#released(released));
+    deps.spool.onReleased(() => void this.report());
   }
 
   /** Before the sinks of a plan are opened: what is gone for those that return. */
@@ -52,6 +52,7 @@ export class RemovedSinks {
     const names = [...plan.sinks.map(({ name }) => name), ...(elsewhere?.() ?? [])];
     await spool.settleSinks([...new Set(names)]);
     await Promise.all(gaps.flatMap((gap) => this.#gapPages(gap)).map((page) => spool.append(page)));
+    void this.report();
   }
 
   /** A page for each source that the sink gets events of, for that sink alone. */
@@ -67,25 +68,37 @@ export class RemovedSinks {
     return this.#streamsTo(sink).map((stream) => this.#page(stream, finding, sink));
   }
 
-  #released(released: readonly Released[]): void {
-    for (const { sink, events, why } of released) {
-      if (why === 'expired') this.#reportRelease(sink, events, why);
-      else this.#unreported.set(sink, (this.#unreported.get(sink) ?? 0) + events);
+  /** What is not reported by now is reported at the next start. */
+  close(): void {
+    this.#over.abort(new Error('the journey is closed'));
+  }
+
+  /** Reports what was released since the last report, some time after that. */
+  async report(): Promise<void> {
+    const { spool, clock, log } = this.#deps;
+    if (this.#isWaiting) return;
+    const dueInMs = this.#reportedAt + reportEveryMs - clock.monotonic();
+    if (dueInMs > 0) {
+      this.#isWaiting = true;
+      const { signal } = this.#over;
+      await clock.sleep(dueInMs, signal).catch(() => undefined);
+      this.#isWaiting = false;
+      if (signal.aborted) return;
     }
-    const now = this.#deps.clock.monotonic();
-    if (now - this.#reportedAt < reportEveryMs) return;
-    this.#reportedAt = now;
-    this.flush();
+    this.#reportedAt = clock.monotonic();
+    try {
+      const released = await spool.unreported();
+      if (released.length === 0) this.#reportedAt = Number.NEGATIVE_INFINITY;
+      for (const one of released) await this.#reportRelease(one);
+    } catch (error) {
+      // The state has the numbers: the next report names them.
+      log.debug('reporting what was released', { error: String(error) });
+    }
   }
 
-  /** Reports what was released since the last report. */
-  flush(): void {
-    for (const [sink, events] of this.#unreported) this.#reportRelease(sink, events, 'full');
-    this.#unreported.clear();
-  }
-
-  #reportRelease(sink: string, events: number, why: Released['why']): void {
+  async #reportRelease(released: Released): Promise<void> {
     const { spool, log } = this.#deps;
+    const { sink, events, why } = released;
     const reason = why === 'full' ? 'the spool is full' : 'state.removed_sinks is over';
     const message = `${events} events that were kept for the removed sink ${sink} were released: ${reason}`;
     log.warn('events kept for a removed sink were released', {
@@ -96,11 +109,10 @@ export class RemovedSinks {
           : 'Put the sink back into the config if it still needs events: it resumes at the oldest page held.',
     });
     const [stream] = this.#plan.sources.flatMap((source) => source.streams);
-    if (stream === undefined) return;
     const details = { sink, events, reason: why };
     const finding = { condition: 'sink.events_released', message, details } as const;
-    // What cannot be stored is in the log, and the sum is in the register.
-    spool.append(this.#page(stream, finding)).catch(() => undefined);
+    if (stream !== undefined) await spool.append(this.#page(stream, finding));
+    await spool.reported(released);
   }
 
   /** The first stream of each source that is routed to a sink. */

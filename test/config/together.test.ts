@@ -262,6 +262,7 @@ test('parseConfig reads what is set', () => {
     warning: null,
     maxBytes: 2 * 1024 ** 3,
     keepMs: 86_400_000,
+    removedSinksMs: 86_400_000,
     sync: 'normal',
     kafka: null,
   });
