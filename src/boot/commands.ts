@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   checkpoint: async () => (await import('../commands/checkpoint.ts')).checkpoint,
   backfill: async () => (await import('../commands/backfill.ts')).backfill,
   'dead-letters': async () => (await import('../commands/dead-letters.ts')).deadLetters,
+  sinks: async () => (await import('../commands/sinks.ts')).sinks,
   archive: async (below) => (await import('../commands/archive.ts')).archiveCommands(below),
   cluster: async (below) => (await import('../commands/cluster.ts')).clusterCommands(below),
   tap: async () => (await import('../commands/tap.ts')).tap,

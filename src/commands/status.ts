@@ -9,6 +9,7 @@ import { hasState } from '../hold/database.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { commandOf } from '../terminal/command-text.ts';
 import {
+  counted,
   errorCell,
   painted,
   sizeText,
@@ -57,7 +58,7 @@ async function standingOf({ config, refused }: ConfigAtWork): Promise<StoredStan
 }
 
 function statusLines(standing: StoredStanding, config: Config): readonly string[] {
-  const { running, spool, orphans } = standing;
+  const { running, spool } = standing;
   const absent = !hasState(config.state.dir);
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
@@ -76,7 +77,7 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
     `spool: ${full}, events held: ${spool.events}${oldest}`,
     '',
     ...sinkTable(standing),
-    ...orphanLines(orphans),
+    ...orphanLines(standing),
   ];
 }
 
@@ -137,11 +138,13 @@ function unreadLines(unread: readonly string[]): readonly string[] {
   return ['', painted(`not set here, and not needed to look: ${told}`, 'dim')];
 }
 
-function orphanLines({ streams, sinks }: StoredStanding['orphans']): readonly string[] {
+function orphanLines({ orphans, removed_sinks: removed }: StoredStanding): readonly string[] {
   const lines = [
-    ...streams.map((name) => `stream ${name} has a checkpoint and is not in the config`),
-    ...sinks.map(
-      (name) => `sink ${name} has a position and is not in the config: no page waits for it`,
+    ...orphans.streams.map((name) => `stream ${name} has a checkpoint and is not in the config`),
+    ...removed.map(({ name, kept, kept_until: until, pending }) =>
+      kept
+        ? `sink ${name} is not in the config: ${counted(pending, 'event')} kept for it${until === null ? '' : ` until ${until}`}`
+        : `sink ${name} has a position and is not in the config: no page waits for it`,
     ),
   ];
   const clean = lines.map((line) => painted(cleanText(line, 300), 'warn'));

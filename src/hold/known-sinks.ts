@@ -94,7 +94,11 @@ export class KnownSinks {
   }
 
   /** The first event that a sink has yet to pass and that was not released. */
-  neededFrom({ name, begun, releasedTo }: Pick<KnownSink, 'name' | 'begun' | 'releasedTo'>): Offset {
+  neededFrom({
+    name,
+    begun,
+    releasedTo,
+  }: Pick<KnownSink, 'name' | 'begun' | 'releasedTo'>): Offset {
     return Math.max(this.position(name), begun, releasedTo);
   }
 

@@ -10,7 +10,8 @@ import type { Row, Statements } from './statements.ts';
  * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a
  * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
  * read since again. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
- * its id and uid. `backfill`: read a source's events from `from` on, before `to`; not
+ * its id and uid. `remove_sink`: give up the events that are kept for a sink that no running config
+ * has. `backfill`: read a source's events from `from` on, before `to`; not
  * `isBounded`: no end was given, and `to` is when it was asked for. `begin_backfill` and
  * `about_backfill` are what commands on other machines ask about one (backfills.ts).
  */
@@ -34,6 +35,7 @@ export type Wish =
       readonly does: 'retry' | 'drop';
       readonly letters: readonly (readonly [number, string])[];
     }
+  | { readonly what: 'remove_sink' }
   | {
       readonly what: 'backfill';
       readonly key: string;
@@ -115,7 +117,7 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
 /** A wish as it was written down; null: no version like this one has written it. */
 export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
-  if (what === 'retry') return { what };
+  if (what === 'retry' || what === 'remove_sink') return { what };
   if (what === 'reset') return typeof forget === 'boolean' ? { what, forget } : null;
   if (what === 'begin_backfill') return beginOf(written ?? {});
   if (what === 'about_backfill') {

@@ -123,12 +123,22 @@ export class RemovedSinks {
     });
   }
 
-  #page(stream: Stream, finding: Finding & { condition: ConditionRecord['condition'] }, onlySink?: string): Append {
+  #page(
+    stream: Stream,
+    finding: Finding & { condition: ConditionRecord['condition'] },
+    onlySink?: string,
+  ): Append {
     const now = this.#deps.clock.now();
     const { name, source, company } = stream;
     const condition = conditionRecord(stream, finding, now);
     this.#deps.found(condition);
-    const identity = { source, company: company ?? '', stream: name, id: null, checkContent: false };
+    const identity = {
+      source,
+      company: company ?? '',
+      stream: name,
+      id: null,
+      checkContent: false,
+    };
     const about = JSON.stringify(finding.details ?? {});
     const uid = new Identifier(identity).ownUid([finding.condition, about, now]);
     const page = ownPage(pageContext(stream, 'condition', now), [condition], [uid]);

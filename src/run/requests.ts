@@ -11,6 +11,7 @@ import { changeIn } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { BackfillReading, type ReadingMeans } from './backfill.ts';
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
+import { removeSink } from './give-up-sink.ts';
 import { lettersOf, moveLetters } from './letter-moves.ts';
 
 /** What requests are carried out with. */
@@ -116,6 +117,15 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
       tools.log.info('dead letters were moved by hand', { does: wish.does });
       return null;
     }
+    case 'remove_sink':
+      changeIn(made().config.state, (store) =>
+        store.transaction(() => {
+          const removed = removeSink(store, name, Object.keys(made().config.sinks));
+          store.requests.answer(id, { ...removed });
+        }),
+      );
+      tools.log.info('a removed sink was given up by hand', { sink: name });
+      return null;
     case 'begin_backfill':
     case 'about_backfill': {
       const isRead = (row: number) => row === means.read;

@@ -8,12 +8,16 @@
 import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
+import { removedInTheWay, removedMatters } from './removed-sinks.ts';
 import type { LiveStanding, Matter, Standing } from './standing.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
 export interface AttentionFacts
   extends Partial<
-    Pick<LiveStanding, 'reload_refused' | 'conditions' | 'filters' | 'lookups' | 'standing_by'>
+    Pick<
+      LiveStanding,
+      'reload_refused' | 'conditions' | 'filters' | 'lookups' | 'removed_sinks' | 'standing_by'
+    >
   > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
     Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
@@ -55,6 +59,7 @@ export function attentionOf(
     ...spoolMatters(standing, ailments),
     ...suspectMatters(standing, ailments),
     ...letterMatters(standing, command),
+    ...removedMatters(standing.removed_sinks ?? [], command),
     ...noticeMatters(standing),
     ...conditionMatters(standing, now),
     ...filterMatters(standing),
@@ -175,7 +180,14 @@ function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): r
   const minutes = Math.ceil((fullInMs ?? 0) / 60_000);
   const soon = isSoon ? `, and all of it within ${minutes} min at this pace` : '';
   const what = `is ${Math.floor((bytes / bytesMax) * 100)} % full${soon}`;
-  const next = `${makeRoom(standing)} Once it is full, polling waits.`;
+  const removed = removedInTheWay(
+    standing.removed_sinks ?? [],
+    Math.max(0, ...standing.sinks.map((sink) => sink.backlog)),
+  );
+  const next =
+    removed === null
+      ? `${makeRoom(standing)} Once it is full, polling waits.`
+      : `The removed sink ${removed.name} needs most of it. Once it is full, its oldest events are released: put it back into the config, or raise state.max_bytes.`;
   return [{ mood: 'warn', who: 'The spool', what, message: null, next }];
 }
 

@@ -3,6 +3,7 @@
 // one, with the worst of what its parts say.
 
 import { idleMoment, type Moment } from './live.ts';
+import { joinedRemoved } from './removed-sinks.ts';
 import type { LiveSink, StoredStanding } from './standing.ts';
 
 /** From best to worst. */
@@ -43,6 +44,7 @@ export function joinedMoment(moments: readonly Moment[], maxBytes: number, waits
     })),
     transcoded: all('transcoded').flat(),
     lookups: all('lookups').flat(),
+    removed_sinks: joinedRemoved(all('removed_sinks')),
     reload_refused: moments.find((one) => one.reload_refused !== null)?.reload_refused ?? null,
     standing_by: null,
     intervals: new Map(all('intervals').flatMap((one) => [...one])),
@@ -119,6 +121,7 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
     sinks: joinedSinks(parts),
     orphans: { streams: [...streams], sinks: [...orphans] },
     lookups: parts.flatMap(({ lookups }) => lookups),
+    removed_sinks: joinedRemoved(parts.map((part) => part.removed_sinks)),
   };
 }
 

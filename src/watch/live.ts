@@ -13,6 +13,7 @@ import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
+import { removedSinksOf } from './removed-sinks.ts';
 import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
 import { type CheckpointFacts, readState, type State } from './state.ts';
 import { lookupsOf } from './stored.ts';
@@ -21,7 +22,11 @@ import { settledUpTo } from './up-to.ts';
 /** Where the facts come from. */
 export interface Sights {
   readonly plan: Plan & { readonly upstreams: ReadonlyMap<string, UpstreamClient> };
-  readonly state: { readonly dir: string; readonly maxBytes: number };
+  readonly state: {
+    readonly dir: string;
+    readonly maxBytes: number;
+    readonly removedSinksMs: number;
+  };
   readonly pipeline: Pipeline;
   readonly spool: Spool;
   readonly findings: Findings;
@@ -42,6 +47,7 @@ export interface Moment
     | 'filters'
     | 'transcoded'
     | 'lookups'
+    | 'removed_sinks'
     | 'reload_refused'
     | 'standing_by'
   > {
@@ -63,6 +69,7 @@ export function idleMoment(maxBytes: number, waitsFor: string): Moment {
   const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
+    removed_sinks: [],
     ...{ transcoded: [], intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
     spool: { ...spool, oldest_at: null, full_in_ms: null },
     ...{ reload_refused: null, standing_by: waitsFor },
@@ -128,6 +135,10 @@ export function watching(sights: Sights): () => Moment {
       filters: filtersOf(plan, filterFailures),
       transcoded,
       lookups: lookupsOf(plan, durable),
+      removed_sinks: removedSinksOf(durable, {
+        present: sinks.map(({ name }) => name),
+        removedSinksMs: state.removedSinksMs,
+      }),
       reload_refused: null,
       standing_by: null,
       intervals,

@@ -90,6 +90,7 @@ export function standingOf(observed: Observed): LiveStanding {
     filters: moment.filters,
     transcoded: moment.transcoded,
     lookups: moment.lookups,
+    removed_sinks: moment.removed_sinks,
     reload_refused: moment.reload_refused,
     standing_by: moment.standing_by,
     tail_forms: forms,

@@ -132,6 +132,22 @@ const lookup = z.object({
   error: z.string().nullable(),
 });
 
+/** A sink that the state knows and that the config lacks. */
+const removedSink = z.object({
+  name: z.string(),
+  /** Pages are kept for it. */
+  kept: z.boolean(),
+  /** Since when no running config has it; null: one has it, or that is not known. */
+  missing_since: time,
+  /** Null: its time does not run, or is over. */
+  kept_until: time,
+  /** Events that are kept for it. */
+  pending: count,
+  /** Events that were released before their time, since the spool was full. */
+  released: count,
+  dead_letters: count,
+});
+
 const standing = z.object({
   /** Why the config as it stands in its file does not run; null: it does. */
   reload_refused: lastError.extend({ at: time }).nullable().default(null),
@@ -140,6 +156,7 @@ const standing = z.object({
   sinks: many(sink),
   filters: many(filter).default([]),
   lookups: many(lookup).default([]),
+  removed_sinks: many(removedSink).default([]),
 });
 
 const names = many(z.string());
@@ -286,6 +303,7 @@ export type Sum = z.output<typeof sum>;
 export type PathLimit = z.output<typeof budget>;
 export type LastError = z.output<typeof lastError>;
 export type LiveError = z.output<typeof liveError>;
+export type RemovedSink = z.output<typeof removedSink>;
 export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */

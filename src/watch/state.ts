@@ -11,6 +11,7 @@ import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookup
 import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
 import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
+import type { KnownSink } from '../hold/known-sinks.ts';
 import { holderOf } from '../hold/lock.ts';
 import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
@@ -67,6 +68,8 @@ interface SinkState extends z.output<typeof sinkNote>, SinkHistory {
 export interface State {
   readonly streams: ReadonlyMap<string, StreamState>;
   readonly sinks: ReadonlyMap<string, SinkState>;
+  /** The sinks of this config and of earlier ones. */
+  readonly knownSinks: ReadonlyMap<string, KnownSink>;
   /** By upstream. */
   readonly lookups: ReadonlyMap<string, HeldLookups['tables']>;
   readonly spool: {
@@ -86,6 +89,7 @@ export interface State {
 const nothing: State = {
   streams: new Map(),
   sinks: new Map(),
+  knownSinks: new Map(),
   lookups: new Map(),
   spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
   holder: null,
@@ -108,7 +112,8 @@ export function readState(dir: string): State {
   return lookInto(dir, { ...nothing, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
     const spool = { bytes, oldest, end, ...store.held(), answers: store.answers() };
-    return { ...heldOf(store), sinks: sinksOf(store), spool, holder };
+    const knownSinks = store.knownSinks.all();
+    return { ...heldOf(store), sinks: sinksOf(store), knownSinks, spool, holder };
   });
 }
 

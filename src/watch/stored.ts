@@ -3,6 +3,7 @@
 import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
+import { removedSinksOf } from './removed-sinks.ts';
 import { type LastError, roomInSpool, type Standing, type StoredStanding } from './standing.ts';
 import type { State } from './state.ts';
 import { settledUpTo } from './up-to.ts';
@@ -10,7 +11,11 @@ import { settledUpTo } from './up-to.ts';
 /** What the config says there is. */
 interface Configured {
   readonly plan: Pick<Plan, 'sources' | 'sinks' | 'routes'>;
-  readonly state: { readonly dir: string; readonly maxBytes: number };
+  readonly state: {
+    readonly dir: string;
+    readonly maxBytes: number;
+    readonly removedSinksMs: number;
+  };
   /** Why its file does not run; `at` is in epoch milliseconds. */
   readonly refused: (LastError & { readonly at: number }) | null;
 }
@@ -84,6 +89,10 @@ export function storedStanding(
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
     lookups: lookupsOf(plan, stored),
+    removed_sinks: removedSinksOf(stored, {
+      present: plan.sinks.map(({ name }) => name),
+      removedSinksMs: state.removedSinksMs,
+    }),
   };
 }
 

@@ -3,8 +3,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { readState } from '../../src/watch/state.ts';
 import { aSetup, auditPath, type Setup, type SetupWishes } from '../commands/a-setup.ts';
-import { runSluice, startSluice } from '../support/cli.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { type HttpReceiver, startHttpReceiver } from '../support/http-receiver.ts';
 import { afterThisTest, waitUntil } from '../support/temp.ts';
 
@@ -26,7 +27,8 @@ function edit({ config }: Setup, change: (text: string) => string): void {
 
 const withPost = (setup: WithReceiver) =>
   edit(setup, (text) => text.replace('sinks:\n', `sinks:\n${setup.post}\n`));
-const withoutPost = (setup: WithReceiver) => edit(setup, (text) => text.replace(`${setup.post}\n`, ''));
+const withoutPost = (setup: WithReceiver) =>
+  edit(setup, (text) => text.replace(`${setup.post}\n`, ''));
 
 const once = async ({ config }: Setup) => await runSluice(['run', '-c', config, '--once']);
 
@@ -157,3 +159,48 @@ test('a full spool releases the pages that only a removed sink needs, and pollin
     /^\d+ events that were kept for the removed sink post were released: the spool is full$/,
   );
 });
+
+test('status, attention and sinks show what is kept and until when; sinks remove gives it up', async () => {
+  const setup = await aSetupWithPost({ sandbox: { events: 600 } });
+  await runWithPost(setup, 600);
+  const refused = await runHere(['sinks', 'remove', 'post', '-c', setup.config, '--yes']);
+  withoutPost(setup);
+  await once(setup);
+  const sluice = startSluice(['run', '-c', setup.config]);
+  await sluice.waitForLine('"running"');
+  const kept = await runHere(['sinks', '-c', setup.config, '--json']);
+  const status = await runHere(['status', '-c', setup.config]);
+  const asked = await runHere(['sinks', 'remove', 'post', '-c', setup.config]);
+  const unknown = await runHere(['sinks', 'remove', 'pots', '-c', setup.config, '--yes']);
+
+  const removed = await runHere(['sinks', 'remove', 'post', '-c', setup.config, '--yes']);
+  const after = await runHere(['sinks', '-c', setup.config, '--json']);
+  console.log(removed, after.stdout, heldIn(setup));
+  await waitUntil(() => heldIn(setup) === 0, { what: 'the pages to be released' });
+  await sluice.kill();
+
+  const [, post] = JSON.parse(kept.stdout).sinks;
+  expect(refused.stderr).toContain('the sink post is not removed: the config has it');
+  expect(post).toMatchObject({ name: 'post', in_config: false, kept: true, pending: 600 });
+  expect(Date.parse(post.kept_until) - Date.parse(post.missing_since)).toBe(86_400_000);
+  expect(status.stdout).toContain(
+    `Sink post is not in the config: 600 events are kept for it until ${post.kept_until}`,
+  );
+  expect([asked.exitCode, asked.stdout]).toEqual([
+    1,
+    '600 events kept for the sink post would be given up; nothing was changed: --yes gives them up\n',
+  ]);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([
+    1,
+    'there is no sink pots; did you mean post?\n',
+  ]);
+  expect([removed.exitCode, removed.stdout]).toEqual([0, 'post: 600 events given up\n']);
+  expect(JSON.parse(after.stdout).sinks.map(({ name }: { name: string }) => name)).toEqual([
+    'disk',
+  ]);
+});
+
+/** Events that the spool holds. */
+function heldIn({ stateDir }: Setup): number {
+  return readState(stateDir).spool.events;
+}

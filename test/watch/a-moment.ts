@@ -91,6 +91,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     filters: [],
     transcoded: [],
     lookups: [],
+    removed_sinks: [],
     reload_refused: null,
     standing_by: null,
     intervals: new Map(streams.map(({ name }) => [name, 1_000])),

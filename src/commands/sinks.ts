@@ -1,0 +1,188 @@
+// `sluice sinks`: the sinks that the state knows, also those that are no longer in the config, with
+// the events that wait for each. `remove` gives up the events of a removed sink. What must stay
+// true: a sink that a running process has is not removed, and without a yes nothing is.
+
+import { z } from 'zod';
+import type { Config } from '../config/config.ts';
+import { ExportError } from '../contracts/errors.ts';
+import { backlog } from '../contracts/spool.ts';
+import { holderOf } from '../hold/lock.ts';
+import { changeIn } from '../hold/store.ts';
+import { type GivenUp, removeSink } from '../run/give-up-sink.ts';
+import { runningIn } from '../run/running-config.ts';
+import { counted, tableLines } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { joinedRemoved, removedSinksOf } from '../watch/removed-sinks.ts';
+import type { RemovedSink } from '../watch/standing.ts';
+import { notHere, readState, type State } from '../watch/state.ts';
+import { isAfar, isServed, withCopy } from './shared/afar.ts';
+import { askAtWork } from './shared/asking.ts';
+import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
+import { partsAtWork } from './shared/parts.ts';
+import { isAgreed } from './shared/prompt.ts';
+import { unknownText } from './shared/typed.ts';
+
+const lengthMax = 500;
+
+/** A sink as it is listed; times are RFC 3339 or null. */
+interface ListedSink extends RemovedSink {
+  readonly in_config: boolean;
+  /** Null: it is not in the config. */
+  readonly type: string | null;
+}
+
+const list = defineCommand({
+  name: 'list',
+  about: 'show the sinks that the state knows, and the events that wait for each',
+  options: { config: configOption, json: { about: 'as JSON' } },
+  async run({ config: file, json }, means) {
+    const configs = partsAtWork(file, means).map(({ config }) => config);
+    const listed = await listedIn(configs);
+    if (json) means.out(JSON.stringify({ sinks: listed }, null, 2));
+    else for (const line of sinkLines(listed)) means.out(line);
+    const missing = configs.map(notHere).find((text) => text !== '') ?? '';
+    if (missing !== '') means.err(cleanText(`nothing is known${missing}`, lengthMax));
+    return 0;
+  },
+});
+
+const remove = defineCommand({
+  name: 'remove',
+  about: 'give up the events of a sink that is no longer in the config; its dead letters stay',
+  arguments: { name: { about: 'which, as sluice sinks lists it' } },
+  options: { config: configOption, yes: { about: 'without asking' } },
+  async run({ name, config: file, yes }, means) {
+    const { out, err } = means;
+    const configs = partsAtWork(file, means).map(({ config }) => config);
+    const listed = await listedIn(configs);
+    const found = listed.find((sink) => sink.name === name);
+    if (found === undefined) {
+      err(
+        unknownText(
+          'sink',
+          name,
+          listed.map((sink) => sink.name),
+        ),
+      );
+      return 1;
+    }
+    const user = await userOf(name, found, configs);
+    if (user !== null) {
+      err(
+        cleanText(
+          `the sink ${name} is not removed: ${user}. Take it out of the config first: restart without it, or reload with --allow-removal.`,
+          lengthMax,
+        ),
+      );
+      return 1;
+    }
+    const told = `${counted(found.pending, 'event')} kept for the sink ${name} would be given up`;
+    if (!yes && !(await isAgreed(told, 'give them up?', means))) {
+      out(`${told}; nothing was changed${process.stdin.isTTY ? '' : ': --yes gives them up'}`);
+      return 1;
+    }
+    let events = 0;
+    for (const config of configs) events += (await giveUp(config, name)).events;
+    const letters =
+      found.dead_letters === 0 ? '' : `; ${counted(found.dead_letters, 'dead letter')} stay`;
+    out(`${name}: ${counted(events, 'event')} given up${letters}`);
+    return 0;
+  },
+});
+
+/** The two. */
+export const sinks: CommandGroup = {
+  name: 'sinks',
+  about: 'sinks that the state knows, also removed ones: list, or give up the events of one',
+  commands: [remove],
+  alone: list,
+};
+
+const givenUpShape = z.object({ events: z.number() });
+
+async function giveUp(config: Config, name: string): Promise<GivenUp> {
+  const wish = { what: 'remove_sink' } as const;
+  try {
+    if (isAfar(config)) return await askAtWork(config, { name, wish, shape: givenUpShape });
+    return changeIn(config.state, (store) => store.transaction(() => removeSink(store, name, [])));
+  } catch (error) {
+    // One part of the state may not know it.
+    if (error instanceof ExportError && error.code === 'config_invalid') return { events: 0 };
+    throw error;
+  }
+}
+
+/** Who has a sink and so keeps it from being removed; null: nothing does. */
+async function userOf(
+  name: string,
+  { in_config: inConfig, kept, missing_since: since }: ListedSink,
+  configs: readonly Config[],
+): Promise<string | null> {
+  if (inConfig) return 'the config has it';
+  for (const { state } of configs) {
+    const running = runningIn(state.dir);
+    if (running !== null && sinksOf(running.config).includes(name)) {
+      return `${holderOf(state.dir) ?? 'a running process'} has it`;
+    }
+  }
+  if (!kept || since !== null) return null;
+  for (const config of configs) {
+    const isUsed = isAfar(config) ? await isServed(config.state) : config.state.kafka !== null;
+    if (isUsed) return 'a running process may have it';
+  }
+  return null;
+}
+
+function sinksOf(config: unknown): readonly string[] {
+  const shape = z.object({ sinks: z.record(z.string(), z.unknown()) });
+  return Object.keys(shape.safeParse(config).data?.sinks ?? {});
+}
+
+/** The sinks of all parts, those of the config first. */
+async function listedIn(configs: readonly Config[]): Promise<readonly ListedSink[]> {
+  const parts = await Promise.all(configs.map(lookedAt));
+  const types = new Map(
+    configs.flatMap(({ sinks }) =>
+      Object.entries(sinks).map(([name, { settings }]) => [name, settings.type] as const),
+    ),
+  );
+  return joinedRemoved(parts)
+    .map((sink) => {
+      const type = types.get(sink.name) ?? null;
+      return { ...sink, in_config: type !== null, type };
+    })
+    .toSorted((a, b) => Number(b.in_config) - Number(a.in_config));
+}
+
+async function lookedAt(config: Config): Promise<readonly RemovedSink[]> {
+  const look = ({ state: { dir, removedSinksMs } }: Config) => {
+    const state = readState(dir);
+    return [
+      ...Object.keys(config.sinks).map((name) => presentIn(state, name)),
+      ...removedSinksOf(state, { present: Object.keys(config.sinks), removedSinksMs }),
+    ];
+  };
+  return isAfar(config) ? await withCopy(config, look) : look(config);
+}
+
+function presentIn({ sinks, spool }: State, name: string): RemovedSink {
+  const { position = 0, deadLetters = 0 } = sinks.get(name) ?? {};
+  const pending = backlog(spool, position ?? 0);
+  const never = { missing_since: null, kept_until: null, released: 0 };
+  return { name, kept: true, pending, dead_letters: deadLetters, ...never };
+}
+
+function sinkLines(listed: readonly ListedSink[]): readonly string[] {
+  return tableLines(
+    ['SINK', 'TYPE', 'PENDING', 'DEAD LETTERS', 'IN THE CONFIG', 'KEPT UNTIL', 'RELEASED'],
+    listed.map((sink) => [
+      sink.name,
+      sink.type ?? '-',
+      String(sink.pending),
+      String(sink.dead_letters),
+      sink.in_config ? 'yes' : 'no',
+      sink.kept_until ?? (sink.kept ? '-' : 'not kept'),
+      String(sink.released),
+    ]),
+  );
+}

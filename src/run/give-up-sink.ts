@@ -1,0 +1,37 @@
+// An operator gives up the events that are kept for a removed sink. What must stay true: a sink that
+// a running process has is never given up, and its dead letters stay.
+
+import { ExportError } from '../contracts/errors.ts';
+import { backlog } from '../contracts/spool.ts';
+import type { Store } from '../hold/store.ts';
+
+/** What was given up. */
+export interface GivenUp {
+  /** Events that were kept for it. */
+  readonly events: number;
+}
+
+/**
+ * Forgets a sink, within the caller's transaction. `running`: the sinks of the config that runs.
+ * Throws `config_invalid` where a running process has it, or the state does not know it.
+ */
+export function removeSink(store: Store, name: string, running: readonly string[]): GivenUp {
+  const { knownSinks } = store;
+  const known = knownSinks.all().get(name);
+  const isKnown = known !== undefined || store.positions().has(name);
+  if (running.includes(name)) throw refused(name);
+  if (!isKnown) {
+    throw new ExportError('config_invalid', `the state knows no sink ${name}`, {
+      next: 'sluice sinks lists the sinks that it knows. Nothing was changed.',
+    });
+  }
+  const events = known?.keeps === true ? backlog(store.gauge(), knownSinks.neededFrom(known)) : 0;
+  knownSinks.forget(name);
+  return { events };
+}
+
+function refused(name: string): ExportError {
+  return new ExportError('config_invalid', `a running process has the sink ${name}`, {
+    next: 'Take it out of the config first: restart without it, or reload with --allow-removal. Nothing was changed.',
+  });
+}
