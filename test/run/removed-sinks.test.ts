@@ -39,7 +39,7 @@ async function runWithPost(setup: WithReceiver, events: number): Promise<void> {
   await waitUntil(() => setup.delivered().length >= events, {
     what: () => `${events} events in the file; stderr: ${sluice.stderr.join('\n')}`,
   });
-  await sluice.kill('SIGKILL');
+  await sluice.kill();
 }
 
 interface Event {
@@ -175,7 +175,6 @@ test('status, attention and sinks show what is kept and until when; sinks remove
 
   const removed = await runHere(['sinks', 'remove', 'post', '-c', setup.config, '--yes']);
   const after = await runHere(['sinks', '-c', setup.config, '--json']);
-  console.log(removed, after.stdout, heldIn(setup));
   await waitUntil(() => heldIn(setup) === 0, { what: 'the pages to be released' });
   await sluice.kill();
 
