@@ -121,7 +121,8 @@ test('a sink that returns after its time resumes at the oldest page held and rep
   edit(setup, (text) => text.replace('state: {', 'state: { removed_sinks: 0s,'));
   await runWithPost(setup, 600);
   withoutPost(setup);
-  const without = await once(setup);
+  // What the first run releases at its end, the second one reports.
+  const without = [await once(setup), await once(setup)];
   withPost(setup);
   await setup.receiver.reopen();
   setup.sandbox.control.grow(auditPath, 100);
@@ -131,7 +132,9 @@ test('a sink that returns after its time resumes at the oldest page held and rep
   const gap = receivedEvents(setup.receiver).filter(
     ({ metadata }) => metadata.event_code === 'sink.gap',
   );
-  expect(without.stderr).toContain('"events kept for a removed sink were released"');
+  expect(without.map(({ stderr }) => stderr).join('\n')).toContain(
+    '"events kept for a removed sink were released"',
+  );
   expect(reportsIn(setup)).toEqual([
     '600 events that were kept for the removed sink post were released: state.removed_sinks is over',
   ]);
