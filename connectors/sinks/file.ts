@@ -5,19 +5,21 @@
 // so a file that nothing is written to any more stays active: the engine owns the timers, and an
 // old file does no harm.
 
-import { constants } from 'node:fs';
+import { constants, existsSync, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
+import { makeDirectory, realPathOf } from '../../src/contracts/directory.ts';
 import { ExportError, errorCodeOf, errorText } from '../../src/contracts/errors.ts';
 import { epochBegin } from '../../src/contracts/numbering.ts';
 import { duration, size } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
-import type { Log } from '../../src/contracts/tools.ts';
+import type { FileLock, Log, Tools } from '../../src/contracts/tools.ts';
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';
+import { directoryMode } from './file/durable-files.ts';
 import { compressSegments } from './file/segment-compression.ts';
 import { openSegmentFile, type SegmentFile } from './file/segment-file.ts';
 import { finishedSegments } from './file/segment-names.ts';
@@ -58,13 +60,18 @@ export const fileSink = defineSink({
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
   testSettings: () => null,
-  own: ({ path }) => ({ key: 'path', name: resolve(path) }),
+  own: ({ path }) => ({ key: 'path', name: sameFile(path) }),
 
   async open(settings, { name, numbering, mark, tools }) {
     const log = tools.log.with({ sink: name });
+    const writer = { spool: numbering.spool, sharesState: tools.confirm !== undefined };
     const compression = settings.compress === 'gzip' ? compressSegments(log) : null;
-    const openFile = () =>
-      openSegmentFile({
+    let lock: FileLock | null = null;
+    const openFile = async () => {
+      if (tools.lockFile !== undefined)
+        makeDirectory(dirname(resolve(settings.path)), directoryMode);
+      lock ??= tools.lockFile?.(settings.path, writer) ?? null;
+      return await openSegmentFile({
         path: settings.path,
         numbering,
         mark,
@@ -74,6 +81,7 @@ export const fileSink = defineSink({
         log,
         onFinished: (path) => compression?.add(path),
       });
+    };
     for (const path of compression === null ? [] : await leftOver(settings.path)) {
       compression?.add(path);
     }
@@ -101,12 +109,16 @@ export const fileSink = defineSink({
       async close() {
         await file?.close().catch((error: unknown) => tell(error, log));
         await compression?.done();
+        lock?.release();
+        lock = null;
       },
     };
   },
 
-  async probe({ path }, _tools, signal) {
+  async probe({ path }, tools, signal) {
     signal.throwIfAborted();
+    const inUse = whoWrites(path, tools);
+    if (inUse !== null) throw inUse;
     try {
       if (await exists(path)) {
         if (!(await stat(path)).isFile()) throw new Error('it is not a regular file');
@@ -128,9 +140,28 @@ async function leftOver(path: string): Promise<readonly string[]> {
   return await finishedSegments(path).catch(() => []); // no directory yet, or not ours to read: `send` will tell
 }
 
+/** The same for every path that leads to one file, hard links included. */
+function sameFile(path: string): string {
+  const real = realPathOf(path);
+  const found = statSync(real, { throwIfNoEntry: false });
+  return found?.isFile() && found.nlink > 1 ? `inode ${found.dev}:${found.ino}` : real;
+}
+
+/** Why a file cannot be written to while another process writes to it; null: it can. */
+function whoWrites(path: string, { lockFile }: Tools): ExportError | null {
+  if (lockFile === undefined || !existsSync(dirname(resolve(path)))) return null;
+  try {
+    lockFile(path, { spool: '', sharesState: false }).release();
+    return null;
+  } catch (error) {
+    // What else is wrong is found with the file itself.
+    return error instanceof ExportError ? error : null;
+  }
+}
+
 function tell(error: unknown, log: Log): null {
   log.warn('the file cannot be opened or closed well; it is tried again', {
-    error: errorCodeOf(error),
+    error: error instanceof ExportError ? error.message : errorCodeOf(error),
   });
   return null;
 }
@@ -152,7 +183,11 @@ function stoodThere(name: string): Delivery {
 
 /** A full disk and odd faults pass; what was never allowed does not. Events stay held. */
 function failureMeaning(error: unknown, doing: string): Delivery {
-  if (error instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: error };
+  if (error instanceof ExportError) {
+    const isPassing = error.code === 'sink_unreachable';
+    if (isPassing) return { outcome: 'retry', cause: error };
+    return { outcome: 'refused', scope: 'sink', cause: error };
+  }
   const code = errorCodeOf(error);
   const message = `${doing}: ${code || errorText(error)}`;
   switch (code) {

@@ -11,7 +11,9 @@ import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/defi
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { hostPortText } from '../contracts/settings.ts';
+import type { Tools } from '../contracts/tools.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
+import { holderOf } from '../hold/lock.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import type { PlannedSink } from '../send/sending.ts';
@@ -65,7 +67,11 @@ export const check = defineCommand({
     }
     const opened = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
     const clock = new ClockCheck(opened.clock);
-    const tools = { ...opened, http: clock.listening(opened.http) };
+    const tools = {
+      ...opened,
+      http: clock.listening(opened.http),
+      lockFile: await locksBeside(config, opened),
+    };
     try {
       const plan = planFrom(config, tools);
       await tellConfig(config, plan, means);
@@ -323,6 +329,26 @@ async function* clusterAnswers(
   } catch (error) {
     yield ['state.kafka', asExportError(error, 'asking Kafka')];
   }
+}
+
+/** Locks of output files, but for those that a running process of this config has. */
+async function locksBeside(
+  config: Config,
+  { lockFile }: Pick<Tools, 'lockFile'>,
+): Promise<Tools['lockFile']> {
+  const { whereItRuns } = await import('./shared/at-work.ts');
+  const own = holderOf(whereItRuns(config).config.state.dir);
+  // With a state in Kafka each partition has a file of its own, and its process a lock.
+  if (lockFile === undefined || config.state.kafka !== null) return undefined;
+  return (path, writer) => {
+    try {
+      return lockFile(path, writer);
+    } catch (error) {
+      const isOwn = error instanceof ExportError && own !== null && error.details.owner === own;
+      if (isOwn) return { release: () => undefined };
+      throw error;
+    }
+  };
 }
 
 /** What the sink has had remembered. */

@@ -3,9 +3,9 @@
 // So they are made here one by one. A name in a directory survives a power cut only once that has
 // been flushed.
 
-import { constants, mkdirSync, statSync } from 'node:fs';
+import { constants, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { errorCodeOf } from './errors.ts';
 
 /** Makes a directory and those above it; false where it is there. Throws the system's error. */
@@ -33,5 +33,19 @@ export async function flushNames(path: string): Promise<void> {
     if (errorCodeOf(error) !== 'EINVAL') throw error;
   } finally {
     await directory.close();
+  }
+}
+
+/** The file that a path leads to, also where it is not there yet. */
+export function realPathOf(path: string): string {
+  const whole = resolve(path);
+  try {
+    return realpathSync(whole);
+  } catch {
+    try {
+      return join(realpathSync(dirname(whole)), basename(whole));
+    } catch {
+      return whole;
+    }
   }
 }

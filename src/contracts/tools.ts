@@ -34,6 +34,24 @@ export interface Tools {
    * another one has gone on with it; left out: there can be no other.
    */
   readonly confirm?: ((signal?: AbortSignal) => Promise<void>) | undefined;
+  /**
+   * Locks an output file for one writer, by whatever path. Throws `sink_unreachable` while another
+   * process has it. Left out: nothing is locked.
+   */
+  readonly lockFile?: ((path: string, writer: FileWriter) => FileLock) | undefined;
+}
+
+/** Who wants to write to an output file. */
+export interface FileWriter {
+  /** The state whose events go there. */
+  readonly spool: string;
+  /** Several processes share this state, of which one works at a time. */
+  readonly sharesState: boolean;
+}
+
+/** A lock on an output file, held until it is released or the process ends. */
+export interface FileLock {
+  release(): void;
 }
 
 /** TLS settings as in the config; paths are read at each new connection pool. */

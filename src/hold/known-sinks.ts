@@ -156,7 +156,7 @@ export class KnownSinks {
 }
 
 /** A row's facts; what cannot be read counts as a sink that a process has, which keeps its pages. */
-export function knownFrom(name: string, facts: JsonObject): KnownSink {
+function knownFrom(name: string, facts: JsonObject): KnownSink {
   const { missingSince, keeps, begun, releasedTo, released } = facts;
   const unreported: Record<string, unknown> = isObject(facts.unreported) ? facts.unreported : {};
   const whole = (value: unknown) => (Number.isSafeInteger(value) ? Number(value) : 0);

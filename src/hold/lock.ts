@@ -27,15 +27,13 @@ export interface Lock {
 /** Takes the state directory, made if need be; throws `state_locked` or `state_damaged`. */
 export function takeLock(dir: string): Lock {
   const doing = `opening the state directory ${dir}`;
-  let database: DatabaseSync | null = null;
+  let release: () => void;
   try {
     makePrivateDirectory(dir);
     const path = join(dir, 'lock.db');
     makePrivateFile(path);
-    database = new DatabaseSync(path, { timeout: lookMsMax });
-    database.exec(exclusive);
+    release = exclusiveOn(path);
   } catch (error) {
-    database?.close();
     if (isBusy(error)) {
       throw new ExportError('state_locked', `${doing}: ${holder(dir)} holds it`, {
         next: 'Stop that process, or give this one a state.dir of its own.',
@@ -48,8 +46,22 @@ export function takeLock(dir: string): Lock {
     });
   }
   nameOwner(dir);
-  const held = database;
-  return { release: () => held.close() };
+  return { release };
+}
+
+/**
+ * Holds a file for this process until it is released or the process ends. Throws SQLite's error,
+ * which `isBusy` judges.
+ */
+export function exclusiveOn(path: string): () => void {
+  const database = new DatabaseSync(path, { timeout: lookMsMax });
+  try {
+    database.exec(exclusive);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return () => database.close();
 }
 
 /** Says who holds the directory. */
@@ -92,7 +104,8 @@ function holder(dir: string): string {
   return 'another process';
 }
 
-function isBusy(error: unknown): boolean {
+/** Whether another process holds what was to be held. */
+export function isBusy(error: unknown): boolean {
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;
   return (code & 0xff) === sqliteBusy;

@@ -3,6 +3,7 @@
 // credential share its limits and its token only because there is one of each.
 
 import type { Log, Tools } from '../contracts/tools.ts';
+import { lockFile } from '../hold/file-lock.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
 import { openThrottles, type Permit, type Throttles } from '../upstream/throttles.ts';
@@ -31,6 +32,7 @@ export function openTools(log: Log): BootTools {
     http,
     random,
     permit,
+    lockFile,
     throttles: openThrottles({ clock, random, permit }),
     tokens: openTokens({ clock, http, log, random }),
   };

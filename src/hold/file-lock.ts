@@ -1,0 +1,108 @@
+// One writer per output file. The lock is a file beside it that is held as the state directory's is
+// (lock.ts): the operating system releases it when the process ends, however it ends. So the next
+// process takes over after a crash, and process ids, which mean nothing on another machine, decide
+// nothing. On a network file system the lock is as good as its byte-range locks (fcntl). What must
+// stay true: one file has one lock, whatever path leads to it: a symbolic link, another relative
+// path, or, on one machine, a hard link.
+
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { hostname, tmpdir, userInfo } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { realPathOf } from '../contracts/directory.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { FileLock, FileWriter } from '../contracts/tools.ts';
+import { exclusiveOn, isBusy } from './lock.ts';
+import { makePrivateDirectory, replacePrivateFile } from './private-files.ts';
+
+const lockMode = 0o640;
+
+/**
+ * Locks an output file for one writer; its directory has to be there. Throws `sink_unreachable`
+ * while another process has it, with `details.owner`, and the system's error where no lock can be
+ * made beside it.
+ */
+export function lockFile(path: string, writer: FileWriter): FileLock {
+  const real = realPathOf(path);
+  const beside = lockPath(real);
+  const held: FileLock[] = [];
+  try {
+    held.push(locked(beside, real, writer));
+    for (const place of hardLinkPlace(real)) held.push(locked(place, real, writer));
+  } catch (error) {
+    for (const lock of held) lock.release();
+    throw error;
+  }
+  return {
+    release: () => {
+      for (const lock of held) lock.release();
+    },
+  };
+}
+
+function locked(path: string, file: string, { spool, sharesState }: FileWriter): FileLock {
+  // Made here, so that what keeps it from being made is the system's own error.
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+    closeSync(openSync(path, 'a', lockMode));
+  }
+  let release: () => void;
+  try {
+    release = exclusiveOn(path);
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    const owner = ownerOf(path);
+    // A process that was replaced may be stopped, and its successor goes on with the same state.
+    if (sharesState && owner?.spool === spool) return { release: () => undefined };
+    const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
+    throw new ExportError('sink_unreachable', `opening ${file}: ${who} writes to it`, {
+      next: 'Give each process a path of its own, or stop the other one. This one takes over when the other ends. Nothing is lost: the events are kept.',
+      details: { owner: who },
+      cause: error,
+    });
+  }
+  const owner = { pid: process.pid, host: hostname(), spool, since: new Date().toISOString() };
+  try {
+    replacePrivateFile(ownerPath(path), `${JSON.stringify(owner)}\n`);
+  } catch {
+    // On a full disk, say. It is for people: the lock decides.
+  }
+  return { release };
+}
+
+function lockPath(path: string): string {
+  return join(dirname(path), `.${basename(path)}.sluice.lock`);
+}
+
+function ownerPath(lock: string): string {
+  return `${lock.replace(/\.lock$/, '')}.owner`;
+}
+
+/** Where a file with several names is locked as well, by its inode: in a directory of this user. */
+function hardLinkPlace(path: string): readonly string[] {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || !found.isFile() || found.nlink < 2) return [];
+  const dir = join(tmpdir(), `sluice-files-${userInfo().uid}`);
+  makePrivateDirectory(dir);
+  const { uid, mode } = statSync(dir);
+  // Others could lock the file against this process.
+  if (uid !== userInfo().uid || (mode & 0o077) !== 0) return [];
+  return [join(dir, `${found.dev}-${found.ino}.lock`)];
+}
+
+interface Owner {
+  readonly pid: string;
+  readonly host: string;
+  readonly spool: string;
+}
+
+const ownerBytesMax = 4_096;
+
+function ownerOf(lock: string): Owner | null {
+  try {
+    const path = ownerPath(lock);
+    if (statSync(path).size > ownerBytesMax) return null;
+    const { pid, host, spool } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    return { pid: String(pid), host: String(host), spool: String(spool) };
+  } catch {
+    return null;
+  }
+}
