@@ -90,7 +90,7 @@ const remove = defineCommand({
   },
 });
 
-/** The two. */
+/** The two; `list` may be left out. */
 export const sinks: CommandGroup = {
   name: 'sinks',
   about: 'sinks that the state knows, also removed ones: list, or give up the events of one',

@@ -226,6 +226,7 @@ test('parseConfig gives every setting that is left out its default', () => {
     warning: null,
     maxBytes: 1024 ** 3,
     keepMs: 0,
+    removedSinksMs: 86_400_000,
     sync: 'full',
     kafka: null,
   });
