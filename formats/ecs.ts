@@ -12,7 +12,7 @@ import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { classOf } from './ecs-class.ts';
 import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields.ts';
-import { rawText } from './json.ts';
+import { rawData as rawDataOf } from './json.ts';
 import { jsonText } from './json-text.ts';
 import { actionOf, part, portOf, resultOf, textOf, timeOf } from './parts.ts';
 import { textsOfSentence, wholeSentence } from './sentence.ts';
@@ -269,7 +269,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
       ...outcomeOf(ocsf),
       module: 'sluice',
       dataset: `sluice.${source}`,
-      ...(rawData && { original: rawText(event) }),
+      ...(rawData && { original: rawDataOf(event) }),
     },
   };
   for (let slot = 0; slot < values.length; slot += 1) {

@@ -4,6 +4,7 @@
 // `original` never parses: the bytes go through as they came, save that line breaks between JSON
 // tokens become blanks, since a line must stay a line.
 
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { Copying } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
@@ -23,7 +24,9 @@ export const jsonFields = {
   raw_data: z
     .boolean()
     .default(false)
-    .describe('adds the record as upstream sent it to the OCSF event, as the text `raw_data`'),
+    .describe(
+      'adds the record as upstream sent it to the OCSF event, as the text `raw_data`; as base64 if it is not UTF-8',
+    ),
 };
 
 const copying: Copying = {
@@ -53,7 +56,14 @@ export const json = defineFormat({
 
 /** The OCSF event with the record in `raw_data` and its length in bytes in `raw_data_size`. */
 export function withRawData(event: Event): object {
-  return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawText(event) };
+  return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawData(event) };
+}
+
+/** The record as sent: its text, or its bytes as base64 where they are not UTF-8. */
+export function rawData(event: Event): string {
+  if (isUtf8(event.raw)) return rawText(event);
+  const { buffer, byteOffset, byteLength } = event.raw;
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 }
 
 /** The record as sent, decoded as UTF-8. */

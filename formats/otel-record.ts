@@ -7,7 +7,7 @@
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Look } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
-import { rawText } from './json.ts';
+import { rawData as rawDataOf } from './json.ts';
 import { anyValue } from './otel-value.ts';
 import {
   actorOf,
@@ -96,7 +96,7 @@ export function attributesOf(event: Event, rawData: boolean): RecordAttributes {
     'sluice.source': anyValue(event.source),
     'sluice.stream': anyValue(event.stream),
   };
-  if (rawData) attributes['log.record.original'] = anyValue(rawText(event));
+  if (rawData) attributes['log.record.original'] = anyValue(rawDataOf(event));
   addEndpoints(attributes, ocsf);
   addUser(attributes, ocsf);
   addRequest(attributes, ocsf);

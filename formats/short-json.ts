@@ -6,7 +6,7 @@
 
 import type { Event } from '../src/contracts/event.ts';
 import { ecsEvent } from './ecs.ts';
-import { rawText } from './json.ts';
+import { rawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 import { part } from './parts.ts';
 import { cutToBytes, cutToCodePoints, fits } from './text.ts';
@@ -80,7 +80,7 @@ function firstThatFits(steps: readonly (() => unknown)[], bytesMax: number): str
  * as a text, since a record cut in two is no JSON.
  */
 export function shortOriginal(event: Event, bytesMax: number): string {
-  const raw = rawText(event);
+  const raw = rawData(event);
   const mark = {
     uid: event.uid,
     is_truncated: true,

@@ -44,6 +44,7 @@ export type Condition =
   | 'source.parent_lost'
   | 'source.parents_full'
   | 'source.paging_suspected'
+  | 'source.invalid_utf8'
   | 'source.silent'
   | 'source.heard'
   | 'change.unexplained'

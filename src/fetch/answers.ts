@@ -13,16 +13,18 @@ import type { AnswerFacts, PageContext } from '../contracts/event.ts';
 import type { ListEndpoint, ListStream, Pagination, Stream } from '../contracts/source.ts';
 import type { Append, FetchSpool, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import type { Clock, HttpResponse } from '../contracts/tools.ts';
+import type { HttpResponse } from '../contracts/tools.ts';
 import type { Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import { cleanText } from '../tools/clean-text.ts';
+import { type EncodingDeps, EncodingWatch } from './encoding.ts';
 import type { PollResult } from './outcome.ts';
 import { pageContext } from './own-pages.ts';
 
 /** What answers are held with. */
 export interface AnswersMeans {
   readonly spool: FetchSpool;
-  readonly tools: { readonly clock: Clock };
+  readonly tools: EncodingDeps['tools'];
+  readonly found?: EncodingDeps['found'];
   /** One that says the same again is held once in so long; undefined: none is. It may change. */
   readonly everyMs: () => number | undefined;
 }
@@ -64,10 +66,12 @@ export class Answers {
   readonly #means: AnswersMeans;
   #pending: Pending[] = [];
   readonly #lately = new Map<string, Held>();
+  readonly #encoding: EncodingWatch;
 
   constructor(stream: Stream, means: AnswersMeans) {
     const { spool } = means;
     this.#means = means;
+    this.#encoding = new EncodingWatch(stream, means);
     this.stream = this.#heard(stream);
     this.spool = {
       append: (entry) => this.#append(entry),
@@ -90,6 +94,7 @@ export class Answers {
     }
     try {
       await this.#hold(0);
+      await this.#encoding.report();
     } catch (error) {
       return { outcome: 'retry', cause: asExportError(error, 'holding what upstream answered') };
     }
@@ -118,7 +123,11 @@ export class Answers {
   #ofList<L extends ListEndpoint>(list: L, parent: string | null): L {
     const get: Upstream['get'] = async (request, signal) => {
       const { upstream, pagination } = list;
-      if (this.#means.everyMs() === undefined) return await upstream.get(request, signal);
+      if (this.#means.everyMs() === undefined) {
+        const answer = await upstream.get(request, signal);
+        if (answer.outcome === 'ok') this.#encoding.see(answer.body);
+        return answer;
+      }
       let last: Pending | undefined;
       const answer = await upstream.get(request, signal, (response) => {
         last = this.#pendingOf(response, factsOf(request, response, pagination), parent);
@@ -129,6 +138,7 @@ export class Answers {
       } catch (error) {
         return { outcome: 'retry', cause: asExportError(error, 'holding what upstream answered') };
       }
+      if (answer.outcome === 'ok') this.#encoding.see(answer.body);
       const facts = last?.facts;
       if (answer.outcome !== 'ok' || facts === undefined) return answer;
       return { ...answer, shows: (shown) => void Object.assign(facts, shown) };
@@ -153,6 +163,7 @@ export class Answers {
 
   /** Appends, with the answers that came before one of its pages, each in its place. */
   async #append(entry: Append): Promise<number> {
+    if (this.stream.kind === 'push') for (const { body } of entry.pages) this.#encoding.see(body);
     const taken: Pending[] = [];
     const pages = entry.pages.flatMap((page) => {
       const own = this.#pending.find((one) => one.body === page.body);

@@ -2,6 +2,7 @@
 // happen at most once per page, when first asked for, and are shared by every sink that reads the
 // page while it is remembered.
 
+import { isUtf8 } from 'node:buffer';
 import type {
   Event,
   OcsfEvent,
@@ -14,6 +15,7 @@ import type {
 import type { EncodedLines } from '../contracts/format.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
+import { withInvalidUtf8 } from '../normalise/encoding.ts';
 import type { Normalise } from '../normalise/normalise.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseRecord } from './parse-record.ts';
@@ -34,6 +36,8 @@ export class DecodedPage {
   #slices: Slices | null;
   #ocsf: OcsfEvent | null = null;
   #ocsfIndex = -1;
+  /** Whether the body is UTF-8; null: not looked at yet. */
+  #utf8: boolean | null = null;
   #hex = '';
   /** Index of the first event whose uid is in `#hex`. */
   #hexFrom = -1;
@@ -49,10 +53,17 @@ export class DecodedPage {
     this.events = events;
   }
 
+  get #isUtf8(): boolean {
+    this.#utf8 ??= isUtf8(this.held.body);
+    return this.#utf8;
+  }
+
   /** The OCSF form asked for last stays at hand, since formats ask many times in turn. */
   ocsf(index: number): OcsfEvent {
     if (index !== this.#ocsfIndex || this.#ocsf === null) {
-      this.#ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
+      const ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
+      const isText = this.#isUtf8 || isUtf8(this.raw(index));
+      this.#ocsf = isText ? ocsf : withInvalidUtf8(ocsf);
       this.#ocsfIndex = index;
     }
     return this.#ocsf;

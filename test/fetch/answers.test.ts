@@ -234,7 +234,7 @@ test('a checkpoint is held together with the answer that leads to it, and withou
   } as unknown as ListStream;
   const { stream, spool: held } = new Answers(list, {
     spool,
-    tools: { clock: systemClock() },
+    tools: { clock: systemClock(), log: silent },
     everyMs: () => 0,
   });
   const ask = async (next: string) => {

@@ -1,0 +1,55 @@
+// Whether a stream sends text that is not UTF-8, which RFC 8259 demands of JSON. Its records are
+// kept as they came, and each event has a marker (normalise/encoding.ts); here the condition, once
+// for each stream and process. Its uid is the same each time, so that a receiver that knows uids has
+// it once.
+
+import { isUtf8 } from 'node:buffer';
+import type { Stream } from '../contracts/source.ts';
+import type { FetchSpool } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { Identifier } from './list/identity.ts';
+import { conditionRecord, type Found, ownPage, pageContext } from './own-pages.ts';
+
+/** What a watch stores and reports with. */
+export interface EncodingDeps {
+  readonly spool: Pick<FetchSpool, 'append'>;
+  readonly tools: { readonly clock: Clock; readonly log: Log };
+  readonly found?: Found | undefined;
+}
+
+/** Watches the bodies of one stream. */
+export class EncodingWatch {
+  readonly #stream: Stream;
+  readonly #deps: EncodingDeps;
+  #state: 'valid' | 'due' | 'reported' = 'valid';
+
+  constructor(stream: Stream, deps: EncodingDeps) {
+    this.#stream = stream;
+    this.#deps = deps;
+  }
+
+  /** Looks at a body that was read. */
+  see(body: Uint8Array): void {
+    if (this.#state === 'valid' && !isUtf8(body)) this.#state = 'due';
+  }
+
+  /** Stores the condition if it is due; rejects if the spool does. */
+  async report(): Promise<void> {
+    if (this.#state !== 'due') return;
+    const { spool, tools, found } = this.#deps;
+    const { source, name, company = '' } = this.#stream;
+    const now = tools.clock.now();
+    const condition = 'source.invalid_utf8' as const;
+    const message = `records of ${name} have bytes that are not UTF-8; such events have the tag invalid_utf8, and raw_data keeps the bytes as base64`;
+    const record = conditionRecord(this.#stream, { condition, message }, now);
+    const uid = new Identifier({ source, company, stream: name }).ownUid([condition]);
+    const context = pageContext(this.#stream, 'condition', now);
+    await spool.append({ stream: name, pages: [ownPage(context, [record], [uid])] });
+    this.#state = 'reported';
+    tools.log.warn('records have bytes that are not UTF-8; reported once', {
+      stream: name,
+      next: 'Correct the encoding at the source. No event is lost, and raw_data keeps the bytes.',
+    });
+    found?.(record);
+  }
+}

@@ -1,0 +1,14 @@
+// The marker of an event whose record is not UTF-8. Its texts have U+FFFD where bytes could not be
+// read; where a format writes `raw_data`, that is the record's bytes as base64.
+
+import type { OcsfEvent } from '../contracts/event.ts';
+import type { Json } from '../contracts/json.ts';
+
+const marker: Json = { name: 'invalid_utf8', value: 'raw_data is base64' };
+
+/** The event with the marker among its tags. */
+export function withInvalidUtf8(event: OcsfEvent): OcsfEvent {
+  const { tags } = event.metadata;
+  const others = Array.isArray(tags) ? tags : [];
+  return { ...event, metadata: { ...event.metadata, tags: [...others, marker] } };
+}
