@@ -129,7 +129,7 @@ export async function postOnce(
       const blot = (body: Uint8Array) => blotted({ ...response, body }, receiver.url, headers).body;
       return { outcome: 'accepted', response, blot };
     }
-    return failureAnswer(blotted(response, receiver.url, headers), at, context);
+    return failureAnswer(blotted(response, receiver.url, headers), at, { ...context, receiver });
   } catch (error) {
     signal.throwIfAborted();
     return failureMeaning(error, at);
@@ -213,7 +213,11 @@ function revealed(headers: HttpReceiver['headers']): Record<string, string> {
  * tried again. 409 is what a receiver says that still works on the same Idempotency-Key
  * (draft-ietf-httpapi-idempotency-key-header, section 2.6).
  */
-function failureAnswer(response: HttpResponse, at: string, context: PostContext): FailedAnswer {
+function failureAnswer(
+  response: HttpResponse,
+  at: string,
+  context: PostContext & { readonly receiver: HttpReceiver },
+): FailedAnswer {
   const { status } = response;
   const failure: Failure = (code, next) => {
     const said = context.explain?.(response) || receiverWords(response);
@@ -241,16 +245,43 @@ function failureAnswer(response: HttpResponse, at: string, context: PostContext)
     const afterMs = retryAfterMs(response.headers, context.tools.clock.now());
     return { outcome: 'retry', cause, ...(afterMs === undefined ? {} : { afterMs }) };
   }
-  return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', advice(status)) };
+  return {
+    outcome: 'refused',
+    scope: 'sink',
+    cause: failure('sink_refused', advice(status, context.receiver)),
+  };
 }
 
-function advice(status: number): string {
-  if (status < 400)
+function advice(status: number, receiver: HttpReceiver): string {
+  if (redirects.has(status)) {
     return 'Redirects are not followed: set url to where it points. Nothing was lost.';
-  if (status === 401 || status === 403 || status === 407) {
-    return 'Check the credentials in the sink’s headers; nothing was lost.';
+  }
+  if (status < 400) {
+    return 'No receiver of events answers so; look whether a cache or proxy stands in between. Nothing was lost.';
+  }
+  if (status === 407 || status === 401 || status === 403) {
+    return `${credentialAdvice(status, receiver)} Nothing was lost.`;
   }
   return 'Check the sink’s url and headers; nothing was lost.';
+}
+
+/** Statuses that name another place (RFC 9110, section 15.4); 304 does not. */
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** What to do about a status that asks for credentials, by those that the sink has. */
+export function credentialAdvice(
+  status: number,
+  { headers, proxy }: Pick<HttpReceiver, 'headers' | 'proxy'>,
+): string {
+  if (status === 407) {
+    return proxy === undefined
+      ? 'A proxy in between asks for credentials: set the sink’s proxy, as http://USER:PASSWORD@HOST:PORT.'
+      : 'Check user and password in the sink’s proxy.';
+  }
+  const names = Object.keys(headers ?? {});
+  return names.length === 0
+    ? 'The sink sends no credentials: set what the receiver asks for, such as headers: { Authorization: "Bearer ${env:TOKEN}" }.'
+    : `Check the credentials in the sink’s headers (${names.join(', ')}).`;
 }
 
 function failureMeaning(

@@ -12,7 +12,15 @@ import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { compression } from '../shared/compression.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
-import { getOnce, isPage, noAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
+import {
+  credentialAdvice,
+  getOnce,
+  isPage,
+  noAnswer,
+  postOnce,
+  postUrl,
+  receiverFlaw,
+} from '../shared/http-post.ts';
 import { lineAt, linesOf } from '../shared/lines.ts';
 
 const keyLength = 32;
@@ -87,7 +95,10 @@ export const httpSink = defineSink({
     if (status !== 401 && status !== 403 && status !== 407 && status < 500) return;
     const code = status < 500 ? 'sink_refused' : 'sink_unreachable';
     throw new ExportError(code, `${doing}: ${new URL(settings.url).origin} answered ${status}`, {
-      next: 'Check the sink’s url and headers.',
+      next:
+        status < 500
+          ? credentialAdvice(status, settings)
+          : 'Look at the receiver’s log, and whether what stands behind it runs.',
       details: { status },
     });
   },

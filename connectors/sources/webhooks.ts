@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { defineSource } from '../../src/contracts/definition.ts';
 import {
   duration,
+  hostPortSetting,
   parseHostPort,
   type Secret,
   secret,
@@ -31,10 +32,9 @@ export const webhooksSource = defineSource({
   summary: 'Listens for the events that the unified API delivers by webhook.',
   apis: ['unified'],
   fields: () => ({
-    listen: z
-      .string()
-      .refine((text) => parseHostPort(text) !== null, 'expected host:port such as 0.0.0.0:8443')
-      .describe('address to listen on; sources may share it, each with a path of its own'),
+    listen: hostPortSetting('0.0.0.0:8443').describe(
+      'address to listen on; sources may share it, each with a path of its own',
+    ),
     path: z
       .string()
       .regex(/^\/[^\s?#]*$/, 'expected a path such as /webhooks')

@@ -139,7 +139,26 @@ type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: bool
 function answerText([what, cause, isUnseen = false]: Answer): string {
   if (isUnseen) return `${painted('note', 'warn')}  ${what}`;
   if (cause === null) return `${painted('ok', 'good')}    ${what}`;
-  return `${painted('FAIL', 'bad')}  ${what}: ${failureText(cause)}`;
+  return `${painted('FAIL', 'bad')}  ${what}: ${failureText(afterCheck(cause))}`;
+}
+
+/** What a running process would do next by itself; a check that has ended does nothing more. */
+const retries =
+  /again by (itself|themselves)|reading resumes|nothing (is|was) (to be done|lost)|(is|are) sent again|stay held/i;
+
+/** The same failure with the advice that holds after a check. */
+function afterCheck(cause: ExportError): ExportError {
+  const clauses = cause.next.split(/(?<=[.;])\s+|, and (?=nothing)/);
+  const kept = clauses.filter((clause) => !retries.test(clause));
+  const advice = kept
+    .join(' ')
+    .replace(/[;,]?$/, '')
+    .replace(/(?<![.])$/, '.');
+  const next =
+    kept.length === 0
+      ? 'Check address, network and TLS settings, then run the check again.'
+      : advice;
+  return new ExportError(cause.code, cause.message, { next, details: cause.details, cause });
 }
 
 async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {

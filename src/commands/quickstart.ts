@@ -73,8 +73,9 @@ export const quickstart = defineCommand({
         `prove that nothing is missing: npx sluice archive verify ${archiveDir} --key ${publicKeyFile}`,
       );
       tell('your own config, from a few questions: npx sluice init');
-      const progress = tellProgress(journey, { tools, tell, dir, stop: shutdown.stop });
-      await journey.pipeline.run(shutdown.stop, config.shutdown.timeoutMs);
+      const { stop } = shutdown;
+      const progress = tellProgress(journey, { tools, tell, dir, stop, page: page.url });
+      await journey.pipeline.run(stop, config.shutdown.timeoutMs);
       await progress;
       await page.close();
       tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
@@ -201,12 +202,22 @@ async function openPage(made: Made, journey: Journey, tools: BootTools): Promise
 
 async function tellProgress(
   journey: Journey,
-  how: { tools: BootTools; tell: (text: string) => void; dir: string; stop: AbortSignal },
+  how: {
+    readonly tools: BootTools;
+    readonly tell: (text: string) => void;
+    readonly dir: string;
+    readonly stop: AbortSignal;
+    /** Its address, which events push off the screen. */
+    readonly page: string;
+  },
 ): Promise<void> {
   const { clock } = how.tools;
   while (!how.stop.aborted) {
     await clock.sleep(tellEveryMs, how.stop).catch(() => undefined);
-    if (!how.stop.aborted) how.tell(`${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}`);
+    if (!how.stop.aborted)
+      how.tell(
+        `${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}; page: ${how.page} (Ctrl-C ends it)`,
+      );
   }
 }
 

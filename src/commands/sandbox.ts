@@ -80,10 +80,6 @@ function invitation({
   const auth = (scope: string) =>
     `auth: { client_id: ${credentials.clientId}, client_secret: ${credentials.clientSecret}, scope: "${scope}" }`;
   return [
-    `sandbox: listening on ${url} (Ctrl-C ends it); credentials: ${credentials.clientId} / ${credentials.clientSecret}`,
-    `unified API:  ${unifiedBaseUrl}`,
-    `services API: ${servicesBaseUrl}`,
-    '',
     '# A config that reads it; save it as sandbox.yaml, then: npx sluice run -c sandbox.yaml',
     'state: { dir: ./state }',
     'upstreams:',
@@ -128,6 +124,11 @@ function invitation({
     `  hooks: { type: webhooks, upstream: edge, listen: 127.0.0.1:8088, secret: ${webhookSecret} }`,
     'sinks:',
     '  disk: { type: file, path: ./out/events.ndjson, format: json }',
+    '',
+    // Last, so that it stays on the screen.
+    `# unified API:  ${unifiedBaseUrl}`,
+    `# services API: ${servicesBaseUrl}`,
+    `# sandbox: listening on ${url} (Ctrl-C ends it); credentials: ${credentials.clientId} / ${credentials.clientSecret}`,
   ];
 }
 

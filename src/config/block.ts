@@ -9,7 +9,7 @@ import { isObject } from '../contracts/json.ts';
 import { Secret } from '../contracts/settings.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type Found, sentenceOf, shownValue } from './issue-text.ts';
-import { unknownKey } from './nearest.ts';
+import { nearest, unknownKey } from './nearest.ts';
 import { nextPlaceholder, placeholderWord } from './placeholders.ts';
 import { fill, type Surroundings, type Template, templateText } from './references.ts';
 import type { Written } from './written.ts';
@@ -137,8 +137,12 @@ function tell(issue: z.core.$ZodIssue, telling: Telling): void {
     const keys = declared.keysAt(issue.path);
     for (const key of issue.keys) {
       const parent = written && locate(written, below).found;
-      const at = parent?.children?.get(key)?.keyAt ?? parent?.at ?? null;
-      reading.flaws.add(at, [...path, ...below, key], unknownKey(key, keys));
+      const child = parent?.children?.get(key);
+      const at = child?.keyAt ?? parent?.at ?? null;
+      // Beside credentials a key that is like none of the known ones may be the secret itself.
+      const isSecret = keys.some((one) => secretKeys.test(one)) && mayBeSecret(key, keys);
+      const step = isSecret ? hiddenKey : key;
+      reading.flaws.add(at, [...path, ...below, step], unknownKey(step, keys));
     }
     return;
   }
@@ -164,6 +168,16 @@ function tell(issue: z.core.$ZodIssue, telling: Telling): void {
   const sentence = sentenceOf(issue, { found: value && foundOf(value), form });
   const clean = found && issue.code === 'custom' ? withoutReferences(sentence, found) : sentence;
   reading.flaws.add(at ?? found?.at ?? null, [...path, ...below], clean);
+}
+
+/** Keys whose values are credentials. */
+const secretKeys = /secret|token|password|api_key|credential/;
+/** Shown in place of a key that may be a secret. */
+const hiddenKey = '…';
+
+/** False for a misspelt key, and for words as keys are made of. */
+function mayBeSecret(key: string, known: readonly string[]): boolean {
+  return nearest(key, known) === null && !/^[a-z]{1,12}(_[a-z]{1,12})*$/.test(key);
 }
 
 function stepsOf(path: readonly PropertyKey[]): Path {

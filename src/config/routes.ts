@@ -122,8 +122,22 @@ export function checkFilter(
     const [what = ''] = error instanceof Error ? error.message.split('\n') : [];
     const unknown = /^Unknown variable: (\w+)/.exec(what)?.[1];
     const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
-    tell(`this is no CEL filter: ${what}${near}; such as event.severity_id >= 3`);
+    const meant = otherSyntax(where) ?? `${near}; such as event.severity_id >= 3`;
+    tell(`this is no CEL filter: ${what}${meant}`);
   }
+}
+
+/** What CEL has for an operator of another language that stands in a filter; null: none does. */
+function otherSyntax(where: string): string | null {
+  const code = where.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""');
+  const words = { and: '&&', or: '||', not: '!' } as const;
+  for (const [word, operator] of Object.entries(words)) {
+    const found = new RegExp(`(?<![\\w.])${word}(?![\\w(.])`, 'i').exec(code)?.[0];
+    if (found !== undefined) return `; CEL writes ${operator} for ${found}`;
+  }
+  if (/<>/.test(code)) return '; CEL writes != for <>';
+  if (/(?<![=!<>])=(?![=~])/.test(code)) return '; CEL writes == for =';
+  return /=~/.test(code) ? '; CEL writes text.matches("pattern") for =~' : null;
 }
 
 /** A source that does not come this way; another kind of value CEL refuses by itself. */

@@ -9,7 +9,15 @@ import type {
   SinkDefinition,
   SourceDefinition,
 } from '../contracts/definition.ts';
-import { count, duration, headers, secret, size, tls } from '../contracts/settings.ts';
+import {
+  count,
+  duration,
+  headers,
+  hostPortSetting,
+  secret,
+  size,
+  tls,
+} from '../contracts/settings.ts';
 import { upstreamFields } from '../upstream/settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
@@ -118,10 +126,7 @@ const plainWithTlsFlaw = {
 /** `status`: the page with /healthz, /readyz and /metrics. */
 export const statusBlock = z
   .strictObject({
-    listen: z
-      .string()
-      .refine((text) => parseListen(text) !== null, 'expected host:port such as 127.0.0.1:8686')
-      .describe('address to listen on'),
+    listen: hostPortSetting('127.0.0.1:8686', parseListen).describe('address to listen on'),
     token: secret().optional().describe('bearer token that readers must bring'),
     basic_auth: z
       .strictObject({

@@ -208,6 +208,11 @@ class Walk {
       return null;
     }
     const name = unshield(text);
+    if (name === '<<') {
+      const next = 'write the keys out, or let an alias stand for the whole block';
+      this.#flaws.add(keyAt, place.path, `merge keys (<<) are no part of YAML 1.2; ${next}`);
+      return null;
+    }
     // An object of that name would have no such key, but another prototype.
     if (name === '__proto__') {
       this.#flaws.add(keyAt, place.path, 'a key cannot be called __proto__');

@@ -24,6 +24,7 @@ export const errorCodes = {
   record_refused: 'downstream',
   state_locked: 'disk',
   state_damaged: 'disk',
+  state_unwritable: 'disk',
   state_older: 'disk',
   disk_full: 'disk',
   checkpoint_mismatch: 'config',

@@ -158,6 +158,20 @@ export interface HostPort {
   readonly port: number;
 }
 
+const hostPortPattern = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
+
+/** An address as text, `host:port` or `[v6]:port`; `parse` says which ports there may be. */
+export function hostPortSetting(
+  example: string,
+  parse: (text: string) => HostPort | null = parseHostPort,
+) {
+  const message = `expected host:port such as ${example}`;
+  return z
+    .string()
+    .regex(hostPortPattern, message)
+    .refine((text) => !hostPortPattern.test(text) || parse(text) !== null, message);
+}
+
 /** As `parseHostPort` reads it. */
 export function hostPortText({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -9,6 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { ExportError, errorText } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { databaseName, migrations, pragmas, type Sync } from './schema.ts';
+import { unwritableError } from './unwritable.ts';
 
 // https://www.sqlite.org/rescode.html
 const sqliteCorrupt = 11;
@@ -135,9 +136,12 @@ export function storeError(error: unknown, doing: string): ExportError {
     case sqliteNotADatabase:
       return damageError(doing, text, error);
     default:
-      return new ExportError('state_damaged', `${doing}: ${text}`, {
-        next: 'Check state.dir and its permissions; nothing held was lost.',
-        cause: error,
-      });
+      return (
+        unwritableError(doing, error) ??
+        new ExportError('state_damaged', `${doing}: ${text}`, {
+          next: 'Check state.dir and its permissions; nothing held was lost.',
+          cause: error,
+        })
+      );
   }
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
+import { unwritableError } from './unwritable.ts';
 
 const sqliteBusy = 5;
 /** The journal is kept in memory, so that a full disk has room for it. */
@@ -24,7 +25,7 @@ export interface Lock {
   release(): void;
 }
 
-/** Takes the state directory, made if need be; throws `state_locked` or `state_damaged`. */
+/** Takes the state directory, made if need be; throws `state_locked`, `state_unwritable` or `state_damaged`. */
 export function takeLock(dir: string): Lock {
   const doing = `opening the state directory ${dir}`;
   let release: () => void;
@@ -40,6 +41,8 @@ export function takeLock(dir: string): Lock {
         cause: error,
       });
     }
+    const unwritable = unwritableError(doing, error);
+    if (unwritable !== null) throw unwritable;
     throw new ExportError('state_damaged', `${doing}: ${String(error)}`, {
       next: 'Check state.dir and its permissions; nothing held was lost. lock.db in it may be deleted while no sluice runs.',
       cause: error,

@@ -179,14 +179,27 @@ function deniedCause(
     status === 403 ? `; scope asked for: ${wanted}, granted: ${granted ?? 'not said'}` : '';
   const next =
     status === 401
-      ? 'Check the credential of this upstream, it may be revoked; nothing is lost, reading resumes where it stopped.'
-      : 'Give the API user read access to this endpoint, or ask for the scope it needs; nothing is lost.';
+      ? `Check the credential of upstream ${asked.upstream}, it may be revoked; nothing is lost, reading resumes where it stopped.`
+      : `Give the API user of upstream ${asked.upstream} read access to this endpoint, or set the scope it needs; nothing is lost.`;
   const patience = wait ? ` and asks to wait ${Math.ceil(wait.ms / 1_000)} s` : '';
   const what = `upstream answered ${status}${describeProblem(problem)}${patience}${cleanText(scopes, 400)}`;
   return errorOf('upstream_refused', asked, { what, next, status, problem });
 }
 
+/** Statuses that name another place (RFC 9110, section 15.4). */
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
 function redirectCause(response: HttpResponse, asked: Sent): ExportError {
+  if (!redirects.has(response.status)) {
+    const meant =
+      response.status === 304 ? ' (not modified), though nothing was sent to compare' : '';
+    return errorOf('upstream_refused', asked, {
+      what: `upstream answered ${response.status}${meant}`,
+      next: 'Look whether a cache or proxy stands between sluice and this upstream, and have it pass requests on; nothing is lost.',
+      status: response.status,
+      problem: {},
+    });
+  }
   const target = URL.parse(response.headers.location ?? '')?.host ?? 'elsewhere';
   return errorOf('upstream_refused', asked, {
     what: `upstream answered ${response.status}, a redirect to ${cleanText(target, 100)}, which is not followed`,

@@ -125,6 +125,20 @@ describe('check', () => {
     expect(stdout + stderr).not.toContain('sandbox-secret');
   });
 
+  test('--connect reports a state directory that cannot be written, and promises no retry', async () => {
+    const { config } = await aSetup({
+      stateDir: '/proc/state',
+      sinks: ['  siem: { type: syslog, address: "tcp://127.0.0.1:1" }'],
+    });
+
+    const { stdout, exitCode } = await runHere(['check', '-c', config, '--connect']);
+
+    expect(exitCode).toBe(3);
+    expect(stdout).toMatch(/FAIL +state\.dir: \/proc\/state cannot hold the state/);
+    expect(stdout).toMatch(/FAIL +sink siem/);
+    expect(stdout).not.toMatch(/again by itself|stay held|nothing (was|is) lost/i);
+  });
+
   test('--connect exits 3 when a sink cannot be reached, and still tells of the others', async () => {
     const { config } = await aSetup({
       sinks: [

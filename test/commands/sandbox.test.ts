@@ -15,6 +15,8 @@ test('the config that sandbox prints has every type of source, and reads somethi
   await waitUntil(() => sandbox.stdout.some((line) => line.includes('type: file')), {
     what: 'the config to be printed',
   });
+  const listening = await sandbox.waitForLine('sandbox: listening on');
+  expect(sandbox.stdout.at(-1)).toBe(listening);
   const lines = sandbox.stdout.slice(sandbox.stdout.indexOf('state: { dir: ./state }'));
   writeFileSync(config, lines.join('\n'));
 

@@ -39,10 +39,10 @@ test.each([
   ['shutdown: { timeout: 10 }', '1:22 shutdown.timeout: expected a duration such as'],
   [
     'status: { listen: 8686 }',
-    '1:19 status.listen: expected text, found a number; put it in quotes',
+    '1:19 status.listen: expected host:port such as 127.0.0.1:8686, found a number',
   ],
   ['status: { listen: "8686" }', '1:19 status.listen: expected host:port such as 127.0.0.1:8686'],
-  ['status: {}', '1:1 status.listen: is missing; expected text'],
+  ['status: {}', '1:1 status.listen: is missing; expected host:port such as 127.0.0.1:8686'],
   [
     'watch: { drift: { changes: [audit], trail: [audit] } }',
     '1:29 watch.drift.changes[0]: this source tells no changes of a configuration',

@@ -408,6 +408,31 @@ describe('get: outcomes', () => {
     expect(elsewhere.asked).toHaveLength(0);
   });
 
+  test('304 is no redirect', async () => {
+    const { client } = await upstream((_, response) => void response.writeHead(304).end());
+
+    const answer = await client.get(asking('/audit/events'), never());
+
+    const { message, next } = answer.outcome === 'refused' ? answer.cause : {};
+    expect(message).toMatch(/answered 304 \(not modified\)/);
+    expect(`${message} ${next}`).not.toMatch(/redirect|base_url/);
+    expect(next).toMatch(/cache or proxy/);
+  });
+
+  test.each([401, 403])(
+    '%i names the upstream, so that two of them are two matters',
+    async (status) => {
+      const { client } = await upstream(({ method }, response) => {
+        if (method === 'POST') json(response, 200, { access_token: 't', expires_in: 60 });
+        else json(response, status, {});
+      });
+
+      const answer = await client.get(asking('/audit/events'), never());
+
+      expect(answer.outcome === 'denied' && answer.cause.next).toMatch(/of upstream \w+/);
+    },
+  );
+
   test.each<[string, number, string, string]>([
     ['HTML', 200, 'text/html', '<!doctype html><title>Login</title>'],
     ['HTML that claims to be JSON', 200, 'application/json', '<html></html>'],

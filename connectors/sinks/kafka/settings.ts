@@ -2,17 +2,19 @@
 
 import { z } from 'zod';
 import type { Settings } from '../../../src/contracts/definition.ts';
-import { duration, parseHostPort, secret, size, tls } from '../../../src/contracts/settings.ts';
+import {
+  duration,
+  hostPortSetting,
+  parseHostPort,
+  secret,
+  size,
+  tls,
+} from '../../../src/contracts/settings.ts';
 import type { Tools } from '../../../src/contracts/tools.ts';
 import { compression } from '../../shared/compression.ts';
 import type { KafkaOptions, KafkaTransactions } from './port.ts';
 
-const address = z
-  .string()
-  .refine(
-    (text) => parseHostPort(text) !== null,
-    'expected host:port, such as kafka-1.example:9092',
-  );
+const address = hostPortSetting('kafka-1.example:9092');
 
 /** The sink's own keys. */
 export const fields = {

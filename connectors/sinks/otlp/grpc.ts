@@ -14,7 +14,7 @@ import {
   errorText,
 } from '../../../src/contracts/errors.ts';
 import type { Clock, HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
-import type { HttpReceiver, PostAnswer } from '../../shared/http-post.ts';
+import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';
 import { blotted, plainLine } from '../../shared/receiver-words.ts';
 import { readRetryDelayMs } from './answer.ts';
 
@@ -111,7 +111,7 @@ export class GrpcLogs {
       }
       case status.UNAUTHENTICATED:
       case status.PERMISSION_DENIED:
-        return ofSink('Check the credentials in the sink’s headers; nothing was lost.');
+        return ofSink(`${credentialAdvice(401, this.#receiver)} Nothing was lost.`);
       case status.UNIMPLEMENTED:
       case status.NOT_FOUND:
         return ofSink('Check that url is the gRPC port of an OTLP receiver; nothing was lost.');

@@ -1,15 +1,15 @@
 // What a config needs of the machine that it is to run on, looked at without leaving a trace: a
 // state directory that can be written, and addresses that nobody else listens on.
 
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ExportError, errorCodeOf } from '../../contracts/errors.ts';
 
 /** Why no state can be kept there; null: it can. */
 export function checkStateDir(dir: string): ExportError | null {
   const failed = (what: string) =>
-    new ExportError('state_damaged', `${dir} cannot hold the state: ${what}`, {
+    new ExportError('state_unwritable', `${dir} cannot hold the state: ${what}`, {
       next: 'Give state.dir a directory that the user who runs sluice may write to.',
     });
   let nearest = dir;
@@ -17,6 +17,8 @@ export function checkStateDir(dir: string): ExportError | null {
   if (!statSync(nearest).isDirectory()) return failed(`${nearest} is no directory`);
   try {
     accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
+    // Rights are not all: below /proc, say, no directory can be made by anyone.
+    rmdirSync(mkdtempSync(join(nearest, '.sluice-check-')));
     return null;
   } catch (error) {
     return failed(`${nearest} cannot be written (${errorCodeOf(error)})`);

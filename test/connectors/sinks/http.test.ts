@@ -177,6 +177,24 @@ test.each([301, 302, 307, 308, 401, 403, 404, 405, 407, 410, 415, 451])(
   },
 );
 
+const nextOf = (delivery: unknown) => String(Object(Object(delivery).cause).next);
+
+test('http names what to do about a refusal by what the sink has', async () => {
+  const bare = nextOf(await answeredWith(reply(401)));
+  const cached = nextOf(await answeredWith(reply(304)));
+  const proxied = nextOf(await answeredWith(reply(407)));
+  const receiver = await startHttpReceiver({ answer: () => reply(401) });
+  const headers = { Authorization: 'Bearer hunter2' };
+  const { sink, batch } = await openSink(httpSink, { url: receiver.url, headers });
+  const signed = nextOf(await sink.send(batch(someEvents(1)), new AbortController().signal));
+
+  expect(bare).toMatch(/sends no credentials: set .*headers: \{ Authorization/);
+  expect(cached).not.toMatch(/redirect/i);
+  expect(proxied).toMatch(/the sink’s proxy/);
+  expect(signed).toMatch(/credentials in the sink’s headers \(Authorization\)/);
+  expect(signed).not.toContain('hunter2');
+});
+
 test('http halves what is too large, each part under a key of its own, the same at each attempt', async () => {
   const receiver = await startHttpReceiver({
     answer: ({ body }) => reply(body.toString().split('\n').length > 4 ? 413 : 200),

@@ -1,0 +1,23 @@
+// A state directory that this user cannot write: rights, a read-only file system, or a place such as
+// /proc where none can be made. Nothing in it is damaged, so its error asks for no backup.
+
+import { ExportError, errorCodeOf } from '../contracts/errors.ts';
+
+const systemCodes: ReadonlySet<string> = new Set([
+  ...['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EEXIST', 'ELOOP', 'ENAMETOOLONG'],
+]);
+/** SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN (https://www.sqlite.org/rescode.html). */
+const sqliteCodes: ReadonlySet<number> = new Set([3, 8, 14]);
+
+/** The failure as `state_unwritable`; null where it is another. */
+export function unwritableError(doing: string, error: unknown): ExportError | null {
+  const code = errorCodeOf(error);
+  const { errcode } = error instanceof Error && 'errcode' in error ? error : {};
+  const isSqlite = typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff);
+  if (!systemCodes.has(code) && !isSqlite) return null;
+  const why = isSqlite && error instanceof Error ? error.message : code;
+  return new ExportError('state_unwritable', `${doing}: it cannot be written (${why})`, {
+    next: 'Give state.dir a directory that the user who runs sluice may write to, or correct its owner and mode. Nothing is damaged.',
+    cause: error,
+  });
+}
