@@ -85,7 +85,10 @@ test('takeLock says what is in its way where that is no other process', () => {
   writeFileSync(dir, 'a file');
 
   expect(() => takeLock(dir)).toThrow(
-    expect.objectContaining({ code: 'state_unwritable', next: expect.stringContaining('state.dir') }),
+    expect.objectContaining({
+      code: 'state_unwritable',
+      next: expect.stringContaining('state.dir'),
+    }),
   );
 });
 
