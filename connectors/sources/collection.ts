@@ -55,6 +55,11 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
     .default(baseline)
     .describe('the first reading: one summary event per resource, or each entity in full'),
   ignore: paths().default(['updated_at']).describe('paths within an entity that are not compared'),
+  never_ignore: paths()
+    .default([])
+    .describe(
+      'paths within an entity that are never learned as volatile: each value of theirs is reported',
+    ),
   unordered: paths().default([]).describe('paths of arrays whose order says nothing'),
   partial: partialField(),
   sweep: duration()
@@ -125,6 +130,10 @@ export function defineCollections<F extends Fields & CollectionFields>({
   return defineSource<CollectionFields>({
     ...rest,
     flaw(settings, { companies }) {
+      const both = settings.never_ignore.find((path) => settings.ignore.includes(path));
+      if (both !== undefined) {
+        return `never_ignore and ignore both name ${both}: remove it from one of the two`;
+      }
       const declared = facts(settings, 0);
       if (companies.length === 0 && declared.some(({ path }) => isPerCompany(path))) {
         return `${rest.type} is read per company, so the upstream needs companies`;
@@ -169,6 +178,7 @@ export function defineCollections<F extends Fields & CollectionFields>({
       baseline: settings.baseline,
       ignore: settings.ignore,
       unordered: settings.unordered,
+      neverIgnore: settings.never_ignore,
     }),
   });
 }

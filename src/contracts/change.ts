@@ -45,6 +45,7 @@ export type Condition =
   | 'source.parents_full'
   | 'source.paging_suspected'
   | 'source.invalid_utf8'
+  | 'source.volatile_fields'
   | 'source.silent'
   | 'source.heard'
   | 'change.unexplained'

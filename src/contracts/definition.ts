@@ -311,6 +311,8 @@ export interface CollectionReading {
   readonly ignore: readonly string[];
   /** Dotted paths of arrays whose order says nothing. */
   readonly unordered: readonly string[];
+  /** Dotted paths that are never learned as volatile. Default: none. */
+  readonly neverIgnore?: readonly string[];
 }
 
 /** A source's parsed settings, seen from outside the source. */

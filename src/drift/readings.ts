@@ -35,7 +35,8 @@ export function patience(operation: Operation | null, { reading }: WatchedStream
       };
     case 'updated':
     case null:
-      return { readings: 2, ms: confirmAfterMs + sweepMs };
+      // At the latest two readings after the one that shows it first.
+      return { readings: 3, ms: confirmAfterMs + sweepMs };
   }
 }
 

@@ -24,6 +24,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.parents_full': 4,
   'source.paging_suspected': 4,
   'source.invalid_utf8': 2,
+  'source.volatile_fields': 2,
   'source.silent': 3,
   'source.heard': 1,
   'change.unexplained': 4,

@@ -9,15 +9,17 @@ import type { CollectionReading } from '../../contracts/definition.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import type { Finding } from '../own-pages.ts';
-import { contentHash } from './canonical.ts';
+import { contentHash, parseExact } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';
-import { absenceRule, compare, type Difference, FieldTally } from './judge.ts';
+import { absenceRule, compare, type Difference, FieldTally, type Rules } from './judge.ts';
 import type { KnownEntities } from './known.ts';
 import type { EntityTaker } from './listed.ts';
+import { type Leaf, merged } from './paths.ts';
 import type { Reading } from './reader.ts';
 import type { Change } from './records.ts';
 import { askedOnce, type StillThere } from './rotation.ts';
-import type { EntityState } from './state.ts';
+import type { EntityState, PendingPath } from './state.ts';
+import type { Volatile } from './volatile.ts';
 
 /** What a generation is made with. */
 export interface GenerationMeans {
@@ -30,6 +32,8 @@ export interface GenerationMeans {
 /** What is known before a generation, and what is to be done on its way. */
 export interface GenerationStart {
   readonly known: KnownEntities;
+  /** The paths that are volatile. */
+  readonly volatile: Volatile;
   /** There is no baseline yet. */
   readonly isFirst: boolean;
   /** So much was missing the last time already. */
@@ -41,6 +45,12 @@ export interface GenerationStart {
 /** Text of entities, and changes, that are held on the way. */
 const heldBytesMax = 1024 * 1024;
 const heldChangesMax = 1_000;
+/** Changes that are stored until it shows whether their path is volatile. */
+const undecidedMax = 1_000;
+/** A value that was another one in so many readings in a row is unstable. */
+const unstableAfter = 3;
+/** Unstable entities that are named. */
+const examplesMax = 10;
 /** Denied entities named in one condition. */
 const namedMax = 20;
 
@@ -59,6 +69,8 @@ export class Generation implements EntityTaker {
   readonly #before: number;
   /** How many changes and conditions were committed. */
   committed = 0;
+  /** Entities with a value that differs at each reading, and cannot be volatile. */
+  readonly unstable: { readonly kind: string; readonly id: string; readonly path: string }[] = [];
   #differences = new Map<string, Difference>();
   readonly #fields = new FieldTally();
   #flaps = 0;
@@ -109,9 +121,9 @@ export class Generation implements EntityTaker {
   }
 
   #compare(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
-    const { reading: rules, clock } = this.#means;
-    const now = clock.now();
-    const compared = compare(states, seen, { reading: rules, now });
+    const { volatile } = this.#start;
+    const rulesOf = (kind: string) => this.#rulesOf(kind);
+    const compared = compare(states, seen, { rulesOf, now: this.#means.clock.now() });
     for (const { key } of seen) this.#differences.delete(key);
     for (const [key, state] of compared.settled) this.known.put(key, state);
     this.#flaps += compared.flaps;
@@ -121,22 +133,29 @@ export class Generation implements EntityTaker {
       this.known.put(key, state);
       this.changes.push({ change: 'created', key, state, place, after: text });
     }
-    const isSure = rules.confirmAfterMs === 0;
-    // Where the form changed while it was read, some are confirmed before the others are.
-    for (const one of [...compared.confirmed, ...compared.unconfirmed]) this.#fields.note(one);
-    const sure = [...compared.confirmed, ...(isSure ? compared.unconfirmed : [])];
-    for (const difference of sure) this.#differences.set(difference.entity.key, difference);
-    if (!isSure) this.#await(compared.unconfirmed, now);
+    for (const difference of compared.differences) {
+      const { entity, due, moved } = difference;
+      // Where the form changed while it was read, some are confirmed before the others are.
+      this.#fields.note(difference);
+      volatile.note(entity.kind, moved);
+      this.unsure ||= difference.isUnsure && due.length < difference.leaves.length;
+      const isLikely = due.every(({ path }) => volatile.isLikely(entity.kind, path));
+      const isStored = due.length > 0 && !(isLikely && this.#differences.size >= undecidedMax);
+      if (isStored) this.#differences.set(entity.key, difference);
+      else this.#keepWaiting(difference);
+    }
   }
 
-  /** Reads may trail a write: what differs is told only if a later reading shows it too. */
-  #await(differences: readonly Difference[], now: number): void {
-    for (const { entity, before, hash } of differences) {
-      const first = before.pending?.hash === hash ? before.pending.at : now;
-      const pending = { hash, at: Math.min(first, now) };
-      this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
-    }
-    this.unsure ||= differences.length > 0;
+  /** Reads may trail a write: what differs is reported only if a later reading shows it too. */
+  #keepWaiting({ entity, before, pending: all }: Difference): void {
+    const { ignore } = this.#rulesOf(entity.kind);
+    const paths = all.filter(({ path }) => !ignore.includes(path));
+    const pending = paths.length === 0 ? null : { paths };
+    this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
+  }
+
+  #rulesOf(kind: string): Rules {
+    return this.#start.volatile.rulesOf(kind);
   }
 
   /** What was told of them stays; new ones are taken as the list shows them. */
@@ -182,12 +201,11 @@ export class Generation implements EntityTaker {
   async finish(reading: Reading, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
     const { log } = this.#means;
     if (this.#flaps > 0) {
-      const flaps = this.#flaps;
-      log.info('entities went back to what they had been, which is not told', { flaps });
+      log.info('values went back to the reported ones; not reported', { flaps: this.#flaps });
     }
     const missing = this.#missing(reading);
     const gone = reading.flaw === null ? missing : [];
-    this.#tellDifferences([...this.#differences.values()], gone);
+    await this.#reportDifferences(gone);
     // Also of one that is listed again and was not asked by its id, or in vain.
     for await (const [key, state] of this.known.each(this.known.returned)) {
       this.known.put(key, { ...state, absent: null });
@@ -212,29 +230,47 @@ export class Generation implements EntityTaker {
     });
   }
 
+  /** Values that went back to reported ones in this reading. */
+  get flaps(): number {
+    return this.#flaps;
+  }
+
+  /** Reports what is due, once the whole reading has shown which paths are volatile. */
+  async #reportDifferences(gone: readonly string[]): Promise<void> {
+    const { volatile } = this.#start;
+    this.findings.push(...(await volatile.learn(this.known, this.#means.clock.now())));
+    const accepted = new Map<Difference, readonly Leaf[]>();
+    for (const difference of this.#differences.values()) {
+      const leaves: Leaf[] = [];
+      for (const leaf of difference.due) {
+        const one = difference.pending.find(({ key }) => key === leaf.key);
+        const { kind } = difference.entity;
+        const isLeft = one && (await volatile.leavesOut(kind, leaf.path, one, this.known));
+        if (isLeft === false) leaves.push(leaf);
+      }
+      if (leaves.length > 0) accepted.set(difference, leaves);
+      else this.#keepWaiting(difference);
+    }
+    this.#tellDifferences(accepted, gone);
+  }
+
   /** Of what is gone no field can be new. */
-  #tellDifferences(differences: readonly Difference[], gone: readonly string[]): void {
-    if (differences.length === 0) return;
-    const { reading: rules, stream, clock } = this.#means;
+  #tellDifferences(differences: ReadonlyMap<Difference, readonly Leaf[]>, gone: readonly string[]) {
+    if (differences.size === 0) return;
+    const { stream } = this.#means;
     const there = new Map(this.known.kinds);
     for (const { kind } of gone.map(keyParts)) there.set(kind, (there.get(kind) ?? 0) - 1);
     const drifted = this.#fields.drifted(there);
     let rebased = 0;
-    for (const { entity, before, hash } of differences) {
+    for (const [difference, leaves] of differences) {
+      const { entity, before } = difference;
       const fields = drifted.get(entity.kind);
-      const without = { ...rules, ignore: [...rules.ignore, ...(fields ?? [])] };
-      const onlyDrift =
-        fields !== undefined &&
-        contentHash(entity.text, without) === contentHash(before.text, without);
-      const state: EntityState = {
-        ...this.#firstState(entity),
-        version: onlyDrift ? before.version : before.version + 1,
-        previous: onlyDrift ? before.previous : { hash: before.hash, at: clock.now() },
-      };
-      this.known.put(entity.key, { ...state, hash });
+      const onlyDrift = fields !== undefined && leaves.every(({ top }) => fields.has(top));
+      const state = this.#changedState(difference, leaves, onlyDrift);
+      this.known.put(entity.key, state);
       if (onlyDrift) rebased += 1;
       else {
-        const texts = { before: before.text, after: entity.text };
+        const texts = { before: before.text, after: state.text };
         const { key, place } = entity;
         this.changes.push({ change: 'updated', key, state, place, ...texts });
       }
@@ -246,6 +282,48 @@ export class Generation implements EntityTaker {
       message: `most entities of ${stream.name} have new fields; they are taken as they are and not told as changed`,
       details: { fields: fields.slice(0, 100), entities: rebased },
     });
+  }
+
+  /** The entity with these differences reported; the others wait on. */
+  #changedState(
+    { entity, before, leaves: all, pending, moved }: Difference,
+    leaves: readonly Leaf[],
+    onlyDrift: boolean,
+  ): EntityState {
+    const { clock } = this.#means;
+    const now = clock.now();
+    const rules = this.#rulesOf(entity.kind);
+    const keys = new Set(leaves.map(({ key }) => key));
+    const isWhole = leaves.length === all.length;
+    const text = isWhole
+      ? entity.text
+      : merged(parseExact(before.text), parseExact(entity.text), rules, (key) => keys.has(key));
+    const moving = new Set(moved.map(([, one]) => one));
+    const waiting = pending.flatMap((one) => {
+      if (rules.ignore.includes(one.path)) return [];
+      return keys.has(one.key) ? this.#followed(one, moving.has(one), entity) : [one];
+    });
+    const reported = leaves.map(({ key, before: value }) => ({ key, value, at: now }));
+    const recent = (before.previous?.paths ?? []).filter(
+      ({ key, at }) => !keys.has(key) && now - at < rules.settleMs,
+    );
+    const paths = [...recent, ...reported];
+    return {
+      ...this.#firstState({ ...entity, text }),
+      version: onlyDrift ? before.version : before.version + 1,
+      pending: waiting.length === 0 ? null : { paths: waiting },
+      previous: onlyDrift ? before.previous : { hash: before.hash, at: now, paths },
+    };
+  }
+
+  /** A value that was reported and moves at each reading is followed further. */
+  #followed(one: PendingPath, isMoving: boolean, { kind, id }: Entity): PendingPath[] {
+    if (!isMoving) return [];
+    const isUnstable = one.values.length > unstableAfter;
+    if (isUnstable && this.unstable.length < examplesMax) {
+      this.unstable.push({ kind, id, path: one.key });
+    }
+    return [{ ...one, readings: 0, ...(isUnstable && { unstable: true }) }];
   }
 
   /** Tells what is gone, once that is sure. */
@@ -290,7 +368,7 @@ export class Generation implements EntityTaker {
     return {
       ...entity,
       version: 1,
-      hash: contentHash(entity.text, this.#means.reading),
+      hash: contentHash(entity.text, this.#rulesOf(entity.kind)),
       pending: null,
       previous: null,
       absent: null,

@@ -1,34 +1,45 @@
-// What a reading says about entities that are known. Pure: what was told last and what was read now
-// go in, and what may be told comes out. What must stay true: a difference is told only where an
-// entity was really seen, and an absence only where complete readings agree on it for long enough.
+// What a reading says about entities that are known. Pure: the last reported version and the one
+// read now go in, and what may be reported comes out. What must stay true: a difference is reported
+// only where an entity was really seen, and an absence only where complete readings agree on it for
+// long enough. A value is confirmed by itself, whatever else of the entity differs: a counter that
+// moves at each reading hides no change beside it.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
-import { contentHash } from './canonical.ts';
+import { contentHash, parseExact } from './canonical.ts';
 import { addedFields } from './diff.ts';
 import type { Entity } from './entities.ts';
-import type { EntityState } from './state.ts';
+import { differing, type Leaf } from './paths.ts';
+import type { EntityState, PendingPath } from './state.ts';
+import { learnedAfter } from './volatile.ts';
 
-/** Entities as they were told last, by key. */
+/** Entities as they were last reported, by key. */
 export type Known = ReadonlyMap<string, EntityState>;
 
-/** An entity whose content is not the one told last. */
+/** How the entities of a kind are compared. */
+export type Rules = Pick<CollectionReading, 'confirmAfterMs' | 'settleMs' | 'ignore' | 'unordered'>;
+
+/** An entity whose content is not the last reported one. */
 export interface Difference {
   readonly entity: Entity;
   readonly before: EntityState;
-  /** Of the content seen. */
-  readonly hash: string;
+  readonly leaves: readonly Leaf[];
+  /** The values that wait to be confirmed, or have just been. */
+  readonly pending: readonly PendingPath[];
+  /** The values that may be reported: confirmed, or another one in each of some readings. */
+  readonly due: readonly Leaf[];
+  /** The values that are other ones than in the reading before, by path. */
+  readonly moved: readonly (readonly [path: string, pending: PendingPath])[];
+  /** A second look may confirm something. */
+  readonly isUnsure: boolean;
 }
 
 /** A reading beside what is known. */
 export interface Comparing {
   readonly created: readonly Entity[];
-  /** Differences that a reading before this one has shown already, long enough ago. */
-  readonly confirmed: readonly Difference[];
-  /** Differences seen for the first time. */
-  readonly unconfirmed: readonly Difference[];
-  /** States whose waiting is over or has changed, without anything to tell. */
+  readonly differences: readonly Difference[];
+  /** States whose waiting is over or has changed, without anything to report. */
   readonly settled: readonly (readonly [key: string, state: EntityState])[];
-  /** Entities that went back to what they had just been. */
+  /** Values that went back to a reported one. */
   readonly flaps: number;
 }
 
@@ -36,11 +47,10 @@ export interface Comparing {
 export function compare(
   known: Known,
   seen: readonly Entity[],
-  { reading, now }: { readonly reading: CollectionReading; readonly now: number },
+  { rulesOf, now }: { readonly rulesOf: (kind: string) => Rules; readonly now: number },
 ): Comparing {
   const created: Entity[] = [];
-  const confirmed: Difference[] = [];
-  const unconfirmed: Difference[] = [];
+  const differences: Difference[] = [];
   const settled: [string, EntityState][] = [];
   let flaps = 0;
   for (const entity of seen) {
@@ -49,31 +59,103 @@ export function compare(
       created.push(entity);
       continue;
     }
-    const hash = entity.text === before.text ? null : contentHash(entity.text, reading);
-    if (hash === null || hash === contentHash(before.text, reading)) {
-      const { listed } = entity;
-      const isSettled = before.pending === null && before.absent === null;
-      if (!isSettled || before.listed !== listed || before.deniedAt !== undefined) {
-        const { deniedAt: _, ...state } = before;
-        settled.push([entity.key, { ...state, pending: null, absent: null, listed }]);
-      }
+    const rules = rulesOf(entity.kind);
+    const leaves =
+      entity.text === before.text
+        ? []
+        : differing(parseExact(before.text), parseExact(entity.text), rules);
+    const found = track({ entity, before, leaves }, rules, now);
+    flaps += found.flaps;
+    if (leaves.length > 0) {
+      differences.push(found);
       continue;
     }
-    const { pending, previous } = before;
-    // A clock that was set back would make all wait until it is that late again.
-    const left = previous?.hash === hash ? now - previous.at : -1;
-    if (left >= 0 && left < reading.settleMs) {
-      flaps += 1;
-    } else if (pending?.hash === hash && now - pending.at >= reading.confirmAfterMs) {
-      confirmed.push({ entity, before, hash });
-      continue;
-    } else {
-      unconfirmed.push({ entity, before, hash });
-      continue;
+    const { listed } = entity;
+    const isSettled = before.pending === null && before.absent === null;
+    if (!isSettled || before.listed !== listed || before.deniedAt !== undefined) {
+      const { deniedAt: _, ...state } = before;
+      settled.push([entity.key, { ...state, pending: null, absent: null, listed }]);
     }
-    if (before.absent !== null) settled.push([entity.key, { ...before, absent: null }]);
   }
-  return { created, confirmed, unconfirmed, settled, flaps };
+  return { created, differences, settled, flaps };
+}
+
+/** Readings that show another value each, after which one is reported without being confirmed. */
+const unconfirmedMax = 3;
+
+/** Follows each value that differs from reading to reading. */
+function track(
+  found: Pick<Difference, 'entity' | 'before' | 'leaves'>,
+  rules: Rules,
+  now: number,
+): Difference & { readonly flaps: number } {
+  const { entity, before, leaves } = found;
+  const waiting = before.pending !== null && 'paths' in before.pending ? before.pending.paths : [];
+  const byKey = new Map(waiting.map((one) => [one.key, one]));
+  const isConfirmedWhole = isOfOldVersion(found, rules, now);
+  const isFlapping = flapOf(found, rules, now);
+  const pending: PendingPath[] = [];
+  const due: Leaf[] = [];
+  const moved: [string, PendingPath][] = [];
+  let flaps = 0;
+  let isUnsure = false;
+  for (const leaf of leaves) {
+    const prior = byKey.get(leaf.key);
+    byKey.delete(leaf.key);
+    const isMoved = prior === undefined || prior.values.at(-1) !== leaf.after;
+    const values = isMoved
+      ? [...(prior?.values ?? [leaf.before]), leaf.after].slice(-learnedAfter - 1)
+      : prior.values;
+    const readings = (prior?.readings ?? 0) + 1;
+    const at = isMoved ? now : Math.min(prior.at, now);
+    const isStillUnstable = isMoved && prior?.unstable === true;
+    const { key, path } = leaf;
+    const one = { key, path, at, readings, values, ...(isStillUnstable && { unstable: true }) };
+    pending.push(one);
+    if (isFlapping(leaf)) {
+      if (prior === undefined) flaps += 1;
+      continue;
+    }
+    if (isMoved && leaf.key !== '') moved.push([leaf.path, one]);
+    const isOver = now - at >= rules.confirmAfterMs && (!isMoved || rules.confirmAfterMs === 0);
+    if (isOver || isConfirmedWhole || readings >= unconfirmedMax) due.push(leaf);
+    isUnsure ||= values.length <= learnedAfter;
+  }
+  // What differed and does not any more has gone back to the reported value.
+  flaps += [...byKey.values()].filter(
+    ({ path, readings }) => readings > 0 && !rules.ignore.includes(path),
+  ).length;
+  return { entity, before, leaves, pending, due, moved, isUnsure, flaps };
+}
+
+/** True where a version before 0.3 has seen this content as a whole, long enough ago. */
+function isOfOldVersion(
+  { entity, before: { pending } }: Pick<Difference, 'entity' | 'before'>,
+  rules: Rules,
+  now: number,
+): boolean {
+  if (pending === null || 'paths' in pending) return false;
+  return (
+    now - pending.at >= rules.confirmAfterMs && pending.hash === contentHash(entity.text, rules)
+  );
+}
+
+/** Tells the values that went back to the ones reported before the last, within `settle`. */
+function flapOf(
+  { entity, before: { previous }, leaves }: Pick<Difference, 'entity' | 'before' | 'leaves'>,
+  rules: Rules,
+  now: number,
+): (leaf: Leaf) => boolean {
+  // A clock that was set back would make all wait until it is that late again.
+  const isRecent = (at: number) => now >= at && now - at < rules.settleMs;
+  if (previous === null || leaves.length === 0) return () => false;
+  const { hash, at, paths } = previous;
+  if (paths === undefined) {
+    const isAll = isRecent(at) && hash === contentHash(entity.text, rules);
+    return () => isAll;
+  }
+  return ({ key, after }) =>
+    paths.some((one) => one.key === key && one.value === after && isRecent(one.at));
 }
 
 /** An absence of so many at once may be upstream's fault: it needs so many whole readings. */
@@ -114,7 +196,7 @@ export class FieldTally {
   readonly #keys = new Set<string>();
 
   /** Counts what differs, whether it is told now or once it is confirmed. */
-  note({ entity: { key, kind, text }, before }: Difference): void {
+  note({ entity: { key, kind, text }, before }: Pick<Difference, 'entity' | 'before'>): void {
     if (this.#keys.has(key)) return;
     this.#keys.add(key);
     count(this.#added, kind, addedFields(before.text, text));

@@ -17,6 +17,8 @@ const waits = 1;
 const denied = 2;
 /** It was missing from the last readings. */
 const absent = 4;
+/** It has a value that differs at each reading. */
+const unstable = 8;
 
 /** Rows read from the database at a time. */
 const rowsMax = 200;
@@ -72,6 +74,18 @@ export class KnownEntities {
   /** How many there are of each kind. */
   get kinds(): ReadonlyMap<string, number> {
     return this.#kinds;
+  }
+
+  /** The keys of one kind. */
+  keysOf(kind: string): readonly string[] {
+    return [...this.#places.keys()].filter((key) => keyParts(key).kind === kind);
+  }
+
+  /** Entities with a value that differs at each reading. */
+  get unstable(): number {
+    let count = 0;
+    for (const place of this.#places.values()) if (this.#hasFlag(place, unstable)) count += 1;
+    return count;
   }
 
   /** Text that is put and not committed, about. */
@@ -192,8 +206,13 @@ export class KnownEntities {
     const [listed1 = 0, listed2 = 0] = listed === undefined ? [] : digestWords(listed);
     const isWaiting = listed === undefined || pending !== null || missed !== null;
     const isDenied = deniedAt !== undefined;
+    const paths = pending !== null && 'paths' in pending ? pending.paths : [];
+    const isUnstable = paths.some((one) => one.unstable === true);
     const flags =
-      (isWaiting ? waits : 0) | (isDenied ? denied : 0) | (missed === null ? 0 : absent);
+      (isWaiting ? waits : 0) |
+      (isDenied ? denied : 0) |
+      (missed === null ? 0 : absent) |
+      (isUnstable ? unstable : 0);
     this.#words.set([listed1, listed2, isSeen ? this.#reading : 0, flags], place);
     this.#strangers.delete(key);
   }

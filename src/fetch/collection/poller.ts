@@ -29,6 +29,7 @@ import {
   freshCollectionCheckpoint,
   readCollectionCheckpoint,
 } from './state.ts';
+import { Volatile } from './volatile.ts';
 
 /** What a collection is read with. */
 export interface CollectionMeans extends GenerationMeans {
@@ -54,9 +55,15 @@ export class CollectionPoller {
   /** Null where they are to be looked through again. */
   #known: KnownEntities | null = null;
 
+  /** What the digest of a listed entity leaves out; the reader goes by this very array. */
+  readonly #ignored: string[] = [];
+  /** Null where it is to be read from the checkpoint. */
+  #volatile: Volatile | null = null;
+
   constructor(means: CollectionMeans) {
     this.#means = means;
-    this.#reader = new CollectionReader(means);
+    const list = { ...means.stream.list, ignore: this.#ignored };
+    this.#reader = new CollectionReader({ ...means, stream: { ...means.stream, list } });
     const { source, company = '', name } = means.stream;
     this.#identifier = new Identifier({ source, company, stream: name });
   }
@@ -73,6 +80,7 @@ export class CollectionPoller {
     } catch (error) {
       // What was made of a reading and not committed is none of what is known.
       this.#known = null;
+      this.#volatile = null;
       if (signal.aborted || !(error instanceof ExportError)) throw error;
       return error.code === 'checkpoint_mismatch'
         ? mismatch(error)
@@ -100,8 +108,10 @@ export class CollectionPoller {
     const { clock, reading: rules } = this.#means;
     invariant(this.#known !== null, 'what is known was looked through');
     const next = { ...before, generation: before.generation + 1 };
+    const volatile = this.#volatileOf(before);
     const generation: Generation = new Generation(this.#means, {
       known: this.#known,
+      volatile,
       isFirst: before.baseline === 'open',
       wasSuspect: before.suspect,
       save: async () => {
@@ -116,6 +126,17 @@ export class CollectionPoller {
     if (reading.outcome === 'ok')
       return await this.#look(generation, { before, next, reading }, signal);
     return isScopeLost(reading) ? await this.#loseScope(generation, before, reading) : reading;
+  }
+
+  /** The volatile paths, and what of a listed entity is not looked at by them. */
+  #volatileOf(before: CollectionCheckpoint): Volatile {
+    const { stream, reading } = this.#means;
+    this.#volatile ??= new Volatile(stream.name, reading, before.volatile ?? []);
+    this.#volatile.begin();
+    const { ignore } = this.#volatile.rulesOf(stream.entity.kind);
+    const own = (stream.list.ignore ?? []).filter((path) => !ignore.includes(path));
+    this.#ignored.splice(0, this.#ignored.length, ...own, ...ignore);
+    return this.#volatile;
   }
 
   async #loseScope(
@@ -170,10 +191,26 @@ export class CollectionPoller {
       // What failed has its turn again.
       rotation: flaw === null || isLasting ? reading.rotation : before.rotation,
       endless: isEndless || (flaw !== null && before.endless === true) || undefined,
+      ...this.#learnedFrom(generation, before),
     });
     if (flaw === null) return this.#done(fresh, generation.unsure, left);
     if (!isLasting) return { ...flaw, outcome: 'retry' };
     return { outcome: 'done', fresh, more: false, doubt: flaw.cause };
+  }
+
+  /** What status shows of values that differ at each reading, or went back. */
+  #learnedFrom(
+    { known, unstable, flaps }: Generation,
+    before: CollectionCheckpoint,
+  ): Pick<CollectionCheckpoint, 'volatile' | 'unstable' | 'flaps'> {
+    const learned = this.#volatile?.learned ?? [];
+    const entities = known.unstable;
+    const examples = unstable.length > 0 ? unstable : (before.unstable?.examples ?? []);
+    return {
+      volatile: learned.length === 0 ? undefined : [...learned],
+      unstable: entities === 0 ? undefined : { entities, examples: [...examples] },
+      flaps: (before.flaps ?? 0) + flaps || undefined,
+    };
   }
 
   /**
@@ -197,7 +234,9 @@ export class CollectionPoller {
     const now = clock.now();
     const { epoch } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
-    const records = made.changes.map((change) => changeRecord(change, stamp, rules));
+    const records = made.changes.map((change) =>
+      changeRecord(change, stamp, this.#volatile?.rulesOf(change.state.kind) ?? rules),
+    );
     const uids = made.changes.map(({ change, key, state }) =>
       this.#identifier.ownUid([change, epoch, generation, key, state.version, state.hash]),
     );

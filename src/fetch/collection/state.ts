@@ -7,6 +7,18 @@ import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
 import { checkpointMismatch } from '../outcome.ts';
 
+const volatilePath = z.strictObject({
+  kind: z.string(),
+  /** As `ignore` names it. */
+  path: z.string(),
+  /** How many entities it moved on, and values of one of them. */
+  entities: z.int(),
+  first: z.string(),
+  last: z.string(),
+  /** When it was learned, epoch milliseconds. */
+  at: z.number(),
+});
+
 const collectionCheckpoint = z.strictObject({
   version: z.literal(1),
   kind: z.literal('snapshot'),
@@ -29,12 +41,46 @@ const collectionCheckpoint = z.strictObject({
   rotation: z.strictObject({ at: z.number(), time: z.number() }).optional(),
   /** The list had no end at the last reading, and this was told. */
   endless: z.boolean().optional(),
+  /** Paths that were learned as volatile. */
+  volatile: z.array(volatilePath).optional(),
+  /** Entities with a value that differs at each reading and is not learned, and some of them. */
+  unstable: z
+    .strictObject({
+      entities: z.int(),
+      examples: z.array(z.strictObject({ kind: z.string(), id: z.string(), path: z.string() })),
+    })
+    .optional(),
+  /** Returns to a reported value that were not reported. */
+  flaps: z.int().optional(),
 });
+
+/** A path that was learned as volatile. */
+export type VolatilePath = Readonly<z.infer<typeof volatilePath>>;
 
 /** a collection's checkpoint. */
 export type CollectionCheckpoint = Readonly<z.infer<typeof collectionCheckpoint>>;
 
-const seenAt = z.strictObject({ hash: z.string(), at: z.number() }).nullable();
+/** A value that differs from the last reported one and is to be confirmed. */
+const pendingPath = z.strictObject({
+  /** Where it is, as in paths.ts; empty: the whole entity. */
+  key: z.string(),
+  /** The same as `ignore` names it. */
+  path: z.string(),
+  /** When its latest value was first seen, epoch milliseconds. */
+  at: z.number(),
+  /** Readings that showed a difference since it was last reported. */
+  readings: z.int(),
+  /** The last values of readings in a row, each other than the one before it; the latest last. */
+  values: z.array(z.string()),
+  /** It was reported without being confirmed, since it differs at each reading. */
+  unstable: z.boolean().optional(),
+});
+
+/** A value that differs from the last reported one and is to be confirmed. */
+export type PendingPath = Readonly<z.infer<typeof pendingPath>>;
+
+/** As versions before 0.3 kept it: a digest of the whole content. */
+const seenAt = z.strictObject({ hash: z.string(), at: z.number() });
 
 const entityState = z.strictObject({
   kind: z.string(),
@@ -51,10 +97,19 @@ const entityState = z.strictObject({
   listed: z.string().optional(),
   /** Since when it is denied by its id, epoch milliseconds; what was told stays. */
   deniedAt: z.number().optional(),
-  /** Another content that was seen once and is still to be confirmed; epoch milliseconds. */
-  pending: seenAt,
+  /** Values that were seen and are still to be confirmed. */
+  pending: z.union([z.strictObject({ paths: z.array(pendingPath) }), seenAt]).nullable(),
   /** The content before this one and when it was left: going back to it at once is a flap. */
-  previous: seenAt,
+  previous: z
+    .strictObject({
+      hash: z.string(),
+      at: z.number(),
+      /** The values that were reported as changed; left out by versions before 0.3. */
+      paths: z
+        .array(z.strictObject({ key: z.string(), value: z.string(), at: z.number() }))
+        .optional(),
+    })
+    .nullable(),
   /** Complete readings in a row that it was missing from, and when the first was. */
   absent: z.strictObject({ since: z.number(), count: z.int() }).nullable(),
 });

@@ -227,7 +227,8 @@ describe('by their ids', () => {
       if (hour % 5 === 0) collection.restart();
       inTurn.push((await asks()).ids);
     }
-    expect(inTurn.flat().toSorted()).toEqual([...all, 'new'].toSorted());
+    // The changed one is asked once more: a value that moves again may be a counter.
+    expect(inTurn.flat().toSorted()).toEqual([...all, 't00001', 'new'].toSorted());
     expect(Math.max(...inTurn.map(({ length }) => length))).toBeLessThan(200);
     expect(await collection.changes()).toEqual([]);
   });

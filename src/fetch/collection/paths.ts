@@ -1,0 +1,245 @@
+// Where two versions of an entity differ, path by path, and an entity made of some of these
+// differences. A list of objects is compared element by element, by an id that all of them have or
+// else by position, so that a counter in one rule hides no change of another. What must stay true:
+// with every difference accepted the result is the newer version, with none the older one; what is
+// not compared always has its newer value.
+
+import { createHash } from 'node:crypto';
+import { type Comparison, canonical, type ExactJson, isExactObject, joined } from './canonical.ts';
+
+/** One value that differs. */
+export interface Leaf {
+  /** Where it is, with the element of each list: `rules[7].action`. */
+  readonly key: string;
+  /** The same for all elements: `rules.action`, as `ignore` names it. */
+  readonly path: string;
+  /** The member of the entity that it is in. */
+  readonly top: string;
+  /** Canonical texts, or a digest of a long one; empty where there is no value. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Differences of one entity that are tracked one by one; with more it differs as a whole. */
+const leavesMax = 64;
+
+/** Members that may hold an element's id. */
+const idNames = ['id', 'uid', 'uuid', 'rule_id', 'entry_id', 'key', 'name'];
+const textMax = 64;
+const keyMax = 200;
+
+interface At {
+  readonly path: string;
+  readonly key: string;
+  readonly top: string;
+}
+
+type Value = ExactJson | undefined;
+const root: At = { path: '', key: '', top: '' };
+
+/** The values that differ; one for the whole entity where they are too many. */
+export function differing(
+  before: ExactJson,
+  after: ExactJson,
+  comparison: Comparison,
+): readonly Leaf[] {
+  const leaves: Leaf[] = [];
+  collect(before, after, root, { comparison, leaves });
+  return leaves.length > leavesMax ? [leafOf(before, after, root, comparison)] : leaves;
+}
+
+interface Collecting {
+  readonly comparison: Comparison;
+  readonly leaves: Leaf[];
+}
+
+function collect(before: Value, after: Value, at: At, means: Collecting): void {
+  const { comparison, leaves } = means;
+  if (leaves.length > leavesMax || isIgnored(at, comparison)) return;
+  const members = membersOf(before, after);
+  if (members !== null) {
+    for (const name of members) {
+      collect(memberOf(before, name), memberOf(after, name), inner(at, name), means);
+    }
+    return;
+  }
+  if (textOf(before, at, comparison) === textOf(after, at, comparison)) return;
+  const elements = pairsOf(before, after, at, comparison);
+  if (elements === null) {
+    leaves.push(leafOf(before, after, at, comparison));
+    return;
+  }
+  const { ids, pairs } = elements;
+  if (ids !== null && ids.before !== ids.after) {
+    const texts = { before: shortText(ids.before), after: shortText(ids.after) };
+    leaves.push({ ...at, key: orderKey(at), ...texts });
+  }
+  for (const { name, before: old, after: now } of pairs) {
+    if (old !== undefined && now !== undefined) collect(old, now, element(at, name), means);
+  }
+}
+
+/** The newer version with the older value wherever a difference is not accepted; JSON text. */
+export function merged(
+  before: ExactJson,
+  after: ExactJson,
+  comparison: Comparison,
+  accepts: (key: string) => boolean,
+): string {
+  return JSON.stringify(merge(before, after, root, { comparison, accepts }) ?? before);
+}
+
+interface Merging {
+  readonly comparison: Comparison;
+  readonly accepts: (key: string) => boolean;
+}
+
+function merge(before: Value, after: Value, at: At, means: Merging): Value {
+  const { comparison, accepts } = means;
+  if (isIgnored(at, comparison)) return after;
+  const members = membersOf(before, after);
+  if (members !== null) {
+    const values = members.flatMap((name): [string, ExactJson][] => {
+      const value = merge(memberOf(before, name), memberOf(after, name), inner(at, name), means);
+      return value === undefined ? [] : [[name, value]];
+    });
+    const isBoth = before !== undefined && after !== undefined;
+    return isBoth || values.length > 0 ? Object.fromEntries(values) : undefined;
+  }
+  if (textOf(before, at, comparison) === textOf(after, at, comparison)) return after;
+  const elements = pairsOf(before, after, at, comparison);
+  if (elements === null) return accepts(shortKey(at.key)) ? after : before;
+  const { ids, pairs } = elements;
+  const isNew = ids === null || ids.before === ids.after || accepts(orderKey(at));
+  const chosen = pairs.filter((pair) => (isNew ? pair.after : pair.before) !== undefined);
+  const rank = (pair: Pair) => (isNew ? pair.afterAt : pair.beforeAt);
+  return chosen
+    .toSorted((a, b) => rank(a) - rank(b))
+    .flatMap(({ name, before: old, after: now }) => {
+      const both = old !== undefined && now !== undefined;
+      const value = both ? merge(old, now, element(at, name), means) : (now ?? old);
+      return value === undefined ? [] : [value];
+    });
+}
+
+/** The members to be compared one by one; null where the values are compared as they are. */
+function membersOf(before: Value, after: Value): readonly string[] | null {
+  const isInside = (value: Value) => value === undefined || isExactObject(value);
+  if (!isInside(before) || !isInside(after)) return null;
+  const names = [after, before].flatMap((value) =>
+    isExactObject(value) ? Object.keys(value) : [],
+  );
+  // An empty object beside nothing is a difference of its own.
+  if (names.length === 0) return before === undefined || after === undefined ? null : [];
+  return [...new Set(names)];
+}
+
+function memberOf(value: Value, name: string): Value {
+  return isExactObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+/** An element in both versions, or in one. */
+interface Pair {
+  readonly name: string;
+  readonly before: Value;
+  readonly after: Value;
+  readonly beforeAt: number;
+  readonly afterAt: number;
+}
+
+/** The elements of two lists; `ids`: in which order they are, as text. Null: no lists of objects. */
+function pairsOf(
+  before: Value,
+  after: Value,
+  at: At,
+  comparison: Comparison,
+): { readonly ids: { before: string; after: string } | null; readonly pairs: Pair[] } | null {
+  if (!Array.isArray(before) || !Array.isArray(after)) return null;
+  const [old, now] = [before as readonly ExactJson[], after as readonly ExactJson[]];
+  if (![...old, ...now].every(isExactObject) || old.length + now.length === 0) return null;
+  const isUnordered = comparison.unordered.includes(at.path);
+  const named = idNames
+    .map((name) => [idsIn(old, name), idsIn(now, name)] as const)
+    .find(([one, other]) => one !== null && other !== null);
+  if (named !== undefined) {
+    const [oldIds, nowIds] = [named[0] ?? [], named[1] ?? []];
+    const text = (ids: readonly string[]) => JSON.stringify(isUnordered ? ids.toSorted() : ids);
+    const pairs = [...new Set([...nowIds, ...oldIds])].map((name) => {
+      const [beforeAt, afterAt] = [oldIds.indexOf(name), nowIds.indexOf(name)];
+      return { name, before: old[beforeAt], after: now[afterAt], beforeAt, afterAt };
+    });
+    return { ids: { before: text(oldIds), after: text(nowIds) }, pairs };
+  }
+  if (old.length !== now.length) return null;
+  const [olds, nows] = isUnordered ? [bySkeleton(old), bySkeleton(now)] : [old, now];
+  const pairs = olds.map((one, index) => {
+    const places = { beforeAt: index, afterAt: index };
+    return { name: `#${index}`, before: one, after: nows[index], ...places };
+  });
+  return { ids: null, pairs };
+}
+
+/** An id of each element, all different; null where there are none. */
+function idsIn(elements: readonly ExactJson[], name: string): readonly string[] | null {
+  const ids = elements.map((one) => {
+    const id = memberOf(one, name);
+    const isId = typeof id === 'string' ? id !== '' : isNumber(id);
+    return isId ? canonical(id as ExactJson, plain) : null;
+  });
+  if (ids.includes(null) || new Set(ids).size !== ids.length) return null;
+  return ids as readonly string[];
+}
+
+const plain: Comparison = { ignore: [], unordered: [] };
+
+/** Elements without ids and order, sorted by what does not count anything. */
+function bySkeleton(elements: readonly ExactJson[]): readonly ExactJson[] {
+  const keyed = elements.map((one) => {
+    const text = canonical(one, plain);
+    const skeleton = text.replace(/:("[-\dT:.Z+]*"|-?\d[\d.eE+-]*)/g, ':0');
+    return [`${skeleton}\n${text}`, one] as const;
+  });
+  return keyed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+}
+
+function isNumber(value: Value): boolean {
+  return value !== undefined && value !== null && typeof value === 'object' && 'rawJSON' in value;
+}
+
+function isIgnored({ path }: At, { ignore }: Comparison): boolean {
+  return path !== '' && ignore.includes(path);
+}
+
+function inner({ path, key, top }: At, name: string): At {
+  return { path: joined(path, name), key: joined(key, name), top: top === '' ? name : top };
+}
+
+function element(at: At, name: string): At {
+  return { ...at, key: `${at.key}[${name}]` };
+}
+
+function orderKey({ key }: At): string {
+  return shortKey(`${key}[]`);
+}
+
+function shortKey(key: string): string {
+  return key.length <= keyMax ? key : `${key.slice(0, keyMax / 2)}#${digestOf(key)}`;
+}
+
+function leafOf(before: Value, after: Value, at: At, comparison: Comparison): Leaf {
+  const [old, now] = [textOf(before, at, comparison), textOf(after, at, comparison)];
+  return { ...at, key: shortKey(at.key), before: shortText(old), after: shortText(now) };
+}
+
+function textOf(value: Value, { path }: At, comparison: Comparison): string {
+  return value === undefined ? '' : canonical(value, comparison, path);
+}
+
+/** No canonical text begins as the digest does. */
+function shortText(text: string): string {
+  return text.length <= textMax ? text : `sha256:${digestOf(text)}`;
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 24);
+}
