@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { caFileFlaw } from '../../src/archive/anchors/stamper.ts';
 import { witnessFlaw } from '../../src/archive/anchors/witnesses.ts';
-import { signingFlaw, signingKeys } from '../../src/archive/signing.ts';
+import { operatorFlaw, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { duration } from '../../src/contracts/settings.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
@@ -84,6 +84,18 @@ export const archiveSink = defineSink({
       .describe(
         'what the archive has of each list is compared with what upstream serves now, this often; left out: never',
       ),
+    accept_requests: z
+      .boolean()
+      .optional()
+      .describe(
+        'whether requests in the store to prune, erase or release a hold are carried out without a signature; default: false in a new archive, true in one of a version before 0.2.0',
+      ),
+    operators: z
+      .array(z.string().min(1))
+      .optional()
+      .describe(
+        'public keys (vkeys) that may sign such requests (`--sign-with`) beside the archive’s own key; default: none',
+      ),
     keep: z
       .strictObject({
         bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),
@@ -93,9 +105,13 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
-  flaw: ({ location, object_lock: lock, tsa, witnesses = [], ...settings }) => {
+  flaw: ({ location, object_lock: lock, tsa, witnesses = [], operators = [], ...settings }) => {
     if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
-    const flaws = [tsa && caFileFlaw(tsa.ca_file), ...witnesses.map(({ key }) => witnessFlaw(key))];
+    const flaws = [
+      tsa && caFileFlaw(tsa.ca_file),
+      ...witnesses.map(({ key }) => witnessFlaw(key)),
+      ...operators.map(operatorFlaw),
+    ];
     return flaws.find((flaw) => flaw) ?? signingFlaw(settings);
   },
   companion: ({ lake, ...place }) =>
@@ -126,7 +142,12 @@ export const archiveSink = defineSink({
     shardSeparator: '/',
     shardKey: 'shard',
   }),
-  advice: ({ signing_key: key, signing_key_command: command }) => [
+  advice: ({ signing_key: key, signing_key_command: command, accept_requests: accepts }) => [
+    ...(accepts === true
+      ? [
+          'accept_requests is true: everyone who can write to its location can have bodies pruned or erased, and holds released. Set it to false, and sign requests with --sign-with.',
+        ]
+      : []),
     'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',
     ...(command === undefined && key?.reference?.startsWith('${file:') !== true
       ? ['Keep the signing key in a file that only sluice may read, as signing_key: ${file:…}.']

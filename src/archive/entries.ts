@@ -14,6 +14,8 @@ import { entryBytesMax } from './tiles.ts';
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const time = z.iso.datetime();
 const count = z.int().min(0);
+/** Who has signed the request that the entry carries out: a vkey, and the SHA-256 of the signed text. Absent: nobody. */
+const authority = { by: z.string().optional(), request: sha256.optional() };
 
 /**
  * A page as it was held: an answer of upstream with or without new records, a delivery, or records
@@ -89,6 +91,11 @@ const startEntry = z.object({
   /** The spool whose numbers `place` means from here on. */
   spool: z.string(),
   version: z.string(),
+  /** Whether requests have to be signed, and by which keys beside the archive's; absent in older versions. */
+  requests: z.enum(['accepted', 'signed']).optional(),
+  operators: z.array(z.string()).optional(),
+  /** The writer knew nothing of the archive, or less than it has: the store's checkpoint was taken for the newest. */
+  resumed_from: z.literal('store').optional(),
 });
 
 /** A process ends as it should. */
@@ -108,6 +115,8 @@ const checkpointEntry = z.object({
   root: sha256,
   object: z.string(),
   sha256,
+  /** Signed requests that were carried out since the entry of this kind before. */
+  done: z.array(sha256).optional(),
 });
 
 /** What somebody outside has said of a checkpoint before this entry, and where it is kept. */
@@ -138,6 +147,7 @@ const holdEntry = z.object({
   to: time.nullable(),
   reason: z.string(),
   released_at: time.nullable(),
+  ...authority,
 });
 
 /**
@@ -152,6 +162,7 @@ const prunedEntry = z.object({
   first: time,
   last: time,
   why: z.enum(['retention', 'asked']),
+  ...authority,
 });
 
 /** A cut of the lake (lake-cuts.ts); the entries of its objects follow. */
@@ -204,6 +215,7 @@ const erasedEntry = z.object({
   reason: z.string(),
   /** The rest of the body was made from the proven body; absent in entries of older versions, which did not prove it. */
   rest: z.literal('proven').optional(),
+  ...authority,
   body: pageEntry.shape.body,
   /** The whole segment as it is with this, and with what other entries of this checkpoint erase. */
   segment: z.object({ bytes: count, sha256 }),
@@ -229,6 +241,7 @@ const lakeErasedEntry = z.object({
   /** When the first and the last of the pages of its cut were read. */
   first: time,
   last: time,
+  ...authority,
 });
 
 /** A comparison of a stream with what upstream served then (comparison.ts), told by that page. */

@@ -13,6 +13,7 @@ import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { timeText } from '../tools/time-text.ts';
+import type { Authority } from './authority.ts';
 import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts';
 import type { ErasedEntry, PageEntry } from './entries.ts';
 import {
@@ -35,6 +36,7 @@ import { blankFrame, compressBody, isBlank, pageRange, readPage } from './segmen
 /** Segments as they are to be, and the request that is done then. */
 export interface Rewriting {
   readonly path: string;
+  readonly authority: Authority;
   readonly segments: readonly {
     readonly object: string;
     readonly tag: string;
@@ -69,9 +71,9 @@ export class Erasing {
   }
 
   /** Writes the segments anew, and takes the request away. */
-  async carryOut(rewriting: Rewriting | null): Promise<void> {
+  async carryOut(log: Log, rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
-    const { path, segments, lake, isAll } = rewriting;
+    const { path, authority, segments, lake, isAll } = rewriting;
     await this.#tried(path, async () => {
       for (const { object, parts, tag } of segments) {
         if ((await this.#store.replace(object, parts, tag)) === null) {
@@ -80,7 +82,10 @@ export class Erasing {
         await this.#store.removeOlder(object);
       }
       await rewriteLake(this.#store, lake);
-      if (isAll) await this.#store.remove(path);
+      if (isAll) {
+        await this.#store.remove(path);
+        log.done(authority);
+      }
       const counts = { segments: segments.length, lake: lake.length };
       // Requests of what was erased before change nothing.
       if (counts.segments + counts.lake > 0)
@@ -108,6 +113,8 @@ export class Erasing {
     // Where one cannot be read nothing goes.
     await holdsIn(this.#store);
     const request = parseRequest(found.body);
+    const { signed, ...wish } = request;
+    const authority = log.authorityOf({ kind: 'erase', wish, at: wish.asked_at, signed }, now);
     const { reader } = log;
     const places = await this.#placesOf(request, reader);
     // What goes is entered behind the entry of what it was.
@@ -115,7 +122,7 @@ export class Erasing {
     if (log.heads.lake !== null && newest > log.heads.lake.index) return null;
     const entries: ErasedEntry[] = [];
     const segments: Rewriting['segments'][number][] = [];
-    const of = { request, sha256: places.sha256, log, now };
+    const of = { request, authority, sha256: places.sha256, log, now };
     for (const [object, pages] of Map.groupBy(places.copies, ({ body }) => body.segment)) {
       const made = await this.#rewritten(object, { pages, ...of });
       if (made === null) continue;
@@ -123,10 +130,10 @@ export class Erasing {
       segments.push({ object, tag: made.tag, parts: made.parts });
     }
     const { lake, isAll } = await withoutErased(places.lake, {
-      ...{ reason: request.reason, store: this.#store, log, now },
+      ...{ reason: request.reason, authority, store: this.#store, log, now },
     });
     for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
-    return { path: name, segments, lake, isAll };
+    return { path: name, authority, segments, lake, isAll };
   }
 
   /** Where the record is, by what is proven. Throws a SyntaxError where no page has it. */
@@ -152,12 +159,13 @@ export class Erasing {
     asked: {
       readonly pages: readonly Copy[];
       readonly request: ErasureRequest;
+      readonly authority: Authority;
       readonly sha256: string;
       readonly log: Log;
       readonly now: number;
     },
   ) {
-    const { pages, request, sha256, log, now } = asked;
+    const { pages, request, authority, sha256, log, now } = asked;
     const found = await provenSegment(object, log.reader);
     if (found === null) return null;
     const { lock } = (await this.#store.facts(object)) ?? {};
@@ -176,6 +184,7 @@ export class Erasing {
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({
         ...{ t: 'erased', at: timeText(now), page, reason: request.reason, rest: 'proven' },
+        ...authority,
         records: places.map((place) => ({ place, sha256 })),
         body: {
           ...{ sha256: hash('sha256', text, 'hex'), bytes: text.length },

@@ -27,6 +27,8 @@ const headsShape = z.object({
       }),
     )
     .default({}),
+  /** Signed requests that were carried out, by the SHA-256 of their text: when, epoch milliseconds. */
+  done: z.record(z.string(), z.int()).default({}),
   /** The lake's newest cut that is entered, the last page that it has events of, and whose numbers. */
   lake: z
     .object({ cut: z.string(), index: z.int(), spool: z.string().nullable() })
@@ -41,8 +43,14 @@ export type Heads = Omit<z.output<typeof headsShape>, 'days'> & { days: Days };
 
 /** Those of a log without entries. */
 export function noHeads(key: string): Heads {
-  return { streams: {}, spool: null, place: null, key, holds: {}, lake: null, days: noDays() };
+  return {
+    ...{ streams: {}, spool: null, place: null, key, holds: {}, done: {}, lake: null },
+    days: noDays(),
+  };
 }
+
+/** Longer than a signed request may be carried out (authority.ts). */
+const doneMsMax = 30 * 86_400_000;
 
 /** Takes another entry in. */
 export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
@@ -56,6 +64,14 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
       if (heads.spool !== entry.spool) heads.place = null;
       heads.spool = entry.spool;
       return;
+    case 'checkpoint': {
+      const at = Date.parse(entry.at);
+      for (const request of entry.done ?? []) heads.done[request] = at;
+      for (const [request, since] of Object.entries(heads.done)) {
+        if (at - since > doneMsMax) delete heads.done[request];
+      }
+      return;
+    }
     case 'key':
       heads.key = entry.vkey;
       return;

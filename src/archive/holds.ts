@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import type { Authority, ReadRequest } from './authority.ts';
 import type { Log } from './log.ts';
 import { readSmall } from './small-objects.ts';
 
@@ -23,6 +24,8 @@ const holdShape = z.object({
   reason: z.string().max(1_000),
   placed_at: time,
   released_at: time.nullable(),
+  /** Of the release; absent: nobody has signed it (authority.ts). */
+  signed: z.string().optional(),
 });
 
 /** A hold. Times are RFC 3339. */
@@ -59,6 +62,11 @@ export async function holdsIn(store: ObjectStore): Promise<readonly Hold[]> {
   return holds;
 }
 
+/** The release of a hold as a request. */
+export function releaseOf({ id, released_at, signed }: Hold): ReadRequest {
+  return { kind: 'release', wish: { id, released_at }, at: released_at ?? '', signed };
+}
+
 /** Enters holds into one archive's log. */
 export class Holds {
   readonly #store: ObjectStore;
@@ -81,7 +89,28 @@ export class Holds {
       const { from, to } = isActive ? known : hold;
       if (isActive && (hold.from !== from || hold.to !== to)) this.#refuse(hold);
       if (known?.released_at === released_at && known.from === from && known.to === to) continue;
-      log.append({ t: 'hold', at: timeText(now), id, from, to, reason, released_at });
+      const isRelease = isActive && released_at !== null;
+      const authority = isRelease ? this.#authorityOf(hold, log, now) : {};
+      if (authority === null) continue;
+      log.append({ t: 'hold', at: timeText(now), id, from, to, reason, released_at, ...authority });
+      log.done(authority);
+    }
+  }
+
+  /** Null: it may not be released. */
+  #authorityOf(hold: Hold, log: Log, now: number): Authority | null {
+    try {
+      return log.authorityOf(releaseOf(hold), now);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      if (!this.#refused.has(`release ${hold.id}`)) {
+        this.#refused.add(`release ${hold.id}`);
+        this.#lines.warn('a legal hold of the archive is not released', {
+          ...{ hold: hold.id, error: error.message },
+          next: 'Release it with a signature: archive hold release --sign-with.',
+        });
+      }
+      return null;
     }
   }
 

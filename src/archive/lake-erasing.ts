@@ -7,6 +7,7 @@ import { hash } from 'node:crypto';
 import { errorText } from '../contracts/errors.ts';
 import { lockText, type ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import type { Authority } from './authority.ts';
 import type { EntryOf } from './entries.ts';
 import { refuseHeld } from './holds.ts';
 import type { LakeCopy } from './lake-copies.ts';
@@ -32,11 +33,13 @@ export async function withoutErased(
   lake: readonly LakeCopy[],
   {
     reason,
+    authority,
     store,
     log,
     now,
   }: {
     readonly reason: string;
+    readonly authority: Authority;
     readonly store: ObjectStore;
     readonly log: Log;
     readonly now: number;
@@ -58,7 +61,7 @@ export async function withoutErased(
       ...{ t: 'lake_erased' as const, at: timeText(now), object },
       ...{ from: hash('sha256', found.body), uids: [...gone], reason },
       ...{ bytes: whole.length, sha256: hash('sha256', whole), rows },
-      ...{ first: timeText(Math.max(read.first, 0)), last: timeText(read.last) },
+      ...{ first: timeText(Math.max(read.first, 0)), last: timeText(read.last), ...authority },
     };
     made.push({ entry, tag: found.tag, body });
     bytes += whole.length;

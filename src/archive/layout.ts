@@ -40,6 +40,8 @@ export interface Manifest {
   readonly salt: string;
   /** RFC 3339. */
   readonly created_at: string;
+  /** Requests to remove something have to be signed unless the config says otherwise; absent in older archives. */
+  readonly requests?: 'signed' | undefined;
 }
 
 const manifestShape = z.looseObject({
@@ -49,6 +51,7 @@ const manifestShape = z.looseObject({
   key: z.string(),
   salt: z.string().regex(/^[0-9a-f]{64}$/),
   created_at: z.iso.datetime(),
+  requests: z.literal('signed').optional(),
 });
 
 /** The bytes of `archive.json`. */

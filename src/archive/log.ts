@@ -13,6 +13,7 @@ import { hash } from 'node:crypto';
 import type { Json } from '../contracts/json.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import { type Authority, authorityOf, type ReadRequest, type RequestRules } from './authority.ts';
 import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';
 import { type Entry, encodeEntry } from './entries.ts';
@@ -42,6 +43,10 @@ export interface LogMeans {
   readonly archive: string;
   /** Key of the hashes that stand for cursors. */
   readonly salt: Buffer;
+  /** Whose requests are carried out. */
+  readonly rules: RequestRules;
+  /** True where the store's checkpoint was taken for the newest, since the state knew no newer one. */
+  readonly isResumedFromStore: boolean;
   /** All of them sign. */
   readonly signers: readonly Signer[];
   /** Keeps the mark; durable when it resolves. */
@@ -67,6 +72,7 @@ export class Log {
   #published: Published | null;
   #reader: ProvenReader | null = null;
   #isTold = false;
+  readonly #done: string[] = [];
 
   constructor(
     means: LogMeans,
@@ -107,6 +113,17 @@ export class Log {
     return this.#reader;
   }
 
+  /** Who has signed a request. Throws a SyntaxError where it may not be carried out. */
+  authorityOf(request: ReadRequest, now: number): Authority {
+    const { origin, rules } = this.means;
+    return authorityOf(request, { origin, rules, heads: this.heads, now });
+  }
+
+  /** A request was carried out: the next entry about a checkpoint says so, and it is refused from then on. */
+  done({ request }: Authority): void {
+    if (request !== undefined) this.#done.push(request);
+  }
+
   append(entry: Entry): void {
     follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
@@ -118,7 +135,11 @@ export class Log {
     const { size, root, at, note } = this.#published;
     const object = keptCheckpointPath(size, at);
     const sha256 = hash('sha256', note, 'hex');
-    this.append({ t: 'checkpoint', at: timeText(at), size, root, object, sha256 });
+    const done = this.#done.splice(0);
+    this.append({
+      ...{ t: 'checkpoint', at: timeText(at), size, root, object, sha256 },
+      ...(done.length > 0 && { done }),
+    });
   }
 
   /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */

@@ -29,7 +29,14 @@ import { Log, type LogMeans, type Published } from './log.ts';
 import { signerOfLog } from './log-name.ts';
 import { loggedEntries } from './logged.ts';
 import { emptyRoot, leafHash, rootAt } from './merkle.ts';
-import { fenceLine, openNote, parseNote, type Signer, withoutFence } from './note.ts';
+import {
+  fenceLine,
+  openNote,
+  parseNote,
+  type Signer,
+  type Verifier,
+  withoutFence,
+} from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
 import { readSmall } from './small-objects.ts';
 
@@ -48,6 +55,10 @@ export interface LogSettings {
   readonly epoch?: number;
   /** Another's claim counts for so long without being renewed. */
   readonly staleMs: number;
+  /** Absent: as the archive says, in a new one only signed requests. */
+  readonly accept_requests?: boolean | undefined;
+  /** Keys that may sign requests beside the archive's own. Default: none. */
+  readonly operators?: readonly Verifier[] | undefined;
   /** What was remembered last; null: nothing is known. */
   readonly mark: Json | null;
   remember(mark: Json): Promise<void>;
@@ -178,9 +189,9 @@ async function opened(settings: LogSettings): Promise<Log> {
   const { manifest, standing: found, known, signer } = await look(settings);
   const claim = await Claim.take(settings);
   const standing = found && (await fenced(store, found));
-  const bytes = manifest ?? newManifest(signer, clock.now());
+  const bytes = manifest ?? newManifest(signer, clock.now(), settings.accept_requests);
   if (manifest === null) await store.create(manifestPath, [bytes]);
-  const { key, salt } = checkedManifest(bytes, signer);
+  const { key, salt, requests } = checkedManifest(bytes, signer);
   const origin = signer.verifier.name;
   const means = {
     store,
@@ -190,6 +201,11 @@ async function opened(settings: LogSettings): Promise<Log> {
     salt: Buffer.from(salt, 'hex'),
     signers: next === undefined ? [signer] : [signer, signerOfLog(next, { shard, origin })],
     remember: settings.remember,
+    rules: {
+      acceptsUnsigned: settings.accept_requests ?? requests !== 'signed',
+      operators: settings.operators ?? [],
+    },
+    isResumedFromStore: standing !== null && (known === null || known.size < standing.size),
   };
   return await resumed(means, { standing, known, key, now: clock.now() });
 }
@@ -204,10 +220,15 @@ async function fenced(store: ObjectStore, standing: Standing): Promise<Standing>
   return { ...standing, tag };
 }
 
-function newManifest({ verifier }: Signer, now: number): Uint8Array {
+function newManifest(
+  { verifier }: Signer,
+  now: number,
+  acceptsRequests: boolean | undefined,
+): Uint8Array {
   const salt = randomBytes(32).toString('hex');
   const { name: origin, vkey: key } = verifier;
-  return encodeManifest({ origin, key, salt, created_at: timeText(now) });
+  const rule = acceptsRequests === true ? {} : { requests: 'signed' as const };
+  return encodeManifest({ origin, key, salt, created_at: timeText(now), ...rule });
 }
 
 function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {

@@ -10,6 +10,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import { lockText, type ObjectLock, type ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import type { Authority } from './authority.ts';
 import { Holds, isHeld } from './holds.ts';
 import { cutsPrefix } from './lake-cuts.ts';
 import type { Log } from './log.ts';
@@ -18,13 +19,18 @@ import { dayOfCut, ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ArchiveReader } from './reader.ts';
 import { readSmall } from './small-objects.ts';
 
-/** What an operator has asked to go. */
+/** A request of `archive prune`. */
 export const prunePath = 'prune.json';
 const segmentsPrefix = 'segments/';
 /** No object has this name. */
 const nobody = 'check';
 
-const wishShape = z.object({ before: z.iso.datetime(), asked_at: z.iso.datetime() });
+const wishShape = z.object({
+  before: z.iso.datetime(),
+  asked_at: z.iso.datetime(),
+  /** Absent: nobody has signed it (authority.ts). */
+  signed: z.string().optional(),
+});
 
 /** What is looked for. */
 export interface RetentionSettings {
@@ -49,9 +55,15 @@ const lookEveryMs = 3_600_000;
 /** So many segments go with one checkpoint. */
 const segmentsMax = 256;
 
-/** The bytes of `prune.json`. Epoch milliseconds. */
-export function encodeWish(before: number, now: number): Buffer {
-  return Buffer.from(`${JSON.stringify({ before: timeText(before), asked_at: timeText(now) })}\n`);
+/** What `prune.json` asks for. Epoch milliseconds. */
+export function pruneWish(before: number, now: number) {
+  return { before: timeText(before), asked_at: timeText(now) };
+}
+
+/** The bytes of `prune.json`; `signed`: who has signed it (authority.ts), where anybody has. */
+export function encodeWish(before: number, now: number, signed?: string): Buffer {
+  const wish = { ...pruneWish(before, now), ...(signed !== undefined && { signed }) };
+  return Buffer.from(`${JSON.stringify(wish)}\n`);
 }
 
 /** Takes what is due out of one archive, as its writer publishes. */
@@ -62,7 +74,8 @@ export class Retention {
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** Those that a store did not give up: asked for again by the next process. */
   readonly #stuck = new Set<string>();
-  #isWished = false;
+  /** Who has signed the request that the next checkpoint completes; null: it completes none. */
+  #wish: Authority | null = null;
   /** What was told last of why nothing goes. */
   #failure: string | null = null;
 
@@ -86,7 +99,7 @@ export class Retention {
         this.#settings.log.warn('no body goes out of the archive', facts);
       }
       this.#failure = error.message;
-      this.#isWished = false;
+      this.#wish = null;
       return [];
     }
   }
@@ -94,13 +107,13 @@ export class Retention {
   async #enter(log: Log, now: number): Promise<readonly Gone[]> {
     const { store, bodiesMs } = this.#settings;
     await this.#holds.enter(log, now);
-    const wished = await this.#wished();
-    this.#isWished = wished !== null;
+    const wished = await this.#wished(log, now);
+    this.#wish = wished?.authority ?? null;
     const isDue = bodiesMs !== null && now - this.#lookedAt >= lookEveryMs;
     if (!isDue && wished === null) return [];
     this.#lookedAt = now;
     const kept = bodiesMs === null ? Number.NEGATIVE_INFINITY : now - bodiesMs;
-    const before = Math.max(kept, wished ?? Number.NEGATIVE_INFINITY);
+    const before = Math.max(kept, wished?.before ?? Number.NEGATIVE_INFINITY);
     const gone: Gone[] = [];
     let locked = 0;
     for await (const old of this.#oldObjects(before, log)) {
@@ -119,19 +132,20 @@ export class Retention {
       if (gone.length === 0) await store.remove(nobody);
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(Math.max(first, 0)), last: timeText(last) };
-      log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why });
+      const authority = why === 'asked' ? wished?.authority : {};
+      log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why, ...authority });
       gone.push({ object, objects });
       if (gone.length < segmentsMax) continue;
       // The rest goes with the next checkpoint.
       this.#lookedAt = Number.NEGATIVE_INFINITY;
-      this.#isWished = false;
+      this.#wish = null;
       break;
     }
     return gone;
   }
 
   /** Takes away what was entered as gone. What a store does not give up is told, and stays. */
-  async remove(gone: readonly Gone[]): Promise<void> {
+  async remove(of: Log, gone: readonly Gone[]): Promise<void> {
     const { store, log } = this.#settings;
     for (const { object, objects } of gone) {
       try {
@@ -145,8 +159,9 @@ export class Retention {
       }
     }
     if (gone.length > 0) log.info('bodies went out of the archive', { objects: gone.length });
-    if (this.#isWished) await this.#forget();
-    this.#isWished = false;
+    if (this.#wish !== null) await this.#forget();
+    if (this.#wish !== null) of.done(this.#wish);
+    this.#wish = null;
   }
 
   /** Where the wish stays it is looked at again with each checkpoint, which changes nothing. */
@@ -187,27 +202,33 @@ export class Retention {
     }
   }
 
-  async #wished(): Promise<number | null> {
+  async #wished(log: Log, now: number) {
     const found = await readSmall(this.#settings.store, prunePath);
     if (found === null) return null;
-    const wish = readWish(found.body);
-    if (wish !== null) return Date.parse(wish.before);
-    const error = `${prunePath} is not what a request is written as`;
-    if (this.#failure !== error) {
-      const next = 'Request it again: archive prune. Bodies past their time are deleted as before.';
-      this.#settings.log.warn('ignored a damaged request to prune the archive', { error, next });
+    try {
+      const { signed, ...wish } = readWish(found.body);
+      const request = { kind: 'prune', wish, at: wish.asked_at, signed } as const;
+      return { before: Date.parse(wish.before), authority: log.authorityOf(request, now) };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      if (this.#failure !== error.message) {
+        const next =
+          'Request it again: archive prune. Bodies past their time are deleted as before.';
+        const facts = { error: error.message, next };
+        this.#settings.log.warn('ignored a request to prune the archive', facts);
+      }
+      this.#failure = error.message;
+      return null;
     }
-    this.#failure = error;
-    return null;
   }
 }
 
-/** Null for bytes that are no request. */
-function readWish(bytes: Uint8Array): z.output<typeof wishShape> | null {
+/** Throws a SyntaxError for bytes that are no request. */
+function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
   try {
     return wishShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   } catch {
-    return null;
+    throw new SyntaxError(`${prunePath} is not what a request is written as`);
   }
 }
 

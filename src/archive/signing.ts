@@ -57,6 +57,16 @@ export function signingFlaw(settings: SigningSettings): string | null {
     : 'it has no signing_key (nor signing_key_command): make one with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}';
 }
 
+/** What is wrong with an operator's key; null: nothing. */
+export function operatorFlaw(vkey: string): string | null {
+  try {
+    parseVkey(vkey.trim());
+    return null;
+  } catch (error) {
+    return `operators: ${JSON.stringify(vkey)} is no public key (vkey): ${errorText(error)}`;
+  }
+}
+
 /** The signer that they name. Throws an ExportError, which shows no key. */
 export function signerOf(settings: SigningSettings): Signer {
   const { origin, signing_key_command: command } = settings;

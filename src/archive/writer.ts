@@ -9,6 +9,7 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
 import type { Anchors } from './anchors/anchors.ts';
+import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';
 import { clockDifference } from './clocks.ts';
 import type { Entry } from './entries.ts';
@@ -112,6 +113,11 @@ export class ArchiveWriter {
   get dueInMs(): number | null {
     const { clock } = this.#settings;
     return this.#dueAt === null ? null : Math.max(0, this.#dueAt - clock.monotonic());
+  }
+
+  /** Whose requests it carries out. */
+  get rules(): RequestRules {
+    return this.#log.means.rules;
   }
 
   /** Resolves when there is room for more, or nobody will make any. */
@@ -218,8 +224,8 @@ export class ArchiveWriter {
       const published = await this.#sign([...days, this.#append(pages, now)], now);
       this.#place = placeOf(this.#log.heads);
       await this.#settings.signed(published);
-      await this.#retention.remove(gone);
-      await this.#erasing.carryOut(erased);
+      await this.#retention.remove(this.#log, gone);
+      await this.#erasing.carryOut(this.#log, erased);
     } catch (error) {
       for (const { done } of group) done.reject(error);
       throw error;
@@ -249,8 +255,13 @@ export class ArchiveWriter {
     const at = timeText(now);
     if (!this.#isStarted) {
       const { spool } = this.#settings.numbering;
-      const { archive } = this.#log.means;
-      this.#log.append({ t: 'start', at, archive, spool, version: version() });
+      const { archive, rules, isResumedFromStore } = this.#log.means;
+      this.#log.append({
+        ...{ t: 'start', at, archive, spool, version: version() },
+        requests: rules.acceptsUnsigned ? 'accepted' : 'signed',
+        ...(rules.operators.length > 0 && { operators: rules.operators.map(({ vkey }) => vkey) }),
+        ...(isResumedFromStore && { resumed_from: 'store' }),
+      });
     }
     this.#isStarted = true;
     // Pages that were read before it changed may follow: they wait for this checkpoint, too.

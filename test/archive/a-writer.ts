@@ -15,6 +15,7 @@ import {
   parseSigningKey,
   type Signer,
   signingKeyText,
+  type Verifier,
 } from '../../src/archive/note.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { pageRange, readPage } from '../../src/archive/segments.ts';
@@ -57,6 +58,11 @@ export interface WriterWishes {
   readonly signer?: Signer;
   readonly checkpointEveryMs?: number;
   readonly bodiesMs?: number;
+  /** Default: true. */
+  readonly accept_requests?: boolean | undefined;
+  /** True: accept_requests is as in a new archive whose config does not name it. */
+  readonly isNew?: boolean;
+  readonly operators?: readonly Verifier[];
   readonly config?: () => string;
   /** Epoch milliseconds, in place of the machine's. */
   readonly now?: () => number;
@@ -78,6 +84,8 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     mark: state.mark,
     signed: async () => undefined,
     bodiesMs: wishes.bodiesMs ?? null,
+    accept_requests: wishes.isNew === true ? undefined : (wishes.accept_requests ?? true),
+    ...(wishes.operators && { operators: wishes.operators }),
     log: silent,
     remember:
       wishes.remember ??

@@ -2,7 +2,7 @@
 // leaves and what a failure leaves is the same, and only the opening knows how far the archive is.
 
 import { type Anchor, Anchors } from '../../../src/archive/anchors/anchors.ts';
-import type { Signer } from '../../../src/archive/note.ts';
+import type { Signer, Verifier } from '../../../src/archive/note.ts';
 import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
 import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
@@ -22,6 +22,10 @@ export interface ArchiveSettings {
   readonly checkpointEveryMs: number;
   /** How long bodies are kept, milliseconds; null: for ever. */
   readonly bodiesMs: number | null;
+  /** Whether unsigned requests are carried out; absent: as the archive says. */
+  readonly accept_requests: boolean | undefined;
+  /** Keys that may sign requests beside the archive's own. */
+  readonly operators: readonly Verifier[] | undefined;
   /** Who is shown its checkpoints. */
   readonly anchors: readonly Anchor[];
 }
@@ -97,9 +101,15 @@ export class OpenArchive implements Sink {
 
   notice(): Notice | null {
     const [first, ...others] = this.#anchors.failures;
-    if (first === undefined) return null;
+    if (first === undefined) return this.#isOpenByDefault ? openToAll : null;
     const more = others.length === 0 ? '' : `, and ${others.length} more`;
     return { what: `has a checkpoint not seen outside: ${first.message}${more}`, next: first.next };
+  }
+
+  /** True for an archive of an older version whose config does not say whether requests have to be signed. */
+  get #isOpenByDefault(): boolean {
+    const { accept_requests } = this.#settings;
+    return accept_requests === undefined && this.#last?.rules.acceptsUnsigned === true;
   }
 
   async committed(signal: AbortSignal): Promise<Reach | null> {
@@ -162,6 +172,11 @@ export class OpenArchive implements Sink {
     });
   }
 }
+
+const openToAll: Notice = {
+  what: 'carries out requests in its store to prune, erase or release a hold without a signature',
+  next: 'Set accept_requests: false and sign requests with --sign-with, or set accept_requests: true to keep it so.',
+};
 
 /** The archive was not asked before how far it is: the engine asks, and goes on from there. */
 function stoodThere(name: string): Delivery {

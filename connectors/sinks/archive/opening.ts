@@ -5,6 +5,7 @@ import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
 import { type StampSettings, timeStamper } from '../../../src/archive/anchors/stamper.ts';
 import { type WitnessSettings, witnessing } from '../../../src/archive/anchors/witnesses.ts';
 import { staleMsOf } from '../../../src/archive/claim.ts';
+import { parseVkey } from '../../../src/archive/note.ts';
 import { checkArchive } from '../../../src/archive/recovery.ts';
 import { signerOf } from '../../../src/archive/signing.ts';
 import { segmentBytesMax } from '../../../src/archive/writer.ts';
@@ -35,6 +36,8 @@ type ArchiveSettings = AnchorSettings &
     readonly location: string;
     readonly object_lock?: LockSettings | undefined;
     readonly keep?: { readonly bodies: number } | undefined;
+    readonly accept_requests?: boolean | undefined;
+    readonly operators?: readonly string[] | undefined;
     readonly checkpointEveryMs: number;
   };
 
@@ -46,7 +49,12 @@ export async function openArchive(settings: ArchiveSettings, opening: SinkOpenin
   const signer = () => signerOf(settings);
   const bodiesMs = settings.keep?.bodies ?? null;
   const anchors = anchorsOf(settings, store, opening.tools);
-  return new OpenArchive({ store, signer, shard, checkpointEveryMs, bodiesMs, anchors }, opening);
+  const operators = settings.operators?.map((vkey) => parseVkey(vkey.trim()));
+  const { accept_requests } = settings;
+  return new OpenArchive(
+    { store, signer, shard, checkpointEveryMs, bodiesMs, anchors, accept_requests, operators },
+    opening,
+  );
 }
 
 /** Asks all that its first write would fail at; `mark`: what the state remembers of it. Throws an ExportError. */

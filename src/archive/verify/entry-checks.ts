@@ -91,7 +91,11 @@ export class EntryChecks {
   constructor(means: EntryMeans) {
     this.#means = means;
     this.#chains = new StreamChains(means.found);
-    this.removals = new Removals({ ...means, cutOf: (object) => means.lake.cutOf(object) });
+    this.removals = new Removals({
+      ...means,
+      cutOf: (object) => means.lake.cutOf(object),
+      keyOfLog: () => means.keys.present,
+    });
   }
 
   /** The next entry of the log. */
@@ -127,6 +131,7 @@ export class EntryChecks {
       case 'anchor':
         return await this.#means.anchors.take(index, entry);
       case 'start':
+        this.removals.start(entry);
         if (entry.archive === this.#means.manifestSha256) return;
         this.#break(index, 'archive.json is not what the entry says', 'archive.json');
         return;

@@ -29,6 +29,8 @@ interface RemovalDeps {
   readonly erasures: () => Promise<Erasures>;
   /** True: each removed body is a break. */
   readonly nothingGone: boolean;
+  /** The key that signs the log by now, a vkey. */
+  readonly keyOfLog: () => string;
   readonly found: (one: Break, at?: string) => Break;
 }
 
@@ -67,6 +69,8 @@ export class Removals {
   };
   /** By segment: as the last entry of an erasure has it. */
   readonly #rewritten = new Map<string, SegmentFacts>();
+  /** Keys beside the log's that may sign requests, as the last process said; null: it carried out any request. */
+  #operators: readonly string[] | null = null;
   /** Uids of erased records, and rows of the lake that were erased and have no such record yet, by uid. */
   readonly #erasedUids = new Set<string>();
   readonly #rows = new Map<string, Break>();
@@ -75,6 +79,11 @@ export class Removals {
 
   constructor(deps: RemovalDeps) {
     this.#deps = deps;
+  }
+
+  /** A process begins to write, and says whose requests it carries out. */
+  start({ requests, operators = [] }: EntryOf<'start'>): void {
+    this.#operators = requests === 'signed' ? operators : null;
   }
 
   /** The next entry about what is removed, or must not be. */
@@ -152,18 +161,20 @@ export class Removals {
   }
 
   /** A hold keeps what its first entry names until an entry releases it. */
-  #hold(index: number, { id, from, to, released_at }: EntryOf<'hold'>): void {
+  #hold(index: number, { id, from, to, released_at, by }: EntryOf<'hold'>): void {
     const known = this.#holds.get(id);
     if (known !== undefined && (known.from !== from || known.to !== to)) {
       const what = `the hold ${id} was entered again with another span before it was released; it is judged by the first`;
       this.#deps.found({ index, stream: null, seq: null, object: null, what });
     }
+    if (released_at !== null && known !== undefined) this.#checkAuthority(index, by, null);
     if (released_at !== null) this.#holds.delete(id);
     else if (known === undefined) this.#holds.set(id, { from, to, released_at });
   }
 
   async #pruned(index: number, entry: EntryOf<'pruned'>): Promise<void> {
     const { object, why } = entry;
+    if (why === 'asked') this.#checkAuthority(index, entry.by, object);
     const { listed = [], pages = 0 } = this.#missing.get(object) ?? {};
     const removed = this.removed[why === 'retention' ? 'retention' : 'asked'];
     removed.objects += 1;
@@ -179,6 +190,7 @@ export class Removals {
 
   async #erased(index: number, entry: EntryOf<'erased'>): Promise<void> {
     const { at, page, records, reason, segment, rest } = entry;
+    this.#checkAuthority(index, entry.by, page.segment);
     this.removed.erased.records += records.length;
     if (rest === undefined) this.removed.erased.unproven_rest += 1;
     if (this.erasures.length < erasuresMax) {
@@ -198,7 +210,8 @@ export class Removals {
     await this.#takeUids(own, records);
   }
 
-  async #lakeErased(index: number, { object, uids }: EntryOf<'lake_erased'>): Promise<void> {
+  async #lakeErased(index: number, { object, uids, by }: EntryOf<'lake_erased'>): Promise<void> {
+    this.#checkAuthority(index, by, object);
     this.removed.lake_rows += uids.length;
     const times = await this.#timesOf(object);
     if (times != null) this.#checkHolds(index, times, object);
@@ -259,6 +272,15 @@ export class Removals {
     for (const [id, hold] of this.#holds) {
       if (isHeld(hold, times)) this.#break(index, `it went though the hold ${id} keeps it`, object);
     }
+  }
+
+  /** Of an archive that carries out signed requests only. */
+  #checkAuthority(index: number, by: string | undefined, object: string | null): void {
+    if (this.#operators === null) return;
+    if (by !== undefined && [...this.#operators, this.#deps.keyOfLog()].includes(by)) return;
+    const who = by === undefined ? 'nobody has signed' : `${by} has signed, which may not,`;
+    const what = `${who} the request that it carries out`;
+    this.#deps.found({ index, stream: null, seq: null, object, what });
   }
 
   #refuseGone(index: number, object: string, what: string): void {

@@ -29,6 +29,11 @@ export class LogKeys {
     return this.#keys[0]?.key.name ?? '';
   }
 
+  /** The vkey of the key that was named last. */
+  get present(): string {
+    return this.#keys.at(-1)?.key.vkey ?? '';
+  }
+
   /** A further key, of the entry at `index`. */
   add(key: Verifier, index: number): void {
     this.#keys.push({ key, index, isHandedOn: false });

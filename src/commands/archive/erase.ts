@@ -14,7 +14,7 @@ import { counted } from '../../terminal/table.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
-import { holdsAt, locationArgument, provenArchive } from './given.ts';
+import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';
 
 const reasonMax = 1_000;
 
@@ -26,13 +26,14 @@ export const erase = defineCommand({
   options: {
     uid: { value: 'uid', about: 'the uid of the event that the record became', needed: true },
     reason: { value: 'text', about: 'why; it stays in the archive for good', needed: true },
+    signWith: signWithOption,
     yes: { about: 'without asking' },
   },
   more: `Asks on a terminal, elsewhere only with --yes. Every page that has the record, byte for byte, is written anew
 without it by the process that writes the archive, with its next checkpoint, or at its next start, and so is every
 object of the lake that has its event. It is refused, with the date, while a hold or a lock keeps one of these.
 What other sinks have is not touched.`,
-  async run({ location, uid, reason, yes }, means) {
+  async run({ location, uid, reason, signWith, yes }, means) {
     const { out, err, env } = means;
     if (!/^[0-9a-f]{64}$/.test(uid)) {
       throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
@@ -80,7 +81,9 @@ What other sinks have is not touched.`,
       Date.parse(time),
     );
     const span = { from: timeText(Math.min(...times)), to: timeText(Math.max(...times) + 1) };
-    const request = { uid, reason, asked_at: timeText(Date.now()), ...span };
+    const wish = { uid, reason, asked_at: timeText(Date.now()), ...span };
+    const signed = await signatureOf(reader.store, signWith, { kind: 'erase', wish });
+    const request = { ...wish, ...(signed !== undefined && { signed }) };
     await reader.store.put(requestPath(uid), [encodeRequest(request)]);
     out(`${told}: asked for; it goes with the next checkpoint`);
     return 0;

@@ -3,9 +3,10 @@
 import type { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { authoritiesIn } from '../../archive/anchors/time-stamp.ts';
+import { type ReadRequest, signRequest } from '../../archive/authority.ts';
 import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
 import { type Hold, holdsIn } from '../../archive/holds.ts';
-import { checkpointPath } from '../../archive/layout.ts';
+import { checkpointPath, manifestPath, parseManifest } from '../../archive/layout.ts';
 import {
   parseNote,
   parseSigningKey,
@@ -16,6 +17,7 @@ import {
 } from '../../archive/note.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { ArchiveReader } from '../../archive/reader.ts';
+import { readSmall } from '../../archive/small-objects.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { openStore } from '../../objects/open.ts';
 import type { ObjectStore } from '../../objects/store.ts';
@@ -155,6 +157,38 @@ function keyOf(line: string, option: string, parse: (vkey: string) => Verifier):
 export async function provenArchive(location: string, env: Means['env']): Promise<ProvenReader> {
   const { store } = await openArchive(location, env);
   return new ProvenReader(store, await signedHead(store));
+}
+
+/** `--sign-with` of commands that request a removal. */
+export const signWithOption = {
+  value: 'file',
+  about:
+    'a private key that signs the request: the archive’s, or one of `operators`; needed where accept_requests is false',
+} as const;
+
+/**
+ * The signature of a request; undefined where no key is given. Throws an ExportError where the archive carries out
+ * signed requests only.
+ */
+export async function signatureOf(
+  store: ObjectStore,
+  file: string | undefined,
+  request: Pick<ReadRequest, 'kind' | 'wish'>,
+): Promise<string | undefined> {
+  const { origin } = await signedHead(store);
+  if (file !== undefined) return await signRequest(signingKeyGiven(file), origin, request);
+  const manifest = await readably(store, async () => {
+    const found = await readSmall(store, manifestPath);
+    return found === null ? null : parseManifest(found.body);
+  });
+  if (manifest?.requests !== 'signed') return undefined;
+  throw new ExportError(
+    'sink_refused',
+    `requesting a removal from ${store.place}: this archive carries out signed requests only`,
+    {
+      next: 'Give the archive’s private key, or an operator’s, as --sign-with FILE. Nothing was requested.',
+    },
+  );
 }
 
 /** What the newest checkpoint says; where the archive is damaged there, an ExportError says so. */

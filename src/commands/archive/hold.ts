@@ -2,7 +2,7 @@
 // config, also while a process writes there: that one enters it into the log with its next
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
-import { encodeHold, type Hold, holdPath, isHeld } from '../../archive/holds.ts';
+import { encodeHold, type Hold, holdPath, isHeld, releaseOf } from '../../archive/holds.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { segmentsBefore } from '../../archive/retention.ts';
 import { UsageError } from '../../contracts/errors.ts';
@@ -12,7 +12,14 @@ import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
+import {
+  holdsAt,
+  locationArgument,
+  openArchive,
+  signatureOf,
+  signedHead,
+  signWithOption,
+} from './given.ts';
 
 const idOption = { value: 'id', about: 'what the hold is called', needed: true } as const;
 const entered = 'it is entered into the log with the next checkpoint';
@@ -56,8 +63,8 @@ const release = defineCommand({
   name: 'release',
   about: 'release a hold: what it kept goes when retention says so',
   arguments: { location: locationArgument },
-  options: { id: idOption },
-  async run({ location, id }, { out, env }) {
+  options: { id: idOption, signWith: signWithOption },
+  async run({ location, id, signWith }, { out, env }) {
     const { store } = await openArchive(location, env);
     const path = pathOf(id);
     const hold = (await holdsAt(store)).find((one) => one.id === id);
@@ -65,7 +72,9 @@ const release = defineCommand({
     if (hold === undefined || found === null) throw new UsageError(`--id: there is no hold ${id}`);
     if (hold.released_at !== null) out(`the hold ${id} was released at ${hold.released_at}`);
     else {
-      const released = { ...hold, released_at: timeText(Date.now()) };
+      const asked = { ...hold, released_at: timeText(Date.now()) };
+      const signed = await signatureOf(store, signWith, releaseOf(asked));
+      const released = { ...asked, ...(signed !== undefined && { signed }) };
       if ((await store.replace(path, [encodeHold(released)], found.tag)) === null) {
         const what = 'was changed at the same moment; look at it again';
         throw new UsageError(`--id: the hold ${id} ${what}`);

@@ -5,13 +5,13 @@
 import { isHeld } from '../../archive/holds.ts';
 import { cutsPrefix } from '../../archive/lake-cuts.ts';
 import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/proven-cuts.ts';
-import { encodeWish, prunePath, segmentsBefore } from '../../archive/retention.ts';
+import { encodeWish, prunePath, pruneWish, segmentsBefore } from '../../archive/retention.ts';
 import { lockText, type ObjectLock } from '../../objects/store.ts';
 import { counted, sizeText } from '../../terminal/table.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';
-import { holdsAt, locationArgument, provenArchive } from './given.ts';
+import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';
 
 /** Lets bodies go. */
 export const prune = defineCommand({
@@ -20,11 +20,12 @@ export const prune = defineCommand({
   arguments: { location: locationArgument },
   options: {
     before: { value: 'time', about: 'RFC 3339; whole segments older than that', needed: true },
+    signWith: signWithOption,
     yes: { about: 'without asking' },
   },
   more: `Asks on a terminal, elsewhere only with --yes. What a hold keeps stays. The process that writes the archive
 takes them away with its next checkpoint, or at its next start.`,
-  async run({ location, before, yes }, means) {
+  async run({ location, before, signWith, yes }, means) {
     const { out, env } = means;
     const until = timeTyped('before', before);
     const reader = await provenArchive(location, env);
@@ -74,7 +75,10 @@ takes them away with its next checkpoint, or at its next start.`,
       out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes lets them go'}`);
       return 1;
     }
-    await store.put(prunePath, [encodeWish(until, Date.now())]);
+    const now = Date.now();
+    const wish = pruneWish(until, now);
+    const signed = await signatureOf(store, signWith, { kind: 'prune', wish });
+    await store.put(prunePath, [encodeWish(until, now, signed)]);
     out(`${told}: asked for; they go with the next checkpoint`);
     return 0;
   },

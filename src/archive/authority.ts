@@ -1,0 +1,92 @@
+// Who may ask that something is removed from an archive. A request to prune, to erase or to release a hold is an object
+// of the store, which others may write to. In a new archive the writer carries out only requests that are signed by the
+// archive's key or by an operator's key. What must stay true: a signature is for one archive, one kind of request and
+// exactly what it asks for; it is refused when it is older than a week, and once it was carried out.
+
+import { hash } from 'node:crypto';
+import type { Heads } from './heads.ts';
+import { keyOfLog } from './log-name.ts';
+import { openNote, parseVkey, type Signer, signNote, type Verifier } from './note.ts';
+
+/** What a request asks for. */
+export type RequestKind = 'prune' | 'erase' | 'release';
+
+/** A signed request may be carried out for so long after it was made. */
+export const requestAgeMsMax: number = 7 * 86_400_000;
+const clockMsMax = 5 * 60_000;
+
+/** Whose requests an archive's writer carries out. */
+export interface RequestRules {
+  /** True: also requests that nobody has signed. */
+  readonly acceptsUnsigned: boolean;
+  /** Keys that may sign beside the archive's own. */
+  readonly operators: readonly Verifier[];
+}
+
+/** A request as it was read. */
+export interface ReadRequest {
+  readonly kind: RequestKind;
+  /** What it asks for, without its signature. */
+  readonly wish: object;
+  /** When it was made, RFC 3339. */
+  readonly at: string;
+  /** A signed note (C2SP signed-note) over kind, archive and wish. */
+  readonly signed?: string | undefined;
+}
+
+/** Who has signed a request, as its entry names it; empty where nobody has. */
+export interface Authority {
+  /** A vkey. */
+  readonly by?: string;
+  /** SHA-256 of the signed text, in hex. */
+  readonly request?: string;
+}
+
+function requestText(origin: string, kind: RequestKind, wish: object): string {
+  return `sluice archive request\n${origin}\n${kind}\n${JSON.stringify(wish)}\n`;
+}
+
+/** The signature that `authorityOf` checks. */
+export async function signRequest(
+  signer: Signer,
+  origin: string,
+  { kind, wish }: Pick<ReadRequest, 'kind' | 'wish'>,
+): Promise<string> {
+  const own = { ...signer, verifier: keyOfLog(signer.verifier, origin) };
+  return await signNote(requestText(origin, kind, wish), [own]);
+}
+
+/** Checks that a request may be carried out. Throws a SyntaxError that says why not. */
+export function authorityOf(
+  { kind, wish, at, signed }: ReadRequest,
+  {
+    origin,
+    heads,
+    rules,
+    now,
+  }: {
+    readonly origin: string;
+    readonly heads: Pick<Heads, 'key' | 'done'>;
+    readonly rules: RequestRules;
+    readonly now: number;
+  },
+): Authority {
+  if (signed === undefined) {
+    if (rules.acceptsUnsigned) return {};
+    throw new SyntaxError('the request is not signed, and accept_requests is false');
+  }
+  const text = requestText(origin, kind, wish);
+  const keys = [parseVkey(heads.key), ...rules.operators.map((key) => keyOfLog(key, origin))];
+  const opened = openNote(Buffer.from(signed), keys);
+  if (opened.text !== text) throw new SyntaxError('the request is not the one that was signed');
+  const ageMs = now - Date.parse(at);
+  if (ageMs > requestAgeMsMax || ageMs < -clockMsMax) {
+    throw new SyntaxError(`the request was signed for ${at}, and is carried out within a week`);
+  }
+  const request = hash('sha256', text, 'hex');
+  if (heads.done[request] !== undefined) {
+    throw new SyntaxError('the request was carried out before');
+  }
+  const [first] = opened.by;
+  return { ...(first && { by: first.vkey }), request };
+}
