@@ -20,6 +20,7 @@ import type { Route } from './send/route.ts';
 import { factsOf, type SenderState } from './send/sender.ts';
 import { type PlannedSink, Sending } from './send/sending.ts';
 import type { TranscodedOf } from './send/transcoders.ts';
+import type { UnreadTimesOf } from './send/unread-times.ts';
 
 /** Everything that the config says, as objects. */
 export interface Plan {
@@ -44,6 +45,7 @@ export interface PipelineState {
   readonly sinks: readonly (SenderState & { readonly name: string })[];
   readonly filterFailures: readonly FilterFailuresOf[];
   readonly transcoded: readonly TranscodedOf[];
+  readonly unreadTimes: readonly UnreadTimesOf[];
 }
 
 /** Sinks that other processes send to. */
@@ -107,6 +109,7 @@ export class Pipeline {
       sinks: [...(this.#sending?.state ?? []), ...(this.#means.far?.state ?? [])],
       filterFailures: this.#sending?.filterFailures ?? [],
       transcoded: this.#sending?.transcoded ?? [],
+      unreadTimes: this.#sending?.unreadTimes ?? [],
     };
   }
 

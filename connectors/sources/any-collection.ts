@@ -29,7 +29,9 @@ export const collectionSource = defineCollections({
       single: settings.single,
     }),
   ],
-  reading: ({ time, mapping }) => ({ time, ...(mapping && { mapping }) }),
+  reading: ({ time, time_formats: timeFormats, mapping }) => ({
+    ...{ time, timeFormats, ...(mapping && { mapping }) },
+  }),
 });
 
 /** `dlp_rules` of `/v2/dlp-rules`, `companies` of `/companies/{company_id}`. */

@@ -16,6 +16,7 @@ import {
 import type { RecordKind } from '../../src/contracts/event.ts';
 import { count, duration } from '../../src/contracts/settings.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
+import { timeFormatFlaw } from '../../src/contracts/time-forms.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
 import {
   fingerprintParts,
@@ -102,9 +103,24 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .array(dottedPath())
     .default(['timestamp', 'time', 'created_at'])
     .describe('paths of a record’s time; the first that parses wins'),
+  time_formats: timeFormatsField(),
   partial: partialField(),
   ...requestFields(style),
 });
+
+/** Forms of times that cannot be read without them. */
+export function timeFormatsField() {
+  const format = z.string().superRefine((text, context) => {
+    const message = timeFormatFlaw(text);
+    if (message !== null) context.addIssue({ code: 'custom', message });
+  });
+  return z
+    .array(format)
+    .default([])
+    .describe(
+      'forms of a record’s time besides the usual ones, in the directives of strptime, such as `%d/%m/%Y %H:%M:%S`; without `%z` a time is in UTC',
+    );
+}
 
 /** The order that a list is in, where nobody asks for one. */
 export const orders = z.enum(['auto', 'oldest_first', 'newest_first']);
@@ -149,9 +165,9 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
     streams: (settings, opening) =>
       listStreams(settings, opening, { ...source, sorting: sortingOf(settings) }),
     reading(settings) {
-      const { id, time } = settings;
+      const { id, time, time_formats: timeFormats } = settings;
       const mapping = source.mapping?.(own(settings));
-      return { id, time, ...(mapping && { mapping }) };
+      return { id, time, timeFormats, ...(mapping && { mapping }) };
     },
     list: (settings) => {
       const reading = listReading(settings);

@@ -138,7 +138,10 @@ export function defineParents(facts: OfParents): SourceDefinition {
         ...(object && { object }),
       }));
     },
-    reading: ({ id, time, mapping }) => ({ id, time, parent, mapping: mapping ?? facts.mapping }),
+    reading: ({ id, time, time_formats: timeFormats, mapping }) => ({
+      ...{ id, time, timeFormats, parent },
+      mapping: mapping ?? facts.mapping,
+    }),
     list: (settings) => listReading(settings as ListSettings),
     parents: ({ each, sweep }) => ({ each, sweepMs: sweep }),
   });

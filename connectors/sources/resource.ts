@@ -11,7 +11,7 @@ import {
   defineCollections,
   endpointFields,
 } from './collection.ts';
-import { mappingField } from './list.ts';
+import { mappingField, timeFormatsField } from './list.ts';
 
 const id = '{id}';
 
@@ -54,6 +54,7 @@ export const resourceFields = (own: Partial<Resource> = {}) => ({
     .array(z.string().min(1))
     .default([])
     .describe('paths of the time at which an entity changed; else it is when that was seen'),
+  time_formats: timeFormatsField(),
   mapping: mappingField('entity').describe(
     'what changes are, if not Entity Management; what is not mapped goes to unmapped',
   ),
@@ -94,8 +95,8 @@ export function defineResource(resource: Resource): SourceDefinition {
       ...resourceFields(resource),
     }),
     collections: (settings) => [{ ...collectionOf(settings, resource), called: type }],
-    reading: ({ time, mapping }) => ({
-      time,
+    reading: ({ time, time_formats: timeFormats, mapping }) => ({
+      ...{ time, timeFormats },
       ...(mapping ? { mapping } : state && { state }),
     }),
   });

@@ -20,8 +20,8 @@ const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected
 
 /** Where id and time stand, as of lists. */
 const places = () => {
-  const { id, time } = listFields();
-  return { id, time };
+  const { id, time, time_formats } = listFields();
+  return { id, time, time_formats };
 };
 
 const timed = '{timestamp}.{body}';
@@ -121,7 +121,9 @@ export const webhooksSource = defineSource({
       },
     ];
   },
-  reading: ({ id, time, mapping }) => ({ id, time, ...(mapping && { mapping }) }),
+  reading: ({ id, time, time_formats: timeFormats, mapping }) => ({
+    ...{ id, time, timeFormats, ...(mapping && { mapping }) },
+  }),
 });
 
 /** One that cannot be read is told where it is needed. */

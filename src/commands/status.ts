@@ -44,8 +44,8 @@ export const status = defineCommand({
     const isAsked = standing.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
     // Only the process that runs knows them.
-    const filters = asked?.outcome === 'told' ? asked.standing.filters : [];
-    const told = { ...standing, filters };
+    const { filters, unread_times } = asked?.outcome === 'told' ? asked.standing : standing;
+    const told = { ...standing, filters, unread_times };
     if (json) out(JSON.stringify(told, null, 2));
     else for (const line of [...statusLines(told, config), ...unreadLines(unread)]) out(line);
     return 0;

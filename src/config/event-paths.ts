@@ -29,9 +29,14 @@ export function classesOf(source: ConfiguredSource | null): readonly ClassName[]
     // What has no other class, and what sluice tells of the source.
     ...(['base_event', 'application_lifecycle'] as const),
     ...(definition.collection === undefined
-      ? listClasses(mapping?.class, 'mapping' in definition.fields)
+      ? listClasses(mapping?.class, 'mapping' in definition.fields && !isRead(source))
       : classNames.filter((name) => ofChanges.has(name) || named.includes(name))),
   ];
+}
+
+/** Events of webhooks that no mapping names a class for are read as audit records are. */
+function isRead({ definition, settings }: ConfiguredSource): boolean {
+  return definition.type === 'webhooks' && definition.reading(settings).mapping === undefined;
 }
 
 function listClasses(mapped: string | undefined, isLog: boolean): readonly ClassName[] {

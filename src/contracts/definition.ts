@@ -233,6 +233,8 @@ export interface Mapping {
 export interface RecordReading {
   readonly id: string | null;
   readonly time: readonly string[];
+  /** Forms of times besides the usual ones (time-forms.ts). */
+  readonly timeFormats?: readonly string[];
   readonly mapping?: Mapping;
   /** What the parent of its records is called, where they have one. */
   readonly parent?: string;

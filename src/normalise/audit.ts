@@ -12,7 +12,7 @@ import type {
 } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { type BaseEvent, baseEventMaker } from './base.ts';
-import type { Wanted } from './branch.ts';
+import type { Asked } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -94,17 +94,17 @@ interface AuditWishes {
   readonly complete?: (reading: Reading, record: JsonObject, context: PageContext) => void;
 }
 
-/** Makes the normaliser of a source's audit records; `wanted`: the config's time and id. */
+/** Makes the normaliser of a source's audit records; `asked`: the config's time and id. */
 export function auditNormaliser(
-  wanted: readonly Wanted[],
+  asked: Asked,
   product: Product | undefined,
   { vocabulary = auditVocabulary(), complete }: AuditWishes = {},
 ): BaseEvent {
-  const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
+  const reading = new Reading({ vocabulary, ...asked, slotCount, readStatus: statusReader() });
   const metadataOf = metadataMaker(product);
   const readOperation = operationReader();
   const readPeople = peopleReader();
-  const baseEvent = baseEventMaker(wanted, product);
+  const baseEvent = baseEventMaker(asked, product);
   const classes = {
     api: new EventClass(namedClass('api_activity')),
     entity: new EventClass(namedClass('entity_management')),

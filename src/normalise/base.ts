@@ -4,7 +4,7 @@
 
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { Wanted } from './branch.ts';
+import type { Asked } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -39,12 +39,12 @@ const passedOn: Attention['passedOn'] = new Map([
   [slots.message, 'nothing'],
 ]);
 
-/** Makes the fallback of a source; `wanted` are the config's paths for time and id. */
-export function baseEventMaker(wanted: readonly Wanted[], product: Product | undefined): BaseEvent {
+/** Makes the fallback of a source; `asked` has the config's paths for time and id. */
+export function baseEventMaker(asked: Asked, product: Product | undefined): BaseEvent {
   const eventClass = new EventClass(namedClass('base_event'));
   const metadataOf = metadataMaker(product);
   const vocabulary = logVocabulary();
-  const reading = new Reading({ vocabulary, wanted, slotCount, readStatus: statusReader() });
+  const reading = new Reading({ vocabulary, ...asked, slotCount, readStatus: statusReader() });
   const nothing: JsonObject = {};
 
   const normalise = (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent => {

@@ -21,6 +21,13 @@ export interface Wanted {
   readonly rank: number;
 }
 
+/** What a config says of a source's records: paths, and how times are read. */
+export interface Asked {
+  readonly wanted: readonly Wanted[];
+  /** Epoch milliseconds of a value, NaN where it is no time. */
+  readonly parseTime: (value: unknown) => number;
+}
+
 /** One slot that a key's value may fill, and where the key stands: enough to put the value back. */
 export interface Take extends Meaning {
   readonly path: readonly string[];

@@ -9,6 +9,7 @@ import type { Mapping } from '../contracts/definition.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
+import type { Asked } from './branch.ts';
 import { EventClass, metadataMaker, type Open, type Product } from './envelope.ts';
 import { severityCaptions } from './levels.ts';
 import { logNormaliser } from './logs.ts';
@@ -16,7 +17,6 @@ import { observedOf, restOf } from './own-records.ts';
 import type { Draft } from './reading.ts';
 import { classOf, namedClass } from './schema.ts';
 import { slots } from './slots.ts';
-import { parseTime } from './time.ts';
 
 type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 type Change = ChangeRecord['change'];
@@ -25,6 +25,7 @@ type Change = ChangeRecord['change'];
 export interface ChangeSettings {
   /** Paths within an entity of the time at which it changed; none: when that was observed. */
   readonly time: readonly string[];
+  readonly parseTime: Asked['parseTime'];
   readonly mapping?: Mapping;
   readonly state?: Mapping;
   readonly product?: Product;
@@ -92,7 +93,7 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
     if (event !== undefined) return event;
 
     const [activity] = changeActivities[told.change];
-    const { time, text } = timeOf(record, settings.time);
+    const { time, text } = timeOf(record, settings);
     const metadata = metadataOf(uid, context, { id: undefined, time: text, code: codeOf(told) });
     const own = eventClass.start(activity, undefined, severityOf(told), metadata);
     if (time !== undefined) own.time = time;
@@ -127,7 +128,7 @@ function severityOf({ kind, change }: Told): number {
  */
 function mappedChange(
   mapping: Mapping,
-  { time, product }: ChangeSettings,
+  { time, parseTime, product }: ChangeSettings,
   baseEvent: BaseEvent,
 ): (told: Told, uid: Uid, context: PageContext) => OcsfEvent | undefined {
   const placed = Object.entries(mapping.fields).filter(([attribute]) => !isVerdict(attribute));
@@ -138,7 +139,10 @@ function mappedChange(
   const times = [...time.map((path) => `after.${path}`), 'observed_at'];
   const normalise = logNormaliser({
     mapping: { class: mapping.class, fields: Object.fromEntries(fields) },
-    wanted: times.map((path, at) => ({ path, slot: slots.time, accepts: 'time', rank: at + 1 })),
+    asked: {
+      wanted: times.map((path, at) => ({ path, slot: slots.time, accepts: 'time', rank: at + 1 })),
+      parseTime,
+    },
     product,
     baseEvent,
   });
@@ -172,7 +176,7 @@ function isVerdict(attribute: string): boolean {
 /** When an entity changed: by itself where the config says how, else when that was observed. */
 function timeOf(
   record: JsonObject,
-  paths: readonly string[],
+  { time: paths, parseTime }: ChangeSettings,
 ): { readonly time: number | undefined; readonly text: string | undefined } {
   const own = paths.map((path) =>
     path

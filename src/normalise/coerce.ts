@@ -3,9 +3,10 @@
 // `unmapped`.
 
 import type { Json } from '../contracts/json.ts';
+import { addressIn } from './address.ts';
 import type { Attribute, AttributeType } from './schema.ts';
 import { parseTime } from './time.ts';
-import { integerOf, isEmail, isIp, isMac, isPort } from './values.ts';
+import { integerOf, isEmail, isMac, isPort } from './values.ts';
 
 /** Brings one value to a type, or refuses it with undefined. */
 export type Coerce = (value: Json) => Json | undefined;
@@ -43,7 +44,7 @@ function ofType(type: AttributeType, { captions }: Attribute): Coerce {
     case 'time':
       return time;
     case 'ip':
-      return (value) => (typeof value === 'string' && isIp(value) ? value : undefined);
+      return (value) => addressIn(value)?.ip;
     case 'port':
       return port;
     case 'mac':
@@ -95,6 +96,7 @@ export function isWhole(value: Json, coerced: Json, type: AttributeType): boolea
   if (Array.isArray(coerced)) {
     return coerced.every((one, at) => isWhole(Array.isArray(value) ? value[at] : value, one, type));
   }
+  if (type === 'ip') return value === coerced;
   if (typeof coerced !== 'number') return true;
   if (type === 'float') return typeof value === 'number' || String(coerced) === value;
   return type !== 'time' || isWholeTime(value, coerced);

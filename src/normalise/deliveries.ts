@@ -6,7 +6,7 @@ import type { PageContext } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import { auditNormaliser } from './audit.ts';
 import type { BaseEvent, Normalise } from './base.ts';
-import { commonRank, type Wanted } from './branch.ts';
+import { type Asked, commonRank } from './branch.ts';
 import type { Product } from './envelope.ts';
 import type { Reading } from './reading.ts';
 import { slots, wrapperRank } from './slots.ts';
@@ -16,13 +16,13 @@ import { deliveryVocabulary } from './vocabulary.ts';
 /** Reads delivered events as audit records, and other records as Base Events. */
 export function withEvents(
   baseEvent: BaseEvent,
-  wanted: readonly Wanted[],
+  asked: Asked,
   product: Product | undefined,
 ): BaseEvent {
   let ofDeliveries: BaseEvent | undefined;
   const normalise: Normalise = (record, uid, context) => {
     if (context.delivery === undefined) return baseEvent(record, uid, context);
-    ofDeliveries ??= auditNormaliser(wanted, product, {
+    ofDeliveries ??= auditNormaliser(asked, product, {
       vocabulary: deliveryVocabulary(),
       complete: completeDelivery,
     });

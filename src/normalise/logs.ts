@@ -13,7 +13,7 @@ import type {
 } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
-import type { Wanted } from './branch.ts';
+import type { Asked, Wanted } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -47,7 +47,7 @@ import { logVocabulary, timelineVocabulary } from './vocabulary.ts';
 export interface LogSettings {
   readonly mapping: Mapping;
   /** The config's paths for time and id. */
-  readonly wanted: readonly Wanted[];
+  readonly asked: Asked;
   readonly product: Product | undefined;
   /** What the parent of its records is called; left out: they have none. */
   readonly parent?: string | undefined;
@@ -190,12 +190,13 @@ function wantedOf({ from }: Target, slot: Slot, accepts: Accepts): readonly Want
 }
 
 function readingOf(plan: Plan, settings: LogSettings, schemaClass: SchemaClass): Reading {
-  const { wanted } = settings;
+  const { wanted, parseTime } = settings.asked;
   const mapped =
     plan.body.length + plan.metadata.length + plan.activity.length + plan.common.length;
   return new Reading({
     vocabulary: findsPeople(settings, schemaClass) ? timelineVocabulary() : logVocabulary(),
     wanted: [...plan.common, ...wanted],
+    parseTime,
     slotCount: slotCount + mapped,
     readStatus: isFinding(schemaClass)
       ? findingStatusReader(captionsOfStatus(schemaClass))

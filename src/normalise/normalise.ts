@@ -6,15 +6,17 @@
 
 import type { Mapping } from '../contracts/definition.ts';
 import type { RecordKind } from '../contracts/event.ts';
+import { compileTimeFormats } from '../contracts/time-forms.ts';
 import { auditNormaliser } from './audit.ts';
 import { baseEventMaker, type Normalise } from './base.ts';
-import type { Wanted } from './branch.ts';
+import type { Asked, Wanted } from './branch.ts';
 import { driftNormaliser } from './changes.ts';
 import { withDelivery, withEvents } from './deliveries.ts';
 import type { Product } from './envelope.ts';
 import { logNormaliser } from './logs.ts';
 import { conditionNormaliser } from './own-records.ts';
 import { slots } from './slots.ts';
+import { parseTime } from './time.ts';
 
 export { mappingFlaws } from './mapping.ts';
 export type { Mapping, Normalise };
@@ -25,6 +27,8 @@ export interface NormaliseSettings {
   readonly time: readonly string[];
   /** Record path of upstream's id; null: records have none. */
   readonly id: string | null;
+  /** Forms of times besides the usual ones (contracts/time-forms.ts). */
+  readonly timeFormats?: readonly string[];
   /** For logs and changes: the OCSF class and what goes where. */
   readonly mapping?: Mapping;
   /** For changes: the same of the entities that a first reading shows. */
@@ -41,13 +45,30 @@ export interface NormaliseSettings {
  * Events.
  */
 export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
-  const wanted = wantedPaths(settings);
-  const baseEvent = baseEventMaker(wanted, settings.product);
+  const asked = { wanted: wantedPaths(settings), parseTime: timeParser(settings.timeFormats) };
+  const normalise = normaliserOf(kind, settings, asked);
+  // What writes lines without normalising each record knows the usual forms of times only.
+  if ((settings.timeFormats ?? []).length === 0) return normalise;
+  return (record, uid, context) => normalise(record, uid, context);
+}
+
+/** Declared forms come first: a config says what a text means that could be an epoch number, too. */
+function timeParser(formats: readonly string[] = []): Asked['parseTime'] {
+  if (formats.length === 0) return parseTime;
+  const parseDeclared = compileTimeFormats(formats);
+  return (value) => {
+    const time = typeof value === 'string' ? parseDeclared(value) : Number.NaN;
+    return Number.isNaN(time) ? parseTime(value) : time;
+  };
+}
+
+function normaliserOf(kind: RecordKind, settings: NormaliseSettings, asked: Asked): Normalise {
+  const baseEvent = baseEventMaker(asked, settings.product);
   switch (kind) {
     case 'audit':
-      return auditNormaliser(wanted, settings.product);
+      return auditNormaliser(asked, settings.product);
     case 'drift':
-      return driftNormaliser(settings, baseEvent);
+      return driftNormaliser({ ...settings, parseTime: asked.parseTime }, baseEvent);
     case 'condition':
       return conditionNormaliser(baseEvent);
     case 'answer':
@@ -55,10 +76,10 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
     case 'log':
       return withDelivery(
         settings.mapping === undefined
-          ? withEvents(baseEvent, wanted, settings.product)
+          ? withEvents(baseEvent, asked, settings.product)
           : logNormaliser({
               mapping: settings.mapping,
-              wanted,
+              asked,
               product: settings.product,
               parent: settings.parent,
               baseEvent,

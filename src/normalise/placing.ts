@@ -3,6 +3,7 @@
 // built, and its values go to `unmapped`; so whatever a record holds, what is built is valid.
 
 import type { Json } from '../contracts/json.ts';
+import { addressIn } from './address.ts';
 import { type Coerce, coercionOf, isWhole } from './coerce.ts';
 import { other } from './levels.ts';
 import type { Target } from './mapping.ts';
@@ -30,7 +31,11 @@ export interface Branching {
 const elementsMax = 1000;
 
 /** Compiles what fills the attributes of one level (`depth` steps into the targets' ways). */
-export function compileFill(branches: readonly Branching[], depth: number): readonly Fill[] {
+export function compileFill(
+  branches: readonly Branching[],
+  depth: number,
+  shape?: Shape,
+): readonly Fill[] {
   const byName = new Map<string, Branching[]>();
   for (const branch of branches) {
     const attribute = branch.target.way[depth];
@@ -44,7 +49,8 @@ export function compileFill(branches: readonly Branching[], depth: number): read
     if (attribute === undefined) return () => undefined;
     if (attribute.type === 'object') return objectFill(attribute, group, depth);
     if (attribute.type === 'enum' || attribute.captionOf !== '') return enumFill(group, depth);
-    return valueFill(attribute, group[0]?.slot ?? -1);
+    const hasPort = attribute.name === 'ip' && !attribute.list && shape?.attributes.has('port');
+    return valueFill(attribute, group[0]?.slot ?? -1, hasPort ?? false);
   });
 }
 
@@ -53,7 +59,8 @@ function valueAt(reading: Reading, slot: number, index: number): Json | undefine
   return index >= 0 && Array.isArray(value) ? value[index] : value;
 }
 
-function valueFill(attribute: Attribute, slot: number): Fill {
+/** `hasPort`: a port that stands beside an address has a place, too. */
+function valueFill(attribute: Attribute, slot: number, hasPort: boolean): Fill {
   const { name, type } = attribute;
   const coerce: Coerce = coercionOf(attribute);
   return (target, { reading }, index) => {
@@ -65,6 +72,11 @@ function valueFill(attribute: Attribute, slot: number): Fill {
       return;
     }
     target[name] = coerced;
+    if (hasPort && coerced !== value) {
+      const port = addressIn(value ?? null)?.port;
+      // One that is mapped by itself comes later or stands already.
+      if (port !== undefined) target.port ??= port;
+    }
     if (!isWhole(value ?? null, coerced, type)) reading.putBack(slot);
   };
 }
@@ -158,7 +170,7 @@ function enumFill(group: readonly Branching[], depth: number): Fill {
 
 function objectFill(attribute: Attribute, group: readonly Branching[], depth: number): Fill {
   const shape = objectOf(attribute.object);
-  const fills = compileFill(group, depth + 1);
+  const fills = compileFill(group, depth + 1, shape);
   const complete = completion(shape, attribute.object);
   const slots = group.map(({ slot }) => slot);
   const { name, list } = attribute;

@@ -5,7 +5,8 @@
 // record, `__proto__` included, touches anything but the rest.
 
 import type { Json, JsonObject } from '../contracts/json.ts';
-import { Branch, commonRank, type Step, type Take, type Wanted } from './branch.ts';
+import { addressIn } from './address.ts';
+import { type Asked, Branch, commonRank, type Step, type Take } from './branch.ts';
 import {
   other,
   type ReadSeverity,
@@ -13,8 +14,14 @@ import {
   type SeverityScale,
   severityReader,
 } from './levels.ts';
-import type { Accepts, Attention, Meaning, Slot, Vocabulary } from './slots.ts';
-import { parseTime } from './time.ts';
+import {
+  type Accepts,
+  type Attention,
+  type Meaning,
+  type Slot,
+  slots,
+  type Vocabulary,
+} from './slots.ts';
 import { isEmail, isHostname, isIp, isMac, isPort, isTextual } from './values.ts';
 
 /** A JSON object under construction. */
@@ -58,10 +65,8 @@ function headOf(object: JsonObject, end: string): Draft {
 }
 
 /** What a Reading looks for. */
-export interface ReadingSettings {
+export interface ReadingSettings extends Asked {
   readonly vocabulary: Vocabulary;
-  /** Paths from the config. */
-  readonly wanted: readonly Wanted[];
   readonly slotCount: number;
   /** How outcomes are read; findings have their own. */
   readonly readStatus: ReadStatus;
@@ -85,10 +90,16 @@ export class Reading {
   readonly #noValues: readonly (Json | undefined)[];
   readonly #noTakes: readonly (Take | undefined)[];
   readonly #displaced: { take: Take; value: Json }[] = [];
+  /** Values of which an address was taken, each with what it says besides. */
+  readonly #partly: { take: Take; value: Json; port: number | undefined }[] = [];
   readonly #readSeverity: ReadSeverity = severityReader();
   readonly #readStatus: ReadStatus;
 
-  constructor({ vocabulary, wanted, slotCount, readStatus }: ReadingSettings) {
+  /** Reads a time: epoch milliseconds, or NaN. */
+  readonly parseTime: Asked['parseTime'];
+
+  constructor({ vocabulary, wanted, parseTime, slotCount, readStatus }: ReadingSettings) {
+    this.parseTime = parseTime;
     this.#root = new Branch(vocabulary, [], '', 0);
     this.#readStatus = readStatus;
     this.#noValues = new Array<undefined>(slotCount).fill(undefined);
@@ -107,6 +118,7 @@ export class Reading {
     const rest = this.#read(this.#root, record);
     this.rest = rest === record || rest === null ? { ...rest } : (rest as Draft);
     if (this.#displaced.length > 0) this.#restoreDisplaced();
+    if (this.#partly.length > 0) this.#restorePartly();
   }
 
   /** A slot's text: the value itself, or an integer's digits. */
@@ -177,6 +189,16 @@ export class Reading {
     return this.#read(child, value as JsonObject);
   }
 
+  /** Such a value stays in the rest as it was; a port beside the source's address is the source's. */
+  #restorePartly(): void {
+    for (const { take, value, port } of this.#partly) {
+      const isPlaced = this.takes[take.slot] === take;
+      if (isPlaced && take.slot === slots.srcIp) this.values[slots.srcPort] ??= port;
+      this.#restore(take.path, value);
+    }
+    this.#partly.length = 0;
+  }
+
   #restoreDisplaced(): void {
     for (const { take, value } of this.#displaced) this.#restore(take.path, value);
     this.#displaced.length = 0;
@@ -201,9 +223,16 @@ export class Reading {
     if (before !== undefined && displaced !== undefined) {
       this.#displaced.push({ take: before, value: displaced });
     }
-    this.values[slot] = value;
+    this.values[slot] = take.accepts === 'ip' ? this.#addressOf(take, value) : value;
     this.takes[slot] = take;
     return true;
+  }
+
+  #addressOf(take: Take, value: Json): Json {
+    if (typeof value === 'string' && isIp(value)) return value;
+    const { ip, port } = addressIn(value) ?? { ip: value, port: undefined };
+    this.#partly.push({ take, value, port });
+    return ip;
   }
 
   /** Whether a name that accepts such values may carry this one. */
@@ -214,7 +243,7 @@ export class Reading {
       case 'word':
         return typeof value === 'string' && value !== '' && value.length <= 512;
       case 'ip':
-        return typeof value === 'string' && isIp(value);
+        return addressIn(value) !== undefined;
       case 'time':
         return this.#acceptsTime(value);
       case 'email':
@@ -259,7 +288,7 @@ export class Reading {
   }
 
   #acceptsTime(value: Json): boolean {
-    const time = parseTime(value);
+    const time = this.parseTime(value);
     if (Number.isNaN(time)) return false;
     this.time = time;
     return true;

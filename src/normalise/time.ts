@@ -3,6 +3,8 @@
 // builds no Date and no string. What must stay true: a text it does not fully understand is no time
 // (NaN), since a wrong time is worse than none.
 
+import { parseOtherForm } from '../contracts/time-forms.ts';
+
 const zero = 48;
 const dayMs = 86_400_000;
 /** 9999-12-31T23:59:59.999Z; later ones cannot be written as RFC 3339 again. */
@@ -14,9 +16,16 @@ const secondsMin = 1e8;
  * Epoch milliseconds of a record's time value, or NaN where it is none. Text: RFC 3339 (section
  * 5.6) with any number of fraction digits, also with a blank for `T`, an offset without colon, no
  * zone (upstream speaks UTC), or a date alone. Numbers, also as text: epoch seconds, milliseconds,
- * microseconds or nanoseconds, told apart by magnitude.
+ * microseconds or nanoseconds, told apart by magnitude. Other forms of text: those whose meaning is
+ * certain (contracts/time-forms.ts).
  */
 export function parseTime(value: unknown): number {
+  const ms = parseUsualTime(value);
+  return Number.isNaN(ms) && typeof value === 'string' ? parseOtherForm(value) : ms;
+}
+
+/** The same of the forms that nearly all times have. */
+export function parseUsualTime(value: unknown): number {
   if (typeof value === 'string') {
     const ms = parseText(value);
     return !Number.isNaN(ms) || value.length < 9 || value.length > 30 ? ms : parseDigits(value);

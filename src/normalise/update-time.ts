@@ -4,7 +4,6 @@
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Reading } from './reading.ts';
 import { canonical, slots } from './slots.ts';
-import { parseTime } from './time.ts';
 
 const creationNames = new Set(
   'createdat created creationtime createtime createddate creationdate datecreated createdtime createdon openedat opened'.split(
@@ -23,14 +22,19 @@ export function useUpdateTime(reading: Reading, record: JsonObject): void {
   if (name !== undefined && !creationNames.has(canonical(name))) return;
   reading.refuse(slots.time);
   reading.time = Number.NaN;
-  const found = updateTimeOf(record);
+  const isTime = (value: Json | undefined) =>
+    value !== undefined && !Number.isNaN(reading.parseTime(value));
+  const found = updateTimeOf(record, isTime);
   if (found === undefined) return;
   // It stays in the rest as well, where what it was called can be seen.
   reading.values[slots.time] = found;
-  reading.time = parseTime(found);
+  reading.time = reading.parseTime(found);
 }
 
-function updateTimeOf(record: JsonObject): Json | undefined {
+function updateTimeOf(
+  record: JsonObject,
+  isTime: (value: Json | undefined) => boolean,
+): Json | undefined {
   const inner = Object.values(record).filter(isObject);
   for (const object of [record, ...inner]) {
     const known = new Map(Object.entries(object).map(([name, value]) => [canonical(name), value]));
@@ -38,8 +42,4 @@ function updateTimeOf(record: JsonObject): Json | undefined {
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-function isTime(value: Json | undefined): boolean {
-  return value !== undefined && !Number.isNaN(parseTime(value));
 }

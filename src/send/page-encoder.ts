@@ -57,6 +57,7 @@ const clockEvery = 8;
 export class PageEncoder {
   #decoder: PageDecoder;
   readonly #transcoders: Transcoders;
+  readonly #look: (page: DecodedPage) => void;
   readonly #readers = new Set<Reader>();
   /** How large the lines of the page before were, by selection and format, to its body. */
   readonly #growth = new Map<string, number>();
@@ -68,10 +69,15 @@ export class PageEncoder {
   /** When the event loop is to turn, on the clock of `performance`. */
   #stretchEnd = 0;
 
-  /** `transcoders` write what they can of it; left out: nothing. */
-  constructor(decoder: PageDecoder, transcoders: Transcoders = new Transcoders(false)) {
+  /** `transcoders` write what they can of it; left out: nothing. `look` sees each page once or more. */
+  constructor(
+    decoder: PageDecoder,
+    transcoders: Transcoders = new Transcoders(false),
+    look: (page: DecodedPage) => void = () => undefined,
+  ) {
     this.#decoder = decoder;
     this.#transcoders = transcoders;
+    this.#look = look;
   }
 
   /** From now on pages are encoded for this sink as well when another one reads them. */
@@ -158,7 +164,9 @@ export class PageEncoder {
     }
   }
 
-  async #encode({ events }: DecodedPage, tasks: readonly Task[]): Promise<void> {
+  async #encode(page: DecodedPage, tasks: readonly Task[]): Promise<void> {
+    const { events } = page;
+    this.#look(page);
     for (const task of tasks) task.begin(this.#transcoders);
     for (let at = 0; at < events.length; ) {
       if (performance.now() >= this.#stretchEnd) {

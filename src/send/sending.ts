@@ -20,6 +20,7 @@ import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 import { toldPage } from './told.ts';
 import { type TranscodedOf, Transcoders } from './transcoders.ts';
+import { UnreadTimes, type UnreadTimesOf } from './unread-times.ts';
 
 /** A sink of the config, ready to be opened. */
 export interface PlannedSink {
@@ -68,7 +69,15 @@ interface SendingSink extends OpenSink {
 export class Sending {
   readonly #means: SendingMeans;
   readonly #transcoders = new Transcoders(process.env.SLUICE_TRANSCODER !== 'off');
-  readonly #encoder = new PageEncoder(new PageDecoder(normalisersOf([])), this.#transcoders);
+  readonly #unreadTimes = new UnreadTimes();
+  readonly #encoder = new PageEncoder(
+    new PageDecoder(normalisersOf([])),
+    this.#transcoders,
+    (page) => {
+      const { reading } = this.#sources.get(page.held.context.source) ?? {};
+      this.#unreadTimes.look(page, reading?.time ?? []);
+    },
+  );
   readonly #sinks = new Map<string, SendingSink>();
   readonly #filterFailures: FilterFailures;
   readonly #failed = Promise.withResolvers<never>();
@@ -99,6 +108,11 @@ export class Sending {
     return this.#filterFailures.all;
   }
 
+  /** Streams most of whose times cannot be read. */
+  get unreadTimes(): readonly UnreadTimesOf[] {
+    return this.#unreadTimes.all;
+  }
+
   /** How many events were made into lines by copying, and why the others were not. */
   get transcoded(): readonly TranscodedOf[] {
     return this.#transcoders.transcoded;
@@ -118,6 +132,7 @@ export class Sending {
     this.#config = config ?? null;
     for (const source of sources) this.#sources.set(source.name, { ...source, routes });
     this.#selections.clear();
+    this.#unreadTimes.forget();
     this.#encoder.decodeWith(new PageDecoder(normalisersOf([...this.#sources.values()])));
   }
 

@@ -6,7 +6,8 @@
 
 import { isIPv6 } from 'node:net';
 import type { Attention, Passing } from '../normalise/slots.ts';
-import { parseTime } from '../normalise/time.ts';
+import { parseTime, parseUsualTime } from '../normalise/time.ts';
+import { isIp } from '../normalise/values.ts';
 import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
 
@@ -67,7 +68,8 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): L
   let decides = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   for (const { slot, accepts } of attention.offers(keys)) {
-    // An array is taken whole as JSON, or not at all.
+    // An array is taken whole as JSON, for the first address in it, or not at all.
+    if (array >= 0 && accepts === 'ip') decides = true;
     if (array >= 0 && accepts !== 'json') continue;
     const passing = attention.passedOn.get(slot);
     for (const ask of [
@@ -198,6 +200,8 @@ export function answerOf(
   if ((cares & (care.escape | care.high)) !== 0) return isNot;
   const text = textOf(found, start, end);
   const isKind = accepts(ask, text);
+  // An address with a port, or several, are placed in part.
+  if (ask === 'ip' && isKind && !isIp(text)) return -1;
   // Formats write these otherwise: an address with a zone, a MAC address with a hyphen.
   if (ask === 'ip' && text.includes(':') && isIPv6(text))
     return isKind && !text.includes('%') ? 1 : -1;
@@ -234,9 +238,13 @@ function timeAnswer(ask: Ask, index: number, found: Found): number {
   const { bytes, times } = found;
   const start = found.starts[index] as number;
   const end = found.ends[index] as number;
-  const time = parseTime(textOf(found, start, end));
+  // Escaped, it may be a time of another form.
+  if (((found.cares[index] as number) & care.escape) !== 0) return -1;
+  const text = textOf(found, start, end);
+  const time = parseUsualTime(text);
   times[index] = time;
-  if (Number.isNaN(time)) return isNot;
+  // Of the other forms only the normaliser knows what they say.
+  if (Number.isNaN(time)) return Number.isNaN(parseTime(text)) ? isNot : -1;
   if (!(time >= timeMin && time <= timeMax)) return -1;
   if (ask === 'time') return 0;
   let at = start + secondsBytes;

@@ -16,7 +16,13 @@ export interface AttentionFacts
   extends Partial<
     Pick<
       LiveStanding,
-      'reload_refused' | 'conditions' | 'filters' | 'lookups' | 'removed_sinks' | 'standing_by'
+      | 'reload_refused'
+      | 'conditions'
+      | 'filters'
+      | 'lookups'
+      | 'removed_sinks'
+      | 'standing_by'
+      | 'unread_times'
     >
   > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
@@ -64,6 +70,7 @@ export function attentionOf(
     ...conditionMatters(standing, now),
     ...filterMatters(standing),
     ...lookupMatters(standing),
+    ...timeMatters(standing),
     ...endOfLifeMatters(standing, now),
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
@@ -276,6 +283,22 @@ function filterMatters({ filters = [] }: AttentionFacts): readonly Matter[] {
     const next =
       'Look for attributes in its where that not every event has: has(event.x) asks for one.';
     return [{ mood: 'warn', who: `The filter of ${route}`, what, message: why, next }];
+  });
+}
+
+/** Their events have the time of their reading, and nothing else shows that. */
+function timeMatters({ unread_times: unread = [] }: AttentionFacts): readonly Matter[] {
+  const bySource = Map.groupBy(unread, ({ source }) => source);
+  return Array.from(bySource, ([source, [first, ...others]]): Matter => {
+    const { stream = source, path = '', example = '' } = first ?? {};
+    const more = others.length === 0 ? '' : ` and ${others.length} more of its streams`;
+    return {
+      mood: 'warn',
+      who: `Stream ${stream}${more}`,
+      what: 'has times that cannot be read: its events have the time of their reading',
+      message: `${path} is ${JSON.stringify(example)}`,
+      next: `Set time of ${source} to the path of the record's time, or time_formats to its form, such as "%d/%m/%Y %H:%M:%S".`,
+    };
   });
 }
 

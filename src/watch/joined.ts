@@ -45,6 +45,7 @@ export function joinedMoment(moments: readonly Moment[], maxBytes: number, waits
     transcoded: all('transcoded').flat(),
     lookups: all('lookups').flat(),
     removed_sinks: joinedRemoved(all('removed_sinks')),
+    unread_times: all('unread_times').flat(),
     reload_refused: moments.find((one) => one.reload_refused !== null)?.reload_refused ?? null,
     standing_by: null,
     intervals: new Map(all('intervals').flatMap((one) => [...one])),

@@ -48,6 +48,7 @@ export interface Moment
     | 'transcoded'
     | 'lookups'
     | 'removed_sinks'
+    | 'unread_times'
     | 'reload_refused'
     | 'standing_by'
   > {
@@ -70,6 +71,7 @@ export function idleMoment(maxBytes: number, waitsFor: string): Moment {
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
     removed_sinks: [],
+    unread_times: [],
     ...{ transcoded: [], intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
     spool: { ...spool, oldest_at: null, full_in_ms: null },
     ...{ reload_refused: null, standing_by: waitsFor },
@@ -100,7 +102,7 @@ export function watching(sights: Sights): () => Moment {
     [texts, before] = [new Map(), texts];
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
-    const { streams, sinks, filterFailures, transcoded } = pipeline.state;
+    const { streams, sinks, filterFailures, transcoded, unreadTimes } = pipeline.state;
     const upstreams = Array.from(plan.upstreams.values(), momentOf);
     const budgets = new Map(
       upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
@@ -139,6 +141,7 @@ export function watching(sights: Sights): () => Moment {
         present: sinks.map(({ name }) => name),
         removedSinksMs: state.removedSinksMs,
       }),
+      unread_times: unreadTimes,
       reload_refused: null,
       standing_by: null,
       intervals,

@@ -91,6 +91,7 @@ export function standingOf(observed: Observed): LiveStanding {
     transcoded: moment.transcoded,
     lookups: moment.lookups,
     removed_sinks: moment.removed_sinks,
+    unread_times: moment.unread_times,
     reload_refused: moment.reload_refused,
     standing_by: moment.standing_by,
     tail_forms: forms,

@@ -148,6 +148,17 @@ const removedSink = z.object({
   dead_letters: count,
 });
 
+/** A stream most of whose records have a time that cannot be read, since the start. */
+const unreadTime = z.object({
+  stream: z.string(),
+  source: z.string(),
+  /** Of the records that were looked at lately. */
+  seen: count,
+  unread: count,
+  path: z.string(),
+  example: z.string(),
+});
+
 const standing = z.object({
   /** Why the config as it stands in its file does not run; null: it does. */
   reload_refused: lastError.extend({ at: time }).nullable().default(null),
@@ -157,6 +168,7 @@ const standing = z.object({
   filters: many(filter).default([]),
   lookups: many(lookup).default([]),
   removed_sinks: many(removedSink).default([]),
+  unread_times: many(unreadTime).default([]),
 });
 
 const names = many(z.string());

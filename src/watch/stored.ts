@@ -93,6 +93,7 @@ export function storedStanding(
       present: plan.sinks.map(({ name }) => name),
       removedSinksMs: state.removedSinksMs,
     }),
+    unread_times: [],
   };
 }
 

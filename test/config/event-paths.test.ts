@@ -18,6 +18,7 @@ const sources = [
   '  fw: { type: firewall, upstream: ops }',
   '  hosts: { type: hosts, upstream: ops }',
   '  tickets: { type: tickets, upstream: ops, mapping: { class: account_change, fields: { user.name: a } } }',
+  '  hooks: { type: webhooks, upstream: edge, listen: "127.0.0.1:9", secret: x }',
   '  web: { type: logs, upstream: ops, path: /x, mapping: { class: http_activity, fields:',
   '    { src_endpoint.ip: a, dst_endpoint.ip: b, http_request.http_method: m, http_response.code: c } } }',
 ].join('\n');
@@ -68,6 +69,11 @@ test.each([
 
   expect(lines).toEqual([expect.stringMatching(/^c\.yaml:2:43 routes\[0\]\.where: /)]);
   expect(lines[0]).toContain(why);
+});
+
+test('events of webhooks have what audit records have, unless a mapping says otherwise', () => {
+  expect(where('hooks', 'event.entity.name == "x" || event.api.operation == "y"')).toEqual([]);
+  expect(where('hooks', 'event.query.hostname == "x"')[0]).toContain('has query');
 });
 
 test('events of a resource have what changes have, and what a mapping or an inventory makes of them', () => {

@@ -74,7 +74,7 @@ test.each([
     streams: [caughtUp, aStream({ state: 'retrying', error: failing })],
   },
 ])('timeToGiveUp comes after a minute without progress when $what', async ({ sinks, streams }) => {
-  const state = () => ({ sinks, streams, filterFailures: [], transcoded: [] });
+  const state = () => ({ sinks, streams, filterFailures: [], transcoded: [], unreadTimes: [] });
 
   const early = await watched(state, () => 9, patienceMs - 1_000);
   const late = await watched(state, () => 9, patienceMs + 1_000);
@@ -95,7 +95,7 @@ test.each([
     streams: [aStream({ state: 'retrying', error: throttled })],
   },
 ])('timeToGiveUp does not come while $what', async ({ sinks, streams }) => {
-  const state = () => ({ sinks, streams, filterFailures: [], transcoded: [] });
+  const state = () => ({ sinks, streams, filterFailures: [], transcoded: [], unreadTimes: [] });
 
   const given = await watched(state, () => 9, 10 * patienceMs);
 
@@ -107,7 +107,7 @@ test('timeToGiveUp does not come while a failing sink still gets something deliv
   const state = () => {
     position += 1;
     const sinks = [aSink({ error: failing, position })];
-    return { sinks, streams: [caughtUp], filterFailures: [], transcoded: [] };
+    return { sinks, streams: [caughtUp], filterFailures: [], transcoded: [], unreadTimes: [] };
   };
 
   const given = await watched(state, () => 1e9, 5 * patienceMs);

@@ -20,7 +20,7 @@ const textOf: Readonly<Record<string, (next: Next) => string>> = {
   mail: (next) => `p${upTo(next, 99)}@example.com`,
   ip: (next) =>
     next() < 0.9
-      ? `192.0.2.${upTo(next, 256)}`
+      ? `192.0.2.${upTo(next, 256)}${one(next, ['', '', '', '', ':443', ', 10.0.0.1', ' '])}`
       : `2001:db8::${hex(next)}${one(next, ['', '', '%eth0', ':192.0.2.1'])}`,
   mac: (next) => Array.from({ length: 6 }, () => hex(next)).join(one(next, [':', ':', ':', '-'])),
   url: (next) => `${one(next, ['', 'https://w.example'])}/p/${upTo(next, 99)}?q=${upTo(next, 9)}`,
@@ -28,7 +28,7 @@ const textOf: Readonly<Record<string, (next: Next) => string>> = {
   fine: (next) =>
     new Date(timeOf(next))
       .toISOString()
-      .replace('Z', one(next, ['000Z', '500Z', '123456Z', '+01:00'])),
+      .replace('Z', one(next, ['000Z', '500Z', '123456Z', '+01:00', ' +0100', ' GMT'])),
   digits: (next) => `${upTo(next, one(next, [10, 70_000, 1e12]))}`,
   float: (next) => `${upTo(next, 100)}.${upTo(next, 100)}`,
   method: (next) => one(next, ['GET', 'POST', 'get']),

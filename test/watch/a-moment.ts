@@ -92,6 +92,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     transcoded: [],
     lookups: [],
     removed_sinks: [],
+    unread_times: [],
     reload_refused: null,
     standing_by: null,
     intervals: new Map(streams.map(({ name }) => [name, 1_000])),

@@ -3,6 +3,7 @@
 // whose time cannot be read has none.
 
 import type { ParsedRecord } from '../../contracts/event.ts';
+import { parseOtherForm } from '../../contracts/time-forms.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { valueAt } from '../../tools/records.ts';
 
@@ -18,14 +19,20 @@ export function timeOf(record: ParsedRecord, paths: readonly string[]): number |
   for (const path of paths) {
     const value = valueAt(record, path);
     if (typeof value === 'string') {
-      if (!dated.test(value)) continue;
-      const time = Date.parse(withoutZone.test(value) ? `${value}Z` : value);
+      const time = timeOfText(value);
       if (Number.isFinite(time)) return time;
     } else if (typeof value === 'number' && value > 0) {
       return value >= millisecondsFrom ? value : value * 1_000;
     }
   }
   return null;
+}
+
+/** NaN for what is no time. */
+function timeOfText(text: string): number {
+  if (!dated.test(text)) return parseOtherForm(text);
+  const time = Date.parse(withoutZone.test(text) ? `${text}Z` : text);
+  return Number.isNaN(time) ? parseOtherForm(text) : time;
 }
 
 /** Between which times some records happened, epoch milliseconds. */

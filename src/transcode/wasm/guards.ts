@@ -144,14 +144,15 @@ function epochAnswer(leaf: usize, care: u32, start: usize, end: usize): i32 {
   return isSeconds ? 0 : 1;
 }
 
-/** IPv4 is told here, IPv6 is not. */
+/** One IPv4 address is told here, all else is not. */
 function addressAnswer(start: usize, end: usize): i32 {
   let dots: u32 = 0;
   let octet: i32 = -1;
   let isOne = end - start <= 40;
   for (let at = start; at < end; at += 1) {
     const byte = load<u8>(at);
-    if (byte === 0x3a) return unsure;
+    // A colon, blank, comma or semicolon: IPv6, a port or a list.
+    if (byte === 0x3a || byte === 0x20 || byte === 0x2c || byte === 0x3b) return unsure;
     if (byte === 0x2e) {
       if (octet < 0) isOne = false;
       dots += 1;
