@@ -14,6 +14,7 @@ import {
   metadataV12,
   ResponseError,
 } from '@platformatic/kafka';
+import { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
 import { Connections } from '../../connectors/sinks/kafka/platformatic-connections.ts';
 import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import type { HostPort } from '../contracts/settings.ts';
@@ -27,6 +28,8 @@ export type DescribedGroup = describeGroupsV5.DescribeGroupsResponseGroup;
 
 /** What a coordinator that is being found or loaded answers; both pass. */
 const passing = ['COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS', 'NOT_COORDINATOR'];
+/** The same as codes (https://kafka.apache.org/protocol.html#protocol_error_codes). */
+const coordinatorCodes = [15, 14, 16];
 const pauseMs = 200;
 const createMsMax = 10_000;
 /** How long a coordinator may take to be there. */
@@ -77,7 +80,12 @@ export class Asking {
   async group(id: string): Promise<DescribedGroup | null> {
     return await this.#withCoordinator(FindCoordinatorKeyTypes.GROUP, id, async (coordinator) => {
       const answer = await answered(describeGroupsV5.api.async(coordinator, [id], true));
-      return answer.groups[0] ?? null;
+      const group = answer.groups[0] ?? null;
+      // On a new cluster the coordinator is still loading: it then names no rights, which does not mean that there are none.
+      const name = passing[coordinatorCodes.indexOf(group?.errorCode ?? 0)];
+      if (name === undefined) return group;
+      const message = `Kafka answered ${name} (the group ${id})`;
+      throw new KafkaFailure('passing', message, { answered: true });
     });
   }
 

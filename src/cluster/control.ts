@@ -2,8 +2,9 @@
 // compacted topic `<prefix>.control`, of one partition. `["drain", INSTANCE]` is there while that
 // process is to own nothing; `["command", ID]` until whoever asked has its answer, which is
 // `["answer", ID]`; `["shards", "count"]` says in how many shards the state is, where there are
-// several; `["import", "state"]` is there while an import into several is not through. What must stay
-// true: a command and its answer have keys of their own, so that one that a broker has stored twice
+// several; `["import", "state"]` is there while an import into several is not through;
+// `["deployment", "state"]` is whose state it is, and `["claim", NAME]` that a deployment wants it
+// (deployment.ts). What must stay true: a command and its answer have keys of their own, so that one that a broker has stored twice
 // stays answered.
 
 import { z } from 'zod';
@@ -11,6 +12,7 @@ import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { type Wish, wishOf } from '../hold/requests.ts';
 import { Board } from './board.ts';
+import { type Deployment, readDeployment } from './deployment.ts';
 import type { LogSettings } from './log/settings.ts';
 
 /** Something that one of the processes is to do. */
@@ -34,6 +36,9 @@ export class Control extends Board {
   readonly #answers = new Map<string, JsonObject>();
   #shards: number | null = null;
   #isImporting = false;
+  #deployment: Deployment | null = null;
+  /** In the order of the topic. */
+  readonly #claims = new Map<string, Deployment>();
 
   constructor(settings: LogSettings, clock: Clock) {
     super(settings, clock, { topic: `${settings.prefix}.control`, partition: 0 });
@@ -61,6 +66,30 @@ export class Control extends Board {
   /** Whether an import into several shards is under way, or was broken off. */
   get isImporting(): boolean {
     return this.#isImporting;
+  }
+
+  /** Whose state it is; null: no process has stored it. */
+  get deployment(): Deployment | null {
+    return this.#deployment;
+  }
+
+  /** Deployments that want the state, the first one first. */
+  get claims(): readonly Deployment[] {
+    return [...this.#claims.values()];
+  }
+
+  async claim({ name, upstreams }: Deployment): Promise<void> {
+    await this.write(['claim', name], { upstreams });
+  }
+
+  async unclaim(name: string): Promise<void> {
+    await this.write(['claim', name], null);
+  }
+
+  /** Stores whose state it is. */
+  async belongsTo({ name, upstreams }: Deployment): Promise<void> {
+    await this.write(['deployment', 'state'], { name, upstreams });
+    this.#deployment = { name, upstreams };
   }
 
   async drain(instance: string, at: number): Promise<void> {
@@ -113,6 +142,12 @@ export class Control extends Board {
       this.#shards = typeof count === 'number' ? count : null;
     } else if (kind === 'import') {
       this.#isImporting = said !== null;
+    } else if (kind === 'deployment') {
+      this.#deployment = said && readDeployment(said);
+    } else if (kind === 'claim') {
+      const claim = said && readDeployment({ ...said, name });
+      if (claim === null) this.#claims.delete(name);
+      else this.#claims.set(name, claim);
     } else if (kind === 'command') {
       const command = said && commandOf(name, said);
       if (command !== null) this.#commands.set(name, command);

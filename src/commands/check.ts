@@ -342,6 +342,9 @@ async function* clusterAnswers(
     for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
       yield [`state.kafka: ${told}`, cause, isNote === true];
     }
+    const { deploymentFinding } = await import('../run/deployment.ts');
+    const found = await deploymentFinding(kafka, systemClock());
+    if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
     for (const { state } of inShards(config)) {
       if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
     }

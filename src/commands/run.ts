@@ -13,6 +13,7 @@ import type { Summary } from '../pipeline.ts';
 import { agreeOnShards, refuseHalf } from '../run/cluster.ts';
 import { serveCommandsFromAfar } from '../run/commands-from-afar.ts';
 import { compareDue, serveComparisons } from '../run/comparisons.ts';
+import { agreeOnDeployment, storeDeployment } from '../run/deployment.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
@@ -101,6 +102,7 @@ async function runJourney(
     stopMs = performance.now();
   });
   const drains = seat?.sink ? null : await openDrains(config.state, log);
+  let deploymentChanged: string | null = null;
   try {
     if (seat?.sink) {
       const { sendApart } = await import('../run/send-apart.ts');
@@ -120,6 +122,8 @@ async function runJourney(
     if (drains !== null && kafka !== null && seat === null) {
       await agreeOnShards(kafka, drains.control, systemClock());
       refuseHalf(drains.control.isImporting);
+      const deps = { control: drains.control, clock: systemClock(), log };
+      deploymentChanged = await agreeOnDeployment(kafka, deps);
     }
     const isShared = (kafka?.shards ?? 1) > 1 || (kafka?.senders ?? []).length > 0;
     if (drains !== null && seat === null && isShared) {
@@ -128,12 +132,14 @@ async function runJourney(
       const { env } = means;
       const removalAllowed = given.allowRemoval === true;
       const keeping = { config, args, env, once, drains, requests, removalAllowed };
-      const ended = await keepShards(keeping, own, shutdown.stop);
+      const { stop } = shutdown;
+      const ended = await keepShards(keeping, own, { stop, deploymentChanged });
       logStopped(log, shutdown, ended);
       return ended === 0 ? 0 : 1;
     }
     for (let last = config; ; ) {
-      const ended = await oneJourney(last, { own, shutdown, drains, means, seat, read }, go);
+      const of = { own, shutdown, drains, means, seat, read, deploymentChanged };
+      const ended = await oneJourney(last, of, go);
       if (once || shutdown.stop.aborted || drains?.isDrained() !== true) return ended.code;
       last = ended.config;
     }
@@ -161,8 +167,11 @@ async function oneJourney(
     means,
     seat,
     read,
+    deploymentChanged,
     shutdown: ending,
-  }: Pick<Running, 'own' | 'shutdown' | 'means' | 'seat' | 'read'> & { drains: Drains | null },
+  }: Pick<Running, 'own' | 'shutdown' | 'means' | 'seat' | 'read' | 'deploymentChanged'> & {
+    drains: Drains | null;
+  },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<{ readonly code: ExitCode; readonly config: Config }> {
   const { log } = own;
@@ -187,7 +196,7 @@ async function oneJourney(
     };
     const control = drains?.control ?? null;
     const of = { config, plan, journey, tools, shutdown, means, own, sight, control, seat, read };
-    const running: Running = { ...of, refused: null };
+    const running: Running = { ...of, deploymentChanged, refused: null };
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);
     try {
@@ -220,6 +229,8 @@ interface Running {
   readonly means: Means;
   /** Where another process has started this one for a shard. */
   readonly seat: ShardSeat | null;
+  /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
+  readonly deploymentChanged: string | null;
   /** Reads the config as it stands in its file now, or what this process has of it. */
   readonly read: () => Config;
   readonly own: OwnLog;
@@ -253,6 +264,7 @@ async function openStatus(running: Running): Promise<{ close(): unknown } | null
   const look = (): Moment => ({
     ...running.sight.look(),
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
+    deployment_changed: running.deploymentChanged,
   });
   const retry = (name: string) => running.journey.pipeline.askNow(name);
   const shown = { look, tap: () => running.sight.tap, retry };
@@ -315,6 +327,8 @@ async function runOn(
     running.config = made.config;
     since = tools.clock.now();
     running.sight = sightOf(made, running);
+    if (running.control === null || running.seat !== null) return;
+    storeDeployment(made.config.state.kafka, { ...tools, control: running.control });
   };
   const refused = (refusal: ReloadRefusal | null) => {
     running.refused = refusal;

@@ -249,6 +249,7 @@ function stateOf(
     session_timeout: sessionMs,
     replication_factor: replicationFactor,
     leave_at_end: leavesAtEnd,
+    deployment: deploymentName,
     ...settings
   } = kafka;
   const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
@@ -257,8 +258,16 @@ function stateOf(
     dir: cacheIn(found.dir),
     places,
     kafka: {
-      ...{ ...settings, brokers, sessionMs, replicationFactor, leavesAtEnd },
+      ...{ ...settings, brokers, sessionMs, replicationFactor, leavesAtEnd, deploymentName },
       deployment: () => Object.values(upstreams).map(digestOf),
+      upstreams: () => ({
+        addresses: valuesOf(upstreams, (one) => one.base_url),
+        digests: valuesOf(upstreams, digestOf),
+      }),
     },
   };
+}
+
+function valuesOf<T, V>(of: Readonly<Record<string, T>>, value: (one: T) => V): Record<string, V> {
+  return Object.fromEntries(Object.entries(of).map(([name, one]) => [name, value(one)]));
 }

@@ -94,6 +94,16 @@ export const stateBlock = z
           .describe(
             'when this process ends in order another goes on at once; false, with an instance: its work waits for it for a session, and nothing moves when it is restarted in that time',
           ),
+        deployment: z
+          .string()
+          .regex(
+            /^[A-Za-z0-9._-]{1,200}$/,
+            'expected letters, digits, ".", "_" and "-", at most 200',
+          )
+          .optional()
+          .describe(
+            'name of the deployment that the state belongs to; another one is refused. Default: made at the first start from the upstreams’ addresses and client ids, and stored',
+          ),
         sasl: kafkaFields.sasl,
         tls: kafkaFields.tls,
       })

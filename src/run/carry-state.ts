@@ -29,6 +29,7 @@ import {
   refuseBeside,
   refuseHalf,
 } from './cluster.ts';
+import { agreeOnDeployment } from './deployment.ts';
 import { takeSent } from './far-sinks.ts';
 
 interface Means {
@@ -236,6 +237,7 @@ async function withShards<T>(
     await control.readAll();
     await control.follow(means.log);
     await agreeOnShards(kafka, control, means.clock);
+    await agreeOnDeployment(kafka, { control, ...means });
     const all = new Set([...wanted, ...(await shardsHeld(kafka, means.clock))]);
     const settings = [...all].sort((a, b) => a - b).map((shard) => ({ ...kafka, shard }));
     for (const one of settings) await refuseBeside(one, means.clock, { waits: false });

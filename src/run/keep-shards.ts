@@ -15,11 +15,14 @@ import { type BootTools, openTools } from './tools.ts';
 export async function keepShards(
   means: Omit<KeeperMeans, 'clock' | 'log' | 'random'>,
   own: OwnLog,
-  stop: AbortSignal,
+  {
+    stop,
+    deploymentChanged,
+  }: { readonly stop: AbortSignal; readonly deploymentChanged: string | null },
 ): Promise<number> {
   const tools = openTools(own.log);
   const keeper = new ShardKeeper({ ...means, ...tools });
-  const look = () => keeper.look();
+  const look = () => ({ ...keeper.look(), deployment_changed: deploymentChanged });
   const retry = (name: string) => keeper.askNow(name);
   const config = () => keeper.config;
   const tap = () => tapOf(keeper, tools);

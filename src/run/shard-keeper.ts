@@ -18,6 +18,7 @@ import type { Asked } from '../pipeline.ts';
 import { joinedMoment } from '../watch/joined.ts';
 import type { Moment } from '../watch/live.ts';
 import { refuseBeside } from './cluster.ts';
+import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
@@ -36,7 +37,7 @@ export interface KeeperMeans {
   readonly args: readonly string[];
   /** Each shard is worked on until its process ends by itself. */
   readonly once: boolean;
-  readonly drains: Pick<Drains, 'isDrained' | 'orDrained'>;
+  readonly drains: Pick<Drains, 'isDrained' | 'orDrained'> & Partial<Pick<Drains, 'control'>>;
   /** Left out: the config is not read again. */
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may drop streams and sinks. */
@@ -266,6 +267,8 @@ export class ShardKeeper {
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
         this.#config = { ...next, state: this.#config.state };
+        const { control } = this.#means.drains;
+        if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
         for (const shard of wanted) this.#serveShard(shard, stop);
         const seats = new Set(
           [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(nameOf)),

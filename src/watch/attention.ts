@@ -23,6 +23,7 @@ export interface AttentionFacts
       | 'removed_sinks'
       | 'standing_by'
       | 'unread_times'
+      | 'deployment_changed'
     >
   > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
@@ -62,6 +63,7 @@ export function attentionOf(
     ...silenceMatters(standing),
     ...reloadMatters(standing),
     ...standByMatters(standing),
+    ...deploymentMatters(standing),
     ...spoolMatters(standing, ailments),
     ...suspectMatters(standing, ailments),
     ...letterMatters(standing, command),
@@ -112,6 +114,14 @@ function standByMatters({ standing_by: message }: AttentionFacts): readonly Matt
   if (!message) return [];
   const next = 'It goes on when that one ends; sluice cluster shows every process.';
   return [{ mood: 'warn', who: 'This process', what: 'stands by', message, next }];
+}
+
+function deploymentMatters({ deployment_changed: message }: AttentionFacts): readonly Matter[] {
+  if (!message) return [];
+  const next =
+    'Check that the state in Kafka belongs to this deployment. If so, do nothing: the change is stored.';
+  const what = 'has other upstreams than the state in Kafka had at the start';
+  return [{ mood: 'warn', who: 'The config', what, message, next }];
 }
 
 const namesMax = 5;

@@ -56,6 +56,7 @@ export interface Moment
     LiveStanding['upstreams'][number],
     Exclude<keyof Sum, 'name'>
   >[];
+  readonly deployment_changed?: LiveStanding['deployment_changed'];
   /** How often a stream is polled, by name, in milliseconds; null: a calendar decides. */
   readonly intervals: ReadonlyMap<string, number | null>;
   /** Events that a sink has refused for good since the start, by name. */

@@ -94,6 +94,7 @@ export function standingOf(observed: Observed): LiveStanding {
     unread_times: moment.unread_times,
     reload_refused: moment.reload_refused,
     standing_by: moment.standing_by,
+    ...(moment.deployment_changed ? { deployment_changed: moment.deployment_changed } : {}),
     tail_forms: forms,
   };
 }

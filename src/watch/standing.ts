@@ -298,6 +298,8 @@ export const liveStanding = standing.extend({
   filter_failures: count,
   /** With `state.kafka`: what this process waits for instead of working; null: it works. */
   standing_by: z.string().nullable().default(null),
+  /** With `state.kafka`: how the upstreams differ from those that the state had at the start; left out: they do not. */
+  deployment_changed: z.string().nullable().optional(),
   /** What the live tail offers; null: there is none. */
   tail_forms: names.nullable(),
 });

@@ -38,6 +38,13 @@ export interface MemberSettings extends LogSettings {
   readonly starter?: { readonly instance: string | undefined; readonly pid: number };
   /** Whose work it does: what stands for each upstream's address and client. */
   readonly deployment: () => readonly string[];
+  /** `state.kafka.deployment`; left out: the name is made of the upstreams. */
+  readonly deploymentName?: string | undefined;
+  /** By upstreams' names: their addresses, and what stands for address and client id. Throws where a secret cannot be read. */
+  readonly upstreams?: () => {
+    readonly addresses: Readonly<Record<string, string>>;
+    readonly digests: Readonly<Record<string, string>>;
+  };
 }
 
 /** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
