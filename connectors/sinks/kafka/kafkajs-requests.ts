@@ -9,7 +9,7 @@ import type { PartitionBatch } from './record-batch.ts';
 import type { Led, Requests } from './sending.ts';
 
 // A broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit. In sum about two seconds.
-const pauseMsMin = 2;
+const pauseMsMin = 5;
 const pauseMsMax = 1_000;
 const repeatsMax = 10;
 
