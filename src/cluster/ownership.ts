@@ -89,6 +89,7 @@ export class Ownership implements Membership {
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
+      print: settings.config?.() ?? null,
     };
     const options = connectionOf(settings);
     // The broker answers a member that joins once all others have, or were given up.

@@ -4,6 +4,7 @@
 import type { JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedGroup } from './asking.ts';
+import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
 import { type LogSettings, type MemberSettings, shardNames } from './log/settings.ts';
 
@@ -15,6 +16,8 @@ export interface SelfDescription {
   readonly startedAt: number | null;
   /** Whose work it does (`MemberSettings.deployment`). */
   readonly deployment: readonly string[];
+  /** What it says of its config; null: nothing. */
+  readonly print: ConfigPrint | null;
   /** The same in the groups of all shards (`processName`). */
   readonly process: string | null;
 }
@@ -96,9 +99,10 @@ function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrain
   } catch {
     // The defaults below.
   }
-  const { host, pid, startedAt, deployment, isDrained, process } = told;
+  const { host, pid, startedAt, deployment, isDrained, process, print } = told;
   return {
     isDrained: isDrained === true,
+    print: parsedPrint(print),
     host: typeof host === 'string' ? host : null,
     pid: typeof pid === 'number' ? pid : null,
     process: typeof process === 'string' ? process : null,

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
+import { printOf } from '../cluster/config-print.ts';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { Json } from '../contracts/json.ts';
 import { parseHostPort, type Secret } from '../contracts/settings.ts';
@@ -155,7 +156,12 @@ function readTop(
 
   if (state === undefined || shutdown === undefined || log === undefined) return null;
   const listen = status === undefined ? null : parseListen(status.listen);
-  const found = stateOf(state, stateDirOf(state.dir, file, reading.around), readable(upstreams));
+  const found = stateOf(
+    state,
+    stateDirOf(state.dir, file, reading.around),
+    readable(upstreams),
+    () => keptOf(top),
+  );
   const senders = Object.entries(readable(sinks)).flatMap(([name, { isApart }]) =>
     isApart ? [name] : [],
   );
@@ -241,6 +247,7 @@ function stateOf(
   { kafka }: z.output<typeof stateBlock>,
   found: StateDir,
   upstreams: Config['upstreams'],
+  kept: () => Json,
 ): StateDir & Pick<Config['state'], 'kafka'> {
   if (kafka === undefined) return { ...found, kafka: null };
   const cacheIn = (dir: string) => join(dir, `kafka-${kafka.prefix}`);
@@ -264,6 +271,7 @@ function stateOf(
         addresses: valuesOf(upstreams, (one) => one.base_url),
         digests: valuesOf(upstreams, digestOf),
       }),
+      config: () => printOf(kept()),
     },
   };
 }

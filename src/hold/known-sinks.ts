@@ -29,6 +29,16 @@ export interface KnownSink {
   readonly unreported: Readonly<Record<Released['why'], number>>;
 }
 
+/** The sinks in the configs of running processes. */
+export interface RunningSinks {
+  /** Of this process, whose gaps are reported. */
+  readonly own: readonly string[];
+  /** Of other processes with the state. */
+  readonly others: readonly string[];
+  /** No running process has another sink; false: that is not known yet. */
+  readonly isAll: boolean;
+}
+
 /** Events that are gone for a sink that returns: `from` up to before `until`. */
 export interface SinkGap {
   readonly sink: string;
@@ -66,16 +76,18 @@ export class KnownSinks {
    * Registers the sinks that running processes have, and notes since when each other is missing.
    * `oldest`: the oldest event that is held, where a new sink begins.
    */
-  settle(names: readonly string[], oldest: Offset, now: number): void {
+  settle({ own, others, isAll }: RunningSinks, oldest: Offset, now: number): void {
     const known = this.all();
+    const names = [...new Set([...own, ...others])];
     for (const name of names) {
       const before = known.get(name);
       if (before?.missingSince === null) continue;
-      const isGap = before === undefined || this.neededFrom(before) < oldest;
+      const isReported = own.includes(name);
+      const isGap = before === undefined || (isReported && this.neededFrom(before) < oldest);
       const { begun, unreported } = before ?? { begun: oldest, unreported: allReported };
       this.#write({ name, ...present, unreported, begun: isGap ? oldest : begun }, now);
     }
-    for (const one of known.values()) {
+    for (const one of isAll ? known.values() : []) {
       if (one.missingSince !== null || names.includes(one.name)) continue;
       this.#write({ ...one, missingSince: now }, now);
     }

@@ -243,9 +243,13 @@ function readInto(fresh: DatabaseSync, path: string): Found {
   }
 }
 
-/** Events that some sink has not passed and that are not held any more. */
+/** Events that some sink, also a removed one, has not passed and that are not held any more. */
 function missingBefore(store: Store, sinks: readonly string[], end: Offset): number {
-  const lowest = Math.min(end, ...sinks.map((sink) => store.progress(sink).position));
+  const kept = [...store.knownSinks.all().values()].flatMap((sink) =>
+    sink.keeps && !sinks.includes(sink.name) ? store.knownSinks.neededFrom(sink) : [],
+  );
+  const positions = sinks.map((sink) => store.progress(sink).position);
+  const lowest = Math.min(end, ...positions, ...kept);
   return end - lowest - store.held(lowest).events;
 }
 

@@ -8,6 +8,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
 import { openDatabase, openToLook } from './database.ts';
 import { deliveredName } from './delivered.ts';
+import { KnownSinks } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
 import { databaseName } from './schema.ts';
@@ -87,9 +88,18 @@ export class Rebuilding {
 
   #missing(): Rebuilt['missing'] {
     const end = Number(this.#statements.row("SELECT value FROM meta WHERE key = 'end'")?.value);
-    const from = this.#statements.row('SELECT min(next) AS n FROM position')?.n;
+    const known = new KnownSinks(this.#statements).all();
+    const positions = this.#statements
+      .rows('SELECT sink, next FROM position')
+      .flatMap(({ sink, next }) => {
+        const { missingSince = null, keeps = true, releasedTo = 0 } = known.get(String(sink)) ?? {};
+        // Pages of a removed sink are released: that they are gone is no gap in the log.
+        if (missingSince !== null && !keeps) return [];
+        return Math.max(Number(next), missingSince === null ? 0 : releasedTo);
+      });
+    const from = Math.min(...positions);
     const oldest = Number(this.#statements.row('SELECT min(first) AS n FROM page')?.n ?? end);
-    return typeof from === 'number' && from < oldest ? { from, until: oldest } : null;
+    return from < oldest ? { from, until: oldest } : null;
   }
 }
 

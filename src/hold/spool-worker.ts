@@ -16,7 +16,7 @@ import type { Acknowledgement, Append, EntityChoice, HeldPage } from '../contrac
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
-import type { Released } from './known-sinks.ts';
+import type { Released, RunningSinks } from './known-sinks.ts';
 import type { Wish } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
@@ -251,8 +251,8 @@ const operations = {
   sinkGaps: (sinks: readonly string[]) => store.knownSinks.gaps(sinks, store.gauge().oldest),
   unreported: () => store.knownSinks.unreported(),
   reported: (released: Released) => store.knownSinks.reported(released, Date.now()),
-  settleSinks: (sinks: readonly string[]) =>
-    store.knownSinks.settle(sinks, store.gauge().oldest, Date.now()),
+  settleSinks: (running: RunningSinks) =>
+    store.knownSinks.settle(running, store.gauge().oldest, Date.now()),
   moved(stream: string): void {
     delivered.forget(stream);
     store.streams.goBack();

@@ -24,7 +24,7 @@ import { uidBytes } from '../contracts/spool.ts';
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
 import { resumeShare } from './holders.ts';
-import type { Released, SinkGap } from './known-sinks.ts';
+import type { Released, RunningSinks, SinkGap } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
@@ -59,7 +59,7 @@ export interface OwnSpool extends Spool {
   /** Events that are gone for these sinks, which are about to run. */
   sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]>;
   /** Registers the sinks that running processes have: each other one that is known is missing. */
-  settleSinks(sinks: readonly string[]): Promise<void>;
+  settleSinks(running: RunningSinks): Promise<void>;
   /** Events kept for removed sinks that were released, and that no report has named yet. */
   unreported(): Promise<readonly Released[]>;
   /** Notes that this was reported. */
@@ -282,8 +282,8 @@ class WorkerSpool implements OwnSpool {
     return this.#thread.ask('sinkGaps', sinks);
   }
 
-  settleSinks(sinks: readonly string[]): Promise<void> {
-    return this.#thread.ask('settleSinks', sinks);
+  settleSinks(running: RunningSinks): Promise<void> {
+    return this.#thread.ask('settleSinks', running);
   }
 
   unreported(): Promise<readonly Released[]> {

@@ -10,7 +10,7 @@ import { Asking } from '../cluster/asking.ts';
 import { StandingCopy } from '../cluster/copy.ts';
 import { clusterError } from '../cluster/failure.ts';
 import { type MemberSettings, processName } from '../cluster/log/settings.ts';
-import { askForProcesses, type ClusterProcess } from '../cluster/processes.ts';
+import { askForProcesses, type ClusterProcess, nameOf } from '../cluster/processes.ts';
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { inShards } from '../config/shards.ts';
@@ -30,6 +30,7 @@ import { readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import { type ClusterNote, clusterNote } from './cluster.ts';
 import { planToLook } from './plan-to-look.ts';
+import { differencesAmong } from './watch-configs.ts';
 
 /** Where and by which config it is looked. */
 export interface LookMeans {
@@ -47,6 +48,7 @@ interface Part {
 }
 
 const nameLengthMax = 200;
+const differencesLengthMax = 1_000;
 
 /** Looks at all shards, one after the other. */
 export class ClusterLook implements ClusterSight {
@@ -183,6 +185,7 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
     processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
       .map((of) => processOf(of, seen, shards))
       .sort((a, b) => Number(b.state === 'working') - Number(a.state === 'working')),
+    config_differences: kafka === null ? [] : differencesIn(seats, kafka),
     takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
     fenced: fencedIn(seen, shards),
     unowned:
@@ -191,6 +194,14 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
         : { shards: unowned.map(({ shard }) => shard), sinks: sinksIn(unowned) },
     ...{ streams, sinks },
   };
+}
+
+function differencesIn(seats: readonly Seat[], kafka: MemberSettings): readonly string[] {
+  const processes = [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()].map(
+    (of) => (of.find(({ one }) => one.print !== null) ?? (of[0] as Seat)).one,
+  );
+  const named = differencesAmong(processes, kafka, nameOf);
+  return named.map((text) => cleanText(text, differencesLengthMax));
 }
 
 function processOf(

@@ -22,6 +22,7 @@ import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
 import { RemovedSinks } from './removed-sinks.ts';
 import type { BootTools } from './tools.ts';
+import { ConfigWatch } from './watch-configs.ts';
 
 /** A pipeline on its spool. */
 export interface Journey {
@@ -74,6 +75,7 @@ export async function openJourney(
 ): Promise<Journey> {
   let shard: ShardLog | null = null;
   let ownership: Membership | null = null;
+  const over = new AbortController();
   let far: { readonly sinks: FarSinks; close(): Promise<void> } | null = null;
   try {
     const findings = new Findings();
@@ -100,13 +102,26 @@ export async function openJourney(
     const spool = await opening;
     boundHeapGrowth();
     const told = { now: clock.now(), found: findings.add };
-    const removedSinks = new RemovedSinks(plan, { spool, clock, log, found: findings.add });
-    await removedSinks.runs(plan, await removedSinks.gaps(plan));
+    const { kafka } = state;
+    const isShared = kafka !== null;
+    const removedSinks = new RemovedSinks(plan, {
+      spool,
+      clock,
+      log,
+      found: findings.add,
+      isShared,
+    });
+    const gaps = await removedSinks.gaps(plan);
+    const configs = kafka && configWatch(kafka, { removedSinks, findings, clock, log });
+    // Before a page can be deleted that a sink of another process needs.
+    await configs?.look();
+    await removedSinks.runs(plan, gaps);
+    void configs?.follow(over.signal);
     far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
     // Who was not started by another process sends to all sinks itself.
-    const isShared = standBy?.membership !== undefined && farOf(plan).length > 0;
-    await far?.sinks.follow(isShared ? farOf(plan) : []);
-    if (!isShared) await far?.close();
+    const isApart = standBy?.membership !== undefined && farOf(plan).length > 0;
+    await far?.sinks.follow(isApart ? farOf(plan) : []);
+    if (!isApart) await far?.close();
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
     const ceilings = keepCeilings(spool, tools.throttles);
@@ -118,7 +133,7 @@ export async function openJourney(
       },
       random: tools.random,
       found: findings.add,
-      ...(far !== null && isShared && { far: far.sinks }),
+      ...(far !== null && isApart && { far: far.sinks }),
     });
     return {
       pipeline,
@@ -130,6 +145,7 @@ export async function openJourney(
       close: async () => {
         shard?.hurry();
         ceilings.close();
+        over.abort(new Error('the journey is closed'));
         removedSinks.close();
         await far?.close();
         if (taken !== null) noteEnd(spool, taken.note);
@@ -140,12 +156,31 @@ export async function openJourney(
       },
     };
   } catch (error) {
+    over.abort(error);
     shard?.cut();
     await far?.close();
     await ownership?.close();
     await tools.http.close();
     throw error;
   }
+}
+
+/** Keeps the sinks of other processes known, and what differs in their configs. */
+function configWatch(
+  kafka: NonNullable<Config['state']['kafka']>,
+  {
+    removedSinks,
+    findings,
+    ...tools
+  }: Pick<Journey, 'removedSinks' | 'findings'> & Pick<BootTools, 'clock' | 'log'>,
+): ConfigWatch {
+  return new ConfigWatch({
+    ...{ kafka, ...tools },
+    sinks: (names, isAll) => removedSinks.others(names, isAll),
+    differences: (differences) => {
+      findings.configDifferences = differences;
+    },
+  });
 }
 
 /** What other processes have sent, and from now on do. */

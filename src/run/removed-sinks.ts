@@ -19,8 +19,8 @@ export interface RemovedSinkDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly found: (condition: ConditionRecord) => void;
-  /** Of whoever runs other processes with the state: the sinks in their configs. */
-  readonly elsewhere?: () => readonly string[];
+  /** Other processes may have the state, with other sinks in their configs. */
+  readonly isShared: boolean;
 }
 
 /** While a full spool releases pages all the time, one report in so long gives the sum. */
@@ -30,6 +30,8 @@ const reportEveryMs = 10 * 60_000;
 export class RemovedSinks {
   readonly #deps: RemovedSinkDeps;
   #plan: Plan;
+  #others: readonly string[] = [];
+  #isAll: boolean;
   #isWaiting = false;
   readonly #over = new AbortController();
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -37,6 +39,7 @@ export class RemovedSinks {
   constructor(plan: Plan, deps: RemovedSinkDeps) {
     this.#plan = plan;
     this.#deps = deps;
+    this.#isAll = !deps.isShared;
     deps.spool.onReleased(() => void this.report());
   }
 
@@ -47,12 +50,24 @@ export class RemovedSinks {
 
   /** Once a plan runs: registers its sinks, and reports the gaps that were found before. */
   async runs(plan: Plan, gaps: readonly SinkGap[]): Promise<void> {
-    const { spool, elsewhere } = this.#deps;
+    const { spool } = this.#deps;
     this.#plan = plan;
-    const names = [...plan.sinks.map(({ name }) => name), ...(elsewhere?.() ?? [])];
-    await spool.settleSinks([...new Set(names)]);
+    await this.#settle();
     await Promise.all(gaps.flatMap((gap) => this.#gapPages(gap)).map((page) => spool.append(page)));
     void this.report();
+  }
+
+  /** Notes the sinks that other processes have; `isAll`: no other process has another one. */
+  async others(names: readonly string[], isAll: boolean): Promise<void> {
+    if (isAll === this.#isAll && names.join('\n') === this.#others.join('\n')) return;
+    this.#others = names;
+    this.#isAll = isAll;
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    const own = this.#plan.sinks.map(({ name }) => name);
+    await this.#deps.spool.settleSinks({ own, others: this.#others, isAll: this.#isAll });
   }
 
   /** A page for each source that the sink gets events of, for that sink alone. */

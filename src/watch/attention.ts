@@ -21,6 +21,7 @@ export interface AttentionFacts
       | 'filters'
       | 'lookups'
       | 'removed_sinks'
+      | 'config_differences'
       | 'standing_by'
       | 'unread_times'
       | 'deployment_changed'
@@ -68,6 +69,7 @@ export function attentionOf(
     ...suspectMatters(standing, ailments),
     ...letterMatters(standing, command),
     ...removedMatters(standing.removed_sinks ?? [], command),
+    ...differenceMatters(standing),
     ...noticeMatters(standing),
     ...conditionMatters(standing, now),
     ...filterMatters(standing),
@@ -245,6 +247,15 @@ function suspectMatters(
       { mood: 'warn', who: `Sink ${name}`, what, message: message ?? null, next: next ?? null },
     ];
   });
+}
+
+function differenceMatters({ config_differences: all = [] }: AttentionFacts): readonly Matter[] {
+  if (all.length === 0) return [];
+  const who = `The config of ${all.length === 1 ? 'another process' : `${all.length} other processes`}`;
+  const message = all.slice(0, namesMax).join('; ');
+  const next =
+    'Give every process with this state the same config. Events for a sink that one of them lacks are kept for it.';
+  return [{ mood: 'warn', who, what: 'differs from the config here', message, next }];
 }
 
 function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {

@@ -37,6 +37,8 @@ export interface ClusterStanding extends Pick<StoredStanding, 'streams' | 'sinks
   /** Left out: one. */
   readonly shards?: number;
   readonly processes: readonly StandingProcess[];
+  /** How the configs of processes differ from the one that is looked by, a sentence for each. */
+  readonly config_differences: readonly string[];
   readonly takeovers: number;
   /** Of the last takeover of each shard. */
   readonly fenced: readonly FencedProcess[];

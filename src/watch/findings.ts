@@ -25,6 +25,9 @@ export class Findings {
   readonly #latest: LiveStanding['conditions'][number][] = [];
   readonly #counts = new Map<string, FoundCount>();
 
+  /** How the configs of other processes with the state differ, a sentence for each process. */
+  configDifferences: readonly string[] = [];
+
   /** The latest few, newest first. */
   get latest(): LiveStanding['conditions'] {
     return this.#latest;

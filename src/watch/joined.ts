@@ -46,6 +46,7 @@ export function joinedMoment(moments: readonly Moment[], maxBytes: number, waits
     lookups: all('lookups').flat(),
     removed_sinks: joinedRemoved(all('removed_sinks')),
     unread_times: all('unread_times').flat(),
+    config_differences: [...new Set(all('config_differences').flat())],
     reload_refused: moments.find((one) => one.reload_refused !== null)?.reload_refused ?? null,
     standing_by: null,
     intervals: new Map(all('intervals').flatMap((one) => [...one])),

@@ -49,6 +49,7 @@ export interface Moment
     | 'lookups'
     | 'removed_sinks'
     | 'unread_times'
+    | 'config_differences'
     | 'reload_refused'
     | 'standing_by'
   > {
@@ -73,6 +74,7 @@ export function idleMoment(maxBytes: number, waitsFor: string): Moment {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
     removed_sinks: [],
     unread_times: [],
+    config_differences: [],
     ...{ transcoded: [], intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
     spool: { ...spool, oldest_at: null, full_in_ms: null },
     ...{ reload_refused: null, standing_by: waitsFor },
@@ -138,6 +140,7 @@ export function watching(sights: Sights): () => Moment {
       filters: filtersOf(plan, filterFailures),
       transcoded,
       lookups: lookupsOf(plan, durable),
+      config_differences: findings.configDifferences,
       removed_sinks: removedSinksOf(durable, {
         present: sinks.map(({ name }) => name),
         removedSinksMs: state.removedSinksMs,

@@ -92,6 +92,7 @@ export function standingOf(observed: Observed): LiveStanding {
     lookups: moment.lookups,
     removed_sinks: moment.removed_sinks,
     unread_times: moment.unread_times,
+    config_differences: moment.config_differences,
     reload_refused: moment.reload_refused,
     standing_by: moment.standing_by,
     ...(moment.deployment_changed ? { deployment_changed: moment.deployment_changed } : {}),

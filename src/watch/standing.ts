@@ -169,6 +169,8 @@ const standing = z.object({
   lookups: many(lookup).default([]),
   removed_sinks: many(removedSink).default([]),
   unread_times: many(unreadTime).default([]),
+  /** With `state.kafka`: how the configs of other processes differ, a sentence for each process. */
+  config_differences: many(z.string()).default([]),
 });
 
 const names = many(z.string());

@@ -89,6 +89,7 @@ export function storedStanding(
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
     lookups: lookupsOf(plan, stored),
+    config_differences: [],
     removed_sinks: removedSinksOf(stored, {
       present: plan.sinks.map(({ name }) => name),
       removedSinksMs: state.removedSinksMs,

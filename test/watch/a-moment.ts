@@ -93,6 +93,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     lookups: [],
     removed_sinks: [],
     unread_times: [],
+    config_differences: [],
     reload_refused: null,
     standing_by: null,
     intervals: new Map(streams.map(({ name }) => [name, 1_000])),
@@ -116,7 +117,14 @@ export function aProcess(parts: Partial<StandingProcess> = {}): StandingProcess 
 /** A state in Kafka of six shards, with one process. */
 export function aCluster(parts: Partial<ClusterStanding> = {}): ClusterStanding {
   return {
-    ...{ prefix: 'sluice', shards: 6, processes: [aProcess()], takeovers: 0, fenced: [] },
+    ...{
+      prefix: 'sluice',
+      shards: 6,
+      processes: [aProcess()],
+      config_differences: [],
+      takeovers: 0,
+      fenced: [],
+    },
     ...{ unowned: null, streams: [], sinks: [] },
     ...parts,
   };

@@ -6,6 +6,7 @@ import type { ConnectionsOptions } from '../../../connectors/sinks/kafka/platfor
 import type { KafkaSasl } from '../../../connectors/sinks/kafka/port.ts';
 import type { HostPort } from '../../contracts/settings.ts';
 import type { TlsSettings } from '../../contracts/tools.ts';
+import type { ConfigPrint } from '../config-print.ts';
 
 /** The cluster, and what its topics are called there. */
 export interface LogSettings {
@@ -45,6 +46,8 @@ export interface MemberSettings extends LogSettings {
     readonly addresses: Readonly<Record<string, string>>;
     readonly digests: Readonly<Record<string, string>>;
   };
+  /** What it says of its config to the others; left out: nothing. */
+  readonly config?: () => ConfigPrint;
 }
 
 /** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */

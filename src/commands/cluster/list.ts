@@ -75,11 +75,17 @@ function clusterLines(told: ClusterStanding): readonly string[] {
   ];
 }
 
-function warnings({ fenced, unowned, shards }: ClusterStanding): readonly string[] {
+function warnings({
+  fenced,
+  unowned,
+  shards,
+  config_differences: differences,
+}: ClusterStanding): readonly string[] {
   const of = (which: readonly number[] = []) =>
     shards === undefined ? 'the state' : `shard ${which.join(', ')}`;
   return [
     ...(unowned === null ? [] : [`nobody works on ${of(unowned.shards)}`]),
+    ...differences.map((text) => `config of ${text}`),
     ...fenced.map(
       ({ instance, host, pid, at, shards: had }) =>
         `fenced since ${at}: ${instance === null ? '' : `${instance}, `}process ${pid} on ${host}, which had ${of(had)} and has not ended in order`,

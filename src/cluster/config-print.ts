@@ -1,0 +1,66 @@
+// What a process says of its config to the other processes of a state in Kafka: the names of its
+// sinks and sources, each with a digest of its settings without secrets. So each process knows the
+// sinks that another one has, and attention and `sluice cluster` name the differences. What must
+// stay true: no setting can be read from it, and what another process says is text of any kind.
+
+import type { Json } from '../contracts/json.ts';
+import { isObject } from '../contracts/json.ts';
+import { cleanText } from '../tools/clean-text.ts';
+import { fingerprintOf } from '../tools/fingerprint.ts';
+
+/** Digests by name. */
+export interface ConfigPrint {
+  readonly sinks: Readonly<Record<string, string>>;
+  readonly sources: Readonly<Record<string, string>>;
+}
+
+const kinds = ['sinks', 'sources'] as const;
+const titles = { sinks: 'sink', sources: 'source' } as const;
+/** Enough to see that two differ. */
+const digits = 12;
+const namesMax = 10_000;
+const nameLengthMax = 80;
+
+/** The print of a config as it is kept, without its secrets. */
+export function printOf(kept: Json): ConfigPrint {
+  const digests = (kind: (typeof kinds)[number]) => {
+    const blocks = isObject(kept) ? kept[kind] : null;
+    const entries = isObject(blocks) ? Object.entries(blocks) : [];
+    return Object.fromEntries(
+      entries.map(([name, block]) => [name, fingerprintOf(block).slice(0, digits)]),
+    );
+  };
+  return { sinks: digests('sinks'), sources: digests('sources') };
+}
+
+/** What another process has said; null: it is of a version that says nothing of its config. */
+export function parsedPrint(said: unknown): ConfigPrint | null {
+  if (!isObject(said as Json)) return null;
+  const { sinks, sources } = said as Record<string, unknown>;
+  const [ofSinks, ofSources] = [digestsIn(sinks), digestsIn(sources)];
+  return ofSinks === null || ofSources === null ? null : { sinks: ofSinks, sources: ofSources };
+}
+
+function digestsIn(said: unknown): Readonly<Record<string, string>> | null {
+  if (!isObject(said as Json)) return null;
+  const entries = Object.entries(said as Record<string, unknown>).slice(0, namesMax);
+  return Object.fromEntries(entries.map(([name, digest]) => [name, String(digest)]));
+}
+
+/** How another config differs from one: `lacks sink es`, `has other settings for source audit`. */
+export function differencesIn(other: ConfigPrint, from: ConfigPrint): readonly string[] {
+  return kinds.flatMap((kind) => {
+    const [theirs, ours] = [other[kind], from[kind]];
+    const named = (what: string, name: string) =>
+      `${what} ${titles[kind]} ${cleanText(name, nameLengthMax)}`;
+    return [
+      ...Object.keys(ours).flatMap((name) => {
+        if (!Object.hasOwn(theirs, name)) return [named('lacks', name)];
+        return theirs[name] === ours[name] ? [] : [named('has other settings for', name)];
+      }),
+      ...Object.keys(theirs).flatMap((name) =>
+        Object.hasOwn(ours, name) ? [] : [named('also has', name)],
+      ),
+    ];
+  });
+}

@@ -1,0 +1,83 @@
+// The configs of the other processes of a state in Kafka, looked at once a session: a sink that one
+// of them has is not removed, and what differs is named. What must stay true: a sink counts as
+// missing only when no process has had it for some sessions, so that a restart removes nothing; and
+// where a process does not say which sinks it has, or Kafka does not answer, none is missing.
+
+import { differencesIn } from '../cluster/config-print.ts';
+import type { MemberSettings } from '../cluster/log/settings.ts';
+import type { ClusterProcess } from '../cluster/processes.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+
+/** What they are looked at with. */
+export interface ConfigWatchDeps {
+  readonly kafka: MemberSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called with the sinks that processes have; `isAll`: no process has another one. */
+  readonly sinks: (names: readonly string[], isAll: boolean) => Promise<void>;
+  /** Called with what differs, a sentence for each process. */
+  readonly differences: (differences: readonly string[]) => void;
+}
+
+/** A process that was not seen for so many sessions has ended. */
+const goneSessions = 3;
+
+/** Looks at them. */
+export class ConfigWatch {
+  readonly #deps: ConfigWatchDeps;
+  readonly #begunAt: number;
+  /** When a process was last seen to have a sink, by the monotonic clock. */
+  readonly #seenAt = new Map<string, number>();
+
+  constructor(deps: ConfigWatchDeps) {
+    this.#deps = deps;
+    this.#begunAt = deps.clock.monotonic();
+  }
+
+  /** Looks once. Never rejects. */
+  async look(): Promise<void> {
+    const { kafka, clock, log, sinks, differences } = this.#deps;
+    try {
+      const { askForProcesses, nameOf } = await import('../cluster/processes.ts');
+      const { Asking } = await import('../cluster/asking.ts');
+      const asking = new Asking(kafka, clock);
+      const how = { clock, waitMs: kafka.sessionMs };
+      const processes = await askForProcesses(asking, kafka, how).finally(() => asking.close());
+      const now = clock.monotonic();
+      for (const { print } of processes) {
+        for (const name of Object.keys(print?.sinks ?? {})) this.#seenAt.set(name, now);
+      }
+      const goneMs = goneSessions * kafka.sessionMs;
+      const present = [...this.#seenAt].flatMap(([name, at]) => (now - at <= goneMs ? name : []));
+      const isKnown = processes.length > 0 && processes.every(({ print }) => print !== null);
+      // Before that a process may be restarting that was not seen here.
+      await sinks(present, isKnown && now - this.#begunAt > goneMs);
+      differences(differencesAmong(processes, kafka, nameOf));
+    } catch (error) {
+      log.debug('looking at the configs of the other processes', { error: String(error) });
+    }
+  }
+
+  /** Looks until stopped. Never rejects. */
+  async follow(stop: AbortSignal): Promise<void> {
+    const { kafka, clock } = this.#deps;
+    while (!stop.aborted) {
+      await clock.sleep(kafka.sessionMs, stop).catch(() => undefined);
+      if (!stop.aborted) await this.look();
+    }
+  }
+}
+
+/** A sentence for each process whose config differs from this one's. */
+export function differencesAmong(
+  processes: readonly ClusterProcess[],
+  { config }: Pick<MemberSettings, 'config'>,
+  nameOf: (process: ClusterProcess) => string,
+): readonly string[] {
+  const own = config?.() ?? null;
+  if (own === null) return [];
+  return processes.flatMap((one) => {
+    const differences = one.print === null ? [] : differencesIn(one.print, own);
+    return differences.length === 0 ? [] : [`${nameOf(one)}: ${differences.join(', ')}`];
+  });
+}
