@@ -5,8 +5,6 @@
 
 import type { Json } from '../contracts/json.ts';
 import { isObject } from '../contracts/json.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { fingerprintOf } from '../tools/fingerprint.ts';
 
 /** Digests by name. */
 export interface ConfigPrint {
@@ -16,22 +14,8 @@ export interface ConfigPrint {
 
 const kinds = ['sinks', 'sources'] as const;
 const titles = { sinks: 'sink', sources: 'source' } as const;
-/** Enough to see that two differ. */
-const digits = 12;
 const namesMax = 10_000;
 const nameLengthMax = 80;
-
-/** The print of a config as it is kept, without its secrets. */
-export function printOf(kept: Json): ConfigPrint {
-  const digests = (kind: (typeof kinds)[number]) => {
-    const blocks = isObject(kept) ? kept[kind] : null;
-    const entries = isObject(blocks) ? Object.entries(blocks) : [];
-    return Object.fromEntries(
-      entries.map(([name, block]) => [name, fingerprintOf(block).slice(0, digits)]),
-    );
-  };
-  return { sinks: digests('sinks'), sources: digests('sources') };
-}
 
 /** What another process has said; null: it is of a version that says nothing of its config. */
 export function parsedPrint(said: unknown): ConfigPrint | null {
@@ -52,7 +36,7 @@ export function differencesIn(other: ConfigPrint, from: ConfigPrint): readonly s
   return kinds.flatMap((kind) => {
     const [theirs, ours] = [other[kind], from[kind]];
     const named = (what: string, name: string) =>
-      `${what} ${titles[kind]} ${cleanText(name, nameLengthMax)}`;
+      `${what} ${titles[kind]} ${name.slice(0, nameLengthMax)}`;
     return [
       ...Object.keys(ours).flatMap((name) => {
         if (!Object.hasOwn(theirs, name)) return [named('lacks', name)];

@@ -6,7 +6,6 @@
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { z } from 'zod';
-import { printOf } from '../cluster/config-print.ts';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { Json } from '../contracts/json.ts';
 import { parseHostPort, type Secret } from '../contracts/settings.ts';
@@ -23,6 +22,7 @@ import { keptOf } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
 import { checkParents } from './parents.ts';
+import { printOf } from './print.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
 import { type Entry, readSection, type Section, tellBlockFlaw } from './section.ts';

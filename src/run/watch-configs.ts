@@ -7,6 +7,7 @@ import { differencesIn } from '../cluster/config-print.ts';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { ClusterProcess } from '../cluster/processes.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { cleanText } from '../tools/clean-text.ts';
 
 /** What they are looked at with. */
 export interface ConfigWatchDeps {
@@ -19,6 +20,7 @@ export interface ConfigWatchDeps {
   readonly differences: (differences: readonly string[]) => void;
 }
 
+const lengthMax = 500;
 /** A process that was not seen for so many sessions has ended. */
 const goneSessions = 3;
 
@@ -78,6 +80,8 @@ export function differencesAmong(
   if (own === null) return [];
   return processes.flatMap((one) => {
     const differences = one.print === null ? [] : differencesIn(one.print, own);
-    return differences.length === 0 ? [] : [`${nameOf(one)}: ${differences.join(', ')}`];
+    return differences.length === 0
+      ? []
+      : [cleanText(`${nameOf(one)}: ${differences.join(', ')}`, lengthMax)];
   });
 }
