@@ -28,7 +28,7 @@ export interface AttentionFacts
     >
   > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
-    Partial<Pick<Standing['streams'][number], 'silent_since'>>)[];
+    Partial<Pick<Standing['streams'][number], 'silent_since' | 'compared'>>)[];
   readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
     Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
   readonly sinks: readonly (Omit<
@@ -62,6 +62,7 @@ export function attentionOf(
     ...ailingMatters(ailments, standing),
     ...partMatters(standing, ailments),
     ...silenceMatters(standing),
+    ...unstableMatters(standing),
     ...reloadMatters(standing),
     ...standByMatters(standing),
     ...deploymentMatters(standing),
@@ -184,6 +185,21 @@ function silenceMatters({ streams }: AttentionFacts): readonly Matter[] {
   const message = `no new record since ${first.silent_since}`;
   const next = 'Look whether upstream still writes what is read here, or raise expect_every.';
   return [{ mood: 'warn', who, what, message, next }];
+}
+
+/** Entities with a value that differs at each reading, each reported again and again. */
+function unstableMatters({ streams }: AttentionFacts): readonly Matter[] {
+  return streams.flatMap(({ name, compared }): readonly Matter[] => {
+    const { entities = 0, examples = [] } = compared?.unstable ?? {};
+    const [first] = examples;
+    if (entities === 0) return [];
+    const who = `Stream ${name}`;
+    const what = `has ${entities.toLocaleString('en')} ${entities === 1 ? 'entity' : 'entities'} with a value that differs at each reading`;
+    const message = first === undefined ? null : `${first.path} of ${first.kind} ${first.id}`;
+    const next =
+      'Each third reading reports it as an update. If it is no change, name its path in ignore of the source.';
+    return [{ mood: 'warn', who, what, message, next }];
+  });
 }
 
 /** From this share on a spool is worth a look: what fills it has stood still for long. */

@@ -206,6 +206,7 @@ function streamOf(
     polls_skipped: stream.skipped,
     ...(stream.deliveries && { deliveries: stream.deliveries }),
     ...(stream.parents && { parents: stream.parents }),
+    ...(checkpoint?.compared && { compared: checkpoint.compared }),
     records: stream.records,
     records_per_s: 0,
     polled_at: null,

@@ -42,6 +42,28 @@ export const parents = z.object({
   rotation_ms: count.nullable(),
 });
 
+/** Of a collection: values that differ at each reading. */
+export const compared = z.object({
+  /** Paths that were learned as volatile, and are no longer compared. */
+  volatile: many(
+    z.object({
+      path: z.string(),
+      kind: z.string(),
+      entities: count,
+      first: z.string(),
+      last: z.string(),
+      learned_at: time,
+    }),
+  ),
+  /** Entities with a value that differs at each reading and is not learned, and some of them. */
+  unstable: z.object({
+    entities: count,
+    examples: many(z.object({ kind: z.string(), id: z.string(), path: z.string() })),
+  }),
+  /** Returns to a reported value that were not reported. */
+  flaps: count,
+});
+
 const stream = z.object({
   name: z.string(),
   source: z.string(),
@@ -60,6 +82,8 @@ const stream = z.object({
   silent_since: time.default(null),
   /** Left out where it reads nothing of many. */
   parents: parents.optional(),
+  /** Left out where nothing is compared, or nothing differs at each reading. */
+  compared: compared.optional(),
   error: lastError.nullable(),
 });
 

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import { parseCollectionCheckpoint } from '../fetch/collection/state.ts';
 import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
 import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
 import { silenceKey, silentSince } from '../fetch/silence.ts';
@@ -16,7 +17,7 @@ import { holderOf } from '../hold/lock.ts';
 import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { timeText } from '../tools/time-text.ts';
-import { lastError, notice, parents, suspects } from './standing.ts';
+import { type compared, lastError, notice, parents, suspects } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
@@ -55,7 +56,11 @@ export interface CheckpointFacts {
   readonly watermark: number | null;
   /** The whole list was read once. */
   readonly swept: boolean | null;
+  /** Of a collection: values that differ at each reading; null: there are none. */
+  readonly compared: Compared | null;
 }
+
+type Compared = z.output<typeof compared>;
 
 /** What is known of a sink. */
 interface SinkState extends z.output<typeof sinkNote>, SinkHistory {
@@ -173,6 +178,18 @@ function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
     resume: list === null ? null : resumeText(list),
     watermark: list?.memory.watermark ?? null,
     swept: list?.whole.swept ?? null,
+    compared: comparedIn(body),
+  };
+}
+
+/** Values of a collection that differ at each reading. */
+function comparedIn(body: Json): Compared | null {
+  const { volatile = [], unstable, flaps = 0 } = parseCollectionCheckpoint(body) ?? {};
+  if (volatile.length === 0 && unstable === undefined && flaps === 0) return null;
+  return {
+    volatile: volatile.map(({ at, ...one }) => ({ ...one, learned_at: timeText(at) })),
+    unstable: unstable ?? { entities: 0, examples: [] },
+    flaps,
   };
 }
 

@@ -62,6 +62,7 @@ export function storedStanding(
         silent_since: expecting.has(source) ? timeText(held?.silent_since ?? null) : null,
         state: stateNow(held?.state),
         ...(held?.parents && { parents: held.parents }),
+        ...(held?.checkpoint?.compared && { compared: held.checkpoint.compared }),
         error: held?.error ?? null,
       };
     }),

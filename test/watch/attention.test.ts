@@ -238,3 +238,17 @@ describe('attentionLines', () => {
     expect(told).toHaveLength(2);
   });
 });
+
+test('attentionOf names a stream whose entities differ at each reading', () => {
+  const unstable = { entities: 2, examples: [{ kind: 'host', id: 'h-1', path: 'load' }] };
+  const compared = { volatile: [], unstable, flaps: 0 };
+
+  const found = matters({ streams: [aStream({ compared }), aStream({ name: 'other' })] });
+
+  expect(found).toMatchObject([
+    {
+      ...{ mood: 'warn', who: 'Stream audit', message: 'load of host h-1' },
+      what: 'has 2 entities with a value that differs at each reading',
+    },
+  ]);
+});

@@ -166,9 +166,38 @@ function wholeText(list: ListCheckpoint | null, now: number): string {
   return round === null ? last : `${last}; again since ${agoText(round.begunAt, now)}`;
 }
 
-function collectionFacts({ checkpoint }: Known): readonly Fact[] {
+/** Paths that are named one by one. */
+const pathsShownMax = 20;
+
+function comparedFacts({ stands }: Known): readonly Fact[] {
+  const { volatile = [], unstable, flaps = 0 } = stands.compared ?? {};
+  const paths = volatile.slice(0, pathsShownMax).map(({ kind, path }) => `${path} of ${kind}`);
+  const more = volatile.length - paths.length;
+  const [first] = unstable?.examples ?? [];
+  const example = first === undefined ? '' : `, such as ${first.path} of ${first.kind} ${first.id}`;
+  return [
+    ...(paths.length === 0
+      ? []
+      : [
+          [
+            'volatile',
+            `${paths.join(', ')}${more > 0 ? ` and ${more} more` : ''}; not compared`,
+          ] as const,
+        ]),
+    ...(unstable === undefined || unstable.entities === 0
+      ? []
+      : [['unstable', `${unstable.entities} differ at each reading${example}`] as const]),
+    ...(flaps === 0
+      ? []
+      : [['flaps', `${flaps} values went back to the reported one within settle`] as const]),
+  ];
+}
+
+function collectionFacts(known: Known): readonly Fact[] {
+  const { checkpoint } = known;
   const facts = isObject(checkpoint) ? checkpoint : {};
   return [
+    ...comparedFacts(known),
     ['readings', String(facts.generation ?? 0)],
     ['incomplete', `${facts.incomplete ?? 0} in a row`],
     ...(facts.suspect === true

@@ -135,20 +135,25 @@ export function freshCollectionCheckpoint(
   };
 }
 
+/** Reads a checkpoint's text back; null where it is none of a collection. */
+export function parseCollectionCheckpoint(held: Json): CollectionCheckpoint | null {
+  return collectionCheckpoint.safeParse(held).data ?? null;
+}
+
 /** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
 export function readCollectionCheckpoint(
   stream: string,
   held: Json,
   fingerprint: string,
 ): CollectionCheckpoint {
-  const parsed = collectionCheckpoint.safeParse(held);
-  if (!parsed.success) {
+  const parsed = parseCollectionCheckpoint(held);
+  if (parsed === null) {
     throw checkpointMismatch(stream, 'it cannot be read, or was written by another version');
   }
-  if (parsed.data.fingerprint !== fingerprint) {
+  if (parsed.fingerprint !== fingerprint) {
     throw checkpointMismatch(stream, 'base address, company or path has changed since');
   }
-  return parsed.data;
+  return parsed;
 }
 
 /** Reads an entity back. Throws `checkpoint_mismatch` when it cannot be read. */

@@ -6,10 +6,14 @@ import { sources } from '../../../connectors/sources/index.ts';
 import type { CollectionReading } from '../../../src/contracts/definition.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
+import type { Upstream } from '../../../src/contracts/upstream.ts';
+import { contentHash } from '../../../src/fetch/collection/canonical.ts';
 import { readCollectionCheckpoint } from '../../../src/fetch/collection/state.ts';
+import { readState } from '../../../src/watch/state.ts';
 import { okOf, pagination } from '../../support/made-up-list.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
+import { tempDir } from '../../support/temp.ts';
 import { aCollection, aSpool, minuteMs, quickly } from '../list/reading.ts';
 
 const careful: CollectionReading = { ...quickly, confirmAfterMs: 30_000, settleMs: 10 * minuteMs };
@@ -307,6 +311,134 @@ describe('R3.5, R3.6', () => {
       'source.volatile_fields',
     ]);
   });
+});
+
+/** What a source's own streams report of a world that counts, by its defaults. */
+async function ofSource(
+  type: string,
+  resource: string,
+  bodyAt: (path: string, n: number) => unknown,
+) {
+  const source = sources.find((one) => one.type === type);
+  if (source === undefined) throw new Error(`there is no source ${type}`);
+  const clock = manualClock();
+  let n = -1;
+  const upstream: Upstream = {
+    ...{ name: 'ops', api: 'services', baseUrl: 'https://x', companies: ['c-1'] },
+    get: async ({ path }) => okOf(JSON.stringify(bodyAt(path, n))),
+  };
+  const settings = settingsOf(source);
+  const streams = source.streams(settings, { name: 'src', upstream });
+  const stream = streams.find(({ name }) => name.endsWith(resource));
+  const reading = source.collection?.(settings);
+  if (stream?.kind !== 'collection' || reading === undefined) throw new Error(`no ${resource}`);
+  const dir = tempDir('volatile-');
+  const collection = await aCollection(clock, stream, { reading, spool: await aSpool(dir) });
+  const told: string[] = [];
+  for (n = 0; n < 14; n += 1) {
+    await clock.advance(minuteMs);
+    await collection.poll();
+    const changes = await collection.changes();
+    told.push(
+      ...changes
+        .filter(({ change }) => change === 'updated')
+        .map(
+          ({ entity_kind, entity_id, changed }) => `${n} ${entity_kind} ${entity_id} ${changed}`,
+        ),
+    );
+  }
+  return { told, found: collection.found, state: readState(dir).streams.get(stream.name) };
+}
+
+describe('in the sources', () => {
+  const counting = (n: number, i: number) => ({
+    hits: n * (i + 1),
+    last_seen: minuteOf(n),
+    state: i === 1 && n >= 8 ? 'block' : 'allow',
+  });
+
+  test.for<readonly [string, string]>([
+    ['hosts', 'host_id'],
+    ['block_list', 'entry_id'],
+    ['exclusion_list', 'entry_id'],
+    ['tickets', 'ticket_id'],
+    ['sites', 'id'],
+    ['web_categories', 'id'],
+  ])('%s', async ([type, id]) => {
+    const { told, found, state } = await ofSource(type, '', (path, n) => {
+      const all = [0, 1, 2, 3].map((i) => ({ [id]: `e-${i}`, ...counting(n, i) }));
+      const asked = /\/e-(\d)$/.exec(path)?.[1];
+      return asked === undefined ? { data: all } : all[Number(asked)];
+    });
+
+    expect(told).toEqual([expect.stringMatching(/^9 \w+ e-1 state$/)]);
+    expect(found.map(({ details }) => details?.path).toSorted()).toEqual(['hits', 'last_seen']);
+    expect(state?.checkpoint?.compared).toMatchObject({
+      volatile: [{ path: 'hits', entities: 4 }, { path: 'last_seen' }],
+      unstable: { entities: 0 },
+    });
+  });
+
+  test('firewall objects', async () => {
+    const { told, found } = await ofSource('firewall', 'objects', (_, n) => ({
+      data: [0, 1, 2].map((i) => ({ id: `o-${i}`, ...counting(n, i) })),
+    }));
+
+    expect(told).toEqual(['9 object o-1 state']);
+    expect(found).toHaveLength(2);
+  });
+
+  test('firewall policies and their rules, which count by themselves', async () => {
+    const policy = (id: string, n: number) => ({
+      ...{ id, name: id, matched: n },
+      forward_rules: [0, 1, 2].map((r) => ({
+        id: `${id}-r${r}`,
+        hits: n * (r + 1),
+        action: id === 'p-1' && r === 2 && n >= 8 ? 'ACCEPT' : 'DENY',
+        match: {
+          services: [
+            { name: 'ssh', used: n },
+            { name: 'rdp', used: 2 * n },
+          ],
+        },
+      })),
+    });
+    const { told, found } = await ofSource('firewall', 'policies', (path, n) => {
+      const id = /policies\/(.+)$/.exec(path)?.[1];
+      if (id !== undefined) return policy(id, n);
+      return { data: ['p-1', 'p-2', 'p-3'].map((one) => ({ id: one, matched: n })) };
+    });
+
+    expect(told).toEqual(['9 rule p-1-r2 action']);
+    expect(found.map(({ details }) => [details?.kind, details?.path]).toSorted()).toEqual([
+      ['policy', 'matched'],
+      ['rule', 'hits'],
+      ['rule', 'match.services.used'],
+    ]);
+  });
+});
+
+test('an entity that an older version has seen to differ is confirmed, and its flaps are known', async () => {
+  const spool = await aSpool();
+  const world = { at: (n: number) => [{ id: 'e-0', v: n === 0 ? 'A' : 'B' }] };
+  const before = await watched(world, {}, spool);
+  await before.read(2);
+  const [[key = '', body = '']] = [...(await spool.entities('src', { after: '', max: 1 }))] as [
+    [string, string],
+  ];
+  const text = '{"id":"e-0","v":"B"}';
+  const at = before.clock.now();
+  const old = { ...JSON.parse(body), pending: { hash: contentHash(text, careful), at } };
+  await spool.append({
+    stream: 'src',
+    pages: [],
+    entities: { put: [[key, JSON.stringify(old)]], drop: [] },
+  });
+
+  const after = await watched({ at: () => [{ id: 'e-0', v: 'B' }] }, {}, spool);
+  await after.clock.advance(at + minuteMs - after.clock.now());
+
+  expect((await after.read(1)).flat()).toEqual(['updated e-0 v']);
 });
 
 test('never_ignore and ignore of one path are a flaw', () => {
