@@ -36,6 +36,12 @@ export class Hearing {
     return this.#last;
   }
 
+  /** When that was sent, epoch milliseconds; null: the group has not answered yet. */
+  get heardAt(): number | null {
+    const { now } = this.#last;
+    return Number.isFinite(now) ? now : null;
+  }
+
   /** The group has answered what was sent then. */
   note(sentAt: SentAt): void {
     this.#last = sentAt;

@@ -20,7 +20,7 @@ import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { assignments, owns } from './assignment.ts';
-import { Hearing } from './hearing.ts';
+import { Hearing, type SentAt } from './hearing.ts';
 import { connectionOf, type MemberSettings, processName, shardNames } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
@@ -32,6 +32,10 @@ export interface OwnershipMeans {
   readonly waits?: () => void;
   /** Whether this process is to own nothing, from the next time on that it does not own. */
   readonly isDrained?: () => boolean;
+  /** Whether it gives the shard away to a process that has fewer, from the next time on that it does not own. */
+  readonly isGiven?: () => boolean;
+  /** Called with the time of each request that the group has answered; epoch milliseconds. */
+  readonly heard?: (at: number) => void;
   /** How many other shards this process has; left out: none. */
   readonly load?: () => number;
   /** Called once, when another process owns what this one did. */
@@ -49,6 +53,8 @@ const requestMsBeyondSession = 10_000;
 export interface Membership {
   /** True while no successor can have begun. */
   readonly isHeard: () => boolean;
+  /** When the group has answered last, epoch milliseconds; null: it has not. */
+  readonly heardAt: number | null;
   /**
    * Asks the group, and resolves where this process still owns: with a number that has grown where the group had given
    * it up meanwhile, and others may have owned. Rejects with `state_locked` where it
@@ -75,8 +81,8 @@ export class Ownership implements Membership {
   #isNameTaken = false;
   /** How often the group took it for dead: whoever owned then may be dead by now, and unknown to the group. */
   #givenUp = 0;
-  /** What the group was told. */
-  #saidDrained = false;
+  /** Whether the group was asked to assign nothing to this process. */
+  #standsAside = false;
   /** When the group has heard of this process. */
   readonly hearing: Hearing;
 
@@ -133,6 +139,10 @@ export class Ownership implements Membership {
     return this.hearing.isHeard;
   }
 
+  get heardAt(): number | null {
+    return this.hearing.heardAt;
+  }
+
   readonly confirm = async (signal = this.#over.signal): Promise<number> => {
     while (this.#ownsSince !== null) {
       if (this.#generation >= 0) {
@@ -169,8 +179,7 @@ export class Ownership implements Membership {
   /** Whether its place waits for it, by its name, until the session is over (KIP-345). */
   #isKept(isEnd: boolean): boolean {
     const { instance, leavesAtEnd = true } = this.#settings;
-    const isWanted = this.#means.isDrained?.() !== true;
-    return isEnd && isWanted && instance !== undefined && !leavesAtEnd;
+    return isEnd && !this.#isUnwanted() && instance !== undefined && !leavesAtEnd;
   }
 
   async #gain(signal: AbortSignal): Promise<void> {
@@ -182,11 +191,22 @@ export class Ownership implements Membership {
       isTold = true;
       const { sink } = this.#settings;
       const other = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
-      const why = this.#saidDrained ? 'drained' : `another process ${other}`;
+      const why = this.#whyWaits(`another process ${other}`);
       const generation = this.#generation;
       this.#means.log.info(`standing by: ${why}`, { group: this.#group, generation });
       this.#means.waits?.();
     }
+  }
+
+  #isUnwanted(): boolean {
+    const { isDrained, isGiven } = this.#means;
+    return isDrained?.() === true || isGiven?.() === true;
+  }
+
+  #whyWaits(otherwise: string): string {
+    if (!this.#standsAside) return otherwise;
+    if (this.#means.isDrained?.() === true) return 'drained';
+    return 'the shard moves to a process that has fewer shards';
   }
 
   async #keep(): Promise<void> {
@@ -208,9 +228,9 @@ export class Ownership implements Membership {
     const { clock } = this.#means;
     try {
       // Who owns lets go first, in order.
-      const isDrained = this.#ownsSince === null && this.#means.isDrained?.() === true;
-      if (isDrained !== this.#saidDrained || this.#generation < 0) {
-        return await this.#join(isDrained);
+      const standsAside = this.#ownsSince === null && this.#isUnwanted();
+      if (standsAside !== this.#standsAside || this.#generation < 0) {
+        return await this.#join(standsAside);
       }
       await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
       await this.#beat();
@@ -227,7 +247,7 @@ export class Ownership implements Membership {
     const connection = await this.#connection();
     const sentAt = this.#moment();
     await heartbeatV4.api.async(connection, ...who);
-    this.hearing.note(sentAt);
+    this.#note(sentAt);
   }
 
   /** What an answer says of the membership. Throws where asking again is of no use. */
@@ -291,11 +311,16 @@ export class Ownership implements Membership {
       ...([this.#group, generationId, this.#memberId, instance] as const),
       ...([protocolType, protocolName, given] as const),
     );
-    this.#saidDrained = isDrained;
+    this.#standsAside = isDrained;
     this.#generation = generationId;
-    this.hearing.note(sentAt);
+    this.#note(sentAt);
     if (!synced.assignment.equals(owns)) this.#ownsSince = null;
     else this.#ownsSince ??= generationId;
+  }
+
+  #note(sentAt: SentAt): void {
+    this.hearing.note(sentAt);
+    this.#means.heard?.(sentAt.now);
   }
 
   #moment() {

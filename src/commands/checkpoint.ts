@@ -15,7 +15,7 @@ import type { StreamExtent } from '../hold/streams.ts';
 import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
 import { counted, factLines } from '../terminal/table.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
-import { isAfar } from './shared/afar.ts';
+import { isAfar, withCopy } from './shared/afar.ts';
 import { askAtWork, isAtWork } from './shared/asking.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
@@ -35,24 +35,30 @@ export const show = defineCommand({
   about: 'what is known of a stream; no cursor is printed',
   options,
   async run({ config: file, stream }, means) {
-    const { config } = await partWithStream(partsAtWork(file, means), stream);
-    const state = await find(config, stream);
-    if (state === null) {
-      means.out(`${stream} has no checkpoint and starts from the beginning${notHere(config)}`);
-      return 0;
-    }
-    const extent = lookInto(config.state.dir, null, ({ streams }) => streams.extent(stream));
-    for (const line of factLines(factsOf(state, extent, stream))) means.out(line);
+    const { config, isElsewhere } = await partWithStream(partsAtWork(file, means), stream);
+    const show = async (looked: Config) => {
+      const state = await find(looked, stream);
+      if (state === null) {
+        means.out(`${stream} has no checkpoint and starts from the beginning${notHere(looked)}`);
+        return;
+      }
+      const { dir } = looked.state;
+      const extent = lookInto(dir, null, ({ streams }) => streams.extent(stream));
+      // A copy has no identities of records.
+      const facts = factsOf(state, isElsewhere ? undefined : extent, stream);
+      for (const line of factLines(facts)) means.out(line);
+    };
+    if (isElsewhere && isAfar(config)) await withCopy(config, show);
+    else await show(config);
     return 0;
   },
 });
 
 function factsOf(
   { checkpoint, caught_up_at, error, parents }: StreamState,
-  extent: StreamExtent | null,
+  extent: StreamExtent | null | undefined,
   stream: string,
 ): Parameters<typeof factLines>[0] {
-  const { records = 0, places = 0, knownSince, oldestPlace, newestPlace } = extent ?? {};
   if (parents !== undefined) {
     return [
       ['stream', stream],
@@ -71,12 +77,19 @@ function factsOf(
     ['read whole once', checkpoint?.swept === null ? '-' : checkpoint?.swept ? 'yes' : 'not yet'],
     ['latest record', time(checkpoint?.watermark)],
     ['caught up', time(caught_up_at)],
+    ...(extent === undefined ? [] : extentFacts(extent)),
+    ['last error', error?.message ?? '-'],
+  ];
+}
+
+function extentFacts(extent: StreamExtent | null): Parameters<typeof factLines>[0] {
+  const { records = 0, places = 0, knownSince, oldestPlace, newestPlace } = extent ?? {};
+  return [
     ['records known', records === 0 ? '0' : `${records}, since ${time(knownSince)}`],
     [
       'places to rewind to',
       places === 0 ? '0' : `${places}, ${time(oldestPlace)} to ${time(newestPlace)}`,
     ],
-    ['last error', error?.message ?? '-'],
   ];
 }
 

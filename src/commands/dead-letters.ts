@@ -44,7 +44,7 @@ export const letterList = defineCommand({
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
-    const letters = (await Promise.all(parts.map(({ config }) => chosen(given, config)))).flat();
+    const letters = (await chosen(given, parts)).flat();
     if (given.json) {
       for (const { id, sink, uid, at, reason, context } of letters) {
         const { source, stream } = context;
@@ -89,8 +89,9 @@ const retry = defineCommand({
     const parts = partsAtWork(given.config, means);
     const moved = new Map<string, number>();
     const stuck = new Map<string, number>();
-    for (const { config } of parts) {
-      const come = await move(config, await chosen(given, config), 'retry');
+    const held = await chosen(given, parts);
+    for (const [at, { config }] of parts.entries()) {
+      const come = await move(config, held[at] ?? [], 'retry');
       add(moved, Object.fromEntries(come.moved));
       add(stuck, Object.fromEntries(come.stuck));
     }
@@ -109,7 +110,7 @@ const drop = defineCommand({
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
-    const held = await Promise.all(parts.map(({ config }) => chosen(given, config)));
+    const held = await chosen(given, parts);
     const letters = held.flat();
     if (letters.length === 0) {
       out(`no dead letters${missingIn(parts)}`);
@@ -177,28 +178,39 @@ const movedShape = z.object({
   stuck: z.record(z.string(), z.number()),
 });
 
-/** The sink asked for; null for all. It may have left the config and still have letters. */
-function chosenSink({ sink }: Choice, config: Config, store: Store): string | null {
-  if (sink === undefined) return null;
-  refuseUnknown('sink', sink, [...Object.keys(config.sinks), ...store.letters.counts().keys()]);
-  return sink;
-}
-
-/** Those of the sink with the uids asked for; what is asked for by uid has to be there. */
-async function chosen(choice: Choice, config: Config): Promise<readonly HeldLetter[]> {
-  const look = ({ state: { dir } }: Config) =>
-    lookInto(dir, [], (store) => chosenIn(choice, config, store));
-  return isAfar(config) ? await withCopy(config, look) : look(config);
-}
-
-function chosenIn(choice: Choice, config: Config, store: Store): readonly HeldLetter[] {
-  const letters = store.letters.list(chosenSink(choice, config, store));
-  const { uid: uids } = choice;
-  if (uids === undefined) return letters;
-  const known = new Set(letters.map(({ uid }) => uid));
+/**
+ * By part, the dead letters of the sink with the uids asked for. Throws a UsageError where no part
+ * knows the sink, or no part has a uid.
+ */
+async function chosen(
+  { sink, uid: uids }: Choice,
+  parts: readonly { readonly config: Config }[],
+): Promise<readonly (readonly HeldLetter[])[]> {
+  const seen = await Promise.all(parts.map(({ config }) => lettersOf(sink, config)));
+  // One that has left the config may still have dead letters.
+  const sinks = seen.flatMap((part) => part.sinks);
+  refuseUnknown('sink', sink, [...new Set(sinks)]);
+  if (uids === undefined) return seen.map(({ letters }) => letters);
+  const known = new Set(seen.flatMap(({ letters }) => letters.map(({ uid }) => uid)));
   const missing = uids.find((uid) => !known.has(uid));
   if (missing !== undefined) {
     throw new UsageError(`--uid: there is no dead letter with the uid ${cleanText(missing, 80)}`);
   }
-  return letters.filter(({ uid }) => uids.includes(uid));
+  return seen.map(({ letters }) => letters.filter(({ uid }) => uids.includes(uid)));
+}
+
+interface PartLetters {
+  readonly sinks: readonly string[];
+  readonly letters: readonly HeldLetter[];
+}
+
+/** What a part of the work has of a sink; left out: of all. */
+async function lettersOf(sink: string | undefined, config: Config): Promise<PartLetters> {
+  const named = Object.keys(config.sinks);
+  const look = ({ state: { dir } }: Config) =>
+    lookInto(dir, { sinks: named, letters: [] }, (store: Store): PartLetters => {
+      const { letters } = store;
+      return { sinks: [...named, ...letters.counts().keys()], letters: letters.list(sink ?? null) };
+    });
+  return isAfar(config) ? await withCopy(config, look) : look(config);
 }

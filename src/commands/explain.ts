@@ -14,7 +14,7 @@ import { factLines, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { askRunning } from '../watch/running.ts';
 import { roomInSpool, type Standing, type StoredStream } from '../watch/standing.ts';
-import { readState } from '../watch/state.ts';
+import { emptyState, readState } from '../watch/state.ts';
 import { storedStanding } from '../watch/stored.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
@@ -28,10 +28,11 @@ export const explain = defineCommand({
   arguments: { stream: { about: 'the stream, as status names it' } },
   options: { config: configOption },
   async run({ stream: name, config: file }, means) {
-    const { config, refused } = await partWithStream(partsAtWork(file, means), name);
+    const part = await partWithStream(partsAtWork(file, means), name);
+    const { config, refused, isElsewhere } = part;
     const { out } = means;
     const plan = await planToLook(config);
-    const state = readState(config.state.dir);
+    const state = isElsewhere ? emptyState : readState(config.state.dir);
     const asked = state.holder === null ? null : await askRunning(config);
     const live = asked?.outcome === 'told' ? asked.standing : null;
     const stored = storedStanding(state, { plan, state: config.state, refused });
@@ -45,11 +46,11 @@ export const explain = defineCommand({
       live: live?.streams.find((stream) => stream.name === name) ?? null,
       told: live,
       held: state.streams.get(name)?.checkpoint ?? null,
-      checkpoint: checkpointOf(config, name),
+      checkpoint: isElsewhere ? null : checkpointOf(config, name),
       silence: asked === null || asked.outcome === 'told' ? '' : asked.why,
       now: Date.now(),
     };
-    const { doing, next, urgent } = verdictOf(known);
+    const { doing, next, urgent } = isElsewhere ? verdictElsewhere(config) : verdictOf(known);
     out(painted(`${name}: ${doing}`, urgent ? 'bad' : 'good'));
     out('');
     for (const line of factLines([...factsOf(known), ['what to do', next]])) out(line);
@@ -75,6 +76,14 @@ interface Verdict {
   readonly doing: string;
   readonly next: string;
   readonly urgent: boolean;
+}
+
+function verdictElsewhere({ file }: Config): Verdict {
+  return {
+    doing: 'runs in another process of the state in Kafka; this machine has no facts about it',
+    next: `${commandText('cluster', file)} shows the stream as it is committed, and every process`,
+    urgent: false,
+  };
 }
 
 /** The one sentence, and the other one. */

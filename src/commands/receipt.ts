@@ -1,5 +1,6 @@
 // `sluice receipt`: what may be said of a sink to somebody who was not there: up to when everything
-// is at it, and what is not. It is read from the state directory, also while another process runs.
+// is at it, and what is not. It is read from the state directory, also while another process runs, and
+// from Kafka where the state is there and no process of this machine has it.
 // Where the config has an archive, its key signs what is said, as a signed note
 // (https://c2sp.org/signed-note), which whoever has the public key checks with nothing else at hand.
 // What must stay true: the text says no more than watch/up-to.ts knows, and its first line is no
@@ -11,8 +12,9 @@ import type { Config } from '../config/config.ts';
 import { errorText } from '../contracts/errors.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { notHere, readState } from '../watch/state.ts';
+import { notHere, readState, type State } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
+import { isAfar, withCopy } from './shared/afar.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
@@ -44,8 +46,9 @@ async function tell(
   { out, err }: Means,
 ): Promise<boolean> {
   refuseUnknown('sink', sink, Object.keys(config.sinks));
+  const state = await stateOf(config);
   const told = receiptOf(sink, {
-    ...{ config, plan: await planToLook(config), state: readState(config.state.dir) },
+    ...{ config, plan: await planToLook(config), state },
     now: Date.now(),
   });
   const text = receiptText(told);
@@ -53,9 +56,20 @@ async function tell(
   if (json) out(JSON.stringify({ ...told, note }, null, 2));
   else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
   if (note === null) err('not signed: the config has no archive whose key signs here');
-  const missing = notHere(config);
+  const missing = isAfar(config) ? '' : notHere(config);
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
   return told.whole;
+}
+
+/** What is committed: a copy on this disk is older where another process has the state in Kafka. */
+async function stateOf(config: Config): Promise<State> {
+  if (!isAfar(config)) return readState(config.state.dir);
+  return await withCopy(config, ({ state: { dir } }) => {
+    const stored = readState(dir);
+    // Pages are not copied, so which are still held is not known.
+    const positions = [...stored.sinks.values()].flatMap(({ position }) => position ?? []);
+    return { ...stored, spool: { ...stored.spool, oldest: Math.min(0, ...positions) } };
+  });
 }
 
 const check = defineCommand({

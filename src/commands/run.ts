@@ -18,6 +18,7 @@ import { type Drains, openDrains } from '../run/drains.ts';
 import { eventTap } from '../run/event-tap.ts';
 import { timeToGiveUp } from '../run/give-up.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
+import { Member } from '../run/member-note.ts';
 import { type OwnLog, openOwnLog } from '../run/own-log.ts';
 import { openPage } from '../run/own-page.ts';
 import { type ReloadMeans, serveReloads } from '../run/reload.ts';
@@ -28,7 +29,7 @@ import { resumeLines } from '../run/resume-lines.ts';
 import { noteRunning, type ReloadRefusal } from '../run/running-config.ts';
 import { type ShardSeat, takeSeat } from '../run/shard-seat.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
-import { sparePage } from '../run/spare-page.ts';
+import { sparePage, standByText } from '../run/spare-page.ts';
 import { isWhole, summaryLines } from '../run/summary.ts';
 import { type BootTools, openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
@@ -87,7 +88,7 @@ async function runJourney(
     const whole = readConfig(file, { env: means.env });
     return seat === null ? whole : seat.part(whole);
   };
-  const config = read();
+  const config = readFor(seat, read);
   const opened = await openOwnLog(config, logLevel);
   const log = seat === null ? opened.log : opened.log.with(seat.fields);
   const own = { ...opened, log };
@@ -108,7 +109,7 @@ async function runJourney(
       const { sendApart } = await import('../run/send-apart.ts');
       const tools = openTools(log);
       const lost = (why: ExportError) => {
-        tellEnd(log, why);
+        tellEnd(log, why, seat);
         means.exit(1);
       };
       const { sink } = seat;
@@ -148,13 +149,23 @@ async function runJourney(
       log.info('stopped', { why: String(error) });
       return 0;
     }
-    tellEnd(log, asExportError(error, 'running'));
+    tellEnd(log, asExportError(error, 'running'), seat);
     return 1;
   } finally {
     await drains?.close();
     await own.close(stopMs);
     shutdown.release();
     seat?.leave();
+  }
+}
+
+/** Reads the config; the process that has started this one for a shard hears why it cannot. */
+function readFor(seat: ShardSeat | null, read: () => Config): Config {
+  try {
+    return read();
+  } catch (error) {
+    seat?.ends(error);
+    throw error;
   }
 }
 
@@ -178,15 +189,24 @@ async function oneJourney(
   const tools = openTools(log);
   const plan = planFrom(config, tools);
   const lost = (why: ExportError) => {
-    tellEnd(log, why);
+    tellEnd(log, why, seat);
     means.exit(1);
   };
   const isDrained = () => drains?.isDrained() === true;
   const spare = sparePage(config, tools, isDrained);
+  const member = seat === null && drains !== null ? new Member(config.state.dir, log) : null;
+  const waits = () => {
+    member?.note({ standing_by: standByText(config, isDrained()) });
+    spare.waits();
+  };
   const { sessionMs = 0 } = config.state.kafka ?? {};
   const membership = seat?.membership(sessionMs, tools, lost);
-  const standBy = { stop: ending.stop, lost, waits: spare.waits, isDrained, membership };
-  const journey = await openJourney(plan, config.state, tools, { standBy }).finally(spare.close);
+  const { heard } = spare;
+  const standBy = { stop: ending.stop, lost, waits, heard, isDrained, membership };
+  const journey = await openJourney(plan, config.state, tools, { standBy }).finally(async () => {
+    member?.close();
+    await spare.close();
+  });
   try {
     for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
     const sight = sightOf({ config, plan }, { journey, tools, seat });
@@ -215,7 +235,9 @@ function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void 
   log.info('stopped', { why, exit_code: code });
 }
 
-function tellEnd(log: Log, { code, message, next }: ExportError): void {
+function tellEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
+  const { code, message, next } = why;
+  seat?.ends(why);
   log.error('sluice ends', { code, error: message, next });
 }
 

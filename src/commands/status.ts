@@ -24,10 +24,10 @@ import { joinedStanding } from '../watch/joined.ts';
 import { askRunning } from '../watch/running.ts';
 import type { StoredStanding, StoredStream } from '../watch/standing.ts';
 import { notHere, readState } from '../watch/state.ts';
-import { storedStanding } from '../watch/stored.ts';
+import { standingElsewhere, storedStanding } from '../watch/stored.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { partsAtWork } from './shared/parts.ts';
+import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 
 /** Prints the status. */
@@ -36,11 +36,19 @@ export const status = defineCommand({
   about: 'show streams, spool and sinks, also while another process runs',
   options: { config: configOption, json: { about: 'as JSON' } },
   async run({ config: file, json }, means) {
-    const parts = partsAtWork(file, means);
-    const isHere = parts.find((part) => hasState(part.config.state.dir));
+    const work = wholeAtWork(file, means);
+    const { parts, member, whole } = work;
+    const isHere = parts.find((part) => !part.isElsewhere && hasState(part.config.state.dir));
     const { config, unread } = isHere ?? (parts[0] as ConfigAtWork);
     const { out } = means;
-    const standing = joinedStanding(await Promise.all(parts.map(standingOf)));
+    const joined = joinedStanding(await Promise.all(parts.map(standingOf)));
+    const shards = member?.shards && { ...member.shards, elsewhere: shardsElsewhere(work) };
+    const standing: StoredStanding = {
+      ...joined,
+      ...(member !== null && { running: member.holder, standing_by: member.standing_by }),
+      ...(shards !== undefined && { shards }),
+      state_dir: parts.length === 1 ? joined.state_dir : whole.config.state.dir,
+    };
     const isAsked = standing.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
     // Only the process that runs knows them.
@@ -52,20 +60,22 @@ export const status = defineCommand({
   },
 });
 
-async function standingOf({ config, refused }: ConfigAtWork): Promise<StoredStanding> {
+async function standingOf({ config, refused, isElsewhere }: PartAtWork): Promise<StoredStanding> {
   const { state } = config;
-  return storedStanding(readState(state.dir), { plan: await planToLook(config), state, refused });
+  const configured = { plan: await planToLook(config), state, refused };
+  if (isElsewhere) return standingElsewhere(configured);
+  return storedStanding(readState(state.dir), configured);
 }
 
 function statusLines(standing: StoredStanding, config: Config): readonly string[] {
   const { running, spool } = standing;
-  const absent = !hasState(config.state.dir);
+  const absent = !hasState(config.state.dir) && running === null;
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
   return [
     running === null
       ? painted(cleanText(`not running${notHere(config)}`, 1_000), absent ? 'warn' : 'dim')
-      : `running: ${cleanText(running, 200)}`,
+      : `running: ${cleanText(running, 200)}${shardsText(standing)}`,
     // Where nothing is known, nothing can be said to be well.
     ...(absent
       ? []
@@ -79,6 +89,20 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
     ...sinkTable(standing),
     ...orphanLines(standing),
   ];
+}
+
+/** Which shards are here, and where the others are shown. */
+function shardsText({ shards, standing_by: standsBy = null }: StoredStanding): string {
+  const all = 'sluice cluster shows every process';
+  if (shards === undefined) return standsBy === null ? '' : `, which stands by; ${all}`;
+  const { owned, elsewhere } = shards;
+  const own = owned.length === 0 ? ', which stands by' : `, with ${shardNames(owned)}`;
+  const runs = elsewhere.length === 1 ? 'runs in another process' : 'run in other processes';
+  return elsewhere.length === 0 ? own : `${own}; ${shardNames(elsewhere)} ${runs}: ${all}`;
+}
+
+function shardNames(shards: readonly number[]): string {
+  return `shard${shards.length === 1 ? '' : 's'} ${shards.join(', ')}`;
 }
 
 /** A line for each stream, below their heading. */

@@ -168,8 +168,8 @@ interface SeenShard {
   readonly note: ClusterNote | null;
 }
 
-/** What a process is in the group of a shard. */
-interface Seat extends SeenShard {
+/** A process as a member of the group of a shard. */
+interface WorkerSeat extends SeenShard {
   readonly one: ClusterProcess;
 }
 
@@ -184,7 +184,7 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
     ...(shards > 1 && { shards }),
     processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
       .map((of) => processOf(of, seen, shards))
-      .sort((a, b) => Number(b.state === 'working') - Number(a.state === 'working')),
+      .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state)),
     config_differences: kafka === null ? [] : differencesIn(seats, kafka),
     takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
     fenced: fencedIn(seen, shards),
@@ -196,35 +196,48 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
   };
 }
 
-function differencesIn(seats: readonly Seat[], kafka: MemberSettings): readonly string[] {
+function differencesIn(seats: readonly WorkerSeat[], kafka: MemberSettings): readonly string[] {
   const processes = [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()].map(
-    (of) => (of.find(({ one }) => one.print !== null) ?? (of[0] as Seat)).one,
+    (of) => (of.find(({ one }) => one.print !== null) ?? (of[0] as WorkerSeat)).one,
   );
   const named = differencesAmong(processes, kafka, nameOf);
   return named.map((text) => cleanText(text, differencesLengthMax));
 }
 
+const order: readonly StandingProcess['state'][] = [
+  'working',
+  'starting',
+  'standing by',
+  'drained',
+];
+
 function processOf(
-  seats: readonly Seat[],
+  seats: readonly WorkerSeat[],
   seen: readonly SeenShard[],
   shards: number,
 ): StandingProcess {
   // One that is unsettled says nothing of itself.
-  const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as Seat);
+  const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as WorkerSeat);
   const { instance, host, pid, address, startedAt } = one;
   const owned = seats.filter(({ one: { works } }) => works);
   const sinks = sinksOf(seatKey(one), seen);
   const isDrained = seats.every((seat) => seat.one.isDrained);
-  // Noted when it took the state, so it may be the one before for a moment.
-  const since = owned.flatMap(({ note }) =>
-    note?.host === host && note?.pid === pid ? note.since : [],
+  // Each owner notes itself once its worker has opened the state.
+  const isNoted = ({ note }: WorkerSeat) =>
+    note !== null && note.host === host && note.pid === pid && note.ended !== true;
+  const since = owned.filter(isNoted).flatMap(({ note }) => note?.since ?? []);
+  const notRunning = owned.filter((seat) => !isNoted(seat)).map(({ shard }) => shard);
+  const sends = seen.some(({ senders }) =>
+    [...senders.values()].some((sender) => sender !== null && seatKey(sender) === seatKey(one)),
   );
+  const rests = isDrained ? 'drained' : 'standing by';
   return {
     instance: instance && cleanText(instance, nameLengthMax),
     host: host && cleanText(host, nameLengthMax),
     ...{ pid, address: cleanText(address, nameLengthMax) },
-    state: owned.length > 0 || sinks.length > 0 ? 'working' : isDrained ? 'drained' : 'standing by',
+    state: since.length > 0 || sends ? 'working' : owned.length > 0 ? 'starting' : rests,
     ...(shards > 1 && { shards: owned.map(({ shard }) => shard) }),
+    ...(notRunning.length > 0 && { not_running: notRunning }),
     started_at: timeText(startedAt),
     works_since: since.length === 0 ? null : timeText(Math.min(...since)),
     sinks,

@@ -67,8 +67,14 @@ export function refuseHalf(isHalf: boolean): void {
   });
 }
 
+/** A note, and whether another process had the state before. */
+export interface OwnerNoted {
+  readonly note: ClusterNote;
+  readonly isTakeover: boolean;
+}
+
 /** Notes that this process has the state of a directory now. Throws where that is half of one. */
-export function noteOwner(dir: string, kafka: MemberSettings, now: number): ClusterNote {
+export function noteOwner(dir: string, kafka: MemberSettings, now: number): OwnerNoted {
   refuseHalf(importNote(dir)?.state === 'begun');
   return changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
     const before = clusterNote(store);
@@ -77,15 +83,15 @@ export function noteOwner(dir: string, kafka: MemberSettings, now: number): Clus
       pid: process.pid,
     };
     const self = { host: hostname(), pid, instance };
-    const isReplaced =
-      before?.ended === false && !(before.host === self.host && before.pid === pid);
+    const isTakeover = before !== null && !(before.host === self.host && before.pid === pid);
+    const isReplaced = isTakeover && before.ended === false;
     const note: ClusterNote = {
       ...{ ...self, since: now, ended: false },
       takeovers: before === null ? 0 : before.takeovers + 1,
       fenced: isReplaced ? { host: before.host, pid: before.pid, instance: before.instance } : null,
     };
     store.note(kind, owner, JSON.stringify(note), now);
-    return note;
+    return { note, isTakeover };
   });
 }
 

@@ -14,6 +14,7 @@ import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { farOf, Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
+import type { ClusterFacts } from '../watch/live.ts';
 import { readState, type State } from '../watch/state.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
@@ -33,6 +34,8 @@ export interface Journey {
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
   readonly removedSinks: RemovedSinks;
+  /** What it knows of a state in Kafka; left out: the state is in SQLite. */
+  readonly cluster?: (() => ClusterFacts) | undefined;
   /** It is to end: where the state is in Kafka, that is no longer waited for without an end. */
   hurry(): void;
   /** Closes spool and connections. */
@@ -49,6 +52,8 @@ interface Opening {
     readonly stop: AbortSignal;
     /** Called when another process has the state, and this one waits. */
     readonly waits?: () => void;
+    /** Called with the time of each request that the group has answered; epoch milliseconds. */
+    readonly heard?: (at: number) => void;
     /** Whether an operator wants this process to have no state, and another one instead. */
     readonly isDrained?: () => boolean;
     /** What another process, which has started this one, has it by; else this one asks for it. */
@@ -141,6 +146,7 @@ export async function openJourney(
       before,
       findings,
       removedSinks,
+      cluster: clusterFacts(state, taken, ownership),
       hurry: () => shard?.hurry(),
       close: async () => {
         shard?.hurry();
@@ -180,6 +186,23 @@ function configWatch(
     differences: (differences) => {
       findings.configDifferences = differences;
     },
+  });
+}
+
+/** Of a journey on one shard: it is open, so the shard runs. */
+function clusterFacts(
+  { kafka }: Config['state'],
+  taken: Awaited<ReturnType<typeof takeShard>>,
+  ownership: Membership | null,
+): (() => ClusterFacts) | undefined {
+  if (kafka === null || taken === null) return undefined;
+  const { shard, isTakeover } = taken;
+  const own = [kafka.shard ?? 0];
+  return () => ({
+    share: { owned: own, running: own, failing: [] },
+    takeovers: Number(isTakeover),
+    heardAt: ownership?.heardAt ?? null,
+    commitMs: shard.commitMs,
   });
 }
 
@@ -249,7 +272,7 @@ async function takeShard(
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
-    const note = noteOwner(dir, kafka, tools.clock.now());
+    const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
     if (missing !== null) {
       tools.log.error('events are gone from Kafka that a sink has not had', {
         ...missing,
@@ -262,7 +285,7 @@ async function takeShard(
         next: 'Give these commands again now: changes reach Kafka while sluice runs.',
       });
     }
-    return { shard, missing, note };
+    return { shard, missing, note, isTakeover };
   } catch (error) {
     shard.cut();
     throw error;

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { shardsOf } from '../config/shards.ts';
 import { joinedTap } from '../watch/joined-tail.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
+import { Member } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
 import { type KeeperMeans, ShardKeeper } from './shard-keeper.ts';
@@ -21,7 +22,8 @@ export async function keepShards(
   }: { readonly stop: AbortSignal; readonly deploymentChanged: string | null },
 ): Promise<number> {
   const tools = openTools(own.log);
-  const keeper = new ShardKeeper({ ...means, ...tools });
+  const member = means.once ? null : new Member(means.config.state.dir, own.log);
+  const keeper = new ShardKeeper({ ...means, ...tools, ...(member !== null && { member }) });
   const look = () => ({ ...keeper.look(), deployment_changed: deploymentChanged });
   const retry = (name: string) => keeper.askNow(name);
   const config = () => keeper.config;
@@ -31,6 +33,7 @@ export async function keepShards(
     return await keeper.run(stop);
   } finally {
     await page?.close();
+    member?.close();
     await tools.http.close();
   }
 }

@@ -6,7 +6,7 @@
 // that cannot be read or written here is ever in the way of the journey.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import type { Log } from '../contracts/tools.ts';
@@ -65,9 +65,17 @@ export function runningIn(dir: string): RunningConfig | null {
   }
 }
 
-/** What a process runs that was started with this file, wherever its state is. */
-export function runningWith(file: string, places: readonly string[]): RunningConfig | null {
-  const isOf = (found: RunningConfig | null) => found?.file === resolve(file);
+/**
+ * What a process runs that was started with this file, wherever its state is; with `directory`, only
+ * where that directory has this name.
+ */
+export function runningWith(
+  file: string,
+  places: readonly string[],
+  directory?: string,
+): RunningConfig | null {
+  const isOf = (found: RunningConfig | null) =>
+    found?.file === resolve(file) && (directory === undefined || basename(found.dir) === directory);
   for (const dir of new Set([...places, resolve(dirname(file), 'state')])) {
     const found = runningIn(dir);
     if (isOf(found)) return found;

@@ -47,6 +47,7 @@ export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promi
   const sent = new Sent(kafka, clock);
   try {
     await Promise.race([sent.follow(log), aborted(stop, sent)]);
+    seat.works();
     while (!stop.aborted) {
       // What is sent by one that is given up would go out twice.
       await untilHeard(membership, true, { clock, stop });

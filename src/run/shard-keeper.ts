@@ -20,14 +20,10 @@ import type { Moment } from '../watch/live.ts';
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
+import type { Member } from './member-note.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
-
-/** What a process is to be had for: a shard, or a sink of it that has a process of its own. */
-interface Seat {
-  readonly shard: number;
-  readonly sink: string | null;
-}
+import { keyOf, ShardTally, type WorkerKey } from './shard-tally.ts';
 
 /** What shards are kept with. */
 export interface KeeperMeans {
@@ -42,11 +38,14 @@ export interface KeeperMeans {
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may drop streams and sinks. */
   readonly removalAllowed: boolean;
+  /** What the commands of this machine read of this process; left out: nothing. */
+  readonly member?: Pick<Member, 'note'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
 }
 
+const noteEveryMs = 1_000;
 const pauseMsMin = 1_000;
 const pauseMsMax = 30_000;
 
@@ -60,7 +59,7 @@ export class ShardKeeper {
   readonly #served = new Map<
     string,
     {
-      readonly seat: Seat;
+      readonly seat: WorkerKey;
       readonly done: Promise<number>;
       end(why: Error): void;
     }
@@ -69,6 +68,7 @@ export class ShardKeeper {
   readonly #failed = Promise.withResolvers<never>();
   /** Given away, until another process has it. */
   #given: string | null = null;
+  readonly #tally = new ShardTally();
 
   constructor(means: KeeperMeans) {
     this.#means = means;
@@ -86,14 +86,27 @@ export class ShardKeeper {
     return [...this.#processes.values()].filter(({ moment }) => moment !== null);
   }
 
-  /** How all stand that it has. */
+  /** The status of all workers together. */
   look(): Moment {
     const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);
-    const { maxBytes, kafka } = this.#config.state;
-    const waits = this.#means.drains.isDrained()
+    const commits = moments.flatMap(({ cluster }) => cluster?.commitMs ?? []);
+    const { share, takeovers, heardAt } = this.#tally;
+    return {
+      ...joinedMoment(moments, this.#config.state.maxBytes, this.#standsBy()),
+      cluster: {
+        ...{ share, takeovers, heardAt },
+        commitMs: commits.length === 0 ? null : Math.max(...commits),
+      },
+    };
+  }
+
+  /** Why this process has no work; null: it has some. */
+  #standsBy(): string | null {
+    const { owned, failing } = this.#tally.share;
+    if (owned.length > 0 || failing.length > 0 || this.#processes.size > 0) return null;
+    return this.#means.drains.isDrained()
       ? 'it is drained: sluice cluster undrain lets it work again'
-      : `other processes have the shards of ${kafka?.prefix} in Kafka`;
-    return joinedMoment(moments, maxBytes, waits);
+      : `other processes have the shards of ${this.#config.state.kafka?.prefix} in Kafka`;
   }
 
   /** Has the streams and sinks of a name asked now. */
@@ -121,7 +134,9 @@ export class ShardKeeper {
     for (const shard of [...shardsOf(this.#config), ...left]) this.#serveShard(shard, ending);
     const beside = this.#means.once
       ? []
-      : [this.#balance(ending), this.#reloads(ending)].map((work) => work.catch(() => undefined));
+      : [this.#balance(ending), this.#reloads(ending), this.#notes(ending)].map((work) =>
+          work.catch(() => undefined),
+        );
     const ended = async () =>
       Math.max(0, ...(await Promise.all([...this.#served.values()].map(({ done }) => done))));
     try {
@@ -147,29 +162,31 @@ export class ShardKeeper {
   /** Serves a shard and its sinks; where its work has an end, they end with it. */
   #serveShard(shard: number, stop: AbortSignal): void {
     const seats = seatsOf(this.#config, shard);
-    for (const seat of seats) if (!this.#served.has(nameOf(seat))) this.#serve(seat, stop);
-    const done = this.#served.get(nameOf({ shard, sink: null }))?.done;
+    for (const seat of seats) if (!this.#served.has(keyOf(seat))) this.#serve(seat, stop);
+    const done = this.#served.get(keyOf({ shard, sink: null }))?.done;
     void done?.then(() => {
       for (const seat of seats) {
-        if (seat.sink !== null) this.#served.get(nameOf(seat))?.end(new Error('the shard is done'));
+        if (seat.sink !== null) this.#served.get(keyOf(seat))?.end(new Error('the shard is done'));
       }
     });
   }
 
-  #serve(seat: Seat, stop: AbortSignal): void {
+  #serve(seat: WorkerKey, stop: AbortSignal): void {
     const own = new AbortController();
     const ending = AbortSignal.any([stop, own.signal]);
-    const done = this.#keep(seat, ending).catch((error) => {
-      if (ending.aborted) return 0;
-      this.#means.log.error('a shard cannot be served', { ...told(seat) });
-      this.#failed.reject(error);
-      return 1;
-    });
-    this.#served.set(nameOf(seat), { seat, done, end: (why) => own.abort(why) });
+    const done = this.#keep(seat, ending)
+      .catch((error) => {
+        if (ending.aborted) return 0;
+        this.#means.log.error('a shard cannot be served', { ...told(seat) });
+        this.#failed.reject(error);
+        return 1;
+      })
+      .finally(() => this.#tally.left(seat));
+    this.#served.set(keyOf(seat), { seat, done, end: (why) => own.abort(why) });
   }
 
   /** Waits for a shard and works on it, again and again. */
-  async #keep(seat: Seat, stop: AbortSignal): Promise<number> {
+  async #keep(seat: WorkerKey, stop: AbortSignal): Promise<number> {
     const { clock } = this.#means;
     for (let pauseMs = pauseMsMin; ; ) {
       const begunAt = clock.monotonic();
@@ -183,10 +200,10 @@ export class ShardKeeper {
   }
 
   /** From waiting for a seat to the end of its process; resolves with that one's exit code. */
-  async #turn(seat: Seat, isLeft: boolean, stop: AbortSignal): Promise<number> {
+  async #turn(seat: WorkerKey, isLeft: boolean, stop: AbortSignal): Promise<number> {
     const { clock, drains, env } = this.#means;
     const { shard, sink } = seat;
-    const name = nameOf(seat);
+    const name = keyOf(seat);
     // What is left over is delivered, and nothing read.
     const beyond = isLeft && !this.#means.once ? ['--once'] : [];
     const args = [...this.#means.args, ...beyond];
@@ -198,12 +215,16 @@ export class ShardKeeper {
       kafka,
       {
         ...{ log, clock },
-        isDrained: () => drains.isDrained() || this.#given === name,
+        isDrained: () => drains.isDrained(),
+        isGiven: () => this.#given === name,
+        waits: () => this.#tally.given(seat),
+        heard: (at) => this.#tally.heard(seat, at),
         load: () => this.#processes.size - (this.#processes.has(name) ? 1 : 0),
         lost: (why: ExportError) => own.process?.lose(why),
       },
       stop,
     );
+    this.#tally.gained(seat);
     const turn = drains.orDrained(stop);
     try {
       const { sessionMs } = kafka;
@@ -211,10 +232,12 @@ export class ShardKeeper {
       const process = new ShardProcess(means);
       own.process = process;
       this.#processes.set(name, process);
+      this.#tally.started(seat, process);
       const end = () => process.stop();
       turn.addEventListener('abort', end, { once: true });
       if (turn.aborted) end();
       const code = await process.ended;
+      this.#tally.ended(seat, process.isStopped ? 0 : code);
       turn.removeEventListener('abort', end);
       if (code !== 0) {
         log.warn(`the process of the ${sink === null ? 'shard' : 'sink'} has ended`, { code });
@@ -224,6 +247,16 @@ export class ShardKeeper {
     } finally {
       this.#processes.delete(name);
       await ownership.close(stop.aborted);
+      this.#tally.released(seat);
+    }
+  }
+
+  /** Has the commands of this machine know which shards are here. */
+  async #notes(stop: AbortSignal): Promise<void> {
+    const { member, clock } = this.#means;
+    while (member !== undefined) {
+      member.note({ standing_by: this.#standsBy(), shards: this.#tally.share });
+      await clock.sleep(noteEveryMs, stop);
     }
   }
 
@@ -271,7 +304,7 @@ export class ShardKeeper {
         if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
         for (const shard of wanted) this.#serveShard(shard, stop);
         const seats = new Set(
-          [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(nameOf)),
+          [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(keyOf)),
         );
         for (const [name, { seat, end }] of this.#served) {
           if (seats.has(name) || !dropped.includes(seat.shard)) continue;
@@ -287,13 +320,13 @@ export class ShardKeeper {
 }
 
 /** All that processes are to be had for in a shard. */
-function seatsOf({ state }: Config, shard: number): readonly Seat[] {
+function seatsOf({ state }: Config, shard: number): readonly WorkerKey[] {
   const { senders = [] } = state.kafka ?? {};
   return [{ shard, sink: null }, ...senders.map((sink) => ({ shard, sink }))];
 }
 
 /** By what a process is in a seat's group; null: the state is not in Kafka. */
-function memberOf(config: Config, { shard, sink }: Seat): MemberSettings | null {
+function memberOf(config: Config, { shard, sink }: WorkerKey): MemberSettings | null {
   const { kafka } = ofShard(config, shard).state;
   return kafka && { ...kafka, ...(sink !== null && { sink }) };
 }
@@ -302,10 +335,6 @@ function order({ sink }: ShardProcess): number {
   return sink === null ? 0 : 1;
 }
 
-function nameOf({ shard, sink }: Seat): string {
-  return sink === null ? `${shard}` : `${shard} ${sink}`;
-}
-
-function told({ shard, sink }: Seat): { shard: number; sink?: string } {
+function told({ shard, sink }: WorkerKey): { shard: number; sink?: string } {
   return sink === null ? { shard } : { shard, sink };
 }

@@ -37,8 +37,10 @@ export type ToShard =
 /** From the process of a shard. */
 export type FromShard =
   | { readonly say: 'confirm'; readonly id: number }
-  /** It is there, and stands so; null: it has nothing yet. */
-  | { readonly say: 'standing'; readonly moment: Moment | null }
+  /** It lives; `runs`: it has opened its part of the state and works; its status, null: it has none yet. */
+  | { readonly say: 'standing'; readonly runs: boolean; readonly moment: Moment | null }
+  /** It ends by itself for this reason. */
+  | { readonly say: 'ends'; readonly error: SentError }
   /** What has come, or why that cannot be shown. */
   | { readonly say: 'took'; readonly id: number; readonly take: TailTake }
   | { readonly say: 'not taken'; readonly id: number; readonly error: SentError };

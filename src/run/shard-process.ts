@@ -14,6 +14,7 @@ import type { TailView, TailWish } from '../watch/tail.ts';
 import { startChild, uptimeMs } from './shard-child.ts';
 import {
   type FromShard,
+  type SentError,
   sentError,
   shardVariable,
   sinkVariable,
@@ -46,7 +47,9 @@ export class ShardProcess {
   readonly #child: ChildProcess;
   #looksInSilence = 0;
   #moment: Moment | null = null;
+  #runs = false;
   #isStopped = false;
+  #error: SentError | null = null;
   readonly #tails = new ShardTails((message) => this.#say(message));
   /** Its exit code; of one that was killed, 1. */
   readonly ended: Promise<number>;
@@ -88,6 +91,26 @@ export class ShardProcess {
   /** How it stands; null: it has nothing yet. */
   get moment(): Moment | null {
     return this.#moment;
+  }
+
+  /** It has opened its part of the state, and works. */
+  get runs(): boolean {
+    return this.#runs;
+  }
+
+  /** It was asked to end in order. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Why it has ended by itself; null: it did not say. */
+  get error(): SentError | null {
+    return this.#error;
+  }
+
+  /** 1 where it took its shard from another process. */
+  get takeovers(): number {
+    return this.#moment?.cluster?.takeovers ?? 0;
   }
 
   /** Has it end in order, as it would by itself. */
@@ -155,7 +178,11 @@ export class ShardProcess {
     this.#looksInSilence = 0;
     switch (message.say) {
       case 'standing':
+        this.#runs = message.runs;
         this.#moment = message.moment;
+        return;
+      case 'ends':
+        this.#error = message.error;
         return;
       case 'confirm':
         void this.#confirm(message.id);

@@ -17,6 +17,7 @@ import { uptimeMs } from './shard-child.ts';
 import {
   type FromShard,
   receivedError,
+  sentError,
   shardVariable,
   sinkVariable,
   type ToShard,
@@ -36,6 +37,10 @@ export interface ShardSeat {
   membership(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void): Membership;
   /** Tells how it stands from now on, and does what is asked there, until closed. */
   show(shown: SeatShown): { close(): void };
+  /** Reports that the process works, though it may have nothing to show yet. */
+  works(): void;
+  /** Reports why the process ends by itself. */
+  ends(why: unknown): void;
   /** Whether anybody may want to see events (`status.tail`). */
   readonly isTailed: boolean;
   /** The work is over. */
@@ -87,11 +92,12 @@ export function takeSeat(
   own.once('disconnect', abandoned);
   const shard = Number(given);
   let look: () => Moment | null = () => null;
+  let runs = false;
   let status: Config['status'] = null;
   const over = new AbortController();
   const tell = async () => {
     for (;;) {
-      send(own, { say: 'standing', moment: look() });
+      send(own, { say: 'standing', runs, moment: look() });
       await clock.sleep(tellEveryMs, over.signal);
     }
   };
@@ -112,7 +118,12 @@ export function takeSeat(
     get isTailed() {
       return status?.tail === true;
     },
+    works() {
+      runs = true;
+    },
+    ends: (why) => send(own, { say: 'ends', error: sentError(why, 'running') }),
     show(shown) {
+      runs = true;
       // Of thousands of streams it is too much to be told for nobody.
       if (status !== null && shown.look !== null) look = shown.look;
       const tails = new AskedTails(shown.tap, (message) => send(own, message));
@@ -180,6 +191,10 @@ class Seat implements Membership {
 
   get isHeard(): () => boolean {
     return this.#hearing.isHeard;
+  }
+
+  get heardAt(): number | null {
+    return this.#hearing.heardAt;
   }
 
   readonly confirm = async (signal?: AbortSignal): Promise<number> => {

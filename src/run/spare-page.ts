@@ -3,7 +3,8 @@
 
 import type { Config } from '../config/config.ts';
 import { asExportError } from '../contracts/errors.ts';
-import { idleMoment } from '../watch/live.ts';
+import { idleMoment, type Moment } from '../watch/live.ts';
+import type { ShardShare } from '../watch/standing.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import { clusterSight } from './cluster-sight.ts';
 import type { BootTools } from './tools.ts';
@@ -11,7 +12,17 @@ import type { BootTools } from './tools.ts';
 /** The page, which is not served before the process waits. */
 export interface SparePage {
   readonly waits: () => void;
+  /** The group of this process has answered a request of then; epoch milliseconds. */
+  readonly heard: (at: number) => void;
   close(): Promise<void>;
+}
+
+const nothing: ShardShare = { owned: [], running: [], failing: [] };
+
+/** Why a process of a state in Kafka has no work. */
+export function standByText({ state: { kafka } }: Config, isDrained: boolean): string {
+  if (isDrained) return 'it is drained: sluice cluster undrain lets it work again';
+  return `another process has the state ${kafka?.prefix} in Kafka`;
 }
 
 /** Of the page of this config, where it asks for one. */
@@ -25,16 +36,21 @@ export function sparePage(
     status,
   } = config;
   let serving: Promise<StatusServer | null> = Promise.resolve(null);
+  let heardAt: number | null = null;
   const serve = async () => {
     if (status === null || kafka === null) return null;
     const { serveStatus } = await import('../watch/status-server.ts');
-    const waits = `another process has the state ${kafka.prefix} in Kafka`;
-    const drained = 'it is drained: sluice cluster undrain lets it work again';
-    const look = () => idleMoment(maxBytes, isDrained() ? drained : waits);
+    const look = (): Moment => ({
+      ...idleMoment(maxBytes, standByText(config, isDrained())),
+      cluster: { share: nothing, takeovers: 0, heardAt, commitMs: null },
+    });
     const cluster = clusterSight(() => config, clock);
     return await serveStatus({ ...status, telemetry: null, look, cluster, clock, log });
   };
   return {
+    heard(at) {
+      heardAt = at;
+    },
     waits() {
       serving = serve().catch((error) => {
         // It is tried again, and then decides, once the process works.

@@ -25,6 +25,7 @@ export interface AttentionFacts
       | 'standing_by'
       | 'unread_times'
       | 'deployment_changed'
+      | 'shards'
     >
   > {
   readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
@@ -136,9 +137,15 @@ function ailingMatters(ailments: readonly Ailment[], standing: AttentionFacts): 
   return Array.from(alike.values(), (group): Matter => {
     const [{ part, name, reason, what, error }] = group as [Ailment];
     const mood = reason === 'not_read' || reason === 'not_taking' ? 'warn' : 'bad';
-    const told = { message: error?.message ?? null, next: error?.next ?? null };
+    const told: Pick<Matter, 'message' | 'next'> = {
+      message: error?.message ?? null,
+      next: error?.next ?? null,
+    };
     if (part === 'spool') {
       return { mood, who: 'The spool', what, message: null, next: makeRoom(standing) };
+    }
+    if (part === 'shard' && error === null) {
+      told.next = 'The log of this process says why; the worker is started again by itself.';
     }
     if (group.length === 1) return { mood, who: `${titles[part]} ${name}`, what, ...told };
     const who = `${group.length.toLocaleString('en')} ${part}s`;
@@ -147,10 +154,11 @@ function ailingMatters(ailments: readonly Ailment[], standing: AttentionFacts): 
   });
 }
 
-const titles = { stream: 'Stream', sink: 'Sink' } as const;
+const titles = { shard: 'Shard', stream: 'Stream', sink: 'Sink' } as const;
 
 /** What is said of several. */
 const together: Readonly<Record<Ailment['reason'], string>> = {
+  not_running: 'do not run: their processes start, or end by themselves',
   halted: 'are halted',
   not_advancing: 'have not come further for long',
   refused: 'refuse everything; their events stay held',

@@ -14,9 +14,12 @@ export interface StandingProcess {
   readonly pid: number | null;
   /** From where it speaks to the brokers. */
   readonly address: string;
-  readonly state: 'working' | 'standing by' | 'drained';
+  /** `starting`: it owns shards and has not begun to work on any of them. */
+  readonly state: 'working' | 'starting' | 'standing by' | 'drained';
   /** Those that it works on; left out: there is but one. */
   readonly shards?: readonly number[];
+  /** Of the shards that it owns, the ones on which it has not begun to work; left out: none. */
+  readonly not_running?: readonly number[];
   readonly started_at: string | null;
   readonly works_since: string | null;
   /** Those that it sends to, also of shards that another one works on, as they stand by what is committed. */

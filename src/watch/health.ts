@@ -6,13 +6,14 @@
 
 import { roughSpanText } from '../tools/time-text.ts';
 import type { Moment } from './live.ts';
-import type { LastError, LiveSink, LiveStream, Standing } from './standing.ts';
+import type { LastError, LiveSink, LiveStream, ShardShare, Standing } from './standing.ts';
 
 /** One thing that keeps the journey from going on. */
 export interface Ailment {
-  readonly part: 'stream' | 'sink' | 'spool';
+  readonly part: 'shard' | 'stream' | 'sink' | 'spool';
   readonly name: string;
-  readonly reason:
+  readonly reason: /** The worker of a shard that this process owns. */
+    | 'not_running'
     | 'halted'
     | 'not_advancing'
     | 'refused'
@@ -76,11 +77,18 @@ export class Health {
 
   /** Takes note of the journey as it is now; `now` is monotonic. */
   observe(
-    { streams, sinks, spool, intervals }: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals'>,
+    {
+      streams,
+      sinks,
+      spool,
+      intervals,
+      cluster,
+    }: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals' | 'cluster'>,
     now: number,
   ): void {
     // There may be thousands of streams, and a few of the reasons are all that most readers see.
     this.#ailments = [
+      ...shardAilments(cluster?.share),
       fullnessOf(spool),
       ...sinks.map((sink) => this.#sinkAilment(sink, now)),
       ...streams.map((one) => this.#streamAilment(one, intervals.get(one.name) ?? null, now)),
@@ -150,10 +158,12 @@ export const doubts: ReadonlyMap<string, string> = new Map([
 
 /** What is wrong as far as one look shows: what fails is told, since nobody knows for how long. */
 export function ailmentsAtOnce({
+  shards,
   streams,
   sinks,
   spool,
 }: {
+  readonly shards?: ShardShare | undefined;
   readonly streams: readonly Standstill[];
   readonly sinks: readonly Standstill[];
   readonly spool: Fill;
@@ -167,6 +177,7 @@ export function ailmentsAtOnce({
   const streamFails = failing('stream', 'not_read', 'is not read');
   const sinkFails = failing('sink', 'not_taking', 'takes nothing; its events stay held');
   return [
+    ...shardAilments(shards),
     fullnessOf(spool),
     ...sinks.map((sink) => refusalOf(sink) ?? sinkFails(sink)),
     ...streams.map((stream) => haltOf(stream) ?? streamFails(stream)),
@@ -184,6 +195,23 @@ function refusalOf(sink: Standstill): Ailment | null {
     'refused',
     'refuses everything; its events stay held',
   );
+}
+
+/** Workers that do not run: nothing is read or sent for their shards, so there is no patience. */
+function shardAilments(share: ShardShare | undefined): readonly Ailment[] {
+  return (share?.failing ?? []).map(({ shard, sink, ends, error }): Ailment => {
+    const name = sink === null ? `${shard}` : `${shard}, sink ${sink}`;
+    const times = ends === 1 ? 'once' : `${ends} times in a row`;
+    const what =
+      ends === 0
+        ? 'does not run yet: its process starts'
+        : `does not run: its process ended ${times}`;
+    const told = error === null ? '' : `: ${error.message}`;
+    return {
+      ...{ part: 'shard', name, reason: 'not_running', what, error },
+      message: `shard ${name} ${what}${told}`,
+    };
+  });
 }
 
 type Fill = Pick<Standing['spool'], 'bytes' | 'max_bytes'>;

@@ -4,14 +4,18 @@
 
 import { idleMoment, type Moment } from './live.ts';
 import { joinedRemoved } from './removed-sinks.ts';
-import type { LiveSink, StoredStanding } from './standing.ts';
+import { elsewhere, type LiveSink, type StoredStanding } from './standing.ts';
 
 /** From best to worst. */
 const states = ['new', 'idle', 'sending', 'retrying', 'stopped', 'refused'];
 const reasonsMax = 10;
 
-/** One standing of several; where there is none, of a process that waits for what is told. */
-export function joinedMoment(moments: readonly Moment[], maxBytes: number, waits: string): Moment {
+/** One standing of several; where there is none, of a process that waits for this, or starts. */
+export function joinedMoment(
+  moments: readonly Moment[],
+  maxBytes: number,
+  waits: string | null,
+): Moment {
   const [first] = moments;
   if (first === undefined) return idleMoment(maxBytes, waits);
   const all = <Key extends keyof Moment>(key: Key) => moments.map((moment) => moment[key]);
@@ -69,9 +73,11 @@ function joinedSink(parts: readonly LiveSink[]): LiveSink {
   };
 }
 
-/** What all know of a sink. */
-function joinedParts<T extends StoredStanding['sinks'][number]>(parts: readonly T[]): T {
-  const sum = (count: (part: T) => number) => parts.reduce((all, part) => all + count(part), 0);
+/** What all know of a sink that have it here; where none has, its name. */
+function joinedParts<T extends StoredStanding['sinks'][number]>(all: readonly T[]): T {
+  const here = all.filter(({ state }) => state !== elsewhere);
+  const parts = here.length === 0 ? all : here;
+  const sum = (count: (part: T) => number) => parts.reduce((total, part) => total + count(part), 0);
   const [worst] = parts.toSorted((a, b) => states.indexOf(b.state) - states.indexOf(a.state));
   const upTo = parts.flatMap((part) => part.up_to ?? []);
   return {

@@ -14,7 +14,15 @@ import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
 import { removedSinksOf } from './removed-sinks.ts';
-import type { LiveError, LiveSink, LiveStanding, LiveStream, PathLimit, Sum } from './standing.ts';
+import type {
+  LiveError,
+  LiveSink,
+  LiveStanding,
+  LiveStream,
+  PathLimit,
+  ShardShare,
+  Sum,
+} from './standing.ts';
 import { type CheckpointFacts, readState, type State } from './state.ts';
 import { lookupsOf } from './stored.ts';
 import { settledUpTo } from './up-to.ts';
@@ -34,6 +42,8 @@ export interface Sights {
   readonly before: State;
   readonly clock: Clock;
   readonly log: Log;
+  /** Left out: the state is in SQLite. */
+  readonly cluster?: (() => ClusterFacts) | undefined;
 }
 
 /** A standing as one look shows it: what takes more than one, such as a rate, is as at rest. */
@@ -65,10 +75,23 @@ export interface Moment
   readonly found: readonly FoundCount[];
   /** Lines of the log that the collector never got; null: none is configured. */
   readonly logLinesLost: number | null;
+  /** Left out: the state is in SQLite. */
+  readonly cluster?: ClusterFacts;
 }
 
-/** The standing of a process that has nothing yet, and of what it waits for. */
-export function idleMoment(maxBytes: number, waitsFor: string): Moment {
+/** What a process knows of a state in Kafka that it takes part in. */
+export interface ClusterFacts {
+  readonly share: ShardShare;
+  /** Shards that it took from another process, since its start. */
+  readonly takeovers: number;
+  /** When the group that was silent longest has answered it, epoch milliseconds; null: none yet. */
+  readonly heardAt: number | null;
+  /** How long the last commit took, or the one under way takes, whichever is longer; null: none yet. */
+  readonly commitMs: number | null;
+}
+
+/** The standing of a process that has nothing yet, and of what it waits for; null: it starts. */
+export function idleMoment(maxBytes: number, waitsFor: string | null): Moment {
   const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
@@ -152,6 +175,7 @@ export function watching(sights: Sights): () => Moment {
       refused: new Map(sinks.map(({ name, deadLetters }) => [name, deadLetters])),
       found: findings.counts(),
       logLinesLost: null,
+      ...(sights.cluster !== undefined && { cluster: sights.cluster() }),
     };
   };
 }

@@ -9,6 +9,10 @@
 //   sluice_start_time_seconds                   when this process started
 //   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_standing_by                          1 while another process has the state in Kafka
+//   sluice_shards_owned, sluice_shards_running  with state.kafka only, as the next three
+//   sluice_takeovers_total                      shards taken from another process
+//   sluice_heartbeat_timestamp_seconds          last answer of the Kafka group that was silent longest
+//   sluice_commit_seconds                       the last commit to Kafka, or the one under way
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
@@ -40,7 +44,8 @@ import type { LiveStanding } from './standing.ts';
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** What is not of the standing. */
-export interface ProcessFacts extends Pick<Moment, 'refused' | 'found' | 'logLinesLost'> {
+export interface ProcessFacts
+  extends Pick<Moment, 'refused' | 'found' | 'logLinesLost' | 'cluster'> {
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
@@ -54,6 +59,7 @@ export function metricsText(families: readonly Family[]): string {
 export function metricFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
   return [
     ...processFamilies(standing, facts),
+    ...clusterFamilies(facts),
     ...streamFamilies(standing, facts),
     ...sinkFamilies(standing, facts),
     ...spoolFamilies(standing),
@@ -117,6 +123,29 @@ function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly 
     ],
     ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'CPU time used.', (f) => f.cpuSeconds],
+  ]);
+}
+
+function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
+  const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000);
+  return familiesOf(cluster === undefined ? [] : [cluster], () => ({}), [
+    ['sluice_shards_owned', 'Shards of this process.', ({ share }) => share.owned.length],
+    [
+      'sluice_shards_running',
+      'Shards of this process whose worker runs.',
+      ({ share }) => share.running.length,
+    ],
+    ['sluice_takeovers_total', 'Shards taken from another process.', (one) => one.takeovers],
+    [
+      'sluice_heartbeat_timestamp_seconds',
+      'Last answer of the Kafka group that was silent longest.',
+      ({ heardAt }) => seconds(heardAt),
+    ],
+    [
+      'sluice_commit_seconds',
+      'Duration of the last commit to Kafka, or of the one under way.',
+      ({ commitMs }) => seconds(commitMs),
+    ],
   ]);
 }
 

@@ -67,6 +67,7 @@ export function standingOf(observed: Observed): LiveStanding {
       .slice(0, reasonsMax)
       .map(({ part, name, reason, message }) => ({ part, name, reason, message })),
     reasons_total: ailments.length,
+    ...(moment.cluster !== undefined && { shards: moment.cluster.share }),
     attention: matters.slice(0, mattersMax),
     attention_total: matters.length,
     upstreams: moment.upstreams.map(({ name, base_url, throttles, end_of_life }) => {

@@ -183,7 +183,29 @@ const unreadTime = z.object({
   example: z.string(),
 });
 
+/** Which shards of a state in Kafka a process has. */
+export const shardShare = z.object({
+  /** The ones that the group has assigned to it. */
+  owned: many(count),
+  /** Of these, the ones whose worker process runs. */
+  running: many(count),
+  /** Workers that ought to run and do not. */
+  failing: many(
+    z.object({
+      shard: count,
+      /** The sink that the worker only sends to; null: it does all the work of the shard. */
+      sink: z.string().nullable(),
+      /** How often in a row it has ended by itself; 0: it has only started. */
+      ends: count,
+      /** Why it ended the last time; null: it did not say. */
+      error: lastError.nullable(),
+    }),
+  ),
+});
+
 const standing = z.object({
+  /** With `state.kafka` of several shards: what this process has of them. */
+  shards: shardShare.optional(),
   /** Why the config as it stands in its file does not run; null: it does. */
   reload_refused: lastError.extend({ at: time }).nullable().default(null),
   streams: many(stream),
@@ -204,6 +226,10 @@ export const storedStanding = standing.extend({
   /** The process that runs with it; null: none does. */
   running: z.string().nullable(),
   state_dir: z.string(),
+  /** Why the process works on nothing; null: it works. Left out: none takes part in a state in Kafka. */
+  standing_by: z.string().nullable().exactOptional(),
+  /** Shards that run in other processes; left out: the state has one shard, or is in SQLite. */
+  shards: shardShare.extend({ elsewhere: many(count) }).optional(),
   /** What has state and is not in the config. */
   orphans: z.object({ streams: names, sinks: names }),
 });
@@ -274,7 +300,7 @@ const condition = z.object({
 });
 
 const reason = z.object({
-  part: z.enum(['stream', 'sink', 'spool']),
+  part: z.enum(['shard', 'stream', 'sink', 'spool']),
   name: z.string(),
   reason: z.string(),
   message: z.string(),
@@ -339,6 +365,7 @@ export type LiveStanding = z.output<typeof liveStanding>;
 export type StoredStream = StoredStanding['streams'][number];
 export type LiveStream = LiveStanding['streams'][number];
 export type LiveSink = LiveStanding['sinks'][number];
+export type ShardShare = z.output<typeof shardShare>;
 export type Sum = z.output<typeof sum>;
 export type PathLimit = z.output<typeof budget>;
 export type LastError = z.output<typeof lastError>;
@@ -348,3 +375,6 @@ export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */
 export const roomInSpool = 'room in the spool';
+
+/** The state of a stream or sink whose shard another process has. */
+export const elsewhere = 'elsewhere';

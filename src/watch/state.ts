@@ -91,7 +91,8 @@ export interface State {
   readonly holder: string | null;
 }
 
-const nothing: State = {
+/** The state of a directory that has none. */
+export const emptyState: State = {
   streams: new Map(),
   sinks: new Map(),
   knownSinks: new Map(),
@@ -114,7 +115,7 @@ export function notHere({ state: { dir, places } }: Searched): string {
 /** Reads the state; an empty one where there is none yet. Throws `state_damaged`. */
 export function readState(dir: string): State {
   const holder = holderOf(dir);
-  return lookInto(dir, { ...nothing, holder }, (store) => {
+  return lookInto(dir, { ...emptyState, holder }, (store) => {
     const { bytes, oldest, end } = store.refresh();
     const spool = { bytes, oldest, end, ...store.held(), answers: store.answers() };
     const knownSinks = store.knownSinks.all();

@@ -4,8 +4,14 @@ import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import { removedSinksOf } from './removed-sinks.ts';
-import { type LastError, roomInSpool, type Standing, type StoredStanding } from './standing.ts';
-import type { State } from './state.ts';
+import {
+  elsewhere,
+  type LastError,
+  roomInSpool,
+  type Standing,
+  type StoredStanding,
+} from './standing.ts';
+import { emptyState, type State } from './state.ts';
 import { settledUpTo } from './up-to.ts';
 
 /** What the config says there is. */
@@ -96,6 +102,16 @@ export function storedStanding(
       removedSinksMs: state.removedSinksMs,
     }),
     unread_times: [],
+  };
+}
+
+/** The standing of a part that another process has: this machine knows its names only. */
+export function standingElsewhere(configured: Configured): StoredStanding {
+  const standing = storedStanding(emptyState, configured);
+  return {
+    ...standing,
+    streams: standing.streams.map((stream) => ({ ...stream, state: elsewhere })),
+    sinks: standing.sinks.map((sink) => ({ ...sink, state: elsewhere })),
   };
 }
 

@@ -70,6 +70,10 @@ export class ShardLog implements SpoolLog {
   #turn: Promise<unknown> = Promise.resolve();
   /** Since when it writes or looks, by the monotonic clock; null: none is. */
   #worksSince: number | null = null;
+  /** How long the last commit took; null: there was none. */
+  #commitMs: number | null = null;
+  /** Since when a commit is under way, by the monotonic clock; null: none is. */
+  #commitsSince: number | null = null;
   /** Since when a topic is not there, by the monotonic clock; null: all are, or nobody knows. */
   #missingSince: number | null = null;
   /** From here on of the state's partition only what this process has written is known. */
@@ -141,8 +145,22 @@ export class ShardLog implements SpoolLog {
    * Writes rows, all or none. Waits for Kafka for as long as that takes. Throws `state_locked` where
    * another process has the shard, and `sink_refused` where it may not be written from the start.
    */
-  readonly commit = (rows: readonly OutboxRow[]): Promise<void> =>
-    this.#inTurn(() => this.#commit(rows));
+  readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
+    const { clock } = this.#means;
+    const begunAt = clock.monotonic();
+    this.#commitsSince ??= begunAt;
+    await this.#inTurn(() => this.#commit(rows));
+    this.#commitMs = clock.monotonic() - begunAt;
+    this.#commitsSince = null;
+  };
+
+  /** Milliseconds that the last commit took, or that the one under way takes, whichever is more; null: none yet. */
+  get commitMs(): number | null {
+    const now = this.#means.clock.monotonic();
+    const underWay = this.#commitsSince === null ? null : now - this.#commitsSince;
+    if (underWay === null || this.#commitMs === null) return underWay ?? this.#commitMs;
+    return Math.max(underWay, this.#commitMs);
+  }
 
   /**
    * Resolves where this process is still the one that is to work. Rejects with `state_locked` where

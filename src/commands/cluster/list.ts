@@ -40,8 +40,8 @@ function clusterLines(told: ClusterStanding): readonly string[] {
   const { prefix, processes, takeovers, streams, sinks, shards } = told;
   const count = (of: string) => processes.filter(({ state }) => state === of).length;
   const working = count('working');
-  const drained = count('drained') === 0 ? '' : `${count('drained')} drained, `;
-  const head = `state ${prefix} in Kafka: ${working} working, ${count('standing by')} standing by, ${drained}taken over ${takeovers} times`;
+  const some = (of: string) => (count(of) === 0 ? '' : `${count(of)} ${of}, `);
+  const head = `state ${prefix} in Kafka: ${working} working, ${some('starting')}${count('standing by')} standing by, ${some('drained')}taken over ${takeovers} times`;
   return [
     painted(head, working === 0 ? 'bad' : 'good'),
     ...warnings(told).map((line) => painted(line, 'warn')),
@@ -79,11 +79,17 @@ function warnings({
   fenced,
   unowned,
   shards,
+  processes,
   config_differences: differences,
 }: ClusterStanding): readonly string[] {
   const of = (which: readonly number[] = []) =>
     shards === undefined ? 'the state' : `shard ${which.join(', ')}`;
   return [
+    ...processes.flatMap(({ not_running: which, instance, host, address, pid }) => {
+      if (which === undefined) return [];
+      const owner = instance ?? `process ${pid ?? 'unknown'} on ${host ?? address}`;
+      return [`${owner} owns ${of(which)} and has not started to work on it; its log says why`];
+    }),
     ...(unowned === null ? [] : [`nobody works on ${of(unowned.shards)}`]),
     ...differences.map((text) => `config of ${text}`),
     ...fenced.map(

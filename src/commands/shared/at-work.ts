@@ -2,9 +2,11 @@
 // must stay true: while it runs it is found and shown, whatever stands in its file by now and
 // wherever it keeps its state; and who looks is told where that is not what the file says.
 
+import { basename, dirname } from 'node:path';
 import { type Config, ConfigError, parseConfig } from '../../config/config.ts';
 import { stateDirOf } from '../../config/state-dir.ts';
 import { holderOf } from '../../hold/lock.ts';
+import { memberIn } from '../../run/member-note.ts';
 import {
   type ReloadRefusal,
   type RunningConfig,
@@ -33,7 +35,7 @@ export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWor
   } catch (error) {
     const { dir, places } = stateDirOf(undefined, file, { env });
     const running = error instanceof ConfigError ? runningWith(file, [dir, ...places]) : null;
-    const last = running && configOf(running, file, env);
+    const last = running && configOf(stateOf(running), file, env);
     if (running === null || last === null || !(error instanceof ConfigError)) throw error;
     const flaws = error.message.split('\n');
     const more = flaws.length > 1 ? ` (and ${flaws.length - 1} more)` : '';
@@ -45,16 +47,35 @@ export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWor
   return { ...looked, config, refused: running?.refused ?? null };
 }
 
-/** A config with the state directory of the process that runs with it, where one does. */
+/**
+ * A config with the state directory of the process that runs with it, where one does. The part of
+ * one shard is never looked for in the directory of another.
+ */
 export function whereItRuns(config: Config): {
   readonly config: Config;
   readonly running: RunningConfig | null;
 } {
-  const { file, state } = config;
-  const running =
-    holderOf(state.dir) === null ? runningWith(file, state.places) : runningIn(state.dir);
+  const { state } = config;
+  const running = runningOf(config);
   if (running === null) return { config, running };
   return { config: { ...config, state: { ...state, dir: running.dir } }, running };
+}
+
+function runningOf(config: Config): RunningConfig | null {
+  const { file, state } = config;
+  if (holderOf(state.dir) !== null) return runningIn(state.dir);
+  const { shard, shards = 1 } = state.kafka ?? {};
+  if (shard !== undefined) return runningWith(file, state.places, basename(state.dir));
+  // It is here, with shards of its own or with none.
+  if (state.kafka !== null && memberIn(state.dir) !== null) return null;
+  const running = runningWith(file, state.places);
+  return running === null || shards === 1 ? running : stateOf(running);
+}
+
+/** The directory of the whole state, where a process works on one shard of it. */
+function stateOf(running: RunningConfig): RunningConfig {
+  const { dir } = running;
+  return /^shard-\d+$/.test(basename(dir)) ? { ...running, dir: dirname(dir) } : running;
 }
 
 const lineLengthMax = 600;

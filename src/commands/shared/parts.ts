@@ -3,21 +3,62 @@
 // there is but one, it is the config itself.
 
 import type { Config } from '../../config/config.ts';
-import { inShards } from '../../config/shards.ts';
+import { inShards, shardsOf } from '../../config/shards.ts';
+import { holderOf } from '../../hold/lock.ts';
+import { type MemberNote, memberIn } from '../../run/member-note.ts';
 import { readState } from '../../watch/state.ts';
 import { type ConfigAtWork, readConfigAtWork, whereItRuns } from './at-work.ts';
 import type { Means } from './command.ts';
 import { streamNames } from './looking.ts';
 
-/** All of them, as the processes have them that run with them (`readConfigAtWork`). */
-export function partsAtWork(file: string, means: Means): readonly ConfigAtWork[] {
+/** A part, and whether this machine has it. */
+export interface PartAtWork extends ConfigAtWork {
+  /** A process of this machine takes part in the state, and another process has this part. */
+  readonly isElsewhere: boolean;
+}
+
+/** A config with its parts. */
+export interface WholeAtWork {
+  readonly whole: ConfigAtWork;
+  readonly parts: readonly PartAtWork[];
+  /** The process of this machine that takes part in a state in Kafka; null: none does. */
+  readonly member: MemberNote | null;
+}
+
+/** The same with the process that runs with it on this machine. */
+export function wholeAtWork(file: string, means: Means): WholeAtWork {
   const whole = readConfigAtWork(file, means);
-  const parts = inShards(whole.config);
-  if (parts.length === 1 && parts[0] === whole.config) return [whole];
-  return parts.map((part) => {
+  const { dir, kafka } = whole.config.state;
+  const member = kafka === null ? null : memberIn(dir);
+  const isElsewhere = ({ state }: Config) => {
+    if (member === null || holderOf(state.dir) !== null) return false;
+    const { shard } = state.kafka ?? {};
+    if (shard === undefined) return member.standing_by !== null;
+    return member.shards?.owned.includes(shard) !== true;
+  };
+  const parts = inShards(whole.config).map((part) => {
+    if (part === whole.config) return { ...whole, isElsewhere: isElsewhere(part) };
     const { config, running } = whereItRuns(part);
-    return { ...whole, config, refused: running?.refused ?? null };
+    return {
+      ...whole,
+      config,
+      refused: running?.refused ?? null,
+      isElsewhere: isElsewhere(config),
+    };
   });
+  return { whole, parts, member };
+}
+
+/** All of them, as the processes have them that run with them (`readConfigAtWork`). */
+export function partsAtWork(file: string, means: Means): readonly PartAtWork[] {
+  return wholeAtWork(file, means).parts;
+}
+
+/** The shards with work that other processes have, as the process of this machine knows it. */
+export function shardsElsewhere({ whole, member }: WholeAtWork): readonly number[] {
+  if (member?.shards === undefined) return [];
+  const { owned } = member.shards;
+  return shardsOf(whole.config).filter((shard) => !owned.includes(shard));
 }
 
 /** The one with a stream, in the config or left over in its state; where none has it, the first. */

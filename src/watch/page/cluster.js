@@ -30,7 +30,7 @@ export function calledOf({ instance, host, address, pid }) {
 }
 
 function summary({ standing: { prefix, processes, takeovers }, processes_total }) {
-  const states = ['working', 'standing by', 'drained'].flatMap((state) => {
+  const states = ['working', 'starting', 'standing by', 'drained'].flatMap((state) => {
     const many = processes.filter((one) => one.state === state).length;
     return many === 0 ? [] : [`${number(many)} ${state}`];
   });
@@ -52,6 +52,7 @@ function matters({ standing, error }) {
       ? []
       : [{ mood: 'warn', who: 'Kafka', what: 'does not tell how all stand', ...error }]),
     ...(standing === null || standing.unowned === null ? [] : [unownedMatter(standing)]),
+    ...(standing?.processes.flatMap((one) => notRunningMatter(one, standing)) ?? []),
     ...(standing?.fenced.map(fencedMatter) ?? []),
   ];
 }
@@ -64,6 +65,20 @@ function unownedMatter({ shards, unowned }) {
     message: null,
     next: 'It is taken within a session where a process stands by; else start one, or let one in that is drained.',
   };
+}
+
+function notRunningMatter(one, { shards }) {
+  if (one.not_running === undefined) return [];
+  const what = shards === undefined ? 'the state' : shardsText(one.not_running);
+  return [
+    {
+      mood: 'warn',
+      who: calledOf(one),
+      what: `owns ${what} and has not started to work on it.`,
+      message: null,
+      next: 'This passes once its worker has read the state. Where it stays, the log of that process says why.',
+    },
+  ];
 }
 
 function fencedMatter({ instance, host, pid, shards, at: since }) {
@@ -84,7 +99,7 @@ function shardsText(shards) {
 function processTable({ standing: { processes, shards }, self }, now) {
   const heads = ['Process', 'Now', 'Host', 'Number', 'Started', 'Works since'];
   const rows = processes.map((one) => ({
-    mood: one.state === 'drained' ? 'warn' : 'good',
+    mood: one.state === 'drained' || one.not_running !== undefined ? 'warn' : 'good',
     kind: one.host === self.host && one.pid === self.pid ? 'this one' : undefined,
     cells: [
       calledOf(one),
