@@ -203,10 +203,13 @@ async function oneJourney(
   const membership = seat?.membership(sessionMs, tools, lost);
   const { heard } = spare;
   const standBy = { stop: ending.stop, lost, waits, heard, isDrained, membership };
-  const journey = await openJourney(plan, config.state, tools, { standBy }).finally(async () => {
+  let journey: Journey;
+  try {
+    journey = await openJourney(plan, config.state, tools, { standBy });
+  } finally {
     member?.close();
     await spare.close();
-  });
+  }
   try {
     for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
     const sight = sightOf({ config, plan }, { journey, tools, seat });

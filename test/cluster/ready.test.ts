@@ -47,9 +47,9 @@ status: { listen: "127.0.0.1:0" }
     const answer = await fetch(`${url}${path}`);
     return { status: answer.status, text: await answer.text() };
   };
-  const valueOf = async (url: string, metric: string) => {
+  const metricOf = async (url: string, name: string) => {
     const { text } = await ask(url, '/metrics');
-    const found = new RegExp(`^${metric} (\\S+)$`, 'm').exec(text)?.[1];
+    const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
     return found === undefined ? null : Number(found);
   };
   const becomes = (what: string, is: () => Promise<boolean>) =>
@@ -75,10 +75,10 @@ status: { listen: "127.0.0.1:0" }
   // What the worker has said of its end.
   expect(reasons[0]?.message).toContain(`shard-`);
   const facts = async () => [
-    await valueOf(url, 'sluice_ready'),
-    await valueOf(url, 'sluice_standing_by'),
-    await valueOf(url, 'sluice_shards_owned'),
-    await valueOf(url, 'sluice_shards_running'),
+    await metricOf(url, 'sluice_ready'),
+    await metricOf(url, 'sluice_standing_by'),
+    await metricOf(url, 'sluice_shards_owned'),
+    await metricOf(url, 'sluice_shards_running'),
   ];
   expect(await facts()).toEqual([0, 0, names.length, 0]);
   const status = await runHere(['status', '-c', config('one', shards)], env);
@@ -91,9 +91,9 @@ status: { listen: "127.0.0.1:0" }
   for (const path of blocked) rmSync(path);
   await becomes('it to be ready', async () => (await ask(url, '/readyz')).status === 200);
   expect(await facts()).toEqual([1, 0, names.length, names.length]);
-  expect(await valueOf(url, 'sluice_takeovers_total')).toBe(0);
-  await becomes('a commit', async () => ((await valueOf(url, 'sluice_commit_seconds')) ?? 0) > 0);
-  const heardAt = (await valueOf(url, 'sluice_heartbeat_timestamp_seconds')) ?? 0;
+  expect(await metricOf(url, 'sluice_takeovers_total')).toBe(0);
+  await becomes('a commit', async () => ((await metricOf(url, 'sluice_commit_seconds')) ?? 0) > 0);
+  const heardAt = (await metricOf(url, 'sluice_heartbeat_timestamp_seconds')) ?? 0;
   expect(Date.now() / 1_000 - heardAt).toBeLessThan(60);
 
   // Three processes for two shards: one has none, and is ready.
@@ -101,13 +101,13 @@ status: { listen: "127.0.0.1:0" }
   const urls = await Promise.all(others.map(urlOf));
   await becomes('one of three to have no shard', async () => {
     const all = await Promise.all(
-      [url, ...urls].map((one) => valueOf(one, 'sluice_shards_running')),
+      [url, ...urls].map((one) => metricOf(one, 'sluice_shards_running')),
     );
     return all.toSorted().join() === '0,1,1';
   });
   for (const one of [url, ...urls]) expect((await ask(one, '/readyz')).status).toBe(200);
-  expect(await valueOf(url, 'sluice_takeovers_total')).toBe(0);
-  const taken = await Promise.all(urls.map((one) => valueOf(one, 'sluice_takeovers_total')));
+  expect(await metricOf(url, 'sluice_takeovers_total')).toBe(0);
+  const taken = await Promise.all(urls.map((one) => metricOf(one, 'sluice_takeovers_total')));
   expect(taken.toSorted()).toEqual([0, 1]);
   // The log of the process that gave a shard away does not call it drained.
   expect(first.stderr.join('\n')).toContain('the shard moves to a process that has fewer shards');
