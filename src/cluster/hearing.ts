@@ -56,8 +56,11 @@ export class Hearing {
     const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
     const isHeard = silentMs < this.#sessionMs * silentShareMax;
     if (isHeard === this.#isSilenceTold) {
-      if (isHeard) log.info('the group in Kafka answers again, and polling goes on');
-      else log.warn('polling waits: the group in Kafka has not answered', { silent_ms: silentMs });
+      if (isHeard) log.info('the group in Kafka answers again: polling goes on, and sending too');
+      else {
+        const fields = { silent_ms: silentMs };
+        log.warn('polling waits, and sending too: the group in Kafka has not answered', fields);
+      }
       this.#isSilenceTold = !isHeard;
     }
     return isHeard;

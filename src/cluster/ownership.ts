@@ -53,6 +53,8 @@ const requestMsBeyondSession = 10_000;
 export interface Membership {
   /** True while no successor can have begun. */
   readonly isHeard: () => boolean;
+  /** How often the group has given this process up: another one may have owned since. */
+  readonly givenUp: number;
   /** When the group has answered last, epoch milliseconds; null: it has not. */
   readonly heardAt: number | null;
   /**
@@ -137,6 +139,10 @@ export class Ownership implements Membership {
 
   get isHeard(): () => boolean {
     return this.hearing.isHeard;
+  }
+
+  get givenUp(): number {
+    return this.#givenUp;
   }
 
   get heardAt(): number | null {

@@ -39,6 +39,8 @@ export interface Tools {
    * process has it. Left out: nothing is locked.
    */
   readonly lockFile?: ((path: string, writer: FileWriter) => FileLock) | undefined;
+  /** Whether this process may send now; left out: it always may. */
+  readonly sendTurn?: SendTurn | undefined;
 }
 
 /** Who wants to write to an output file. */
@@ -52,6 +54,14 @@ export interface FileWriter {
 /** A lock on an output file, held until it is released or the process ends. */
 export interface FileLock {
   release(): void;
+}
+
+/** The right to send, of one of several processes that share a state. */
+export interface SendTurn {
+  /** False while another process may have begun to send the same. */
+  isGiven(): boolean;
+  /** Resolves once it is given; rejects with the signal's reason, or with `state_locked` where it is another's. */
+  wait(signal: AbortSignal): Promise<void>;
 }
 
 /** TLS settings as in the config; paths are read at each new connection pool. */

@@ -5,9 +5,10 @@
 
 import type { ShardLog } from '../cluster/log/shard-log.ts';
 import type { Membership } from '../cluster/ownership.ts';
+import { sendTurnOf } from '../cluster/send-turn.ts';
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
-import type { Tools } from '../contracts/tools.ts';
+import type { Clock, Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
@@ -134,7 +135,7 @@ export async function openJourney(
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
       ...{
         spool,
-        tools: { ...tools, confirm: shard === null ? undefined : confirmOf(shard, standBy) },
+        tools: { ...tools, ...turnsOf(shard, ownership, { standBy, clock }) },
       },
       random: tools.random,
       found: findings.add,
@@ -228,8 +229,22 @@ async function farSinks(
   };
 }
 
+/** What sinks have to know of other processes; nothing, where there can be none. */
+function turnsOf(
+  shard: ShardLog | null,
+  ownership: Membership | null,
+  { standBy, clock }: { readonly standBy: Opening['standBy']; readonly clock: Clock },
+): Pick<Tools, 'confirm' | 'sendTurn'> {
+  if (shard === null || ownership === null) return {};
+  const confirm = confirmOf(shard, standBy);
+  return { confirm, sendTurn: sendTurnOf(ownership, confirm, clock) };
+}
+
 /** Asks for sinks whether it is still this process's turn; where it is not, the run ends by that. */
-function confirmOf(shard: ShardLog, standBy: Opening['standBy']): Tools['confirm'] {
+function confirmOf(
+  shard: ShardLog,
+  standBy: Opening['standBy'],
+): (signal?: AbortSignal) => Promise<void> {
   return async (signal) => {
     try {
       await shard.confirm(signal);

@@ -7,6 +7,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { aborted } from 'node:util';
 import type { Membership } from '../cluster/ownership.ts';
+import { sendTurnOf } from '../cluster/send-turn.ts';
 import { Sent } from '../cluster/sent.ts';
 import type { Config } from '../config/config.ts';
 import { planFrom } from '../config/plan.ts';
@@ -60,7 +61,17 @@ export async function sendApart(means: SendApartMeans, stop: AbortSignal): Promi
       const unheard = untilHeard(membership, false, { clock, stop: ending }).then(() =>
         change.abort(new Error('the group has not heard of this process')),
       );
-      await oneTurn({ ...means, config, sent, confirm: membership.confirm }, ending);
+      const givenUp = membership.givenUp;
+      // While the group had given this process up, another one may have sent.
+      await Promise.race([sent.caughtUp(), aborted(ending, sent)]);
+      const confirm = async (signal?: AbortSignal) => {
+        await membership.confirm(signal);
+        if (membership.givenUp === givenUp) return;
+        change.abort(new Error('the group had given this process up'));
+        throw change.signal.reason;
+      };
+      const mayDo = { confirm, sendTurn: sendTurnOf(membership, confirm, clock) };
+      await oneTurn({ ...means, tools: { ...tools, ...mayDo }, config, sent }, ending);
       change.abort(new Error('the turn is over'));
       await Promise.all([reloaded, unheard]);
       await turn();
@@ -112,9 +123,8 @@ async function oneTurn(
     config,
     tools,
     sent,
-    confirm,
     seat,
-  }: SendApartMeans & { sent: Sent; confirm: (signal?: AbortSignal) => Promise<number> },
+  }: SendApartMeans & { sent: Sent },
   stop: AbortSignal,
 ): Promise<void> {
   const { clock, log, random } = tools;
@@ -134,11 +144,7 @@ async function oneTurn(
   };
   const spool = new SenderSpool({ sink: name, kafka, sent, held, dir, clock, log, facts });
   try {
-    const asked = {
-      ...tools,
-      confirm: async (signal?: AbortSignal) => void (await confirm(signal)),
-    };
-    sending = new Sending({ spool, tools: asked, random }, plan);
+    sending = new Sending({ spool, tools, random }, plan);
     await sendUntil({ sending, sink, spool, config, clock, seat }, stop);
   } finally {
     spool.close();

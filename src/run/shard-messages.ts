@@ -20,8 +20,16 @@ export interface SentError {
 
 /** To the process of a shard. */
 export type ToShard =
-  /** When the group has heard of us: milliseconds since the machine has started, and since the epoch. */
-  | { readonly say: 'heard'; readonly uptimeMs: number; readonly now: number }
+  /**
+   * When the group has answered last: milliseconds since the machine has started, and since the
+   * epoch; and how often it had given us up.
+   */
+  | {
+      readonly say: 'heard';
+      readonly uptimeMs: number;
+      readonly now: number;
+      readonly givenUp: number;
+    }
   /** The group says that we have the shard, and how often it had given us up; else why not. */
   | { readonly say: 'confirmed'; readonly id: number; readonly givenUp: number }
   | { readonly say: 'refused'; readonly id: number; readonly error: SentError }

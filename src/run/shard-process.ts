@@ -171,7 +171,8 @@ export class ShardProcess {
       return;
     }
     const agoMs = clock.monotonic() - monotonic;
-    this.#say({ say: 'heard', uptimeMs: uptimeMs() - agoMs, now });
+    const { givenUp } = ownership;
+    this.#say({ say: 'heard', uptimeMs: uptimeMs() - agoMs, now, givenUp });
   }
 
   #heard(message: FromShard): void {

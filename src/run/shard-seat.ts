@@ -159,6 +159,7 @@ class Seat implements Membership {
   readonly #asked = new Map<number, PromiseWithResolvers<number>>();
   readonly #forget: () => void;
   #last = 0;
+  #givenUp = 0;
 
   constructor(
     own: SeatedProcess,
@@ -172,6 +173,7 @@ class Seat implements Membership {
       switch (message.say) {
         case 'heard': {
           const agoMs = uptimeMs() - message.uptimeMs;
+          this.#givenUp = message.givenUp;
           this.#hearing.note({ monotonic: tools.clock.monotonic() - agoMs, now: message.now });
           return;
         }
@@ -191,6 +193,10 @@ class Seat implements Membership {
 
   get isHeard(): () => boolean {
     return this.#hearing.isHeard;
+  }
+
+  get givenUp(): number {
+    return this.#givenUp;
   }
 
   get heardAt(): number | null {

@@ -20,6 +20,7 @@ import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
 import { toldPage } from './told.ts';
 import { type TranscodedOf, Transcoders } from './transcoders.ts';
+import { gatedHttp, gatedSink } from './turn-gate.ts';
 import { UnreadTimes, type UnreadTimesOf } from './unread-times.ts';
 
 /** A sink of the config, ready to be opened. */
@@ -202,7 +203,9 @@ export class Sending {
     const { inFlightMax } = definition;
     const { position, mark } = await spool.progress(name);
     const log = tools.log.with({ sink: name });
-    const sink = await definition.open(settings, {
+    const { sendTurn: turn } = tools;
+    const http = turn === undefined ? tools.http : gatedHttp(tools.http, turn);
+    const opened = await definition.open(settings, {
       name,
       format,
       numbering: spool.numbering,
@@ -217,8 +220,9 @@ export class Sending {
           log.warn('what the sink tells could not be held', { error: errorText(error) });
         });
       },
-      tools: { ...tools, log },
+      tools: { ...tools, http, log },
     });
+    const sink = turn === undefined ? opened : gatedSink(opened, turn);
     const outlet = this.#outletOf(planned);
     const sender = new Sender({
       name,

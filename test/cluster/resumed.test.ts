@@ -1,0 +1,102 @@
+// A process that was paused for longer than its session and wakes up, on a real Apache Kafka: its successor has sent what it
+// had under way, so it sends nothing more, to no kind of sink.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { type RunningSluice, startSluice } from '../support/cli.ts';
+import { anEdge } from '../support/edge.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
+import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
+
+const audit = '/v1/audit/events';
+const sessionMs = 6_000;
+const timeoutMs = 90_000;
+/** So slow is the receiver that events wait for it at each moment. */
+const receiverMs = 150;
+
+/** The workers that a process has started and that it lists in its log. */
+const workersOf = ({ stderr }: RunningSluice): readonly number[] =>
+  stderr
+    .filter((line) => line.includes('a process has begun for'))
+    .map((line) => (JSON.parse(line) as { readonly pid: number }).pid);
+
+test.each([
+  { of: 'a state of one shard', shards: 1, workers: true, apart: false },
+  { of: 'several shards, with its workers', shards: 50, workers: true, apart: false },
+  { of: 'several shards, without its workers', shards: 50, workers: false, apart: false },
+  { of: 'one shard whose sinks have processes of their own', shards: 1, workers: true, apart: true },
+  { of: 'the same, without these processes', shards: 1, workers: false, apart: true },
+])(
+  'paused beyond the session and resumed ($of): it sends nothing that its successor has',
+  async ({ shards, workers, apart }) => {
+    const brokers = JSON.stringify(await kafkaBrokers());
+    const topics = { one: await newTopic('resumed-1'), two: await newTopic('resumed-2') };
+    const prefix = `p-${crypto.randomUUID()}`;
+    const dir = tempDir();
+    const hook = await startHttpReceiver();
+    hook.answer(async () => {
+      await delay(receiverMs);
+      return { answer: 'reply', status: 200 };
+    });
+    const { sandbox, upstreams, env } = await anEdge(600);
+    const own = apart ? ', own_process: true' : '';
+    const start = (instance: 'one' | 'two') => {
+      const file = join(dir, `${instance}.yaml`);
+      writeFileSync(
+        file,
+        `state:
+  dir: ${dir}/${instance}
+  kafka: { brokers: ${brokers}, prefix: ${prefix}, shards: ${shards}, session_timeout: ${sessionMs}ms, instance: ${instance} }
+${upstreams}
+sources: { audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 20 } }
+sinks:
+  disk: { type: file, path: '${dir}/out-{partition}.ndjson', format: json, batch: { events: 10, wait: 20ms }${own} }
+  hook: { type: http, url: '${hook.url}', format: json, headers: { x-instance: ${instance} }, batch: { events: 5 }${own} }
+  lake: { type: kafka, brokers: ${brokers}, topic: ${topics[instance]}, format: json, batch: { events: 10, wait: 20ms }${own} }
+`,
+      );
+      return startSluice(['run', '-c', file], { env });
+    };
+    const hooked = (instance: string) =>
+      hook.requests.filter(({ headers }) => headers['x-instance'] === instance).length;
+    const growing = setInterval(() => sandbox.control.grow(audit, 10), 50);
+    afterThisTest(() => clearInterval(growing));
+    const first = start('one');
+    await waitUntil(() => hooked('one') > 5, { what: 'the first one to send', timeoutMs });
+    const second = start('two');
+    await second.waitForLine('standing by');
+
+    const paused = [first.pid, ...(workers ? workersOf(first) : [])];
+    for (const pid of paused) process.kill(pid, 'SIGSTOP');
+    afterThisTest(() => {
+      for (const pid of paused) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // It has ended.
+        }
+      }
+    });
+    await waitUntil(() => hooked('two') > 0, { what: 'its successor to send', timeoutMs });
+    await delay(sessionMs);
+    const before = [hooked('one'), (await consumeAll(topics.one)).length];
+    for (const pid of paused) process.kill(pid, 'SIGCONT');
+    await waitUntil(() => first.stderr.some((line) => /state_locked|standing by/.test(line)), {
+      what: () => `it to hear of its successor: ${first.stderr.slice(-5).join('\n')}`,
+      timeoutMs,
+    });
+    await delay(sessionMs);
+
+    expect([hooked('one'), (await consumeAll(topics.one)).length]).toEqual(before);
+    clearInterval(growing);
+    const shard = /"shard":(\d+)/.exec(second.stderr.join('\n'))?.[1] ?? '0';
+    const lines = readFileSync(join(dir, `out-${shard}.ndjson`), 'utf8').split('\n').slice(0, -1);
+    const uids = lines.flatMap((line) => /"uid":"([0-9a-f]{64})"/.exec(line)?.[1] ?? []);
+    expect(uids.length).toBeGreaterThan(600);
+    expect(uids.length - new Set(uids).size).toBe(0);
+  },
+  400_000,
+);
