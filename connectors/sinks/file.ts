@@ -59,6 +59,13 @@ export const fileSink = defineSink({
   inFlightMax: 1,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',
+  shared: () => ({
+    assurance: 'answered',
+    advice: [
+      'with state.kafka at least once: a process that is paused in the middle of a write (SIGSTOP, a suspended machine) and resumes may write what its successor has written',
+      'a directory that each machine has for itself gives repeats at each takeover, since the successor cannot see what was written there; use a directory that all machines share, or a sink whose destination refuses repeats (kafka with exactly_once, s3, elasticsearch)',
+    ],
+  }),
   testSettings: () => null,
   own: ({ path }) => ({ key: 'path', name: sameFile(path) }),
 

@@ -21,6 +21,7 @@ import { counted, painted } from '../terminal/table.ts';
 import { systemClock } from '../tools/clock.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { askParents, askStream } from './shared/ask-upstream.ts';
+import { promiseOf } from './shared/assurance.ts';
 import { ClockCheck } from './shared/clock-check.ts';
 import {
   configOption,
@@ -204,7 +205,7 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
     ),
     ...plan.sinks.map(
       ({ name, definition, settings }) =>
-        `      sink ${name}: ${definition.type}, ${formatText(config.sinks[name]?.format)}, ${assuranceTexts[definition.assurance(settings)]}`,
+        `      sink ${name}: ${definition.type}, ${formatText(config.sinks[name]?.format)}, ${assuranceTexts[promiseOf(config, definition, settings).assurance]}`,
     ),
   ];
 }
@@ -275,6 +276,8 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     yield `sinks.${name}: best effort: nobody can know whether a datagram arrived; use tcp:// or tls:// where events matter`;
   }
   for (const [name, { definition, settings }] of Object.entries(sinks)) {
+    for (const line of promiseOf(config, definition, settings).advice)
+      yield `sinks.${name}: ${line}`;
     for (const line of definition.advice?.(settings) ?? []) yield `sinks.${name}: ${line}`;
   }
 }

@@ -107,6 +107,12 @@ export interface SinkSpec<F extends Fields> {
   /** A sink that comes with it and gets the same events at its own pace, called `NAME.SUFFIX`. */
   companion?(settings: Settings<F>): Companion | null;
   assurance(settings: Settings<F>): Assurance;
+  /**
+   * Where processes on several machines share the state: what it promises then, since one that was
+   * paused and resumes may still write what its successor has written; left out: `assurance`, because
+   * the destination refuses such a write.
+   */
+  shared?(settings: Settings<F>): SharedPromise;
   /** What an author of a config should know though nothing is wrong; sentences, for `check`. */
   advice?(settings: Settings<F>): readonly string[];
   /** Batch bounds where the config gives none. */
@@ -138,6 +144,13 @@ export interface SinkSpec<F extends Fields> {
    * as it is asked; resolves to what that is. Throws an ExportError.
    */
   setup?(settings: Settings<F>, format: Format, means: SetupMeans): Promise<string>;
+}
+
+/** The promise of a sink where several processes share the state. */
+export interface SharedPromise {
+  readonly assurance: Assurance;
+  /** Why it is that, and what to do for more; one sentence each, for `check`. */
+  readonly advice: readonly string[];
 }
 
 /** What a look at a far side has shown. */
@@ -172,6 +185,7 @@ export type SinkDefinition = Omit<
   | 'flaw'
   | 'own'
   | 'assurance'
+  | 'shared'
   | 'advice'
   | 'testSettings'
   | 'open'
@@ -187,6 +201,7 @@ export type SinkDefinition = Omit<
   own?(settings: SinkSettings): OwnThing | null;
   companion?(settings: SinkSettings): Companion | null;
   assurance(settings: SinkSettings): Assurance;
+  shared?(settings: SinkSettings): SharedPromise;
   advice?(settings: SinkSettings): readonly string[];
   testSettings?(settings: SinkSettings): SinkSettings | null;
   open(settings: SinkSettings, opening: SinkOpening): Promise<Sink>;

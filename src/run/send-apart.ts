@@ -118,13 +118,7 @@ async function reloadedFrom(
 
 /** From what one owner has given out to what the next one does. */
 async function oneTurn(
-  {
-    sink: name,
-    config,
-    tools,
-    sent,
-    seat,
-  }: SendApartMeans & { sent: Sent },
+  { sink: name, config, tools, sent, seat }: SendApartMeans & { sent: Sent },
   stop: AbortSignal,
 ): Promise<void> {
   const { clock, log, random } = tools;

@@ -27,7 +27,12 @@ test.each([
   { of: 'a state of one shard', shards: 1, workers: true, apart: false },
   { of: 'several shards, with its workers', shards: 50, workers: true, apart: false },
   { of: 'several shards, without its workers', shards: 50, workers: false, apart: false },
-  { of: 'one shard whose sinks have processes of their own', shards: 1, workers: true, apart: true },
+  {
+    of: 'one shard whose sinks have processes of their own',
+    shards: 1,
+    workers: true,
+    apart: true,
+  },
   { of: 'the same, without these processes', shards: 1, workers: false, apart: true },
 ])(
   'paused beyond the session and resumed ($of): it sends nothing that its successor has',
@@ -93,7 +98,9 @@ sinks:
     expect([hooked('one'), (await consumeAll(topics.one)).length]).toEqual(before);
     clearInterval(growing);
     const shard = /"shard":(\d+)/.exec(second.stderr.join('\n'))?.[1] ?? '0';
-    const lines = readFileSync(join(dir, `out-${shard}.ndjson`), 'utf8').split('\n').slice(0, -1);
+    const lines = readFileSync(join(dir, `out-${shard}.ndjson`), 'utf8')
+      .split('\n')
+      .slice(0, -1);
     const uids = lines.flatMap((line) => /"uid":"([0-9a-f]{64})"/.exec(line)?.[1] ?? []);
     expect(uids.length).toBeGreaterThan(600);
     expect(uids.length - new Set(uids).size).toBe(0);

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { Health, type Patience } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
+import type { ShardShare } from '../../src/watch/standing.ts';
 import { aFailure, aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
 const patience: Patience = {
@@ -36,6 +37,24 @@ test('Health is patient with a sink that fails, then names it, and forgets it wh
   );
 
   expect(found).toEqual([[], [], [], ['sink siem not_delivering'], []]);
+});
+
+test('Health has no patience with a shard whose worker does not run', () => {
+  const cluster = (failing: ShardShare['failing']) => ({
+    cluster: {
+      share: { owned: [3], running: failing.length === 0 ? [3] : [], failing },
+      ...{ takeovers: 0, heardAt: null, commitMs: null },
+    },
+  });
+  const error = { code: 'disk_full', message: 'no space', next: 'Free some.' };
+
+  expect(
+    after(
+      [0, cluster([{ shard: 3, sink: null, ends: 0, error: null }])],
+      [1, cluster([{ shard: 3, sink: 'lake', ends: 2, error }])],
+      [2, cluster([])],
+    ),
+  ).toEqual([['shard 3 not_running'], ['shard 3, sink lake not_running'], []]);
 });
 
 test('Health names a sink that refuses everything at once, and one that has ended', () => {

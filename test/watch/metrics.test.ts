@@ -52,6 +52,27 @@ test('metricsText leaves out what is not known yet', () => {
   expect(names).toContain('sluice_stream_polls_total');
 });
 
+test('metricsText has the numbers of a state in Kafka where there is one', () => {
+  const cluster = {
+    share: { owned: [1, 4], running: [4], failing: [] },
+    ...{ takeovers: 3, heardAt: 1_500, commitMs: 250 },
+  };
+  const { types, points } = parsed(numbersOf(aMoment({ cluster })));
+
+  expect(points.get('sluice_shards_owned')).toBe(2);
+  expect(points.get('sluice_shards_running')).toBe(1);
+  expect(points.get('sluice_takeovers_total')).toBe(3);
+  expect(points.get('sluice_heartbeat_timestamp_seconds')).toBe(1.5);
+  expect(points.get('sluice_commit_seconds')).toBe(0.25);
+  expect(types.get('sluice_takeovers_total')).toBe('counter');
+  const none = { ...cluster, heardAt: null, commitMs: null };
+  for (const moment of [aMoment(), aMoment({ cluster: none })]) {
+    const { points: without } = parsed(numbersOf(moment));
+    expect(without.get('sluice_heartbeat_timestamp_seconds')).toBeUndefined();
+    expect(without.get('sluice_commit_seconds')).toBeUndefined();
+  }
+});
+
 test('metricsText gives the names that its file lists', () => {
   const file = new URL('../../src/watch/metrics.ts', import.meta.url);
   const head = readFileSync(file, 'utf8').split('\nimport')[0] ?? '';

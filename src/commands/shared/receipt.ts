@@ -9,6 +9,7 @@ import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import type { State } from '../../watch/state.ts';
 import { settledStreams, settledUpTo } from '../../watch/up-to.ts';
+import { promiseOf } from './assurance.ts';
 
 /** The facts, as `--json` prints them. Times are RFC 3339. */
 export interface Receipt {
@@ -61,7 +62,7 @@ const lengthMax = 400;
 export function receiptOf(
   sink: string,
   known: {
-    readonly config: Pick<Config, 'sinks' | 'routes'>;
+    readonly config: Pick<Config, 'sinks' | 'routes' | 'state'>;
     readonly plan: Pick<Plan, 'sources' | 'routes'>;
     readonly state: State;
     /** Epoch milliseconds. */
@@ -85,7 +86,7 @@ export function receiptOf(
     up_to: timeText(upTo),
     whole: upTo !== null && waiting === 0 && refused === 0,
     ...{ waiting, refused, dropped: held?.dropped ?? 0, again: held?.again ?? 0 },
-    assurance: (settings && definition?.assurance(settings)) ?? 'none',
+    assurance: settings && definition ? promiseOf(config, definition, settings).assurance : 'none',
     begun_at: timeText(held?.begun?.at ?? null),
     first_event: held?.begun?.first ?? null,
     position,
