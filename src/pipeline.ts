@@ -170,8 +170,12 @@ export class Pipeline {
     await this.#delivered(halt).catch(() => undefined);
     const { gauge } = this.#means.spool;
     const behind = this.state.sinks
-      .filter((sink) => sink.position < gauge.end)
-      .map((sink) => ({ sink: sink.name, held: backlog(gauge, sink.position), cause: sink.error }));
+      .filter((sink) => sink.position < gauge.end || sink.setAside.length > 0)
+      .map((sink) => ({
+        sink: sink.name,
+        held: backlog(gauge, sink.position) + sum(sink.setAside.map(({ events }) => events)),
+        cause: sink.error,
+      }));
     await this.#endSending(sending, drainMs);
     const records = this.state.streams.reduce((sum, stream) => sum + stream.records, 0);
     return { failed, behind, records };
@@ -279,7 +283,8 @@ export class Pipeline {
       sink.state === 'refused' || sink.suspects?.stuck === true;
     const waiting = () =>
       this.state.sinks.some(
-        (sink) => sink.position < this.#means.spool.gauge.end && !refusesAll(sink),
+        (sink) =>
+          sink.waitsAside || (sink.position < this.#means.spool.gauge.end && !refusesAll(sink)),
       );
     while (waiting() && !limit.aborted) await clock.sleep(catchUpLookMs, limit);
   }
@@ -300,6 +305,10 @@ export class Pipeline {
 /** The sinks of a plan that have a process of their own. */
 export function farOf({ sinks }: Plan): readonly string[] {
   return sinks.filter(({ isApart }) => isApart).map(({ name }) => name);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }
 
 function isStuck(sink: SenderState): boolean {

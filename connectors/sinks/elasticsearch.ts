@@ -168,6 +168,8 @@ function takenOf(
   if (answers === null) {
     return { outcome: 'refused', scope: 'sink', cause: noAnswer(response, doing) };
   }
+  // A right or a shard that is missing for one index holds no other index.
+  const isAnyTaken = answers.some(({ is }) => is === 'taken');
   const refused: Refusal[] = [];
   const again: Uid[] = [];
   const told = ({ status, said }: ItemAnswer) =>
@@ -176,7 +178,8 @@ function takenOf(
     const event = events[i];
     if (event === undefined || answer.is === 'taken') continue;
     const { uid } = event;
-    if (answer.is !== 'refused') again.push(uid);
+    const isRefused = answer.is === 'refused' || (answer.isOfIndex && isAnyTaken);
+    if (!isRefused) again.push(uid);
     else if (!answer.isOfIndex) refused.push({ uid, reason: told(answer) });
     else {
       const reason = `index ${indexOf(event)}: ${told(answer)}`;

@@ -141,6 +141,49 @@ export interface DeadLetter {
   readonly record: Uint8Array;
 }
 
+/** An event that waits for a destination of a sink that refuses all of its events. */
+export interface AsideEvent extends DeadLetter {
+  readonly destination: string;
+}
+
+/** One that is stored. */
+export interface HeldAside extends AsideEvent {
+  /** Grows with the order in which they were set aside. */
+  readonly id: number;
+}
+
+/** A destination of a sink for which events wait. */
+export interface AsideDestination {
+  readonly sink: string;
+  readonly destination: string;
+  readonly events: number;
+  /** Where the first one was in the spool. */
+  readonly first: Offset;
+  /** When the first one was set aside, epoch milliseconds. */
+  readonly since: number;
+  /** The receiver's answer to the last one. */
+  readonly reason: string;
+}
+
+/** Events that were set aside for destinations at fault. */
+export interface Aside {
+  destinations(sink: string): Promise<readonly AsideDestination[]>;
+  /** Events of one destination in order, after an id. */
+  read(
+    sink: string,
+    destination: string,
+    which: { readonly after: number; readonly most: number },
+  ): Promise<readonly HeldAside[]>;
+  /** Removes delivered events, and makes dead letters of others for a reason; durable then. */
+  settle(sink: string, settled: AsideSettled): Promise<void>;
+}
+
+/** What became of events that were set aside, by their ids. */
+export interface AsideSettled {
+  readonly delivered: readonly number[];
+  readonly guilty: readonly { readonly id: number; readonly reason: string }[];
+}
+
 /** How far a sink has come. */
 export interface SinkProgress {
   readonly position: Offset;
@@ -184,6 +227,8 @@ export interface Spool {
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   readonly parents: HeldParents;
+  /** Left out: nothing can be set aside here. */
+  readonly aside?: Aside;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
@@ -224,7 +269,15 @@ export interface Spool {
 /** The spool as what sends to a sink uses it; pages that a sink tells are appended. */
 export type SendSpool = Pick<
   Spool,
-  'numbering' | 'gauge' | 'read' | 'arrival' | 'progress' | 'reached' | 'acknowledge' | 'append'
+  | 'numbering'
+  | 'gauge'
+  | 'read'
+  | 'arrival'
+  | 'progress'
+  | 'reached'
+  | 'acknowledge'
+  | 'append'
+  | 'aside'
 >;
 
 /** The spool as what reads upstream uses it. */
@@ -238,4 +291,5 @@ export interface Acknowledgement {
   readonly position: Offset;
   readonly mark?: Json;
   readonly deadLetters?: readonly DeadLetter[];
+  readonly aside?: readonly AsideEvent[];
 }

@@ -36,6 +36,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   parent: ['stream', 'id'],
   position: ['sink'],
   [letterTable]: ['id'],
+  set_aside: ['id'],
   note: ['kind', 'name'],
   request: ['id'],
 };

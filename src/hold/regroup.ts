@@ -86,6 +86,7 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
   for (const origin of origins) {
     copyStreams(origin, to, regrouping);
     copyRequests(origin, to, { regrouping, letters: copyLetters(origin, to, numbers) });
+    copyAside(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
     copyPositions(origin, to, { numbers, regrouping });
   }
@@ -167,6 +168,16 @@ function copyLetters(
     moved.set(Number(id), insert(to, 'dead_letter', { ...row, offset }));
   }
   return moved;
+}
+
+/** Events that wait for a destination at fault, in their order. */
+function copyAside({ sends, statements }: Opened, to: Statements): void {
+  // A database of an older version has no such table.
+  const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'set_aside'";
+  if (statements.row(table) === undefined) return;
+  for (const { id: _, ...row } of statements.each('SELECT * FROM set_aside ORDER BY id')) {
+    if (sends(String(parsedObject(row.context)?.stream))) insert(to, 'set_aside', row);
+  }
 }
 
 /** Those about a stream or source with it, those about a sink with whatever is sent to it. */

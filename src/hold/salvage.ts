@@ -21,6 +21,7 @@ const tables = [
   { name: 'parent', key: ['stream', 'id'] },
   { name: 'position', key: ['sink'] },
   { name: 'dead_letter', key: ['id'] },
+  { name: 'set_aside', key: ['id'] },
   { name: 'note', key: ['kind', 'name'] },
   { name: 'request', key: ['id'] },
 ] as const satisfies readonly Table[];

@@ -85,8 +85,32 @@ CREATE INDEX parent_by_due ON parent (stream, rank, due);
 CREATE INDEX parent_by_list ON parent (list);
 `;
 
+const version6 = `
+-- Events that wait for a destination of a sink that refuses all of its events (set-aside.ts).
+CREATE TABLE set_aside (
+  id INTEGER PRIMARY KEY,
+  sink TEXT NOT NULL,
+  destination TEXT NOT NULL,
+  uid TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  context TEXT NOT NULL,   -- PageContext as JSON
+  record BLOB NOT NULL
+);
+CREATE UNIQUE INDEX set_aside_by_event ON set_aside (sink, offset, uid);
+CREATE INDEX set_aside_by_destination ON set_aside (sink, destination, id);
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
-export const migrations: readonly string[] = [version1, version2, version3, version4, version5];
+export const migrations: readonly string[] = [
+  version1,
+  version2,
+  version3,
+  version4,
+  version5,
+  version6,
+];
 
 /**
  * What a commit outlives. `full`: a power cut; `normal`: the process; `none`: nothing, where the

@@ -202,8 +202,8 @@ export class SpoolThread {
 function canLinger({ op, args }: Question): boolean {
   if (op === 'note') return true;
   if (op !== 'acknowledge') return false;
-  const { mark, deadLetters } = args[1] as Acknowledgement;
-  return mark === undefined && deadLetters === undefined;
+  const { mark, deadLetters, aside } = args[1] as Acknowledgement;
+  return mark === undefined && deadLetters === undefined && aside === undefined;
 }
 
 /**

@@ -12,7 +12,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { Acknowledgement, Append, EntityChoice, HeldPage } from '../contracts/spool.ts';
+import type {
+  Acknowledgement,
+  Append,
+  Aside,
+  AsideSettled,
+  EntityChoice,
+  HeldPage,
+} from '../contracts/spool.ts';
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
@@ -223,6 +230,10 @@ const operations = {
   acknowledge(sink: string, step: Acknowledgement): void {
     store.acknowledge(sink, step, Date.now());
   },
+  asideDestinations: (sink: string) => store.aside.destinations(sink),
+  asideRead: (...which: Parameters<Aside['read']>) => store.aside.read(...which),
+  asideSettle: (sink: string, settled: AsideSettled) =>
+    store.settleAside(sink, settled, Date.now()),
   settle: (request: number, answer: Json) => store.requests.answer(request, answer),
   inform: (request: number, progress: Json) => store.requests.note(request, progress),
   takeUp: (command: string, name: string, wish: Wish, at: number) =>
@@ -275,7 +286,7 @@ export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
-  ...(['settleSinks', 'reported'] as const),
+  ...(['asideSettle', 'settleSinks', 'reported'] as const),
 ]);
 
 function isWrite({ op }: Question): boolean {

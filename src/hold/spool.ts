@@ -12,6 +12,7 @@ import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
   Append,
+  Aside,
   HeldPage,
   HeldParents,
   SinkProgress,
@@ -115,6 +116,7 @@ export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
 class WorkerSpool implements OwnSpool {
   readonly numbering: Numbering;
   readonly parents: HeldParents;
+  readonly aside: Aside;
   readonly #settings: SpoolSettings;
   readonly #thread: SpoolThread;
   readonly #lock: Lock;
@@ -144,6 +146,11 @@ class WorkerSpool implements OwnSpool {
       due: (...by) => thread.ask('parentsDue', ...by),
       answered: (...by) => thread.ask('parentsAnswered', ...by),
       counts: (...by) => thread.ask('parentCounts', ...by),
+    };
+    this.aside = {
+      destinations: (sink) => thread.ask('asideDestinations', sink),
+      read: (...which) => thread.ask('asideRead', ...which),
+      settle: (...settled) => thread.ask('asideSettle', ...settled),
     };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };
     this.#reached = new Reached(settings.dir, this.numbering, settings.sinks);

@@ -11,6 +11,7 @@ import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
   Append,
+  AsideSettled,
   HeldPage,
   NewPage,
   SinkProgress,
@@ -28,6 +29,7 @@ import { type PageRetention, Pages } from './pages.ts';
 import { Parents } from './parents.ts';
 import { Receipts } from './receipts.ts';
 import { Requests } from './requests.ts';
+import { SetAside } from './set-aside.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
@@ -57,6 +59,7 @@ export class Store {
   readonly streams: Streams;
   readonly parents: Parents;
   readonly letters: Letters;
+  readonly aside: SetAside;
   readonly receipts: Receipts;
   readonly requests: Requests;
   /** Which sinks hold pages back. */
@@ -68,6 +71,7 @@ export class Store {
     this.streams = new Streams(this.#statements);
     this.parents = new Parents(this.#statements);
     this.letters = new Letters(this.#statements);
+    this.aside = new SetAside(this.#statements);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new Requests(this.#statements);
     this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);
@@ -106,6 +110,7 @@ export class Store {
       this.#pages.goBack(before);
       this.streams.goBack();
       this.parents.goBack();
+      this.aside.changed();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
@@ -166,6 +171,18 @@ export class Store {
       now,
     );
     for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
+    if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
+  }
+
+  /** Removes events that were set aside: delivered ones, and others that become dead letters. */
+  settleAside(sink: string, { delivered, guilty }: AsideSettled, now: number): void {
+    for (const id of delivered) this.aside.remove(id);
+    for (const { id, reason } of guilty) {
+      const event = this.aside.get(id);
+      if (event === null) continue;
+      this.letters.add(sink, { ...event, reason }, now);
+      this.aside.remove(id);
+    }
   }
 
   /** Deletes dead letters for good, and remembers how many. */
@@ -238,7 +255,8 @@ export class Store {
   }
 
   gauge(): SpoolGauge {
-    return this.#pages.gauge();
+    const gauge = this.#pages.gauge();
+    return { ...gauge, bytes: gauge.bytes + this.aside.bytes };
   }
 
   /** Events held at or after an offset, and when the oldest page of all was held; null: none is. */
@@ -254,6 +272,7 @@ export class Store {
   /** The gauge, after what another process has put into the file. */
   refresh(): SpoolGauge {
     this.#pages.catchUp();
+    this.aside.changed();
     return this.gauge();
   }
 

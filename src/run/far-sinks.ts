@@ -121,6 +121,7 @@ export class FarSinks {
       const position = this.#known.get(name)?.position ?? 0;
       return {
         ...{ name, ...facts, position, sent: position, dueInMs: null },
+        ...{ setAside: [], waitsAside: false },
         error: error && told(error),
       };
     });

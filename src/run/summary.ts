@@ -42,7 +42,7 @@ export function summaryLines(
   return [
     `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
     ...(isWell && !hasLetters ? [] : attention),
-    ...state.sinks.flatMap(({ name, delivered, deadLetters, suspects }) => {
+    ...state.sinks.flatMap(({ name, delivered, deadLetters, suspects, setAside }) => {
       const behind = summary.behind.find(({ sink }) => sink === name);
       const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
       if (behind === undefined && deadLetters === 0) return [text];
@@ -50,7 +50,10 @@ export function summaryLines(
       const cause = behind?.cause?.message ?? 'there was no time left';
       const late = behind === undefined ? '' : `; still held: ${cause}`;
       const told = styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
-      return [told, ...suspectLines(suspects)];
+      const aside = setAside.map(({ destination, events, reason }) =>
+        cleanText(`  ${events} set aside for ${destination}: ${reason}`, 500),
+      );
+      return [told, ...suspectLines(suspects), ...aside];
     }),
   ];
 }

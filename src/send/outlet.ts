@@ -83,6 +83,15 @@ export class Outlet {
       : await this.#ofEvents(from, until, before);
   }
 
+  /** Events of pages that are stored elsewhere than in the spool, as one batch. */
+  async ofHeld(pages: readonly HeldPage[]): Promise<Batch> {
+    const { encoder } = this.#settings;
+    const parts: Selected[] = [];
+    for (const page of pages) parts.push(await encoder.select(page, this.#reader));
+    const [start, last] = [pages[0]?.first ?? 0, pages.at(-1)?.first ?? 0];
+    return this.#batch(start, last + 1, joined(parts.filter(({ events }) => events.length > 0)));
+  }
+
   #ofPages(from: Offset, read: readonly HeldPage[]): Batch {
     const { bounds, encoder } = this.#settings;
     const pages: HeldPage[] = [];

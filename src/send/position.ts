@@ -7,13 +7,14 @@
 import { errorText } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { DeadLetter, SendSpool } from '../contracts/spool.ts';
+import type { AsideEvent, DeadLetter, SendSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 
 /** What a step brings besides the new place. */
 export interface Step {
   readonly mark?: Json;
   readonly deadLetters?: readonly DeadLetter[];
+  readonly aside?: readonly AsideEvent[];
 }
 
 const retryMs = 1_000;
@@ -27,6 +28,7 @@ export class Position {
   #at: Offset;
   #mark: Json | undefined;
   #letters: DeadLetter[] = [];
+  #aside: AsideEvent[] = [];
   #savingLetters = false;
   #unsaved = false;
   #saving: Promise<void> | null = null;
@@ -49,6 +51,7 @@ export class Position {
     this.#at = Math.max(this.#at, to);
     if (step.mark !== undefined) this.#mark = step.mark;
     if (step.deadLetters !== undefined) this.#letters.push(...step.deadLetters);
+    if (step.aside !== undefined) this.#aside.push(...step.aside);
     this.#note();
     this.#unsaved = true;
     this.#saving ??= this.#save();
@@ -56,7 +59,7 @@ export class Position {
 
   /** Not past a dead letter that would be lost with the process. */
   #note(): void {
-    if (this.#letters.length === 0 && !this.#savingLetters) {
+    if (this.#letters.length + this.#aside.length === 0 && !this.#savingLetters) {
       this.#spool.reached(this.#sink, this.#at);
     }
   }
@@ -77,20 +80,24 @@ export class Position {
     while (this.#unsaved) {
       this.#unsaved = false;
       const letters = this.#letters;
+      const aside = this.#aside;
       const mark = this.#mark;
       this.#letters = [];
-      this.#savingLetters = letters.length > 0;
+      this.#aside = [];
+      this.#savingLetters = letters.length + aside.length > 0;
       this.#mark = undefined;
       try {
         await this.#spool.acknowledge(this.#sink, {
           position: this.#at,
           ...(mark === undefined ? {} : { mark }),
           ...(letters.length === 0 ? {} : { deadLetters: letters }),
+          ...(aside.length === 0 ? {} : { aside }),
         });
         this.#savingLetters = false;
         this.#note();
       } catch (error) {
         this.#letters = [...letters, ...this.#letters];
+        this.#aside = [...aside, ...this.#aside];
         this.#mark ??= mark;
         this.#unsaved = true;
         const fields = { error: errorText(error) };

@@ -15,6 +15,7 @@ import type { Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
 import type { SendSpool } from '../contracts/spool.ts';
 import { isEmpty } from './batch-parts.ts';
+import { type AsideFacts, Lanes } from './lanes.ts';
 import type { Outlet } from './outlet.ts';
 import { type Part, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
@@ -50,15 +51,20 @@ export interface SenderState {
   readonly notice: Notice | null;
   /** Events that the receiver refuses while it accepts none; null: there are none. */
   readonly suspects: Suspects | null;
+  /** Destinations at fault, for which events are set aside while others are delivered. */
+  readonly setAside: readonly AsideFacts[];
+  /** One of them may accept events soon. */
+  readonly waitsAside: boolean;
 }
 
 /** How a sink stands, as it is noted for whoever looks from elsewhere. */
 export function factsOf({ state, position, delivered, deadLetters, retries, ...of }: SenderState) {
-  const { error, notice, suspects } = of;
+  const { error, notice, suspects, setAside } = of;
   const cause = error && { code: error.code, message: error.message, next: error.next };
   const counts = { position, delivered, deadLetters, retries };
   return {
     ...{ state, ...counts, error: cause, notice: notice && { ...notice } },
+    set_aside: setAside.map((one) => ({ ...one })),
     suspects: suspects && { ...suspects, first: suspects.first.map((one) => ({ ...one })) },
   };
 }
@@ -78,22 +84,29 @@ export class Sender {
   readonly #position: Position;
   readonly #health: SinkHealth;
   readonly #settlement: Settlement;
+  readonly #lanes: Lanes;
   /** Of the pipeline before, in spool order: taken by the far side, behind what it did not take. */
   #kept: readonly Sent[] = [];
   /** Of a pipeline: up to where it was sent. */
   #sent: Offset = 0;
   /** Nothing is read any more. */
   #isFinishing = false;
+  /** Ends the wait for the next probe of a destination at fault. */
+  #wakeLanes: (() => void) | null = null;
 
   constructor(settings: SenderSettings) {
     this.#settings = settings;
     this.#position = new Position(settings.name, settings.position, settings);
     this.#health = new SinkHealth(settings);
+    const send = (batch: Batch, signals: StopSignals) => this.#send(batch, signals);
+    const aside = settings.spool.aside ?? null;
+    this.#lanes = new Lanes({ ...settings, aside, health: this.#health, send });
     this.#settlement = new Settlement({
       ...settings,
+      lanes: this.#lanes,
       position: this.#position,
       health: this.#health,
-      send: (batch, signals) => this.#send(batch, signals),
+      send,
       isKept: (offset) => this.#kept.some(({ start, end }) => start <= offset && offset < end),
     });
   }
@@ -109,11 +122,15 @@ export class Sender {
       dueInMs: this.#settings.sink.dueInMs?.() ?? null,
       notice: this.#settlement.notice ?? this.#settings.sink.notice?.() ?? null,
       suspects: this.#settlement.suspects,
+      setAside: this.#lanes.facts,
+      waitsAside: !this.#lanes.isEmpty && !this.#lanes.isStuck,
     };
   }
 
   /** Sends now, as SinkHealth says. */
   askNow(): number | null {
+    this.#lanes.askNow();
+    this.#wakeLanes?.();
     return this.#health.askNow();
   }
 
@@ -134,6 +151,7 @@ export class Sender {
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
     try {
       await this.#settlement.adopt(signals);
+      await this.#lanes.load();
       const pipelined = this.#settings.inFlightMax > 1;
       while (!stop.aborted)
         await (pipelined ? this.#pipelined(signals) : this.#oneAtATime(signals));
@@ -154,13 +172,44 @@ export class Sender {
 
   async #oneAtATime(signals: StopSignals): Promise<void> {
     let upcoming = this.#cut(this.#position.at, signals.stop);
+    await this.#workLanesUntil(upcoming, signals);
     while (!signals.stop.aborted) {
       const batch = await upcoming;
       // Cut, and so parsed and encoded, while this batch is on its way.
       upcoming = this.#cut(batch.end, signals.stop);
       upcoming.catch(() => undefined);
       await this.#deliver([wholePart(batch)], signals);
+      await this.#workLanesUntil(upcoming, signals);
     }
+  }
+
+  /** Works on destinations at fault until the next batch is there; at least one step of each due. */
+  async #workLanesUntil(upcoming: Promise<unknown>, signals: StopSignals): Promise<void> {
+    let isThere = false;
+    const there = upcoming.then(
+      () => {
+        isThere = true;
+      },
+      () => {
+        isThere = true;
+      },
+    );
+    while (!signals.stop.aborted && !this.#lanes.isEmpty) {
+      await this.#lanes.work(signals);
+      await Promise.race([there, this.#lanesDue(signals.stop)]);
+      if (isThere) return;
+    }
+  }
+
+  /** Resolves when a destination at fault is to be probed, or when stopped. */
+  async #lanesDue(stop: AbortSignal): Promise<void> {
+    const dueInMs = this.#lanes.dueInMs;
+    const over = new AbortController();
+    const either = AbortSignal.any([stop, over.signal]);
+    this.#wakeLanes = () => over.abort();
+    if (dueInMs === null) return;
+    await this.#settings.clock.sleep(dueInMs, either).catch(() => undefined);
+    this.#wakeLanes = null;
   }
 
   async #pipelined(signals: StopSignals): Promise<void> {
@@ -175,6 +224,9 @@ export class Sender {
     let settled: Promise<void> = Promise.resolve();
     let room = Promise.withResolvers<void>();
     halt.addEventListener('abort', () => room.resolve(), { once: true });
+    // A pipeline ends when a destination at fault is to be probed.
+    if (!this.#lanes.isEmpty)
+      void this.#lanesDue(halt).then(() => broken.abort(new Error('a destination is due')));
 
     const settle = async (sent: Sent) => {
       const said = await sent.answer.catch((error) => this.#unsent(error));
@@ -214,6 +266,7 @@ export class Sender {
     if (stop.aborted) await sink.close();
     await settled;
     this.#kept = [...kept, ...this.#kept];
+    if (!stop.aborted) await this.#lanes.work(signals);
     if (failed !== null) await this.#settleAnew(failed, signals);
   }
 
@@ -229,7 +282,8 @@ export class Sender {
   async #sendFrom(start: Offset, halt: AbortSignal, kill: AbortSignal): Promise<Sent> {
     const { sink } = this.#settings;
     await sink.ready?.(halt);
-    const batch = await this.#cut(start, halt, this.#kept[0]?.start);
+    const cut = await this.#cut(start, halt, this.#kept[0]?.start);
+    const { batch } = await this.#settlement.prepare(wholePart(cut));
     const answer = isEmpty(batch) ? deliveredNothing : sink.send(batch, kill);
     answer.catch(() => undefined);
     return { start, end: batch.end, count: batch.events.length, answer };

@@ -5,9 +5,10 @@
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Refusal, Verdict } from '../contracts/sink.ts';
-import type { DeadLetter } from '../contracts/spool.ts';
+import type { AsideEvent, DeadLetter } from '../contracts/spool.ts';
 import { alone, behind, picked } from './batch-parts.ts';
 import { Evidence, type Suspect } from './evidence.ts';
+import type { Lanes } from './lanes.ts';
 import { type Part, restOf, spareRequests, splitPart } from './parts.ts';
 import type { Position } from './position.ts';
 import type { SinkHealth } from './sink-health.ts';
@@ -30,9 +31,13 @@ interface Pending extends Refused {
 
 /** What answers are settled with. */
 export interface SettlementDeps
-  extends Omit<TrialDeps, 'isSettled' | 'delivered' | 'isGivenUp' | 'evidence' | 'health'> {
+  extends Omit<
+    TrialDeps,
+    'isSettled' | 'delivered' | 'isGivenUp' | 'evidence' | 'health' | 'canSetAside'
+  > {
   readonly position: Position;
   readonly health: SinkHealth;
+  readonly lanes: Lanes;
   /** True for an event that the receiver has accepted in a pipeline, after others that it has not. */
   readonly isKept: (offset: Offset) => boolean;
 }
@@ -102,8 +107,9 @@ export class Settlement {
     return chosen;
   }
 
-  /** The part without events that are settled already; events given up become dead letters. */
-  async prepare(part: Part): Promise<Part> {
+  /** The part without events that are settled already, are given up, or wait for a destination. */
+  async prepare(whole: Part): Promise<Part> {
+    const part = await this.#diverted(whole);
     if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
     const { batch } = part;
     const given = batch.events.filter(({ uid }) => this.#givenUp.has(uid));
@@ -118,6 +124,37 @@ export class Settlement {
     await this.#bury(letters, this.#position.at);
     for (const { uid } of given) this.#givenUp.delete(uid);
     return { ...part, batch: picked(batch, left) };
+  }
+
+  /** The part without events whose destination has others set aside: they follow those. */
+  async #diverted(part: Part): Promise<Part> {
+    const { lanes } = this.#deps;
+    if (lanes.isEmpty) return part;
+    const { batch } = part;
+    const left: number[] = [];
+    const aside: AsideEvent[] = [];
+    for (const [index, event] of batch.events.entries()) {
+      const destination = this.#evidence.destinationOf(event);
+      if (!lanes.has(destination) || this.#ahead.has(event.offset)) left.push(index);
+      else aside.push({ ...letterFor(event, lanes.reasonOf(destination)), destination });
+    }
+    if (aside.length === 0) return part;
+    await this.#setAside(aside);
+    return { ...part, batch: picked(batch, left) };
+  }
+
+  /** Resolves once they are durable; the position may pass them then. */
+  async #setAside(events: readonly AsideEvent[]): Promise<void> {
+    const { lanes } = this.#deps;
+    this.#advance(this.#position.at, { aside: events });
+    await this.#position.saved();
+    for (const [destination, of] of Map.groupBy(events, (event) => event.destination)) {
+      lanes.setAside(destination, of.length, of[0]?.reason ?? '');
+    }
+    for (const { offset } of events) {
+      this.#evidence.forget(offset);
+      if (offset >= this.#position.at) this.#ahead.add(offset);
+    }
   }
 
   /** What the far side has shown of the state. */
@@ -187,7 +224,9 @@ export class Settlement {
     const again = new Set(answer.again);
     const accepted = batch.events.filter(({ uid }) => !refusals.has(uid) && !again.has(uid));
     await this.#accepted(part, accepted, refusals.size > 0);
-    const { letters, suspects } = this.#judge(batch.events, refusals, accepted);
+    const judged = this.#judge(batch.events, refusals, accepted);
+    const { letters } = judged;
+    const suspects = await this.#withoutAside(judged.suspects, accepted);
     const suspected = new Set(suspects.map(({ event }) => event));
     const rest = batch.events.flatMap((event, index) =>
       again.has(event.uid) || suspected.has(event) ? [index] : [],
@@ -210,13 +249,31 @@ export class Settlement {
     return [restOf(part, left, part.since)];
   }
 
+  /** Sets suspects aside whose destination accepts nothing while another one accepts events. */
+  async #withoutAside(
+    suspects: readonly Refused[],
+    accepted: readonly Event[],
+  ): Promise<readonly Refused[]> {
+    if (suspects.length === 0 || accepted.length === 0) return suspects;
+    if (!this.#deps.lanes.canSetAside) return suspects;
+    const accepting = this.#evidence.destinationsOf(accepted);
+    const at = ({ event }: Refused) => this.#evidence.destinationOf(event);
+    const aside = suspects.filter((one) => !accepting.has(at(one)));
+    if (aside.length > 0)
+      await this.#setAside(
+        aside.map((one) => ({ ...letterFor(one.event, one.reason), destination: at(one) })),
+      );
+    return suspects.filter((one) => accepting.has(at(one)));
+  }
+
   /** Which refused events are to blame, and which are not as far as is known. */
   #judge(
     events: readonly Event[],
     refusals: ReadonlyMap<string, Refusal>,
     accepted: readonly Event[],
   ): { readonly letters: readonly DeadLetter[]; readonly suspects: readonly Refused[] } {
-    const accepting = refusals.size > 0 ? this.#evidence.destinationsOf(accepted) : new Set();
+    const isMixed = refusals.size > 0 && accepted.length > 0;
+    const accepting = isMixed ? this.#evidence.destinationsOf(accepted) : new Set();
     const letters: DeadLetter[] = [];
     const suspects: Refused[] = [];
     for (const event of events) {
@@ -311,6 +368,7 @@ export class Settlement {
       isSettled: (offset: Offset) => this.#ahead.has(offset) || this.#deps.isKept(offset),
       delivered: (offset: Offset) => void this.#ahead.add(offset),
       isGivenUp: (uid: string) => this.#givenUp.has(uid),
+      canSetAside: this.#deps.lanes.canSetAside,
     };
     const ended = await probeUntilSettled(refused, spareRequests(part), deps, signals);
     part.attempt.hasAccepted = true;
@@ -318,6 +376,10 @@ export class Settlement {
     const rest = batch.events.flatMap((_, i) => (i === index ? [] : [i]));
     const isLast = rest.length === 0;
     const place = isLast ? batch.end : isHead ? single.end : this.#position.at;
+    if (ended.end === 'elsewhere') {
+      const destination = this.#evidence.destinationOf(event);
+      await this.#setAside([{ ...letterFor(event, reason), destination }]);
+    }
     if (ended.end === 'guilty') {
       await this.#bury([letterFor(event, ended.reason)], place);
       this.#givenUp.delete(event.uid);

@@ -30,6 +30,8 @@ export interface TrialDeps {
   readonly isSettled: (offset: Offset) => boolean;
   /** An event was delivered out of turn. */
   readonly delivered: (offset: Offset) => void;
+  /** True where events of one destination can be set aside for others. */
+  readonly canSetAside: boolean;
   /** True for an event that an operator has moved to the dead letters. */
   readonly isGivenUp: (uid: string) => boolean;
 }
@@ -45,9 +47,12 @@ export interface Refused {
   readonly inBatchAt: Turn | null;
 }
 
-/** How it ended. `delivered`: the suspect was accepted. `guilty`: it is to blame, for this reason. */
+/**
+ * How it ended. `delivered`: the suspect was accepted. `guilty`: it is to blame, for this reason.
+ * `elsewhere`: another destination accepts an event, and the suspect's does not.
+ */
 export type TrialEnd =
-  | { readonly end: 'delivered' }
+  | { readonly end: 'delivered' | 'elsewhere' }
   | { readonly end: 'guilty'; readonly reason: string };
 
 /** What an answer means for one event that was sent alone. */
@@ -145,6 +150,7 @@ class Trial {
       }
       health.succeeded(0);
       const isSame = evidence.destinationOf(event) === evidence.destinationOf(this.#refused.event);
+      if (!isSame && this.#deps.canSetAside) return { end: 'elsewhere' };
       if (!isSame) continue;
       const end = await this.#sendSuspect(signals);
       return end === 'refused' ? null : end;

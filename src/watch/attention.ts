@@ -34,9 +34,11 @@ export interface AttentionFacts
     Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
   readonly sinks: readonly (Omit<
     Standing['sinks'][number],
-    'type' | 'position' | 'up_to' | 'suspects'
+    'type' | 'position' | 'up_to' | 'suspects' | 'set_aside'
   > &
-    Partial<Pick<LiveStanding['sinks'][number], 'dead_letter_reasons' | 'suspects'>>)[];
+    Partial<
+      Pick<LiveStanding['sinks'][number], 'dead_letter_reasons' | 'suspects' | 'set_aside'>
+    >)[];
   readonly upstreams?: readonly Pick<LiveStanding['upstreams'][number], 'name' | 'end_of_life'>[];
 }
 
@@ -69,6 +71,7 @@ export function attentionOf(
     ...deploymentMatters(standing),
     ...spoolMatters(standing, ailments),
     ...suspectMatters(standing, ailments),
+    ...asideMatters(standing),
     ...letterMatters(standing, command),
     ...removedMatters(standing.removed_sinks ?? [], command),
     ...differenceMatters(standing),
@@ -280,6 +283,18 @@ function differenceMatters({ config_differences: all = [] }: AttentionFacts): re
   const next =
     'Give every process with this state the same config. Events for a sink that one of them lacks are kept for it.';
   return [{ mood: 'warn', who, what: 'differs from the config here', message, next }];
+}
+
+/** Destinations at fault, for which events wait while others are delivered. */
+function asideMatters({ sinks }: AttentionFacts): readonly Matter[] {
+  return sinks.flatMap(({ name, set_aside = [] }) =>
+    set_aside.map(({ destination, events, reason, since }): Matter => {
+      const what = `has set ${eventsText(events)} aside since ${since} for ${destination}, which accepts none of its events`;
+      const next =
+        'Repair the destination that the answer names: the events are sent automatically, in order. Events of other destinations are not delayed.';
+      return { mood: 'warn', who: `Sink ${name}`, what, message: reason, next };
+    }),
+  );
 }
 
 function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {

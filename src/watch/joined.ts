@@ -88,6 +88,7 @@ function joinedParts<T extends StoredStanding['sinks'][number]>(all: readonly T[
     dead_letters: sum((part) => part.dead_letters),
     error: parts.find(({ error }) => error !== null)?.error ?? null,
     notice: parts.find(({ notice }) => notice !== null)?.notice ?? null,
+    set_aside: parts.flatMap(({ set_aside }) => set_aside),
     suspects: joinedSuspects(parts.flatMap(({ suspects }) => suspects ?? [])),
   };
 }

@@ -23,7 +23,7 @@ import type {
   ShardShare,
   Sum,
 } from './standing.ts';
-import { type CheckpointFacts, readState, type State } from './state.ts';
+import { type CheckpointFacts, readState, type State, settledBefore } from './state.ts';
 import { lookupsOf } from './stored.ts';
 import { settledUpTo } from './up-to.ts';
 
@@ -155,8 +155,14 @@ export function watching(sights: Sights): () => Moment {
       sinks: sinks.map((sink) => ({
         ...sinkOf(sink, types.get(sink.name) ?? ''),
         backlog: backlog(spool.gauge, sink.position),
-        up_to: textOf(settledUpTo(durable, { plan, sink: sink.name, position: sink.position })),
+        up_to: textOf(
+          settledUpTo(durable, {
+            ...{ plan, sink: sink.name },
+            position: settledBefore(sink.position, durable.sinks.get(sink.name)?.aside ?? []),
+          }),
+        ),
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
+        set_aside: sink.setAside.map((one) => ({ ...one, since: timeText(one.since) })),
         dead_letter_reasons: letterReasons.get(sink.name) ?? [],
       })),
       conditions: findings.latest,
@@ -265,6 +271,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
     error: liveErrorOf(sink.error),
     notice: sink.notice,
     suspects: sink.suspects,
+    set_aside: [],
   };
 }
 

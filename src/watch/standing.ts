@@ -116,6 +116,10 @@ const sink = z.object({
   notice: notice.nullable().default(null),
   /** Null: there are none. */
   suspects: suspects.nullable().default(null),
+  /** Destinations that refuse all of their events; these wait, and others are delivered. */
+  set_aside: many(
+    z.object({ destination: z.string(), events: count, reason: z.string(), since: time }),
+  ).default([]),
 });
 
 const spool = z.object({

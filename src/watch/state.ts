@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
+import type { AsideDestination } from '../contracts/spool.ts';
 import { parseCollectionCheckpoint } from '../fetch/collection/state.ts';
 import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
 import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
@@ -67,6 +68,8 @@ interface SinkState extends z.output<typeof sinkNote>, SinkHistory {
   /** Null: nothing was ever acknowledged. */
   readonly position: Offset | null;
   readonly deadLetters: number;
+  /** Destinations at fault, with the events that are set aside for them. */
+  readonly aside: readonly AsideDestination[];
 }
 
 /** The state directory at one moment. */
@@ -158,6 +161,7 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const notes = store.noted('sink');
   const positions = store.positions();
   const letters = store.letters.counts();
+  const aside = Map.groupBy(store.aside.destinations(null), ({ sink }) => sink);
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
   for (const name of names) if (ofNoStream.test(name)) names.delete(name);
   return new Map(
@@ -165,7 +169,8 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
       const note = sinkNote.parse(notes.get(name) ?? {});
       const position = positions.get(name) ?? null;
       const history = store.receipts.history(name, position ?? 0);
-      return [name, { ...note, ...history, position, deadLetters: letters.get(name) ?? 0 }];
+      const deadLetters = letters.get(name) ?? 0;
+      return [name, { ...note, ...history, position, deadLetters, aside: aside.get(name) ?? [] }];
     }),
   );
 }
@@ -206,4 +211,20 @@ function resumeText({ end: { resume }, fingerprint }: ListCheckpoint): string | 
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
 export function digestOf(cursor: string): string {
   return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
+}
+
+/** Up to where all events of a sink are settled: the position, or before the first one set aside. */
+export function settledBefore(
+  position: Offset,
+  aside: readonly Pick<AsideDestination, 'first'>[],
+): Offset {
+  return Math.min(position, ...aside.map(({ first }) => first));
+}
+
+/** The destinations at fault as `status` shows them. */
+export function asideFacts(aside: readonly AsideDestination[]) {
+  return aside.map(({ destination, events, reason, since }) => ({
+    ...{ destination, events, reason },
+    since: timeText(since),
+  }));
 }

@@ -11,7 +11,7 @@ import {
   type Standing,
   type StoredStanding,
 } from './standing.ts';
-import { emptyState, type State } from './state.ts';
+import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
 import { settledUpTo } from './up-to.ts';
 
 /** What the config says there is. */
@@ -85,12 +85,18 @@ export function storedStanding(
         type,
         position: held?.position ?? 0,
         backlog: backlog(spool, held?.position ?? 0),
-        up_to: timeText(settledUpTo(stored, { plan, sink: name, position: held?.position ?? 0 })),
+        up_to: timeText(
+          settledUpTo(stored, {
+            ...{ plan, sink: name },
+            position: settledBefore(held?.position ?? 0, held?.aside ?? []),
+          }),
+        ),
         dead_letters: held?.deadLetters ?? 0,
         state: stateNow(held?.state),
         error: held?.error ?? null,
         notice: held?.notice ?? null,
         suspects: held?.suspects ?? null,
+        set_aside: asideFacts(held?.aside ?? []),
       };
     }),
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },

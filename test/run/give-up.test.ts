@@ -22,6 +22,8 @@ function aSink(wishes: Partial<Sink>): Sink {
     dueInMs: null,
     notice: null,
     suspects: null,
+    setAside: [],
+    waitsAside: false,
     ...wishes,
   };
 }

@@ -35,6 +35,8 @@ function aSink(name: string, deadLetters = 0): After['state']['sinks'][number] {
     dueInMs: null,
     notice: null,
     suspects: null,
+    setAside: [],
+    waitsAside: false,
   };
 }
 

@@ -65,7 +65,14 @@ export function aSink(parts: Partial<LiveSink> = {}): LiveSink {
     ...{ name: 'siem', type: 'syslog', state: 'idle', well: true },
     ...{ position: 100, backlog: 0, up_to: null, delivered: 100, retries: 0 },
     ...{ drained_in_ms: null, due_in_ms: null, events_per_s: 0 },
-    ...{ dead_letters: 0, dead_letter_reasons: [], error: null, notice: null, suspects: null },
+    ...{
+      dead_letters: 0,
+      dead_letter_reasons: [],
+      error: null,
+      notice: null,
+      suspects: null,
+      set_aside: [],
+    },
     ...parts,
   };
 }

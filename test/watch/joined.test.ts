@@ -27,7 +27,14 @@ function aSink(facts: Partial<LiveSink> = {}): LiveSink {
       due_in_ms: null,
       retries: 2,
     },
-    ...{ dead_letters: 1, dead_letter_reasons: [], error: null, notice: null, suspects: null },
+    ...{
+      dead_letters: 1,
+      dead_letter_reasons: [],
+      error: null,
+      notice: null,
+      suspects: null,
+      set_aside: [],
+    },
     ...facts,
   };
 }

@@ -10,7 +10,7 @@ import { isObject, type Json, type JsonObject } from '../../../src/contracts/jso
 export interface ItemAnswer {
   readonly is: 'taken' | 'again' | 'denied' | 'refused';
   readonly status: number;
-  /** Of `refused`: the answer reports a fault of the index or the pipeline, not of the event. */
+  /** The answer reports a fault of the index or the pipeline, not of the event. */
   readonly isOfIndex: boolean;
   /** The cluster's words: hostile, and they may hold what it was sent. */
   readonly said: string;
@@ -60,7 +60,7 @@ function itemAnswer(item: JsonObject, status: number): ItemAnswer {
   const said = errorWords(error) || 'no reason given';
   if (status === 401 || status === 403) return { is: 'denied', status, isOfIndex: true, said };
   const waits = status < 400 || status === 408 || status === 409 || status === 429;
-  const isOfIndex = status === 404 || isFaultOfIndex(error);
+  const isOfIndex = status !== 429 && (status === 404 || isFaultOfIndex(error));
   return { is: waits || status >= 500 ? 'again' : 'refused', status, isOfIndex, said };
 }
 

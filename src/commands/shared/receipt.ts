@@ -7,7 +7,7 @@ import { backlog } from '../../contracts/spool.ts';
 import type { Plan } from '../../pipeline.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
-import type { State } from '../../watch/state.ts';
+import { type State, settledBefore } from '../../watch/state.ts';
 import { settledStreams, settledUpTo } from '../../watch/up-to.ts';
 import { promiseOf } from './assurance.ts';
 
@@ -73,12 +73,15 @@ export function receiptOf(
   const { definition, settings } = config.sinks[sink] ?? {};
   const held = state.sinks.get(sink);
   const position = held?.position ?? 0;
-  const at = { plan, sink, position };
+  const aside = held?.aside ?? [];
+  const at = { plan, sink, position: settledBefore(position, aside) };
   const streams = settledStreams(state, at);
   const routed = new Set(streams.map(({ source }) => source));
   const ways = config.routes.filter(({ to }) => to.includes(sink));
   const upTo = settledUpTo(state, at);
-  const [waiting, refused] = [backlog(state.spool, position), held?.deadLetters ?? 0];
+  const setAside = aside.reduce((sum, { events }) => sum + events, 0);
+  const waiting = backlog(state.spool, position) + setAside;
+  const refused = held?.deadLetters ?? 0;
   return {
     sink,
     type: settings?.type ?? '',

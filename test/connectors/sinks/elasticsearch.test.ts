@@ -134,27 +134,32 @@ describe('elasticsearch takes an answer', () => {
         { status: 201 },
         { status: 409, error: conflict },
         failure(429, 'rejected_execution_exception'),
-        failure(503, 'unavailable_shards_exception'),
+        failure(503, 'process_cluster_event_timeout_exception'),
         failure(400, 'mapper_parsing_exception', 'failed to parse\n\u001b[31mfield [time]'),
         failure(404, 'index_not_found_exception'),
         { status: 201, failure_store: 'used' },
         { status: 200 },
         failure(409, 'illegal_state_exception'),
+        failure(429, 'cluster_block_exception'),
         failure(403, 'cluster_block_exception'),
+        failure(503, 'unavailable_shards_exception'),
       ),
-      10,
+      12,
     );
 
     const reasons = [
       [4, '400 mapper_parsing_exception: failed to parse [31mfield [time]'],
       [5, expect.stringMatching(/^index sluice-\S+: 404 index_not_found_exception: because$/)],
       [6, '201 the data stream could not take it and has put it into its failure store'],
+      // Others were accepted: a right or a shard that one index lacks holds no other.
+      [10, expect.stringMatching(/^index sluice-\S+: 403 cluster_block_exception: because$/)],
+      [11, expect.stringMatching(/^index sluice-\S+: 503 unavailable_shards_exception: because$/)],
     ] as const;
     expect(delivery).toEqual({
       outcome: 'partly',
       refused: reasons.map(([at, reason]) => ({
         ...{ uid: uids[at], reason },
-        ...(at === 5 && { by: 'destination' }),
+        ...([5, 10, 11].includes(at) && { by: 'destination' }),
       })),
       again: [2, 3, 8, 9].map((at) => uids[at]),
     });

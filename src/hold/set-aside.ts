@@ -1,0 +1,103 @@
+// Events that were set aside for a destination at fault: an index that is closed, a topic that is
+// missing. They wait in the order in which they were set aside, count towards `state.max_bytes`, and
+// leave when the destination accepts them, or as dead letters. What must stay true: an event is set
+// aside once, in the same transaction in which its sink's position passes it.
+
+import type { Offset, PageContext } from '../contracts/event.ts';
+import type { AsideDestination, AsideEvent, HeldAside } from '../contracts/spool.ts';
+import type { Row, Statements } from './statements.ts';
+
+/** Counted for each event besides its record. */
+const rowBytes = 512;
+
+/** The table of events that were set aside. */
+export class SetAside {
+  readonly #statements: Statements;
+  #bytes: number | null = null;
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  add(sink: string, events: readonly AsideEvent[], now: number): void {
+    for (const { destination, uid, offset, reason, context, record } of events) {
+      this.#statements.run(
+        `INSERT OR IGNORE INTO set_aside (sink, destination, uid, offset, reason, at, context, record)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        ...[sink, destination, uid, offset, reason, now],
+        ...[JSON.stringify(context), record],
+      );
+    }
+    this.changed();
+  }
+
+  /** Where events wait for one sink, or for all; empty in a database of an older version. */
+  destinations(sink: string | null): readonly AsideDestination[] {
+    if (!this.#isThere()) return [];
+    const rows = this.#statements.rows(
+      `SELECT sink, destination, count(*) AS events, min(at) AS since, max(id) AS last, min(offset) AS first
+         FROM set_aside WHERE coalesce(?, sink) = sink GROUP BY sink, destination ORDER BY min(id)`,
+      sink,
+    );
+    return rows.map(({ sink, destination, events, since, last, first }) => ({
+      ...{ sink: String(sink), destination: String(destination) },
+      ...{ events: Number(events), since: Number(since), first: Number(first) },
+      reason: String(
+        this.#statements.row('SELECT reason FROM set_aside WHERE id = ?', Number(last))?.reason,
+      ),
+    }));
+  }
+
+  /** Events of a destination in order, after an id; null: of all destinations of the sink. */
+  read(
+    sink: string,
+    destination: string | null,
+    { after, most }: { readonly after: number; readonly most: number },
+  ): readonly HeldAside[] {
+    if (!this.#isThere()) return [];
+    const chosen = `SELECT * FROM set_aside WHERE sink = ? AND coalesce(?, destination) = destination
+       AND id > ? ORDER BY id LIMIT ?`;
+    return this.#statements.rows(chosen, sink, destination, after, most).map(heldAside);
+  }
+
+  remove(id: number): void {
+    this.#statements.run('DELETE FROM set_aside WHERE id = ?', id);
+    this.changed();
+  }
+
+  get(id: number): HeldAside | null {
+    const row = this.#statements.row('SELECT * FROM set_aside WHERE id = ?', id);
+    return row === undefined ? null : heldAside(row);
+  }
+
+  /** Bytes that all of them count. */
+  get bytes(): number {
+    if (this.#bytes !== null) return this.#bytes;
+    const sum = `SELECT count(*) * ${rowBytes} + coalesce(sum(length(record)), 0) AS n FROM set_aside`;
+    this.#bytes = this.#isThere() ? Number(this.#statements.row(sum)?.n) : 0;
+    return this.#bytes;
+  }
+
+  /** What is counted is counted again, since another connection may have changed it. */
+  changed(): void {
+    this.#bytes = null;
+  }
+
+  #isThere(): boolean {
+    const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'set_aside'";
+    return this.#statements.row(table) !== undefined;
+  }
+}
+
+function heldAside(row: Row): HeldAside {
+  return {
+    id: Number(row.id),
+    destination: String(row.destination),
+    uid: String(row.uid),
+    offset: Number(row.offset) as Offset,
+    reason: String(row.reason),
+    // Written by us as a PageContext.
+    context: JSON.parse(String(row.context)) as PageContext,
+    record: row.record instanceof Uint8Array ? row.record : new Uint8Array(0),
+  };
+}

@@ -1,0 +1,301 @@
+// Destinations of a sink that refuse all of their events while others accept theirs. The events of
+// such a destination are set aside durably, in order, and later ones follow them, so that they hold no
+// other's. A probe sends the first one again with growing waits; once it is accepted, all follow in
+// order. What must stay true: while events of a destination are set aside, no later event of it is
+// sent before them; and an event is blamed only by the rule of trial.ts, among the events set aside.
+
+import type { Event } from '../contracts/event.ts';
+import type { Batch, Delivery, Sink, Verdict } from '../contracts/sink.ts';
+import type { Aside, HeldAside, HeldPage } from '../contracts/spool.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import type { Outlet } from './outlet.ts';
+import type { SinkHealth } from './sink-health.ts';
+import type { StopSignals } from './stop-signals.ts';
+
+/** What it works with. */
+export interface LanesDeps {
+  readonly name: string;
+  readonly sink: Sink;
+  /** Null: nothing can be set aside here. */
+  readonly aside: Aside | null;
+  readonly outlet: Pick<Outlet, 'ofHeld'>;
+  readonly health: SinkHealth;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly retryMinMs: number;
+  readonly refusedWaitMs: number;
+  readonly send: (batch: Batch, signals: StopSignals) => Promise<Delivery>;
+}
+
+/** A destination for which events wait. */
+export interface AsideFacts {
+  readonly destination: string;
+  readonly events: number;
+  /** The receiver's last answer. */
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+}
+
+interface Lane {
+  readonly destination: string;
+  readonly since: number;
+  events: number;
+  reason: string;
+  /** On the monotonic clock. */
+  dueAt: number;
+  waitMs: number;
+  /** Events sent together: one while it is probed, more with each acceptance. */
+  size: number;
+  /** After which id the next event of the suspect's own stream is looked for. */
+  cursor: number;
+}
+
+/** What became of events that were sent. */
+interface Fates {
+  readonly accepted: ReadonlySet<string>;
+  readonly refused: ReadonlyMap<string, { readonly reason: string; readonly by: Verdict }>;
+}
+
+const othersMax = 8;
+const sizeMax = 500;
+const readMost = 200;
+
+/** The destinations at fault of one sink. */
+export class Lanes {
+  readonly #deps: LanesDeps;
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps;
+  }
+
+  /** True where events can be set aside. */
+  get canSetAside(): boolean {
+    return this.#deps.aside !== null && this.#deps.sink.destinationOf !== undefined;
+  }
+
+  get facts(): readonly AsideFacts[] {
+    return Array.from(this.#lanes.values(), ({ destination, events, reason, since }) => ({
+      ...{ destination, events, reason, since },
+    }));
+  }
+
+  /** The last answer of a destination at fault. */
+  reasonOf(destination: string): string {
+    return this.#lanes.get(destination)?.reason ?? '';
+  }
+
+  /** True where events of this destination are set aside. */
+  has(destination: string): boolean {
+    return this.#lanes.has(destination);
+  }
+
+  get isEmpty(): boolean {
+    return this.#lanes.size === 0;
+  }
+
+  /** Every wait has grown, and nothing was accepted: a run that ends by itself waits no longer. */
+  get isStuck(): boolean {
+    return [...this.#lanes.values()].every(({ waitMs }) => waitMs >= 4 * this.#deps.retryMinMs);
+  }
+
+  /** Resumes what was set aside before this process started; it is probed at once. */
+  async load(): Promise<void> {
+    const { aside, name, sink } = this.#deps;
+    if (aside === null || sink.destinationOf === undefined) return;
+    for (const { destination, events, reason, since } of await aside.destinations(name)) {
+      this.#add({ destination, events, reason, since }, 0);
+    }
+  }
+
+  /** Events were set aside for a destination, with the receiver's answer. */
+  setAside(destination: string, events: number, reason: string): void {
+    const lane = this.#lanes.get(destination);
+    if (lane !== undefined) {
+      lane.events += events;
+      return;
+    }
+    const { clock, log, retryMinMs } = this.#deps;
+    this.#add({ destination, events, reason, since: clock.now() }, retryMinMs);
+    const next =
+      'Repair the destination that the answer names; its events are sent automatically, in order. Events of other destinations are not delayed.';
+    log.error('a destination refuses its events; they are set aside', {
+      ...{ destination, reason, next },
+    });
+  }
+
+  #add(facts: AsideFacts, waitMs: number): void {
+    const dueAt = this.#deps.clock.monotonic() + waitMs;
+    this.#lanes.set(facts.destination, { ...facts, dueAt, waitMs, size: 1, cursor: 0 });
+  }
+
+  /** Milliseconds until a destination is probed; null: there is none. */
+  get dueInMs(): number | null {
+    const due = Array.from(this.#lanes.values(), ({ dueAt }) => dueAt);
+    if (due.length === 0) return null;
+    return Math.max(0, Math.min(...due) - this.#deps.clock.monotonic());
+  }
+
+  /** All destinations are probed now. */
+  askNow(): void {
+    for (const lane of this.#lanes.values()) lane.dueAt = this.#deps.clock.monotonic();
+  }
+
+  /** One step of each destination that is due. */
+  async work(signals: StopSignals): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    for (const lane of [...this.#lanes.values()]) {
+      if (lane.dueAt > now || signals.stop.aborted) continue;
+      if (await this.#step(lane, signals)) {
+        lane.waitMs = this.#deps.retryMinMs;
+        lane.dueAt = this.#deps.clock.monotonic();
+      } else {
+        const { retryMinMs, refusedWaitMs } = this.#deps;
+        lane.waitMs = Math.min(refusedWaitMs, Math.max(retryMinMs, lane.waitMs * 2));
+        lane.dueAt = this.#deps.clock.monotonic() + lane.waitMs;
+      }
+    }
+  }
+
+  /** True: the destination has accepted events, or an event was found to blame. */
+  async #step(lane: Lane, signals: StopSignals): Promise<boolean> {
+    const { aside, name, log } = this.#deps;
+    if (aside === null) return false;
+    const which = { after: 0, most: lane.size };
+    const rows = await aside.read(name, lane.destination, which);
+    const [first] = rows;
+    if (first === undefined) {
+      this.#lanes.delete(lane.destination);
+      log.info('all events that were set aside for the destination are delivered', {
+        destination: lane.destination,
+      });
+      return true;
+    }
+    const fates = await this.#send(rows, signals);
+    const isOne = rows.length === 1;
+    const guilty = rows.flatMap(({ id, uid }) => {
+      const refused = fates.refused.get(uid);
+      const isSure =
+        refused?.by === 'sink' || (refused?.by === 'receiver' && fates.accepted.size > 0);
+      return refused !== undefined && isSure ? [{ id, reason: refused.reason }] : [];
+    });
+    await this.#settle(lane, { accepted: accepted(rows, fates), guilty });
+    for (const { reason } of fates.refused.values()) lane.reason = reason;
+    if (fates.accepted.size > 0) {
+      lane.size = Math.min(sizeMax, lane.size * 4);
+      return true;
+    }
+    if (guilty.length > 0) return true;
+    lane.size = Math.max(1, lane.size >> 2);
+    if (!isOne || !fates.refused.has(first.uid)) return false;
+    return await this.#askOthers(lane, first, signals);
+  }
+
+  /** Sends other events of the destination; if one is accepted, the suspect once more. */
+  async #askOthers(lane: Lane, suspect: HeldAside, signals: StopSignals): Promise<boolean> {
+    for (const other of await this.#others(lane, suspect)) {
+      const fates = await this.#send([other], signals);
+      if (!fates.accepted.has(other.uid)) continue;
+      await this.#settle(lane, { accepted: [other.id], guilty: [] });
+      const again = await this.#send([suspect], signals);
+      const refused = again.refused.get(suspect.uid);
+      await this.#settle(lane, {
+        accepted: accepted([suspect], again),
+        guilty: refused === undefined ? [] : [{ id: suspect.id, reason: refused.reason }],
+      });
+      return true;
+    }
+    return false;
+  }
+
+  /** The first event of each other stream; where there is none, the next one of the same. */
+  async #others(lane: Lane, suspect: HeldAside): Promise<readonly HeldAside[]> {
+    const { aside, name } = this.#deps;
+    if (aside === null) return [];
+    const after = Math.max(lane.cursor, suspect.id);
+    const rows = await aside.read(name, lane.destination, { after, most: readMost });
+    lane.cursor = rows.length < readMost ? 0 : (rows.at(-1)?.id ?? 0);
+    const { stream } = suspect.context;
+    const streams = Map.groupBy(rows, ({ context }) => context.stream);
+    streams.delete(stream);
+    const others = [...streams.values()].flatMap(([first]) => first ?? []);
+    if (others.length > 0) return others.slice(0, othersMax);
+    const [own] = rows;
+    if (own !== undefined) lane.cursor = own.id;
+    return own === undefined ? [] : [own];
+  }
+
+  /** Sends rows; one that is not for this sink any more counts as accepted. */
+  async #send(rows: readonly HeldAside[], signals: StopSignals): Promise<Fates> {
+    const { outlet, name } = this.#deps;
+    const batch = await outlet.ofHeld(rows.map((row) => pageOf(row, name)));
+    const sent = new Set(batch.events.map(({ uid }) => uid));
+    const unwanted = rows.flatMap(({ uid }) => (sent.has(uid) ? [] : [uid]));
+    if (batch.events.length === 0) return { accepted: new Set(unwanted), refused: new Map() };
+    const fates = fatesOf(await this.#deps.send(batch, signals), batch.events);
+    return { ...fates, accepted: new Set([...unwanted, ...fates.accepted]) };
+  }
+
+  async #settle(
+    lane: Lane,
+    {
+      accepted,
+      guilty,
+    }: {
+      readonly accepted: readonly number[];
+      readonly guilty: readonly { readonly id: number; readonly reason: string }[];
+    },
+  ): Promise<void> {
+    const { aside, name, health, log } = this.#deps;
+    if (accepted.length + guilty.length === 0) return;
+    await aside?.settle(name, { delivered: accepted, guilty });
+    lane.events -= accepted.length + guilty.length;
+    if (accepted.length > 0) health.succeeded(accepted.length);
+    health.buried(guilty.length);
+    for (const { reason } of guilty) {
+      log.warn(
+        'an event that was set aside is refused while others are accepted; it is a dead letter',
+        {
+          ...{ destination: lane.destination, reason },
+        },
+      );
+    }
+  }
+}
+
+function accepted(rows: readonly HeldAside[], fates: Fates): readonly number[] {
+  return rows.flatMap(({ id, uid }) => (fates.accepted.has(uid) ? [id] : []));
+}
+
+function pageOf({ offset, uid, context, record }: HeldAside, sink: string): HeldPage {
+  return {
+    ...{ context, items: '', kept: null, onlySink: sink, first: offset, count: 1 },
+    body: Buffer.concat([Buffer.from('['), record, Buffer.from(']')]),
+    uids: Buffer.from(uid, 'hex'),
+  };
+}
+
+function fatesOf(answer: Delivery, events: readonly Event[]): Fates {
+  const uids = events.map(({ uid }) => uid);
+  const none = { accepted: new Set<string>(), refused: new Map() };
+  switch (answer.outcome) {
+    case 'delivered':
+      return { ...none, accepted: new Set(uids) };
+    case 'retry':
+      return none;
+    case 'refused': {
+      const { by = 'receiver', cause } = answer;
+      if (answer.scope === 'sink') return none;
+      return { ...none, refused: new Map(uids.map((uid) => [uid, { reason: cause.message, by }])) };
+    }
+    case 'partly': {
+      const refused = new Map(
+        answer.refused.map(({ uid, reason, by = 'receiver' }) => [uid, { reason, by }] as const),
+      );
+      const again = new Set(answer.again);
+      const taken = uids.filter((uid) => !refused.has(uid) && !again.has(uid));
+      return { accepted: new Set(taken), refused };
+    }
+  }
+}
