@@ -47,9 +47,13 @@ test.each([1, 4])(
   async (inFlightMax) => {
     const dir = tempDir();
     let spool = await opened(dir);
-    let isClosed = true;
+    let [isClosed, mayOpen] = [true, false];
+    // It opens when a probe sends the first event: the probe after it would send the next one.
     const { sink, taken } = scripted(
-      perEvent((event) => isClosed && indexOf(event) === 'b' && 'destination'),
+      perEvent((event) => {
+        if (mayOpen && idOf(event) === 'b0') isClosed = false;
+        return isClosed && indexOf(event) === 'b' && 'destination';
+      }),
     );
     const withIndex = { ...sink, destinationOf: indexOf };
     await spool.append(anAppend({ ids: ['a0', 'b0', 'a1', 'b1', 'b2'] }));
@@ -70,7 +74,7 @@ test.each([1, 4])(
     await waitUntil(() => second.state.setAside.length === 1, { what: 'the events set aside' });
     await spool.append(anAppend({ ids: ['b4', 'a3'] }));
     await waitUntil(() => second.state.position === 9, { what: 'a2 to be passed' });
-    isClosed = false;
+    mayOpen = true;
     await waitUntil(() => second.state.setAside.length === 0, { what: 'all to be delivered' });
     await endSecond();
     const left = await spool.aside?.destinations('s');
@@ -109,16 +113,17 @@ test('a bad event that was set aside becomes a dead letter once its destination 
 
 test('a destination at fault at the head is found by a probe of another one', async () => {
   const spool = await opened();
-  let isClosed = true;
+  let [isClosed, mayOpen] = [true, false];
   // One answer for the whole request, as an HTTP Event Collector gives it.
-  const { sink, taken } = scripted(({ events }) =>
-    isClosed && events.some((event) => indexOf(event) === 'b')
+  const { sink, taken } = scripted(({ events }) => {
+    if (mayOpen && events.some((event) => idOf(event) === 'b0')) isClosed = false;
+    return isClosed && events.some((event) => indexOf(event) === 'b')
       ? {
           ...{ outcome: 'refused', scope: 'batch', by: 'destination' },
           cause: Object.assign(new Error('index b'), { code: 'record_refused' }) as never,
         }
-      : { outcome: 'delivered' },
-  );
+      : { outcome: 'delivered' };
+  });
   await spool.append(anAppend({ ids: ['b0', 'b1', 'b2'] }));
   await spool.append(anAppend({ stream: 'other', source: 'other', ids: ['a0', 'a1'] }));
   const sender = senderOn(spool, { ...sink, destinationOf: indexOf });
@@ -126,7 +131,7 @@ test('a destination at fault at the head is found by a probe of another one', as
   await waitUntil(() => sender.state.position === 5, {
     what: () => `the others to be delivered: ${JSON.stringify(sender.state)}`,
   });
-  isClosed = false;
+  mayOpen = true;
   await waitUntil(() => sender.state.setAside.length === 0, { what: 'b to accept' });
   await end();
   await spool.close();
