@@ -73,10 +73,21 @@ export async function proveRecord(
   uid: string,
 ): Promise<ProvenRecord | null> {
   const found = await findRecord(reader, uid);
-  if (found === null) return null;
+  return found === null ? null : await proofOf(reader, found);
+}
+
+/**
+ * Proves a record that was found. `given`: its bytes, from elsewhere; with them an erased record is proven as well. Throws
+ * as `proveRecord` does.
+ */
+export async function proofOf(
+  reader: ArchiveReader,
+  found: RecordPlace,
+  given?: Uint8Array,
+): Promise<ProvenRecord> {
   const { index, bytes, place } = found;
   const { note, size, root } = await checkpointOver(reader, index);
-  const { record, path } = await recordAt(found);
+  const { record, path } = await recordAt(found, given);
   const hashes = tileHashes(size, async (tile) => {
     const read = await reader.tile(tile);
     if (read === null) throw new SyntaxError(`${tilePath(tile)} is missing`);
@@ -145,12 +156,12 @@ function placeIn(uids: Uint8Array, wanted: Buffer): number | null {
   return null;
 }
 
-async function recordAt({ page, place }: RecordPlace) {
+async function recordAt({ page, place }: RecordPlace, given?: Uint8Array) {
   const { entry, erased, kept } = page;
   const records = keptRecords({ ...page, items: entry.items });
   const record = records[place];
   if (record === undefined) throw new SyntaxError('the page has fewer records than uids');
-  if (erased.has(kept?.[place] ?? place)) {
+  if (given === undefined && erased.has(kept?.[place] ?? place)) {
     throw new ExportError('sink_refused', 'the record was erased, and proves no more', {
       next: 'When, why and by which entry: `npx sluice archive verify` tells it.',
     });
@@ -158,5 +169,5 @@ async function recordAt({ page, place }: RecordPlace) {
   const leaves = recordLeaves(records, kept, erased);
   const hashes: NodeHashes = async ({ level, index }) =>
     rootOf(leaves.slice(index * 2 ** level, (index + 1) * 2 ** level));
-  return { record, path: await inclusionProof(place, leaves.length, hashes) };
+  return { record: given ?? record, path: await inclusionProof(place, leaves.length, hashes) };
 }

@@ -12,6 +12,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   'check-proof': async () => (await import('./archive/prove.ts')).checkProofFile,
   search: async () => (await import('./archive/search.ts')).search,
   replay: async () => (await import('./archive/replay.ts')).replay,
+  reconcile: async () => (await import('./archive/reconcile.ts')).reconcile,
   export: async () => (await import('./archive/export.ts')).exportCommand,
   stats: async () => (await import('./archive/stats.ts')).stats,
   hold: async () => (await import('./archive/hold.ts')).hold,

@@ -45,6 +45,45 @@ const checked = (proof: string, record: string, vkey = key) =>
 
 beforeAll(() => needCommands(['python3'], ['python3'], 'Proofs are checked by Python as well.'));
 
+describe('a proof by --match', () => {
+  test('is that of --uid, for exactly these bytes only', async () => {
+    const { proof, record } = await proven(uids[400] ?? '');
+    const dir = tempDir();
+    writeNaive(archive, dir);
+    const bytes = readFileSync(record);
+    const almost = join(dir, 'almost.json');
+    writeFileSync(almost, Buffer.concat([bytes, Buffer.from('\n')]));
+
+    const matched = await runHere(['archive', 'prove', dir, '--match', record]);
+    const missed = await runHere(['archive', 'prove', dir, '--match', almost]);
+    const both = await runHere(['archive', 'prove', dir, '--match', record, '--uid', 'x']);
+    const neither = await runHere(['archive', 'prove', dir]);
+
+    expect(matched).toMatchObject({ exitCode: 0, stdout: readFileSync(proof, 'utf8') });
+    expect(missed).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(missed.stderr).toContain('ends with a line end');
+    expect([both.exitCode, neither.exitCode]).toEqual([64, 64]);
+  });
+
+  test('is found among the shards of a location, and is an error where a page cannot be read', async () => {
+    const { record } = await proven(uids[3] ?? '');
+    const root = tempDir();
+    const other = naiveArchive([{ pages: [{ stream: 'other' }] }]);
+    writeNaive(other, join(root, '0'));
+    writeNaive(archive, join(root, '1'));
+    const files = new Map([...archive.files].filter(([name]) => !name.startsWith('segments/')));
+    const bodiless = tempDir();
+    writeNaive({ files }, bodiless);
+
+    const matched = await runHere(['archive', 'prove', root, '--match', record]);
+    const unread = await runHere(['archive', 'prove', bodiless, '--match', record]);
+
+    expect(matched.exitCode).toBe(0);
+    expect(unread).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(unread.stderr).toMatch(/segments\/.* is missing or damaged/);
+  });
+});
+
 describe('a proof', () => {
   test('is true by sluice, by Python and by Go', { timeout: buildMs }, async (context) => {
     const { oracle } = await oraclesFor(context);

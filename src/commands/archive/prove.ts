@@ -2,12 +2,15 @@
 // the check of one, for which neither the archive nor a config nor a network is needed.
 
 import { writeFileSync } from 'node:fs';
+import { findMatch } from '../../archive/match.ts';
 import { checkProof, encodeProof } from '../../archive/proof.ts';
-import { type ProvenRecord, proveRecord } from '../../archive/prove.ts';
+import { type ProvenRecord, proofOf, proveRecord } from '../../archive/prove.ts';
+import type { ArchiveReader } from '../../archive/reader.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { defineCommand } from '../shared/command.ts';
+import { defineCommand, type Means } from '../shared/command.ts';
 import {
+  archivesAt,
   bytesGiven,
   keyOption,
   keysGiven,
@@ -17,6 +20,7 @@ import {
 } from './given.ts';
 
 const lengthMax = 500;
+const lineFeed = 0x0a;
 
 /** Writes a proof. */
 export const prove = defineCommand({
@@ -24,32 +28,75 @@ export const prove = defineCommand({
   about: 'write the proof that one record is in an archive to stdout',
   arguments: { location: locationArgument },
   options: {
-    uid: { value: 'uid', about: 'the uid of the event that the record became', needed: true },
+    uid: { value: 'uid', about: 'the uid of the event that the record became' },
+    match: { value: 'file', about: 'in place of --uid: the record, its exact bytes' },
     record: { value: 'file', about: "write the record's exact bytes there, for check-proof" },
   },
-  async run({ location, uid, record: file }, { out, err, env }) {
-    if (!/^[0-9a-f]{64}$/.test(uid)) {
-      throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
+  more: `Give --uid or --match. Where the archives of several shards lie below the location, each is searched.
+Exit code: 0 proven, 1 no record of the archive is that one.`,
+  async run({ location, uid, match, record: file }, { out, err, env }) {
+    const wanted = wantedBy(uid, match);
+    for (const one of await archivesAt(location, env)) {
+      const found = await provenIn(one, wanted, env);
+      if (found === null) continue;
+      if (file !== undefined) writeRecord(file, found.record);
+      out(encodeProof(found.proof).replace(/\n$/, ''));
+      return 0;
     }
-    let found: ProvenRecord | null;
-    try {
-      found = await proveRecord(await openArchive(location, env), uid);
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
-      throw new ExportError('sink_refused', `proving a record of ${location}: ${error.message}`, {
-        next: 'The archive is damaged: `npx sluice archive verify` tells all that is broken.',
-        cause: error,
-      });
-    }
-    if (found === null) {
-      err(`no record of the archive has the uid ${uid}`);
-      return 1;
-    }
-    if (file !== undefined) writeRecord(file, found.record);
-    out(encodeProof(found.proof).replace(/\n$/, ''));
-    return 0;
+    err(`no record of the archive ${wanted.what}`);
+    return 1;
   },
 });
+
+/** How a record is found. */
+interface Wanted {
+  /** Behind "no record of the archive". */
+  readonly what: string;
+  prove(reader: ArchiveReader): Promise<ProvenRecord | null>;
+}
+
+/** Throws a UsageError where not exactly one of both is given. */
+function wantedBy(uid: string | undefined, match: string | undefined): Wanted {
+  if ((uid === undefined) === (match === undefined)) {
+    throw new UsageError('give one of --uid and --match');
+  }
+  if (match === undefined) {
+    const known = uid ?? '';
+    if (!/^[0-9a-f]{64}$/.test(known)) {
+      throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
+    }
+    return { what: `has the uid ${known}`, prove: (reader) => proveRecord(reader, known) };
+  }
+  const bytes = bytesGiven('match', match);
+  const hint =
+    bytes.at(-1) === lineFeed ? '; the file ends with a line end, which no record does' : '';
+  return {
+    what: `has exactly the ${bytes.length} bytes of ${cleanText(match, lengthMax)}${hint}`,
+    async prove(reader) {
+      const found = await findMatch(reader, bytes);
+      return found === null ? null : await proofOf(reader, found, bytes);
+    },
+  };
+}
+
+async function provenIn(
+  location: string,
+  wanted: Wanted,
+  env: Means['env'],
+): Promise<ProvenRecord | null> {
+  const reader = await openArchive(location, env);
+  try {
+    return await wanted.prove(reader);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `proving a record of ${location}: ${error.message}`, {
+      next: 'The archive is damaged: `npx sluice archive verify` lists all that is broken.',
+      cause: error,
+    });
+  } finally {
+    reader.store.close();
+  }
+}
 
 function writeRecord(file: string, record: Uint8Array): void {
   try {

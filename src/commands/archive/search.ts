@@ -3,7 +3,6 @@
 // last comes from the pages, where a config says how their records are read. What must stay true:
 // what is not looked at is told.
 
-import { once } from 'node:events';
 import { formats } from '../../../formats/index.ts';
 import type { PageEntry } from '../../archive/entries.ts';
 import { lakePlace } from '../../archive/lake-cuts.ts';
@@ -11,7 +10,7 @@ import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
 import { archivedPage, indexBehind } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { readingOf } from '../../config/plan.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, UsageError } from '../../contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../contracts/event.ts';
 import { visibleLines } from '../../contracts/text.ts';
 import { lakeEvents } from '../../parquet/lake.ts';
@@ -20,10 +19,11 @@ import { type Filter, valuesNeeded } from '../../send/filter.ts';
 import { DecodedPage } from '../../send/held-event.ts';
 import { normalisersOf } from '../../send/normalisers.ts';
 import { counted } from '../../terminal/table.ts';
-import { defineCommand, type Means } from '../shared/command.ts';
+import { defineCommand, type ExitCode, type Means } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
 import { locationArgument, openArchive } from './given.ts';
+import { drained, readSpanGiven, showRaw } from './raw.ts';
 
 const lineFormats = formats.filter(({ shape }) => shape === 'lines' || shape === 'json');
 
@@ -36,20 +36,27 @@ export const search = defineCommand({
     ...askedOptions,
     format: {
       value: 'type',
-      about: 'how events are shown',
+      about: 'how events are shown; left out: json',
       choices: lineFormats.map(({ type }) => type),
-      usual: 'json',
     },
     config: {
       short: '-c',
       value: 'file',
       about: 'a config by which pages are read that are not in the lake yet',
     },
+    raw: { about: 'records as upstream sent them, one a line, from the pages; needs no lake' },
+    stream: { value: 'name', about: 'with --raw: records of this stream only' },
   },
   more: `Events come from the archive's lake, of which times, statistics and bloom filters leave out what cannot match.
 What came since it was written last, and all where there is none, is read from the pages, as the sources of --config say.
-Events on which the filter fails are not shown. They come object by object, and within each in the order of time.`,
-  async run({ location, format, config, ...given }, means) {
+Events on which the filter fails are not shown. They come object by object, and within each in the order of time.
+With --raw records come in the order in which they were read, and --from and --to are the time of reading.
+Exit code: 0 also where nothing matches; 1 where there is no lake and neither --raw nor --config is given.`,
+  async run({ location, raw, stream, ...asking }, means) {
+    if (raw === true) return await searchRaw(location, { stream, ...asking }, means);
+    const { format = 'json', config, ...given } = asking;
+    if (stream !== undefined)
+      throw new UsageError('--stream: it is for --raw; use --where instead');
     const asked = eventsAsked(given);
     const { where, passes } = asked;
     const reader = await openArchive(location, means.env);
@@ -60,34 +67,11 @@ Events on which the filter fails are not shown. They come object by object, and 
         await show(eventOf(event), passes);
         if (means.unread.aborted) return 0;
       }
-      const pages = await pagesBehind(reader, asked);
+      const { pages, hasLake } = await pagesBehind(reader, asked);
       if (pages.length === 0) return 0;
-      if (config === undefined) {
-        const what = counted(pages.length, 'page');
-        means.err(
-          `not looked at: ${what} that are not in the lake yet; give --config to read them`,
-        );
-        return 0;
-      }
-      const known = readConfigToLook(config, means.env).config;
-      const normaliserOf = normalisersOf(
-        Object.entries(known.sources).map(([name, source]) => ({
-          name,
-          reading: readingOf(source, known),
-        })),
-      );
-      let pruned = 0;
-      for (const entry of pages) {
-        const held = await archivedPage(reader, entry, 0);
-        if (held === null) {
-          pruned += 1;
-          continue;
-        }
-        const { events } = new DecodedPage(held, normaliserOf(held.context));
-        for (const event of events) await show(event, passes);
-        if (means.unread.aborted) return 0;
-      }
-      if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
+      if (config !== undefined) {
+        await showPages(pages, reader, { config, means, shown: (event) => show(event, passes) });
+      } else return tellUnread(pages.length, hasLake, means);
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
@@ -100,6 +84,66 @@ Events on which the filter fails are not shown. They come object by object, and 
     }
   },
 });
+
+/** Says what was not looked at, and how to; returns the exit code. */
+function tellUnread(pages: number, hasLake: boolean, { err }: Means): ExitCode {
+  if (hasLake) {
+    err(
+      `not looked at: ${counted(pages, 'page')} that are not in the lake yet; give --config to read them`,
+    );
+    return 0;
+  }
+  err(`nothing was searched: the archive has no lake, and ${counted(pages, 'page')} with events
+  Give --raw to see the records as upstream sent them, or -c CONFIG to see the events.`);
+  return 1;
+}
+
+/** Shows the events of pages, as the sources of a config read them. */
+async function showPages(
+  pages: readonly PageEntry[],
+  reader: ArchiveReader,
+  by: {
+    readonly config: string;
+    readonly means: Means;
+    readonly shown: (event: Event) => Promise<void>;
+  },
+): Promise<void> {
+  const { config, means, shown } = by;
+  const known = readConfigToLook(config, means.env).config;
+  const normaliserOf = normalisersOf(
+    Object.entries(known.sources).map(([name, source]) => ({
+      name,
+      reading: readingOf(source, known),
+    })),
+  );
+  let pruned = 0;
+  for (const entry of pages) {
+    const held = await archivedPage(reader, entry, 0);
+    if (held === null) {
+      pruned += 1;
+      continue;
+    }
+    const { events } = new DecodedPage(held, normaliserOf(held.context));
+    for (const event of events) await shown(event);
+    if (means.unread.aborted) return;
+  }
+  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
+}
+
+/** With --raw no event is made, so a filter and a format have nothing to work on. */
+async function searchRaw(
+  location: string,
+  given: Readonly<Record<string, string | undefined>>,
+  means: Means,
+): Promise<ExitCode> {
+  const { stream, from, to, ...others } = given;
+  const [wrong] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
+  if (wrong !== undefined) {
+    throw new UsageError(`--${wrong}: it is for events, and --raw shows records; give one of both`);
+  }
+  const span = readSpanGiven({ from, to });
+  return await showRaw(location, { ...span, ...(stream === undefined ? {} : { stream }) }, means);
+}
 
 /** Entries of pages with events that the lake does not have yet. */
 async function pagesBehind(reader: ArchiveReader, asked: AskedEvents) {
@@ -114,7 +158,7 @@ async function pagesBehind(reader: ArchiveReader, asked: AskedEvents) {
     const isBehind = at > epoch || (at === epoch && until > next);
     if (isBehind && asked.mayBeIn(entry)) pages.push(entry);
   }
-  return pages;
+  return { pages, hasLake: place !== null };
 }
 
 /** Events of a lake have no record and no stream any more; no format that is shown needs them. */
@@ -136,8 +180,6 @@ function shower(format: string, { out, unread }: Means) {
   return async (event: Event, passes: Filter): Promise<void> => {
     if (!passes(event)) return;
     out(Buffer.from(visibleLines(Buffer.from(encode(event)))).toString());
-    if (!process.stdout.writableNeedDrain) return;
-    // One who has gone is told by `unread`.
-    await once(process.stdout, 'drain', { signal: unread }).catch(() => undefined);
+    await drained(unread);
   };
 }

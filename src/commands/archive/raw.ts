@@ -1,0 +1,115 @@
+// Records of an archive as upstream sent them, one a line on stdout: for an archive without a lake, and without a config.
+// What must stay true: on anything but a terminal a record's bytes are exactly those of upstream, except that line
+// breaks between JSON tokens become blanks, as `schema: original` has it; and a page that is not shown is counted.
+
+import { once } from 'node:events';
+import { loggedEntries, sizeOf } from '../../archive/logged.ts';
+import { archivedPage } from '../../archive/pages.ts';
+import type { ArchiveReader } from '../../archive/reader.ts';
+import { keptRecords } from '../../archive/records.ts';
+import { ExportError, UsageError } from '../../contracts/errors.ts';
+import { visibleLines } from '../../contracts/text.ts';
+import { counted } from '../../terminal/table.ts';
+import type { ExitCode, Means } from '../shared/command.ts';
+import { refuseUnknown, timeTyped } from '../shared/typed.ts';
+import { archivesAt, openArchive } from './given.ts';
+
+/** Times of reading, epoch milliseconds: from then on, and before then. */
+export interface ReadSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The span that --from and --to name; all, where they are left out. Throws a UsageError. */
+export function readSpanGiven(given: {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}): ReadSpan {
+  const from = given.from === undefined ? Number.NEGATIVE_INFINITY : timeTyped('from', given.from);
+  const to = given.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', given.to);
+  if (to <= from) throw new UsageError('--to: expected a time after --from');
+  return { from, to };
+}
+
+/** Waits for a reader of stdout that is slower. */
+export async function drained(unread: AbortSignal): Promise<void> {
+  if (!process.stdout.writableNeedDrain || unread.aborted) return;
+  // `unread` reports a reader that has gone.
+  await once(process.stdout, 'drain', { signal: unread }).catch(() => undefined);
+}
+
+/** What is shown of an archive. */
+export interface RawWishes extends ReadSpan {
+  /** Left out: all streams. */
+  readonly stream?: string;
+}
+
+/** Shows the records of each archive at a location, in the order of its log. */
+export async function showRaw(
+  location: string,
+  wishes: RawWishes,
+  means: Means,
+): Promise<ExitCode> {
+  const streams = new Set<string>();
+  let pruned = 0;
+  for (const one of await archivesAt(location, means.env)) {
+    const reader = await openArchive(one, means.env);
+    try {
+      pruned += await showPages(reader, wishes, { means, streams });
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new ExportError('sink_refused', `reading ${one}: ${error.message}`, {
+        next: '`npx sluice archive verify` lists what is damaged.',
+        cause: error,
+      });
+    } finally {
+      reader.store.close();
+    }
+    if (means.unread.aborted) return 0;
+  }
+  refuseUnknown('stream', wishes.stream, streams);
+  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies are pruned`);
+  return 0;
+}
+
+/** Returns how many pages are pruned. */
+async function showPages(
+  reader: ArchiveReader,
+  { from, to, stream }: RawWishes,
+  { means, streams }: { readonly means: Means; readonly streams: Set<string> },
+): Promise<number> {
+  let pruned = 0;
+  for await (const { entry } of loggedEntries(reader, await sizeOf(reader))) {
+    if (entry.t !== 'page') continue;
+    streams.add(entry.stream);
+    const at = Date.parse(entry.fetched_at);
+    const isShown = at >= from && at < to && (stream ?? entry.stream) === entry.stream;
+    if (!isShown || entry.kept === 0) continue;
+    const page = await archivedPage(reader, entry, 0);
+    if (page === null) {
+      pruned += 1;
+      continue;
+    }
+    write(keptRecords(page).flatMap((record) => [oneLine(record), lineEnd]));
+    await drained(means.unread);
+    if (means.unread.aborted) break;
+  }
+  return pruned;
+}
+
+const lineEnd = Buffer.from('\n');
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+const blank = 0x20;
+
+/** A line break cannot stand within a JSON string, so between tokens a blank is the same. */
+function oneLine(record: Uint8Array): Uint8Array {
+  if (!record.includes(lineFeed) && !record.includes(carriageReturn)) return record;
+  return record.map((byte) => (byte === lineFeed || byte === carriageReturn ? blank : byte));
+}
+
+/** Bytes as they are; on a terminal no character of theirs may steer it. */
+function write(lines: readonly Uint8Array[]): void {
+  const bytes = Buffer.concat(lines);
+  process.stdout.write(process.stdout.isTTY === true ? visibleLines(bytes) : bytes);
+}
