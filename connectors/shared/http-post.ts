@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import type { Secret } from '../../src/contracts/settings.ts';
+import { headerValue, type Secret } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import {
   HttpFailure,
@@ -203,7 +203,10 @@ function requestParts(
 
 function revealed(headers: HttpReceiver['headers']): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value.reveal()]),
+    Object.entries(headers ?? {}).map(([name, value]) => [
+      name.toLowerCase(),
+      headerValue(value, `the header ${name}`),
+    ]),
   );
 }
 

@@ -1,40 +1,26 @@
 // `sluice check`: whether a config is right, what it makes, and what its author should know about
 // it. With --connect also whether the world answers: each upstream is asked for a token, each
-// source for one record of its first stream, each sink for a connection. Nothing is read into the
+// stream for one record, each sink for a connection. Nothing is read into the
 // spool, and no event is sent but the one that --send-test asks for.
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { placeholderWord } from '../config/placeholders.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { inShards } from '../config/shards.ts';
-import type { FormatChoice, Inspection, SinkDefinition } from '../contracts/definition.ts';
-import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
-import type { Json } from '../contracts/json.ts';
+import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
+import { UsageError } from '../contracts/errors.ts';
 import { hostPortText } from '../contracts/settings.ts';
-import type { Tools } from '../contracts/tools.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
-import { holderOf } from '../hold/lock.ts';
 import { planToLook } from '../run/plan-to-look.ts';
-import { type BootTools, openTools } from '../run/tools.ts';
-import type { PlannedSink } from '../send/sending.ts';
+import { openTools } from '../run/tools.ts';
 import { counted, painted } from '../terminal/table.ts';
-import { systemClock } from '../tools/clock.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { askParents, askStream } from './shared/ask-upstream.ts';
 import { promiseOf } from './shared/assurance.ts';
+import { answersOf, answerText, descriptionNotes, locksBeside } from './shared/check-answers.ts';
 import { ClockCheck } from './shared/clock-check.ts';
-import {
-  configOption,
-  defineCommand,
-  failureText,
-  logLevelOption,
-  type Means,
-} from './shared/command.ts';
+import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
 import { refuseUnknown } from './shared/typed.ts';
-
-/** Long enough for a slow proxy, short enough to wait for. */
-const answerWithinMs = 30_000;
 
 /** 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
 export const check = defineCommand({
@@ -132,34 +118,6 @@ export async function askSink(config: Config, name: string, means: Means): Promi
   } finally {
     await tools.http.close();
   }
-}
-
-/** What was asked, why it is not well, and whether nobody could know. */
-type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
-
-function answerText([what, cause, isUnseen = false]: Answer): string {
-  if (isUnseen) return `${painted('note', 'warn')}  ${what}`;
-  if (cause === null) return `${painted('ok', 'good')}    ${what}`;
-  return `${painted('FAIL', 'bad')}  ${what}: ${failureText(afterCheck(cause))}`;
-}
-
-/** What a running process would do next by itself; a check that has ended does nothing more. */
-const retries =
-  /again by (itself|themselves)|reading resumes|nothing (is|was) (to be done|lost)|(is|are) sent again|stay held/i;
-
-/** The same failure with the advice that holds after a check. */
-function afterCheck(cause: ExportError): ExportError {
-  const clauses = cause.next.split(/(?<=[.;])\s+|, and (?=nothing)/);
-  const kept = clauses.filter((clause) => !retries.test(clause));
-  const advice = kept
-    .join(' ')
-    .replace(/[;,]?$/, '')
-    .replace(/(?<![.])$/, '.');
-  const next =
-    kept.length === 0
-      ? 'Check address, network and TLS settings, then run the check again.'
-      : advice;
-  return new ExportError(cause.code, cause.message, { next, details: cause.details, cause });
 }
 
 async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
@@ -266,6 +224,10 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
       yield `upstreams.${name}: no source asks ${path}, which its throttle is for; paths there are without that of base_url`;
     }
   }
+  for (const [name, { settings, definition }] of Object.entries(config.sources)) {
+    if (definition.type !== 'logs' || settings.mapping !== undefined) continue;
+    yield `sources.${name}: without a mapping its records are Base Events, and every field is in unmapped; set mapping`;
+  }
   for (const { name, list, streams } of plan.sources) {
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
     if (list?.order !== 'auto' || isObject) continue;
@@ -279,166 +241,5 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     for (const line of promiseOf(config, definition, settings).advice)
       yield `sinks.${name}: ${line}`;
     for (const line of definition.advice?.(settings) ?? []) yield `sinks.${name}: ${line}`;
-  }
-}
-
-/** What is asked beside the config, and of whom. */
-interface Wishes {
-  readonly tools: BootTools;
-  readonly setup?: boolean | undefined;
-  readonly sendTest?: boolean | undefined;
-  readonly sink?: string | undefined;
-}
-
-/** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
-async function* answersOf(config: Config, plan: WholePlan, wishes: Wishes): AsyncGenerator<Answer> {
-  if (wishes.sink === undefined) yield* otherAnswers(config, plan);
-  for (const planned of plan.sinks) {
-    if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
-    yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned.name) });
-  }
-}
-
-/** This machine, upstreams and sources. */
-async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<Answer> {
-  const { checkStateDir, checkListen } = await import('./shared/check-here.ts');
-  const { whereItRuns } = await import('./shared/at-work.ts');
-  const { config: there, running } = whereItRuns(config);
-  yield ['state.dir', checkStateDir(there.state.dir)];
-  if (config.state.kafka !== null) yield* clusterAnswers(config, config.state.kafka);
-  // A process that runs with this config has the address already.
-  const listen = running === null ? config.status : null;
-  if (listen !== null) yield ['status.listen', await checkListen(listen)];
-  for (const [name, upstream] of plan.upstreams) {
-    const asked = within(async (signal) => {
-      const cause = await upstream.authorise(signal);
-      if (cause !== null) throw cause;
-    });
-    yield [`upstream ${name}: token`, await asked];
-  }
-  for (const { name, streams, parents } of plan.sources) {
-    const [first] = streams;
-    if (first === undefined) continue;
-    if (first.kind === 'push') {
-      if (running !== null) continue;
-      yield [`source ${name}: listen`, await checkListen(first.listen, `sources.${name}.listen`)];
-      continue;
-    }
-    // Whose lists there are shows only in what is read, where the config does not say.
-    const ids = parents !== undefined && 'ids' in parents.each ? parents.each.ids : [];
-    if (first.kind === 'parents' && ids.length === 0) continue;
-    const asked = within((signal) =>
-      first.kind === 'parents' ? askParents(first, ids, signal) : askStream(first, signal),
-    );
-    yield [`source ${name}: ${first.name}`, await asked];
-  }
-}
-
-async function* clusterAnswers(
-  config: Config,
-  kafka: NonNullable<Config['state']['kafka']>,
-): AsyncGenerator<Answer> {
-  const { inspectCluster } = await import('../cluster/inspect.ts');
-  const { refuseBeside } = await import('../run/cluster.ts');
-  const signal = AbortSignal.timeout(answerWithinMs);
-  try {
-    for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
-      yield [`state.kafka: ${told}`, cause, isNote === true];
-    }
-    const { deploymentFinding } = await import('../run/deployment.ts');
-    const found = await deploymentFinding(kafka, systemClock());
-    if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
-    for (const { state } of inShards(config)) {
-      if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
-    }
-  } catch (error) {
-    yield ['state.kafka', asExportError(error, 'asking Kafka')];
-  }
-}
-
-/** Locks of output files, but for those that a running process of this config has. */
-async function locksBeside(
-  config: Config,
-  { lockFile }: Pick<Tools, 'lockFile'>,
-): Promise<Tools['lockFile']> {
-  const { whereItRuns } = await import('./shared/at-work.ts');
-  const own = holderOf(whereItRuns(config).config.state.dir);
-  // With a state in Kafka each partition has a file of its own, and its process a lock.
-  if (lockFile === undefined || config.state.kafka !== null) return undefined;
-  return (path, writer) => {
-    try {
-      return lockFile(path, writer);
-    } catch (error) {
-      const isOwn = error instanceof ExportError && own !== null && error.details.owner === own;
-      if (isOwn) return { release: () => undefined };
-      throw error;
-    }
-  };
-}
-
-/** What the sink has had remembered. */
-async function markOf(config: Config, sink: string): Promise<Json | null> {
-  const { whereItRuns } = await import('./shared/at-work.ts');
-  const { lookInto } = await import('../hold/store.ts');
-  const { dir } = whereItRuns(config).config.state;
-  return lookInto(dir, null, (store) => store.progress(sink).mark);
-}
-
-async function* sinkAnswers(
-  planned: PlannedSink,
-  plan: WholePlan,
-  {
-    tools,
-    setup = false,
-    sendTest = false,
-    mark,
-  }: Wishes & { readonly mark: Promise<Json | null> },
-): AsyncGenerator<Answer> {
-  const { name, definition, settings, format } = planned;
-  const asked = within(async (signal) => definition.probe(settings, tools, signal, await mark));
-  const refusal = await asked;
-  yield [`sink ${name}: connection`, refusal];
-  if (refusal === null && definition.inspect !== undefined) {
-    let seen: Inspection = { told: 'what it keeps', isSeen: true };
-    const lost = await within(async (signal) => {
-      seen = (await definition.inspect?.(settings, tools, signal)) ?? seen;
-    });
-    yield [`sink ${name}: ${seen.told}`, lost, !seen.isSeen];
-  }
-  if (setup && definition.setup !== undefined) {
-    let made = 'setup';
-    const cause = await within(async (signal) => {
-      made = (await definition.setup?.(settings, format, { tools, signal })) ?? made;
-    });
-    yield [`sink ${name}: ${made}`, cause];
-  }
-  if (!sendTest) return;
-  const { sendTestEvent } = await import('./shared/send-test.ts');
-  const { told, cause } = await sendTestEvent(planned, plan, tools);
-  yield [`sink ${name}: ${told}`, cause];
-}
-
-/** What each upstream's own description says of what is asked there; nothing hangs on it. */
-async function* descriptionNotes({ upstreams, sources }: WholePlan): AsyncGenerator<string> {
-  const { openApiNotes } = await import('./shared/openapi.ts');
-  for (const [name, upstream] of upstreams) {
-    const streams = sources.flatMap((one) => (one.upstream === name ? one.streams : []));
-    const signal = AbortSignal.timeout(answerWithinMs);
-    for (const note of await openApiNotes(upstream, streams, signal)) {
-      yield `upstream ${name}: ${note}`;
-    }
-  }
-}
-
-async function within(ask: (signal: AbortSignal) => Promise<void>): Promise<ExportError | null> {
-  const signal = AbortSignal.timeout(answerWithinMs);
-  try {
-    await ask(signal);
-    return null;
-  } catch (error) {
-    if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'asking');
-    return new ExportError('upstream_unreachable', `no answer within ${answerWithinMs / 1_000} s`, {
-      next: 'Look whether the address is right and a firewall lets it through.',
-    });
   }
 }

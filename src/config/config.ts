@@ -22,6 +22,7 @@ import { keptOf } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
 import { checkParents } from './parents.ts';
+import { plainSecretNotices } from './plain-secrets.ts';
 import { printOf } from './print.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
@@ -108,6 +109,7 @@ export function parseConfig(text: string, file: string, around: Surroundings): C
   const notices = new Flaws(lines);
   const top = readWritten(text, { lines, flaws, around });
   const config = top === null ? null : readTop(top, file, { flaws, around, notices });
+  if (top !== null) plainSecretNotices(top, notices);
   if (top !== null && config === null && flaws.count === 0) {
     flaws.add(null, [], `this cannot be checked without ${flaws.unset.join(', ')}`);
   }

@@ -165,9 +165,11 @@ function readText(path: string, surroundings: Surroundings): string {
   if (bytes.length > fileBytesMax) {
     throw unreadable(`the file ${path} is too large for a setting`, 'Name a file with one value.');
   }
+  // What editors and shells add: a byte order mark, line ends, blanks.
   return Buffer.from(bytes)
     .toString('utf8')
-    .replace(/\r?\n$/, '');
+    .replace(/^\ufeff/, '')
+    .trimEnd();
 }
 
 /** What to do about a file that could not be read. */

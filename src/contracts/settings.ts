@@ -5,6 +5,7 @@
 
 import { inspect } from 'node:util';
 import { z } from 'zod';
+import { ExportError } from './errors.ts';
 
 const durationUnitsMs: Readonly<Record<string, number>> = {
   ms: 1,
@@ -100,12 +101,47 @@ export function headers() {
     .optional();
 }
 
+/** What is wrong with a proxy's address; null: nothing. Its text may be a secret, and is not shown. */
+export function proxyFlaw(text: string): string | null {
+  const broken = /%(?![0-9A-Fa-f]{2})/.exec(text);
+  if (broken !== null) {
+    return `the % at position ${broken.index + 1} begins no escape; in user and password write %25 for %`;
+  }
+  if (!/^https?:\/\/[^/?#]+\/?$/.test(text) || !URL.canParse(text)) {
+    return 'expected the address of a proxy, such as http://proxy.example:3128; in user and password write %2F for /, %3F for ?, %23 for # and %40 for @';
+  }
+  try {
+    decodeURIComponent(text);
+    return null;
+  } catch {
+    return 'an escape (%) in user or password is not UTF-8; write each byte of its UTF-8 form as % and two hex digits';
+  }
+}
+
+/**
+ * A secret's value for a header. Throws a `config_invalid` that names where it was written, where
+ * the value holds what no header can have.
+ */
+export function headerValue(secret: Secret, what: string): string {
+  const value = secret.reveal();
+  // RFC 9110, section 5.5; undici accepts Latin-1.
+  const at = value.search(/[^\t\x20-\x7e\x80-\xff]/);
+  if (at < 0) return value;
+  const from = secret.reference === null ? what : `${what}, from ${secret.reference},`;
+  const kind = /[\r\n]/.test(value.charAt(at))
+    ? 'a line end'
+    : 'a character that no header can have';
+  throw new ExportError('config_invalid', `${from} holds ${kind} at position ${at + 1}`, {
+    next: 'Write the value alone, on one line.',
+  });
+}
+
 /** `proxy`: a secret, since it may hold user and password. */
 export function proxy() {
   return z
     .string()
-    .refine((text) => /^https?:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
-      error: 'expected the address of a proxy, such as http://proxy.example:3128',
+    .refine((text) => proxyFlaw(text) === null, {
+      error: ({ input }) => proxyFlaw(String(input)) ?? '',
     })
     .transform((text) => new Secret(() => text))
     .optional()

@@ -20,6 +20,7 @@ import {
 import { errorCodeOf } from '../contracts/errors.ts';
 import { HttpFailure } from '../contracts/tools.ts';
 import type { Lease } from './bytes-in-flight.ts';
+import { cleanText } from './clean-text.ts';
 import { free, GrowingBody } from './growing-body.ts';
 
 /** What is asked for, best first: zstd costs a third less than gzip to unpack. */
@@ -76,11 +77,30 @@ export async function decode(
   return decoded;
 }
 
+/** First bytes of what is packed (RFC 1952, section 2.3.1; RFC 8878, section 3.1.1). */
+const magics = [
+  ['gzip', '1f8b'],
+  ['zstd', '28b52ffd'],
+] as const;
+
+/** Throws HttpFailure `encoding` for a body that is packed while no header says so. */
+export function refusePacked(body: Uint8Array): void {
+  const start = Buffer.from(body.subarray(0, 4)).toString('hex');
+  const name = magics.find(([, magic]) => start.startsWith(magic))?.[0];
+  if (name === undefined) return;
+  throw new HttpFailure(
+    'encoding',
+    `the answer is packed with ${name}, and has no Content-Encoding`,
+  );
+}
+
 async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
   const { bytesMax } = bounds;
   const unpacker = unpackers(packed)[coding];
   if (unpacker === undefined) {
-    throw new HttpFailure('encoding', 'the answer is packed in a way that was not asked for');
+    const name = cleanText(coding, 40);
+    const message = `the answer has Content-Encoding ${name}, which is none of gzip, deflate, br and zstd`;
+    throw new HttpFailure('encoding', message);
   }
   // Fewer, larger steps on the thread pool: 16 KiB steps cost twice the time in hand-overs.
   const chunkSize = Math.min(Math.max(packed.length * 4, chunkBytesMin), chunkBytesMax);

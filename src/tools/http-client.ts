@@ -13,7 +13,7 @@ import {
   type HttpResponse,
 } from '../contracts/tools.ts';
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
-import { acceptEncoding, decode } from './content-encoding.ts';
+import { acceptEncoding, decode, refusePacked } from './content-encoding.ts';
 import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
@@ -66,6 +66,7 @@ export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
           encoding === undefined
             ? packed.body
             : await decode(packed.body, encoding, { bytesMax: request.bodyBytesMax, lease });
+        if (encoding === undefined) refusePacked(body);
         signal.throwIfAborted();
         lease?.complete();
         return { status, headers, body };

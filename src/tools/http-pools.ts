@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import type { buildConnector, Dispatcher } from 'undici';
 import { errorCodeOf } from '../contracts/errors.ts';
+import { proxyFlaw } from '../contracts/settings.ts';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
 import { fileStamp } from './fingerprint.ts';
 
@@ -49,6 +50,9 @@ export function openPools(options: PoolsOptions): Pools {
 
   return {
     async pool(tls = noTls, proxy = '') {
+      // The config was right; a proxy from a file or the environment may have changed since.
+      const wrong = proxy === '' ? null : proxyFlaw(proxy);
+      if (wrong !== null) throw new HttpFailure('unreachable', `proxy: ${wrong}`);
       const { Agent, buildConnector } = await direct();
       const proxies = proxy === '' ? null : await proxied();
       if (closed) throw new HttpFailure('unreachable', 'the HTTP client is closed');

@@ -95,7 +95,9 @@ export function failureOf(failure: HttpFailure, asked: Sent): Failure {
     {
       next: tooLarge
         ? 'Raise max_body of this upstream or lower page_limit of the source; nothing is lost.'
-        : 'It is tried again by itself; check address, network and TLS settings if it lasts.',
+        : failure.reason === 'encoding'
+          ? 'Have upstream, or the proxy in between, name the packing of its answers in Content-Encoding; it is tried again by itself.'
+          : 'It is tried again by itself; check address, network and TLS settings if it lasts.',
       details: { upstream: asked.upstream, path: asked.path, failure: failure.reason },
       cause: failure,
     },

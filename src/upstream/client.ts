@@ -81,6 +81,11 @@ export class UpstreamClient implements Upstream {
     this.#endOfLife = new EndOfLifeWatch(tools.clock, this.#log);
   }
 
+  /** `auth.scope` as the config has it; null: it names none. */
+  get wantedScope(): string | null {
+    return this.#settings.auth.scope ?? null;
+  }
+
   state(): UpstreamState {
     return {
       throttles: this.#gate.state(),

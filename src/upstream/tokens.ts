@@ -1,6 +1,7 @@
 // All token sources of the program, one for each credential however many upstreams name it.
 
 import { asExportError } from '../contracts/errors.ts';
+import { headerValue } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { fingerprintOf } from '../tools/fingerprint.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
@@ -45,7 +46,7 @@ function staticToken(
     async token(signal) {
       signal.throwIfAborted();
       try {
-        const token = key.reveal();
+        const token = headerValue(key, 'the API key');
         reading.accept();
         return { outcome: 'ok', token };
       } catch (error) {

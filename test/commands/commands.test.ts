@@ -154,7 +154,7 @@ describe('check', () => {
     expect(stdout).toMatch(/ok +sink screen: connection/);
   });
 
-  test('--connect asks a collection for its first answer only', async () => {
+  test('--connect asks each collection for its first answer only', async () => {
     const { config, sandbox } = await aSetup({ sinks: ['  screen: { type: stdout }'] });
     writeFileSync(
       config,
@@ -171,7 +171,8 @@ describe('check', () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/ok +source firewall: firewall\/c-1\/objects/);
-    expect(Object.keys(sandbox.control.requests()).join(' ')).not.toContain('policies');
+    expect(stdout).toMatch(/ok +source firewall: firewall\/c-1\/policies/);
+    expect(Object.keys(sandbox.control.requests()).join(' ')).not.toContain('rules');
   });
 
   test.each([

@@ -85,6 +85,44 @@ describe.each([
   });
 });
 
+test('a description with a smaller limit, other names and another scope', () => {
+  const timed = { ...stream, time: ['when'] };
+  const schema = { $ref: '#/components/schemas/Page' };
+  const described = {
+    paths: {
+      [path]: {
+        get: {
+          parameters: parameters.map((one) =>
+            one.name === 'limit' ? { ...one, schema: { type: 'integer', maximum: 7 } } : one,
+          ),
+          responses: { '200': { content: { 'application/json': { schema } } } },
+          security: [{ oauth: ['things:read'] }, { oauth: ['things:read', 'more:read'] }],
+        },
+      },
+    },
+    components: {
+      schemas: {
+        Page: {
+          properties: { data: { type: 'array', items: { $ref: '#/components/schemas/Thing' } } },
+        },
+        Thing: { properties: { thing_id: {}, seen_at: {} } },
+        Loop: { $ref: '#/components/schemas/Loop' },
+      },
+    },
+  };
+
+  const notes = compared(described, '/v1', [timed], 'events:read');
+
+  expect(notes).toEqual([
+    expect.stringMatching(/allows limit up to 7 for .*, and page_limit is \d+/),
+    expect.stringMatching(/no field id \(id\) in records of .*; it has thing_id, seen_at/),
+    expect.stringMatching(/no field .* \(time\) in records of .*; it has thing_id, seen_at/),
+    expect.stringMatching(/requires the scope things:read for .*; auth\.scope does not have it/),
+  ]);
+  schema.$ref = '#/components/schemas/Loop';
+  expect(compared(described, '/v1', [timed], 'things:read')).toHaveLength(1);
+});
+
 async function checked(fault: FaultScript) {
   const { config } = await aSetup({ sandbox: { faults: fault } });
   writeFileSync(

@@ -41,11 +41,17 @@ test.each([
 test.each([
   ['a\n', 'a'],
   ['a\r\n', 'a'],
-  ['a\n\n', 'a\n'],
-  ['a ', 'a '],
-])('a file reference trims one line end: %j', (text, value) => {
-  expect(stateDir('/x${file:/f}', around({}, { '/f': text }))).toBe(`/x${value}`);
-});
+  ['a\n\n', 'a'],
+  ['a\r\r\n', 'a'],
+  ['a ', 'a'],
+  ['\ufeffa\n', 'a'],
+  [' a\nb\n', ' a\nb'],
+])(
+  'a file reference loses its byte order mark and the white space at its end: %j',
+  (text, value) => {
+    expect(stateDir('/x${file:/f}', around({}, { '/f': text }))).toBe(`/x${value}`);
+  },
+);
 
 test('references stand unquoted in { } and [ ], as in the reference page', () => {
   const upstreams =

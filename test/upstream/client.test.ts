@@ -1,3 +1,4 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -406,6 +407,25 @@ describe('get: outcomes', () => {
 
     expect(answer).toMatchObject({ outcome: 'refused', status: 302 });
     expect(elsewhere.asked).toHaveLength(0);
+  });
+
+  test.each([
+    ['utf-8', Buffer.from('{"data":[]}'), /Content-Encoding utf-8, which is none of gzip/],
+    ['', gzipSync('{"data":[]}'), /packed with gzip, and has no Content-Encoding/],
+    ['', zstdCompressSync('{"data":[]}'), /packed with zstd, and has no Content-Encoding/],
+  ])('the Content-Encoding "%s" beside what was sent is named', async (coding, body, message) => {
+    const { client } = await upstream(({ method }, response) => {
+      if (method === 'POST') return json(response, 200, { access_token: 't', expires_in: 60 });
+      const packing: Record<string, string> = coding === '' ? {} : { 'content-encoding': coding };
+      response.writeHead(200, { 'content-type': 'application/json', ...packing }).end(body);
+    });
+
+    const answer = await client.get(asking('/audit/events'), never());
+
+    const { code, message: said, next } = answer.outcome === 'retry' ? answer.cause : {};
+    expect(code).toBe('upstream_nonsense');
+    expect(said).toMatch(message);
+    expect(next).toMatch(/Content-Encoding/);
   });
 
   test('304 is no redirect', async () => {

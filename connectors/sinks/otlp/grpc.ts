@@ -13,6 +13,7 @@ import {
   ExportError,
   errorText,
 } from '../../../src/contracts/errors.ts';
+import { headerValue } from '../../../src/contracts/settings.ts';
 import type { Clock, HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';
 import { blotted, plainLine } from '../../shared/receiver-words.ts';
@@ -209,7 +210,10 @@ async function secured(
 
 function revealed({ headers }: HttpReceiver): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value.reveal()]),
+    Object.entries(headers ?? {}).map(([name, value]) => [
+      name.toLowerCase(),
+      headerValue(value, `the header ${name}`),
+    ]),
   );
 }
 

@@ -2,6 +2,7 @@
 // whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
 // list is read as it is served.
 
+import type { ParsedRecord } from '../../contracts/event.ts';
 import type {
   CollectionStream,
   ListEndpoint,
@@ -24,15 +25,18 @@ import { readParentState } from '../../fetch/parents/state.ts';
 /** Parents that are asked until one is answered: any of them may be gone. */
 const parentsMax = 3;
 
-/** Asks for a stream's first answer. Throws what is wrong with it. */
+/** Asks for a stream's first answer; its first record, null: none. Throws what is wrong with it. */
 export async function askStream(
   stream: ListStream | CollectionStream,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ParsedRecord | null> {
   if (stream.kind === 'list') return await askList(stream, signal);
-  if (stream.single !== true) return await askList(stream.list, signal);
-  const answer = await askSingle(stream, signal);
-  if (answer.outcome !== 'ok') throw answer.cause;
+  if (stream.single === true) {
+    const answer = await askSingle(stream, signal);
+    if (answer.outcome !== 'ok') throw answer.cause;
+  } else await askList(stream.list, signal);
+  // The ids of entities are looked for at several paths, and their times are readings'.
+  return null;
 }
 
 /** Asks for what is read of one of these parents. Throws what is wrong with the last of them. */
@@ -40,7 +44,7 @@ export async function askParents(
   stream: ParentsStream,
   ids: readonly string[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ParsedRecord | null> {
   const tried = ids.slice(0, parentsMax);
   for (const [at, id] of tried.entries()) {
     try {
@@ -49,19 +53,25 @@ export async function askParents(
       if (signal.aborted || at === tried.length - 1) throw error;
     }
   }
+  return null;
 }
 
-async function askParent(stream: ParentsStream, id: string, signal: AbortSignal): Promise<void> {
+async function askParent(
+  stream: ParentsStream,
+  id: string,
+  signal: AbortSignal,
+): Promise<ParsedRecord | null> {
   const list = stream.listOf(id);
-  if (list === null) return;
+  if (list === null) return null;
   if (stream.object === undefined) return await askList(list, signal);
   const known = readParentState(null, Date.now());
   const asked = await askObject(stream, { id, list, known, now: Date.now }, signal);
   if (asked.outcome !== 'done') throw asked.cause;
   if (asked.doubt !== undefined) throw asked.doubt;
+  return null;
 }
 
-async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void> {
+async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<ParsedRecord | null> {
   const windows = stream.pagination.window;
   const now = Date.now();
   const first = firstPlace(stream.pagination);
@@ -82,6 +92,7 @@ async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<void>
   const doubt = doubtOfFirst(stream, page);
   if (doubt !== null) throw doubtError(stream, doubt);
   if (place.by === 'offset') await askFurther(stream, { page, limit, first: place }, signal);
+  return page.records.at(0) ?? null;
 }
 
 /** Whether an offset leads to other records. */

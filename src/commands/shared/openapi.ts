@@ -30,7 +30,8 @@ export async function openApiNotes(
     }
     if (answer.body.byteLength > bytesMax) return [`${path} is too large to be compared`];
     const described: Json = JSON.parse(Buffer.from(answer.body).toString('utf8'));
-    const notes = compared(described, new URL(upstream.baseUrl).pathname, streams);
+    const { wantedScope: scope } = upstream;
+    const notes = compared(described, new URL(upstream.baseUrl).pathname, streams, scope);
     const more = notes.length - notesMax;
     return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
   } catch {
@@ -44,6 +45,10 @@ interface Operation {
   readonly deprecated: boolean;
   /** Query parameters by name. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
+  /** Names of its records' fields by the path of their list; null: the description shows none. */
+  fieldsAt(items: string): readonly string[] | null;
+  /** Scopes of each way to be let in; empty: none is named. */
+  readonly scopes: readonly (readonly string[])[];
 }
 
 /** Pure: what a description says of streams below a base path. */
@@ -51,6 +56,7 @@ export function compared(
   described: Json,
   base: string,
   streams: readonly Stream[],
+  scope: string | null = null,
 ): readonly string[] {
   const operations = operationsOf(described, base);
   if (operations.size === 0) return ['openapi.json names no path'];
@@ -58,9 +64,12 @@ export function compared(
     streams.flatMap(endpointsOf).map((endpoint) => [endpoint.template, endpoint]),
   );
   const read = new Set([...endpoints.keys()].map(shapeOf));
-  const notes = [...endpoints.values()].flatMap((one) =>
-    endpointNotes(one, operations.get(shapeOf(one.template))),
-  );
+  const notes = [...endpoints.values()].flatMap((one) => {
+    const operation = operations.get(shapeOf(one.template));
+    const own = endpointNotes(one, operation);
+    if (operation === undefined) return own;
+    return [...own, ...fieldNotes(one, operation), ...scopeNotes(one, operation, scope)];
+  });
   const unread = [...operations].flatMap(([shape, { path, deprecated }]) =>
     read.has(shape) || deprecated || shape === '/openapi.json' ? [] : [clean(path)],
   );
@@ -74,6 +83,13 @@ export function compared(
 interface Asked {
   readonly template: string;
   readonly parameters: readonly string[];
+  /** The page length that is asked for, and by which parameter; null: none is. */
+  readonly limit: { readonly name: string; readonly value: number } | null;
+  /** Where the list of records is in an answer. */
+  readonly items: string;
+  /** Paths in a record; null and empty: it has none, or several. */
+  readonly id: string | null;
+  readonly time: readonly string[];
   /** The services' logs are no part of the description, as its document says. */
   readonly mayBeMissing: boolean;
 }
@@ -85,8 +101,14 @@ function endpointsOf(stream: Stream): readonly Asked[] {
   const mayBeMissing = stream.kind === 'list' && stream.records === 'log';
   const byId = stream.kind === 'collection' ? stream.detail?.request('id') : null;
   const { template } = list.request;
-  const whole = { template, parameters: parametersOf(list), mayBeMissing };
-  return byId ? [whole, { template: byId.template, parameters: [], mayBeMissing }] : [whole];
+  const { pageLimit, pagination } = list;
+  const whole: Asked = {
+    ...{ template, parameters: parametersOf(list), mayBeMissing, items: pagination.items },
+    ...(stream.kind === 'list' ? { id: stream.id, time: stream.time } : { id: null, time: [] }),
+    limit: pageLimit === null ? null : { name: pagination.limit_param, value: pageLimit },
+  };
+  const none = { parameters: [], limit: null, items: '', id: null, time: [] };
+  return byId ? [whole, { ...none, template: byId.template, mayBeMissing }] : [whole];
 }
 
 function listIn(stream: ListStream | CollectionStream): ListEndpoint {
@@ -116,6 +138,13 @@ function endpointNotes(asked: Asked, operation: Operation | undefined): readonly
       notes.push(`openapi.json calls the parameter ${name} of ${template} deprecated`);
     }
   }
+  const { limit } = asked;
+  const schema = limit === null ? undefined : documented.get(limit.name)?.schema;
+  const maximum = isObject(schema) ? schema.maximum : undefined;
+  if (limit !== null && typeof maximum === 'number' && maximum < limit.value) {
+    const said = `openapi.json allows ${limit.name} up to ${maximum} for ${template}`;
+    notes.push(`${said}, and page_limit is ${limit.value}`);
+  }
   for (const [name, { required }] of documented) {
     if (required !== true || parameters.includes(name)) continue;
     notes.push(
@@ -123,6 +152,41 @@ function endpointNotes(asked: Asked, operation: Operation | undefined): readonly
     );
   }
   return notes;
+}
+
+/** Where the description's records have no field of the id's name, or of any time's. */
+function fieldNotes({ template, items, id, time }: Asked, operation: Operation): readonly string[] {
+  const fields = operation.fieldsAt(items);
+  if (fields === null) return [];
+  const has = (path: string) =>
+    fields.includes(path) || fields.includes(path.split('.', 1)[0] ?? '');
+  const known = clean(fields.slice(0, namedMax * 2).join(', '));
+  const notes: string[] = [];
+  if (id !== null && !has(id)) {
+    notes.push(`openapi.json shows no field ${id} (id) in records of ${template}; it has ${known}`);
+  }
+  if (time.length > 0 && !time.some(has)) {
+    const none = time.join(' or ');
+    notes.push(
+      `openapi.json shows no field ${none} (time) in records of ${template}; it has ${known}`,
+    );
+  }
+  return notes;
+}
+
+/** Where every way to be let in needs a scope that is not requested. */
+function scopeNotes(
+  { template }: Asked,
+  { scopes }: Operation,
+  scope: string | null,
+): readonly string[] {
+  if (scope === null || scopes.length === 0) return [];
+  const requested = new Set(scope.split(/\s+/));
+  const missing = scopes.map((some) => some.filter((one) => !requested.has(one)));
+  const [fewest = []] = missing.toSorted((a, b) => a.length - b.length);
+  if (fewest.length === 0) return [];
+  const needed = clean(fewest.join(', '));
+  return [`openapi.json requires the scope ${needed} for ${template}; auth.scope does not have it`];
 }
 
 /** What can be read there, by the shape of its path below the base. */
@@ -141,9 +205,45 @@ function operationsOf(described: Json, base: string): ReadonlyMap<string, Operat
       }
     }
     const below = own !== '' && path.startsWith(`${own}/`) ? path.slice(own.length) : path;
-    operations.set(shapeOf(below), { path, deprecated: get.deprecated === true, parameters });
+    const security = elements(get.security ?? root.security);
+    operations.set(shapeOf(below), {
+      ...{ path, deprecated: get.deprecated === true, parameters },
+      scopes: security.map((one) => (isObject(one) ? textsIn(Object.values(one)) : [])),
+      fieldsAt: (items) => fieldsOf(get, items, root),
+    });
   }
   return operations;
+}
+
+function textsIn(values: readonly (Json | undefined)[]): readonly string[] {
+  return values.flatMap(elements).filter((one) => typeof one === 'string');
+}
+
+/** References are followed so often at most: they may lead in a loop. */
+const depthMax = 8;
+
+/** Names of the fields of an operation's records; null where they are not described. */
+function fieldsOf(operation: JsonObject, items: string, root: JsonObject) {
+  const answer = ['responses', '200', 'content', 'application/json', 'schema'];
+  const path = items === '' ? [] : items.split('.').flatMap((key) => ['properties', key]);
+  let at: Json | undefined = operation;
+  for (const key of [...answer, ...path, 'items', 'properties']) {
+    const whole = followed(at, root);
+    at = isObject(whole) && Object.hasOwn(whole, key) ? whole[key] : undefined;
+  }
+  const names = isObject(at) ? Object.keys(at) : [];
+  return names.length === 0 ? null : names;
+}
+
+function followed(value: Json | undefined, root: JsonObject): Json | undefined {
+  let at = value;
+  for (let depth = 0; isObject(at) && typeof at.$ref === 'string'; depth++) {
+    const [, section = '', key = ''] = /^#\/components\/(\w+)\/([^/]+)$/.exec(at.$ref) ?? [];
+    const kind = isObject(root.components) ? root.components[section] : undefined;
+    if (depth === depthMax || !isObject(kind) || !Object.hasOwn(kind, key)) return undefined;
+    at = kind[key];
+  }
+  return at;
 }
 
 function elements(value: Json | undefined): readonly Json[] {

@@ -1,0 +1,271 @@
+// What `check --connect` asks of the world, one answer after the other: this machine, Kafka where the
+// state is there, upstreams, each stream of each source once, and sinks. What must stay true: nothing
+// is kept of it, and advice is what holds after a check, which tries nothing again by itself.
+
+import type { Config } from '../../config/config.ts';
+import type { WholePlan } from '../../config/plan.ts';
+import { inShards } from '../../config/shards.ts';
+import type { Inspection } from '../../contracts/definition.ts';
+import { asExportError, ExportError } from '../../contracts/errors.ts';
+import type { ParsedRecord } from '../../contracts/event.ts';
+import type { Json } from '../../contracts/json.ts';
+import type { HostPort } from '../../contracts/settings.ts';
+import type { Tools } from '../../contracts/tools.ts';
+import type { PlannedSource } from '../../fetch/polling.ts';
+import { holderOf } from '../../hold/lock.ts';
+import type { BootTools } from '../../run/tools.ts';
+import type { PlannedSink } from '../../send/sending.ts';
+import { painted } from '../../terminal/table.ts';
+import { systemClock } from '../../tools/clock.ts';
+import type { UpstreamClient } from '../../upstream/client.ts';
+import { askParents, askStream } from './ask-upstream.ts';
+import { failureText } from './command.ts';
+
+/** Long enough for a slow proxy, short enough to wait for. */
+const answerWithinMs = 30_000;
+const noAnswer = `no answer within ${answerWithinMs / 1_000} s`;
+
+/** What was asked, why it is not well, and whether nobody could know. */
+export type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
+
+export function answerText([what, cause, isUnseen = false]: Answer): string {
+  if (isUnseen) return `${painted('note', 'warn')}  ${what}`;
+  if (cause === null) return `${painted('ok', 'good')}    ${what}`;
+  return `${painted('FAIL', 'bad')}  ${what}: ${failureText(afterCheck(cause))}`;
+}
+
+/** What a running process would do next by itself; a check that has ended does nothing more. */
+const retries =
+  /again by (itself|themselves)|reading resumes|nothing (is|was) (to be done|lost)|(is|are) sent again|stay held/i;
+
+/** The same failure with the advice that holds after a check. */
+function afterCheck(cause: ExportError): ExportError {
+  const clauses = cause.next.split(/(?<=[.;])\s+|, and (?=nothing)/);
+  const kept = clauses.filter((clause) => !retries.test(clause));
+  const advice = kept
+    .join(' ')
+    .replace(/[;,]?$/, '')
+    .replace(/(?<![.])$/, '.');
+  const next =
+    kept.length === 0
+      ? 'Check address, network and TLS settings, then run the check again.'
+      : advice;
+  return new ExportError(cause.code, cause.message, { next, details: cause.details, cause });
+}
+
+/** What is asked beside the config, and of whom. */
+export interface Wishes {
+  readonly tools: BootTools;
+  readonly setup?: boolean | undefined;
+  readonly sendTest?: boolean | undefined;
+  readonly sink?: string | undefined;
+}
+
+/** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
+export async function* answersOf(
+  config: Config,
+  plan: WholePlan,
+  wishes: Wishes,
+): AsyncGenerator<Answer> {
+  if (wishes.sink === undefined) yield* otherAnswers(config, plan);
+  for (const planned of plan.sinks) {
+    if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
+    yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned.name) });
+  }
+}
+
+/** This machine, upstreams and sources. */
+async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<Answer> {
+  const { checkStateDir, checkListen } = await import('./check-here.ts');
+  const { whereItRuns } = await import('./at-work.ts');
+  const { config: there, running } = whereItRuns(config);
+  yield ['state.dir', checkStateDir(there.state.dir)];
+  if (config.state.kafka !== null) yield* clusterAnswers(config, config.state.kafka);
+  // A process that runs with this config has the address already.
+  const listen = running === null ? config.status : null;
+  if (listen !== null) yield ['status.listen', await checkListen(listen)];
+  for (const [name, upstream] of plan.upstreams) {
+    const asked = within(async (signal) => {
+      const cause = await upstream.authorise(signal);
+      if (cause !== null) throw cause;
+    });
+    const refused = await asked;
+    yield [`upstream ${name}: token`, refused];
+    const fault = refused === null ? scopeFault(name, upstream) : null;
+    if (fault !== null) yield [`upstream ${name}: scope`, fault];
+  }
+  for (const source of plan.sources) yield* sourceAnswers(source, plan, running !== null);
+}
+
+/** Each stream of a source is polled once, within its throttle. */
+async function* sourceAnswers(
+  { name, upstream, streams, parents, reading }: PlannedSource,
+  plan: WholePlan,
+  isRunning: boolean,
+): AsyncGenerator<Answer> {
+  // Records of a source are alike: one of them shows what is wrong with its settings.
+  let isCompared = false;
+  for (const stream of streams) {
+    if (stream.kind === 'push') {
+      if (!isRunning) yield [`source ${name}: listen`, await checkListenOf(stream.listen, name)];
+      continue;
+    }
+    // Whose lists there are shows only in what is read, where the config does not say.
+    const ids = parents !== undefined && 'ids' in parents.each ? parents.each.ids : [];
+    if (stream.kind === 'parents' && ids.length === 0) continue;
+    const records: ParsedRecord[] = [];
+    const cause = await within(async (signal) => {
+      const record =
+        stream.kind === 'parents'
+          ? await askParents(stream, ids, signal)
+          : await askStream(stream, signal);
+      if (record !== null) records.push(record);
+    });
+    const waitMs = cause?.message === noAnswer ? longestWait(plan.upstreams.get(upstream)) : 0;
+    if (waitMs > 0) {
+      const wait = Math.ceil(waitMs / 1_000);
+      const what = `source ${name}: ${stream.name}: not polled, its throttle asks to wait ${wait} s`;
+      yield [what, null, true];
+      continue;
+    }
+    yield [`source ${name}: ${stream.name}`, cause];
+    const [record] = records;
+    if (record === undefined || isCompared) continue;
+    isCompared = true;
+    const { factsOfRecord } = await import('./record-facts.ts');
+    const { faults, notes } = factsOfRecord(name, reading, record);
+    for (const fault of faults) yield [`source ${name}: record`, fault];
+    for (const note of notes) yield [note, null, true];
+  }
+}
+
+async function checkListenOf(at: HostPort, source: string): Promise<ExportError | null> {
+  const { checkListen } = await import('./check-here.ts');
+  return await checkListen(at, `sources.${source}.listen`);
+}
+
+function longestWait(upstream: UpstreamClient | undefined): number {
+  return Math.max(0, ...(upstream?.state().throttles ?? []).map(({ waitMs }) => waitMs));
+}
+
+/** Scopes that are requested and that the token does not have; null: none, or not known. */
+function scopeFault(name: string, upstream: UpstreamClient): ExportError | null {
+  const { grantedScope } = upstream.state();
+  const granted = new Set(grantedScope?.split(/\s+/));
+  const requested = upstream.wantedScope?.split(/\s+/).filter((scope) => scope !== '') ?? [];
+  const missing = grantedScope === null ? [] : requested.filter((scope) => !granted.has(scope));
+  if (missing.length === 0) return null;
+  const what = `upstreams.${name}.auth.scope: upstream did not grant ${missing.join(', ')}`;
+  return new ExportError('upstream_refused', what, {
+    next: 'Grant the API client these scopes upstream, or take them out of auth.scope.',
+  });
+}
+
+async function* clusterAnswers(
+  config: Config,
+  kafka: NonNullable<Config['state']['kafka']>,
+): AsyncGenerator<Answer> {
+  const { inspectCluster } = await import('../../cluster/inspect.ts');
+  const { refuseBeside } = await import('../../run/cluster.ts');
+  const signal = AbortSignal.timeout(answerWithinMs);
+  try {
+    for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
+      yield [`state.kafka: ${told}`, cause, isNote === true];
+    }
+    const { deploymentFinding } = await import('../../run/deployment.ts');
+    const found = await deploymentFinding(kafka, systemClock());
+    if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
+    for (const { state } of inShards(config)) {
+      if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
+    }
+  } catch (error) {
+    yield ['state.kafka', asExportError(error, 'asking Kafka')];
+  }
+}
+
+/** Locks of output files, but for those that a running process of this config has. */
+export async function locksBeside(
+  config: Config,
+  { lockFile }: Pick<Tools, 'lockFile'>,
+): Promise<Tools['lockFile']> {
+  const { whereItRuns } = await import('./at-work.ts');
+  const own = holderOf(whereItRuns(config).config.state.dir);
+  // With a state in Kafka each partition has a file of its own, and its process a lock.
+  if (lockFile === undefined || config.state.kafka !== null) return undefined;
+  return (path, writer) => {
+    try {
+      return lockFile(path, writer);
+    } catch (error) {
+      const isOwn = error instanceof ExportError && own !== null && error.details.owner === own;
+      if (isOwn) return { release: () => undefined };
+      throw error;
+    }
+  };
+}
+
+/** What the sink has had remembered. */
+async function markOf(config: Config, sink: string): Promise<Json | null> {
+  const { whereItRuns } = await import('./at-work.ts');
+  const { lookInto } = await import('../../hold/store.ts');
+  const { dir } = whereItRuns(config).config.state;
+  return lookInto(dir, null, (store) => store.progress(sink).mark);
+}
+
+async function* sinkAnswers(
+  planned: PlannedSink,
+  plan: WholePlan,
+  {
+    tools,
+    setup = false,
+    sendTest = false,
+    mark,
+  }: Wishes & { readonly mark: Promise<Json | null> },
+): AsyncGenerator<Answer> {
+  const { name, definition, settings, format } = planned;
+  const asked = within(async (signal) => definition.probe(settings, tools, signal, await mark));
+  const refusal = await asked;
+  yield [`sink ${name}: connection`, refusal];
+  if (refusal === null && definition.inspect !== undefined) {
+    let seen: Inspection = { told: 'what it keeps', isSeen: true };
+    const lost = await within(async (signal) => {
+      seen = (await definition.inspect?.(settings, tools, signal)) ?? seen;
+    });
+    yield [`sink ${name}: ${seen.told}`, lost, !seen.isSeen];
+  }
+  if (setup && definition.setup !== undefined) {
+    let made = 'setup';
+    const cause = await within(async (signal) => {
+      made = (await definition.setup?.(settings, format, { tools, signal })) ?? made;
+    });
+    yield [`sink ${name}: ${made}`, cause];
+  }
+  if (!sendTest) return;
+  const { sendTestEvent } = await import('./send-test.ts');
+  const { told, cause } = await sendTestEvent(planned, plan, tools);
+  yield [`sink ${name}: ${told}`, cause];
+}
+
+/** What each upstream's own description says of what is asked there; nothing hangs on it. */
+export async function* descriptionNotes({ upstreams, sources }: WholePlan): AsyncGenerator<string> {
+  const { openApiNotes } = await import('./openapi.ts');
+  for (const [name, upstream] of upstreams) {
+    const streams = sources.flatMap((one) => (one.upstream === name ? one.streams : []));
+    const signal = AbortSignal.timeout(answerWithinMs);
+    for (const note of await openApiNotes(upstream, streams, signal)) {
+      yield `upstream ${name}: ${note}`;
+    }
+  }
+}
+
+async function within(ask: (signal: AbortSignal) => Promise<void>): Promise<ExportError | null> {
+  const signal = AbortSignal.timeout(answerWithinMs);
+  try {
+    await ask(signal);
+    return null;
+  } catch (error) {
+    if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'asking');
+    return new ExportError('upstream_unreachable', noAnswer, {
+      next: 'Look whether the address is right and a firewall lets it through.',
+    });
+  }
+}

@@ -1,0 +1,26 @@
+// Secrets that stand in a config as plain text, where everyone who reads the file, a backup or a
+// repository sees them; and text that was meant as a reference and is none, such as "$SECRET".
+
+import type { Flaws, Path } from './flaws.ts';
+import type { Written } from './written.ts';
+
+/** Keys whose values are secrets; a client id, an address of a proxy or a program's word is none. */
+const secretKeys =
+  /secret|token|password|api_key|credential|signing_key$|^key$|authorization|cookie/i;
+const meantAsReference = /^(\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{.*\}\}|<[^<>]+>)$/;
+
+/** Adds a notice for each. */
+export function plainSecretNotices(written: Written, notices: Flaws, path: Path = []): void {
+  for (const [key, child] of written.children ?? []) {
+    plainSecretNotices(child, notices, [...path, key]);
+  }
+  const { isSecret, template, value, at } = written;
+  if (!isSecret || template !== null || typeof value !== 'string') return;
+  const name = String(path.findLast((step) => typeof step === 'string') ?? '');
+  if (meantAsReference.test(value)) {
+    const next = 'write ${env:NAME} or ${file:/path}';
+    notices.add(at, path, `this text stands for itself and is no reference; ${next}`);
+  } else if (secretKeys.test(name)) {
+    notices.add(at, path, 'this secret is plain text; write ${env:NAME} or ${file:/path}');
+  }
+}
