@@ -265,7 +265,8 @@ const manifestEntry = z.object({
   sha256,
 });
 
-const anyEntry = z.discriminatedUnion('t', [
+/** The shape of any entry. */
+export const anyEntry = z.discriminatedUnion('t', [
   pageEntry,
   startEntry,
   stopEntry,
