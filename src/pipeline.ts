@@ -238,6 +238,11 @@ export class Pipeline {
     ];
   }
 
+  /** Makes dead letters of a sink's suspects, of all or of those with these uids; returns how many. */
+  async giveUp(sink: string, uids: readonly string[] | null): Promise<number> {
+    return (await this.#sending?.giveUp(sink, uids)) ?? 0;
+  }
+
   /** Does work while nothing of a stream is under way, and no other config is put in place. */
   async whileStill<T>(stream: string, work: () => Promise<T>): Promise<T> {
     await this.#opened.promise;

@@ -15,11 +15,11 @@ import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
 import { isAfar, withCopy } from './shared/afar.ts';
-import { askAtWork } from './shared/asking.ts';
+import { askAtWork, isAtWork } from './shared/asking.ts';
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';
-import { refuseUnknown } from './shared/typed.ts';
+import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const config = configOption;
 const sink = { value: 'name', about: 'only those of this sink' } as const;
@@ -28,7 +28,8 @@ const uid = {
   about: 'only the one with this uid; may be given several times',
   several: true,
 } as const;
-type Choice = Given<{ sink: typeof sink; uid: typeof uid }>;
+const since = { value: 'time', about: 'only those made since then (RFC 3339)' } as const;
+type Choice = Given<{ sink: typeof sink; uid: typeof uid; since: typeof since }>;
 
 /** A transaction puts back this many at most, so that a running process can write. */
 const lettersAtOnce = 500;
@@ -40,7 +41,7 @@ const uidLengthShown = 12;
 export const letterList = defineCommand({
   name: 'list',
   about: 'what was refused, and why',
-  options: { config, sink, json: { about: 'one JSON object a line' } },
+  options: { config, sink, since, json: { about: 'one JSON object a line' } },
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
@@ -83,7 +84,7 @@ function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonl
 const retry = defineCommand({
   name: 'retry',
   about: 'put them back for their sink, also while another process runs',
-  options: { config, sink, uid },
+  options: { config, sink, uid, since },
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
@@ -106,7 +107,7 @@ const retry = defineCommand({
 const drop = defineCommand({
   name: 'drop',
   about: 'delete them for good; asks on a terminal, elsewhere only with --yes',
-  options: { config, sink, uid, yes: { about: 'without asking' } },
+  options: { config, sink, uid, since, yes: { about: 'without asking' } },
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
@@ -127,11 +128,47 @@ const drop = defineCommand({
   },
 });
 
-/** The three. */
+const addedShape = z.object({ added: z.number() });
+
+/** Moves suspects to the dead letters, once an operator has agreed: 1 where there is no consent. */
+const addSuspects = defineCommand({
+  name: 'add',
+  about: 'move suspects (refused while nothing is accepted) to the dead letters',
+  options: {
+    config,
+    sink: { value: 'name', about: 'the sink whose suspects are moved', needed: true },
+    uid: { ...uid, about: 'only the suspect with this uid; may be given several times' },
+    yes: { about: 'without asking' },
+  },
+  async run({ config: file, sink, uid: uids = null, yes }, means) {
+    const { out } = means;
+    const parts = partsAtWork(file, means);
+    const working = parts.filter(({ config }) => isAtWork(config));
+    if (working.length === 0) {
+      out('no process runs with this config: start it, then suspects can be moved');
+      return 1;
+    }
+    const told = `${uids === null ? 'all suspects' : counted(uids.length, 'suspect')} of ${cleanText(sink, 80)} would become dead letters`;
+    if (!yes && !(await isAgreed(told, 'move them?', means))) {
+      out(`${told}; none was moved${process.stdin.isTTY ? '' : ': --yes moves them'}`);
+      return 1;
+    }
+    let moved = 0;
+    for (const { config } of working) {
+      refuseUnknown('sink', sink, Object.keys(config.sinks));
+      const wish = { what: 'give_up', uids } as const;
+      moved += (await askAtWork(config, { name: sink, wish, shape: addedShape })).added;
+    }
+    out(moved === 0 ? `${sink}: no such suspects` : `${sink}: ${moved} moved to the dead letters`);
+    return 0;
+  },
+});
+
+/** All of them. */
 export const deadLetters: CommandGroup = {
   name: 'dead-letters',
-  about: 'events that a sink refused for good: list, send again, or drop',
-  commands: [letterList, retry, drop],
+  about: 'events that a sink refused for good: list, send again, drop, or add suspects',
+  commands: [letterList, retry, drop, addSuspects],
 };
 
 function missingIn(parts: readonly { readonly config: Config }[]): string {
@@ -183,10 +220,15 @@ const movedShape = z.object({
  * knows the sink, or no part has a uid.
  */
 async function chosen(
-  { sink, uid: uids }: Choice,
+  { sink, uid: uids, since }: Choice,
   parts: readonly { readonly config: Config }[],
 ): Promise<readonly (readonly HeldLetter[])[]> {
-  const seen = await Promise.all(parts.map(({ config }) => lettersOf(sink, config)));
+  const fromMs = since === undefined ? 0 : timeTyped('since', since);
+  const held = await Promise.all(parts.map(({ config }) => lettersOf(sink, config)));
+  const seen = held.map(({ sinks, letters }) => ({
+    sinks,
+    letters: letters.filter(({ at }) => at >= fromMs),
+  }));
   // One that has left the config may still have dead letters.
   const sinks = seen.flatMap((part) => part.sinks);
   refuseUnknown('sink', sink, [...new Set(sinks)]);

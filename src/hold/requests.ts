@@ -9,7 +9,8 @@ import type { Row, Statements } from './statements.ts';
 /**
  * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a
  * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
- * read since again. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
+ * read since again. `give_up`: make dead letters of a sink's
+ * suspects, of all or of those with these uids. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
  * its id and uid. `remove_sink`: give up the events that are kept for a sink that no running config
  * has. `backfill`: read a source's events from `from` on, before `to`; not
  * `isBounded`: no end was given, and `to` is when it was asked for. `begin_backfill` and
@@ -30,6 +31,7 @@ export type Wish =
       readonly key: string;
       readonly does: 'look' | 'stop' | 'cancel';
     }
+  | { readonly what: 'give_up'; readonly uids: readonly string[] | null }
   | {
       readonly what: 'letters';
       readonly does: 'retry' | 'drop';
@@ -118,6 +120,7 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
 export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry' || what === 'remove_sink') return { what };
+  if (what === 'give_up') return giveUpOf(written ?? {});
   if (what === 'reset') return typeof forget === 'boolean' ? { what, forget } : null;
   if (what === 'begin_backfill') return beginOf(written ?? {});
   if (what === 'about_backfill') {
@@ -133,6 +136,12 @@ export function wishOf(written: JsonObject | null): Wish | null {
   const isSpan = typeof key === 'string' && typeof from === 'number';
   if (what !== 'backfill' || !isSpan || typeof isBounded !== 'boolean') return null;
   return { what, key, from, to, isBounded };
+}
+
+function giveUpOf({ uids = null }: JsonObject): Wish | null {
+  if (uids === null) return { what: 'give_up', uids };
+  const isText = (one: Json): one is string => typeof one === 'string';
+  return Array.isArray(uids) && uids.every(isText) ? { what: 'give_up', uids } : null;
 }
 
 function beginOf({ from, to, isAnew }: JsonObject): Wish | null {

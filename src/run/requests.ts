@@ -91,6 +91,11 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
     case 'retry':
       tools.log.info('asked to try again now', { name });
       return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
+    case 'give_up': {
+      const suspects = await pipeline.giveUp(name, wish.uids);
+      tools.log.info('suspects were moved to the dead letters by hand', { sink: name, suspects });
+      return { added: suspects };
+    }
     case 'rewind': {
       await pipeline.whileStill(name, async () => {
         rewindStream(made().config, name, wish, id);

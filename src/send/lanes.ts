@@ -130,6 +130,25 @@ export class Lanes {
     this.#lanes.set(facts.destination, { ...facts, dueAt, waitMs, size: 1, cursor: 0 });
   }
 
+  /** Makes dead letters of events set aside, of all or of those with these uids; returns how many. */
+  async giveUp(uids: readonly string[] | null): Promise<number> {
+    const { aside, name } = this.#deps;
+    let count = 0;
+    for (const lane of this.#lanes.values()) {
+      for (let after = 0; aside !== null; ) {
+        const rows = await aside.read(name, lane.destination, { after, most: readMost });
+        const last = rows.at(-1);
+        if (last === undefined) break;
+        after = last.id;
+        const guilty = rows.filter(({ uid }) => uids === null || uids.includes(uid));
+        await this.#settle(lane, { accepted: [], guilty });
+        count += guilty.length;
+      }
+    }
+    this.askNow();
+    return count;
+  }
+
   /** Milliseconds until a destination is probed; null: there is none. */
   get dueInMs(): number | null {
     const due = Array.from(this.#lanes.values(), ({ dueAt }) => dueAt);

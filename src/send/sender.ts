@@ -134,9 +134,9 @@ export class Sender {
     return this.#health.askNow();
   }
 
-  /** Makes dead letters of suspects, of all or of those with these uids; returns their uids. */
-  giveUp(uids: readonly string[] | null): readonly string[] {
-    return this.#settlement.giveUp(uids);
+  /** Makes dead letters of suspects, of all or of those with these uids; returns how many. */
+  async giveUp(uids: readonly string[] | null): Promise<number> {
+    return this.#settlement.giveUp(uids).length + (await this.#lanes.giveUp(uids));
   }
 
   /** Nothing is read any more: what the sink would finish together with what comes later is due. */

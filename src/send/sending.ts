@@ -166,6 +166,11 @@ export class Sending {
     return this.#sinks.get(name)?.sender.askNow();
   }
 
+  /** Makes dead letters of suspects, of all or of those with these uids; returns how many. */
+  async giveUp(name: string, uids: readonly string[] | null): Promise<number> {
+    return (await this.#sinks.get(name)?.sender.giveUp(uids)) ?? 0;
+  }
+
   /**
    * Stops these sinks, or all: no further batch, and what is under way is given up after
    * `withinMs`. Resolves with the reasons of those that did not end as they should.

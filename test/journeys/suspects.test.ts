@@ -110,3 +110,40 @@ test('run --once against a receiver that refuses everything ends with 1 and name
   expect(stdout).toContain('0 dead letters');
   await sandbox.close();
 });
+
+test('an operator moves suspects to the dead letters, and finds them by the time at which they were made', async () => {
+  const { config, env, receiver, sandbox } = await journey();
+  receiver.answer(bad);
+  const sluice = startSluice(['run', '-c', config], { env });
+  await waitUntil(async () => (await statusOf(config, env)).sinks[0].suspects?.stuck === true, {
+    what: 'suspects',
+    everyMs: 500,
+  });
+  const [first] = (await statusOf(config, env)).sinks[0].suspects.first;
+  const add = ['dead-letters', 'add', '-c', config, '--sink', 'post', '--uid', first.uid];
+
+  const asked = await runHere(add, env);
+  const moved = await runHere([...add, '--yes'], env);
+  await waitUntil(async () => (await statusOf(config, env)).sinks[0].dead_letters === 1, {
+    what: 'the dead letter',
+    everyMs: 500,
+  });
+  const listed = await runHere(
+    ['dead-letters', 'list', '-c', config, '--json', '--since', '2020-01-01T00:00:00Z'],
+    env,
+  );
+  const none = await runHere(
+    ['dead-letters', 'list', '-c', config, '--json', '--since', '2999-01-01T00:00:00Z'],
+    env,
+  );
+  await sluice.kill('SIGTERM');
+
+  expect([asked.exitCode, moved.exitCode, moved.stdout]).toEqual([
+    1,
+    0,
+    'post: 1 moved to the dead letters\n',
+  ]);
+  expect(JSON.parse(listed.stdout)).toMatchObject({ uid: first.uid, sink: 'post' });
+  expect(none.stdout).toBe('');
+  await sandbox.close();
+});

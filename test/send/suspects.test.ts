@@ -175,16 +175,16 @@ test('suspects move to the dead letters on an operator’s order, and nothing el
   await waitUntil(() => sender.state.suspects?.stuck ?? false, { what: 'a few probes' });
   const [first] = sender.state.suspects?.first ?? [];
 
-  const moved = sender.giveUp([first?.uid ?? '']);
+  const moved = await sender.giveUp([first?.uid ?? '']);
   await waitUntil(() => sender.state.deadLetters === 1, { what: 'the dead letter' });
   const { position } = sender.state;
-  const others = sender.giveUp(null);
+  const others = await sender.giveUp(null);
   await waitUntil(() => sender.state.position === 4, { what: 'all to be settled' });
   await end();
 
-  expect(moved).toEqual([first?.uid]);
+  expect(moved).toBe(1);
   expect(position).toBe(1);
-  expect(others).toHaveLength(3);
+  expect(others).toBe(3);
   expect(taken).toEqual([]);
   expect(sender.state.deadLetters).toBe(4);
   await spool.close();

@@ -25,7 +25,7 @@ export function refuseUnknown(
 }
 
 /** Epoch milliseconds of an RFC 3339 time, which has to name its offset. Throws a UsageError. */
-export function timeTyped(option: 'from' | 'to' | 'before', text: string): number {
+export function timeTyped(option: 'from' | 'to' | 'before' | 'since', text: string): number {
   const isTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
   const at = isTime ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(at)) return at;
