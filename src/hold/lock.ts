@@ -5,7 +5,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { ExportError } from '../contracts/errors.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { unwritableError } from './unwritable.ts';
@@ -19,6 +18,11 @@ BEGIN EXCLUSIVE;
 `;
 /** Who looks whether it is held holds it for an instant, which is longer under load. */
 const lookMsMax = 1_000;
+
+/** SQLite takes long to load: `check` needs it only where there is something to lock. */
+function sqlite(): typeof import('node:sqlite') {
+  return process.getBuiltinModule('node:sqlite');
+}
 
 /** Held until `release`, or until the process ends. */
 export interface Lock {
@@ -57,7 +61,7 @@ export function takeLock(dir: string): Lock {
  * which `isBusy` judges.
  */
 export function exclusiveOn(path: string): () => void {
-  const database = new DatabaseSync(path, { timeout: lookMsMax });
+  const database = new (sqlite().DatabaseSync)(path, { timeout: lookMsMax });
   try {
     database.exec(exclusive);
   } catch (error) {
@@ -83,7 +87,7 @@ function nameOwner(dir: string): void {
 export function holderOf(dir: string): string | null {
   const path = join(dir, 'lock.db');
   if (!existsSync(path)) return null;
-  const database = new DatabaseSync(path, { readOnly: true });
+  const database = new (sqlite().DatabaseSync)(path, { readOnly: true });
   try {
     // Two who look do not take each other for the holder: reading waits for exclusive locks only.
     database.prepare('SELECT count(*) FROM sqlite_master').get();

@@ -87,9 +87,19 @@ test('goes no further while the receiver is away, though reading goes on', async
 });
 
 test('tells what was refused, what was dropped, and what waits once more', async () => {
-  const receiver = await startHttpReceiver({ answer: () => ({ answer: 'reply', status: 400 }) });
+  // The first three events are bad; others are accepted, which shows that the receiver works.
+  let bad: readonly string[] = [];
+  const receiver = await startHttpReceiver({
+    answer: ({ body }) => {
+      const uids = [...body.toString().matchAll(/"uid":"([0-9a-f]{64})"/g)].map(
+        ([, uid = '']) => uid,
+      );
+      if (bad.length === 0) bad = uids.slice(0, 3);
+      return { answer: 'reply', status: uids.some((uid) => bad.includes(uid)) ? 400 : 200 };
+    },
+  });
   const { config } = await aSetup({
-    sandbox: { events: 3 },
+    sandbox: { events: 40 },
     sinks: [`  post: { type: http, url: ${receiver.url}, retry: { min: 50ms, max: 100ms } }`],
   });
   await runOnceHere(config);

@@ -59,7 +59,11 @@ test('a receiver that refuses everything after a first delivery makes no dead le
   expect(error?.code).toBe('sink_refused');
   expect(error?.next).toContain('dead-letters add --sink s');
   expect(suspects?.events).toBeGreaterThanOrEqual(10);
-  expect(taken.slice(0, 11)).toEqual(numbers(11));
+  expect(taken.slice(0, 10)).toEqual(numbers(10));
+  // The receiver may recover between the suspect and the event that the probe sends after it.
+  const [first, ...others] = taken.slice(10);
+  const rest = first === '10' ? [first, ...others] : others;
+  expect(rest).toEqual(rest.toSorted((a, b) => Number(a) - Number(b)));
   expect(taken.toSorted((a, b) => Number(a) - Number(b))).toEqual(numbers(40));
   expect(sender.state).toMatchObject({
     delivered: 40,
