@@ -135,12 +135,19 @@ const flipped = (name: string, from: number) =>
     return bytes;
   });
 const gone = (name: string) => (place: string) => rmSync(join(place, name));
+const earlier = (bytes: Buffer) => {
+  const at = bytes.lastIndexOf('"fetched_at":"2026');
+  bytes.write('"fetched_at":"2025', at);
+  return bytes;
+};
 const older = archive.notes[1] ?? Buffer.alloc(0);
 const other = naiveArchive([{ pages: [{ stream: 'audit' }] }]);
 
 describe('an attack is a break', () => {
   test.each([
     ['a bit of an entry', flipped(last('tile/entries/'), -5)],
+    // Nothing but the root shows this one: it is well-formed, and no entry follows it in its stream.
+    ['the time of the last page', changed(last('tile/entries/'), earlier)],
     ['a lost bundle', gone(named('tile/entries/')[0] ?? '')],
     ['an entry cut off', changed(last('tile/entries/'), (bytes) => bytes.subarray(0, -9))],
     ['a bit of the checkpoint', flipped('checkpoint', -20)],
