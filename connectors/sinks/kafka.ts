@@ -143,6 +143,21 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       }
     },
 
+    // No position is committed, and readers of committed records see none of it.
+    async tryOut(batch, signal): Promise<Delivery> {
+      const { records, refused } = sift(maker.recordsOf(batch), settings.max_message);
+      const [first] = refused;
+      if (first !== undefined) return refusedBatch(first, context);
+      try {
+        const requests = requestsOf(records, settings.max_message);
+        await connection.use((producer) => producer.tryOut(requests), signal);
+        return { outcome: 'delivered' };
+      } catch (error) {
+        signal.throwIfAborted();
+        return outcomeOf(error, context);
+      }
+    },
+
     async committed(signal) {
       try {
         const found = await connection.use((producer) => producer.committed(), signal);

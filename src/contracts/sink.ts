@@ -78,7 +78,8 @@ export interface Sink {
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
    * For a sink that promises "once" by its position: whether the receiver accepts these events,
-   * without a lasting effect (Kafka: a transaction that is aborted). Left out: `send` is used.
+   * without a lasting effect (Kafka: a transaction that is aborted). Left out: `send` is used, and a
+   * sink with `committed` gets no event out of turn.
    */
   tryOut?(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**

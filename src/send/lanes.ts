@@ -70,9 +70,13 @@ export class Lanes {
     this.#deps = deps;
   }
 
-  /** True where events can be set aside. */
+  /**
+   * True where events can be set aside. Not for a sink that commits its position with its events: what
+   * was set aside is before that position when it is sent.
+   */
   get canSetAside(): boolean {
-    return this.#deps.aside !== null && this.#deps.sink.destinationOf !== undefined;
+    const { aside, sink } = this.#deps;
+    return aside !== null && sink.destinationOf !== undefined && sink.committed === undefined;
   }
 
   get facts(): readonly AsideFacts[] {

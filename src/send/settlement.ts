@@ -33,7 +33,7 @@ interface Pending extends Refused {
 export interface SettlementDeps
   extends Omit<
     TrialDeps,
-    'isSettled' | 'delivered' | 'isGivenUp' | 'evidence' | 'health' | 'canSetAside'
+    'isSettled' | 'delivered' | 'hasPassed' | 'isGivenUp' | 'evidence' | 'health' | 'canSetAside'
   > {
   readonly position: Position;
   readonly health: SinkHealth;
@@ -178,6 +178,12 @@ export class Settlement {
         await this.#health.pause(asExportError(error, `asking ${name} how far it is`), stop);
       }
     }
+  }
+
+  async #hasPassed(offset: Offset, signals: StopSignals): Promise<boolean> {
+    if (this.#deps.sink.committed === undefined) return false;
+    await this.adopt(signals);
+    return this.#position.at > offset;
   }
 
   #tellOlder(): void {
@@ -367,6 +373,7 @@ export class Settlement {
       evidence: this.#evidence,
       isSettled: (offset: Offset) => this.#ahead.has(offset) || this.#deps.isKept(offset),
       delivered: (offset: Offset) => void this.#ahead.add(offset),
+      hasPassed: (offset: Offset, signals: StopSignals) => this.#hasPassed(offset, signals),
       isGivenUp: (uid: string) => this.#givenUp.has(uid),
       canSetAside: this.#deps.lanes.canSetAside,
     };

@@ -3,6 +3,8 @@
 // is accepted, the suspect is sent once more: accepted, the receiver had a fault; refused, the
 // event is to blame. What must stay true: the position does not move, no event becomes a dead
 // letter without that evidence, and an event that a probe delivered is not sent again by this process.
+// A sink that commits its position with its events gets no other event by `send`: its position would
+// pass the suspect. It has `tryOut`, or it waits until the suspect is accepted or moved by hand.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
@@ -32,6 +34,8 @@ export interface TrialDeps {
   readonly delivered: (offset: Offset) => void;
   /** True where events of one destination can be set aside for others. */
   readonly canSetAside: boolean;
+  /** After an answer that is not known: true where the receiver reports a position after the event. */
+  readonly hasPassed: (offset: Offset, signals: StopSignals) => Promise<boolean>;
   /** True for an event that an operator has moved to the dead letters. */
   readonly isGivenUp: (uid: string) => boolean;
 }
@@ -136,7 +140,7 @@ class Trial {
   async askOthers(most: number, signals: StopSignals): Promise<TrialEnd | null> {
     const { evidence, health } = this.#deps;
     let sent = 0;
-    if (most === 0) return null;
+    if (most === 0 || !this.#canAskOthers) return null;
     for await (const other of this.#ahead.next(most)) {
       const [event] = other.events;
       if (event === undefined) continue;
@@ -159,12 +163,22 @@ class Trial {
     return null;
   }
 
+  get #canAskOthers(): boolean {
+    const { committed, tryOut } = this.#deps.sink;
+    return committed === undefined || tryOut !== undefined;
+  }
+
   /** Null: no answer about the event; `refused`: once more, without evidence against it. */
   async #sendSuspect(signals: StopSignals): Promise<TrialEnd | 'refused' | null> {
     const { batch, event, inBatchAt } = this.#refused;
     const { evidence, health } = this.#deps;
     const outcome = await this.#send(batch, event, signals);
-    if (outcome.is === 'unknown') return null;
+    if (outcome.is === 'unknown') {
+      // The answer may be lost, and the event delivered.
+      if (!(await this.#deps.hasPassed(event.offset, signals))) return null;
+      evidence.forget(event.offset);
+      return { end: 'delivered' };
+    }
     if (outcome.is === 'accepted') {
       evidence.accepted([event]);
       health.succeeded(1);

@@ -72,6 +72,22 @@ class KafkajsProducer implements KafkaProducer {
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,
   ): Promise<WrittenOffsets> {
+    const written = await this.#sendInTransaction(requests, place);
+    await told(this.#manager.commit(), 'the outcome of the commit is not known');
+    this.#committed = place;
+    return written;
+  }
+
+  async tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void> {
+    await this.#sendInTransaction(requests, null);
+    await told(this.#manager.abort());
+  }
+
+  /** The transaction is open when it resolves. Without `place` no position is part of it. */
+  async #sendInTransaction(
+    requests: readonly (readonly KafkaRecord[])[],
+    place: Committed | null,
+  ): Promise<WrittenOffsets> {
     await this.#connect();
     const { topic, transactions } = this.#options;
     invariant(transactions !== undefined, 'the producer has transactions');
@@ -79,6 +95,7 @@ class KafkajsProducer implements KafkaProducer {
     this.#manager.beginTransaction();
     try {
       for (const records of requests) await this.#sending.send(records, written);
+      if (place === null) return written;
       const { position, note } = place;
       const partitions = [{ partition: 0, offset: String(position), metadata: note }];
       const topics = [{ topic, partitions }];
@@ -91,8 +108,6 @@ class KafkajsProducer implements KafkaProducer {
         await this.#manager.abort().catch(() => {});
       throw failure;
     }
-    await told(this.#manager.commit(), 'the outcome of the commit is not known');
-    this.#committed = place;
     return written;
   }
 

@@ -58,11 +58,29 @@ class PlatformaticProducer implements KafkaProducer {
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,
   ): Promise<WrittenOffsets> {
+    const { transaction, written } = await this.#sendInTransaction(requests, place);
+    await told(transaction.commit(), 'the outcome of the commit is not known');
+    this.#transaction = null;
+    return written;
+  }
+
+  async tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void> {
+    const { transaction } = await this.#sendInTransaction(requests, null);
+    await told(transaction.abort());
+    this.#transaction = null;
+  }
+
+  /** The transaction is open when it resolves. Without `place` no position is part of it. */
+  async #sendInTransaction(
+    requests: readonly (readonly KafkaRecord[])[],
+    place: Committed | null,
+  ): Promise<{ readonly transaction: Transaction; readonly written: WrittenOffsets }> {
     const transaction = await this.#begin();
     const written = new Map<number, bigint>();
     try {
       for (const records of requests) await this.#sending.send(records, written);
-      await this.#client.commitPosition(this.#place, place);
+      if (place !== null) await this.#client.commitPosition(this.#place, place);
+      return { transaction, written };
     } catch (error) {
       const failure = failureOf(error);
       // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
@@ -70,9 +88,6 @@ class PlatformaticProducer implements KafkaProducer {
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
-    await told(transaction.commit(), 'the outcome of the commit is not known');
-    this.#transaction = null;
-    return written;
   }
 
   async committed(): Promise<Committed | null> {

@@ -96,6 +96,8 @@ export interface KafkaProducer {
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,
   ): Promise<WrittenOffsets>;
+  /** Sends `requests` in a transaction and aborts it: resolves when the brokers accepted all of it, and keep nothing. */
+  tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void>;
   /**
    * What the last committed transaction of this group left; null if there is none, or if the
    * brokers have forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set

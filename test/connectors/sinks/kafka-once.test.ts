@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
+import type { Event } from '../../../src/contracts/event.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import type { Epoch } from '../../../src/contracts/numbering.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
@@ -268,6 +269,28 @@ describe.each(drivers)('kafkaSink with exactly_once over %s', (driver) => {
     expect(dead).toEqual([large.uid]);
     expect(await committedUids(topic)).toEqual(uids(events.filter((event) => event !== large)));
     expect(await committedOf(opened)).toBe(30);
+  });
+
+  test('an event that is tried out is judged, leaves no position and no record to readers', async () => {
+    const topic = await aTopic('tried', { settings: { 'max.message.bytes': '20000' } });
+    const opened = await openOnce(topic);
+    const large = anEvent({ offset: 3, ocsf: { message: 'x'.repeat(30_000) } });
+    const tryOut = (...events: readonly Event[]) =>
+      opened.sink.tryOut?.(batchOf(opened, events), goOn);
+
+    const good = await tryOut(...someEvents(1, 5));
+    const second = await tryOut(...someEvents(1, 6));
+    const sent = await opened.sink.send(batchOf(opened, someEvents(2)), goOn);
+    const bad = await tryOut(large);
+    const position = await committedOf(opened);
+
+    expect([good, second, sent]).toMatchObject(Array(3).fill({ outcome: 'delivered' }));
+    expect(bad).toMatchObject({ outcome: 'refused', scope: 'batch' });
+    expect(position).toBe(2);
+    expect(await committedUids(topic)).toEqual(uids(someEvents(2)));
+    // The broker has judged them: they were written, in transactions that were aborted.
+    const written = await consumeAll(topic, { isolation: 'read_uncommitted' });
+    expect(written).toHaveLength(4);
   });
 
   test('an event larger than max_message is refused before anything behind it is sent', async () => {
