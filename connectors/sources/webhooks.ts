@@ -69,8 +69,12 @@ export const webhooksSource = defineSource({
     max_body: size().prefault('1MiB').describe('longest body that is taken'),
     tls: z
       .strictObject({
-        cert_file: z.string().describe('PEM file of the certificate; read again when renewed'),
-        key_file: z.string().describe('PEM file of its key'),
+        cert_file: z
+          .string()
+          .describe(
+            'PEM file of the certificate, followed by its intermediate certificates; read again when renewed',
+          ),
+        key_file: z.string().describe('PEM file of its key, without a passphrase'),
         ca_file: z
           .string()
           .optional()

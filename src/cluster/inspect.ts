@@ -2,7 +2,7 @@
 // and the group of owners, each looked at from outside. What must stay true: nothing is changed, and
 // whoever works there meanwhile is left alone.
 
-import type { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
+import { type KafkaFailure, missingIssuerOf } from '../../connectors/sinks/kafka/failure.ts';
 import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { type HostPort, hostPortText } from '../contracts/settings.ts';
@@ -117,6 +117,7 @@ function unreached(failure: KafkaFailure, broker: HostPort): ExportError {
   const next = {
     denied: 'Check state.kafka.sasl: its mechanism, the user name and the password.',
     untrusted:
+      missingIssuerOf(failure)?.next ??
       'Check state.kafka.tls: ca_file has to hold who signed the broker’s certificate, and cert_file ours where the broker asks for it.',
     other:
       'Look whether the address is right, a firewall lets it through, and whether that port speaks TLS (state.kafka.tls) or SASL (state.kafka.sasl).',

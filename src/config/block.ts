@@ -18,6 +18,8 @@ import type { Written } from './written.ts';
 export interface BlockReading {
   readonly flaws: Flaws;
   readonly around: Surroundings;
+  /** What is allowed and may not be meant; left out where no caller shows it. */
+  readonly notices?: Flaws;
 }
 
 /** Parses what is written (undefined: nothing is) at this path; undefined: flaws say why not. */

@@ -1,34 +1,66 @@
-// The files that a block's `tls` names: looked at when the config is checked, since a certificate
-// that cannot be read would else show as a connection that never comes up.
+// The files that a block's `tls` names: read and parsed when the config is checked, since a file
+// that cannot serve would else show as a connection that never comes up. A certificate outside its
+// validity is a notice only: it must not keep the process, and all its other sinks, from starting.
 
+import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/tls-files.ts';
 import { type BlockReading, shown } from './block.ts';
 import { readFile, whyUnreadable } from './references.ts';
 import type { Entry } from './section.ts';
+import type { Written } from './written.ts';
 
-const fileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
-
-/** Tells of files that cannot be read, and of a certificate without its key if not told yet. */
+/**
+ * Adds a flaw for each file that cannot be read or used, a notice for each certificate outside its
+ * validity, and with `pairs` a flaw for a certificate without its key.
+ */
 export function checkTlsFiles(
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
-  { flaws, around }: BlockReading,
+  reading: BlockReading,
   pairs = true,
 ): void {
   const tls = written.children?.get('tls');
   if (tls?.children == null) return;
-  for (const key of fileKeys) {
-    const file = tls.children.get(key);
-    if (typeof file?.value !== 'string' || file.unset !== null) continue;
-    if (around.placeholders !== undefined) continue; // another machine may have it
-    try {
-      readFile(file.value, around);
-    } catch (error) {
-      const message = `the file ${shown(file)} cannot be read: ${whyUnreadable(error)}`;
-      flaws.add(file.at, [...path, 'tls', key], message);
-    }
-  }
+  const { flaws, notices } = reading;
+  const named = filesOf(tls);
+  const files = contentsOf(named, [...path, 'tls'], reading);
+  const add = (to: typeof flaws | undefined, key: TlsFileKey, message: string) => {
+    const file = named.get(key);
+    if (file !== undefined)
+      to?.add(file.at, [...path, 'tls', key], `the file ${shown(file)} ${message}`);
+  };
+  for (const { key, message } of tlsFaults(files)) add(flaws, key, message);
+  for (const { key, message } of tlsNotices(files, Date.now())) add(notices, key, message);
   const certificate = tls.children.get('cert_file');
   const key = tls.children.get('key_file');
   if (!pairs || (certificate === undefined) === (key === undefined)) return;
   const at = (certificate ?? key)?.keyAt ?? tls.at;
   flaws.add(at, [...path, 'tls'], 'cert_file and key_file belong together: set both or neither');
+}
+
+/** The files that are named by a text whose references have values. */
+function filesOf(tls: Written): ReadonlyMap<TlsFileKey, Written> {
+  const named = new Map<TlsFileKey, Written>();
+  for (const key of tlsFileKeys) {
+    const file = tls.children?.get(key);
+    if (typeof file?.value === 'string' && file.unset === null) named.set(key, file);
+  }
+  return named;
+}
+
+/** What the files hold; a flaw for each that cannot be read. */
+function contentsOf(
+  named: ReadonlyMap<TlsFileKey, Written>,
+  path: Entry<unknown>['path'],
+  { flaws, around }: BlockReading,
+): Partial<Record<TlsFileKey, Uint8Array>> {
+  const contents: Partial<Record<TlsFileKey, Uint8Array>> = {};
+  if (around.placeholders !== undefined) return contents; // another machine may have the files
+  for (const [key, file] of named) {
+    try {
+      contents[key] = readFile(String(file.value), around);
+    } catch (error) {
+      const message = `the file ${shown(file)} cannot be read: ${whyUnreadable(error)}`;
+      flaws.add(file.at, [...path, key], message);
+    }
+  }
+  return contents;
 }

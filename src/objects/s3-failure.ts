@@ -2,6 +2,7 @@
 // yet only they say which right is missing, so they are told in one bounded line.
 
 import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
+import { missingIssuer } from '../contracts/tls-files.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
 /** What the SDK says of a failure, as far as it is looked at. */
@@ -58,6 +59,11 @@ function unanswered(name: string, error: unknown): Meaning {
   if (name === 'CredentialsProviderError' || name === 'TokenProviderError') {
     const next = `No credentials were found or given: set credentials, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give this machine or pod a role; ${kept}.`;
     return ['sink_refused', next];
+  }
+  const issuer = missingIssuer(errorCodeOf(error));
+  if (issuer !== null) {
+    const next = `TLS failed: ${issuer.what}. ${issuer.next} It is tried again by itself, and ${kept}.`;
+    return ['sink_unreachable', next];
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(errorCodeOf(error))) {
     const next = `Name the authority that signed the endpoint’s certificate as tls.ca_file, or mend the certificate; it is tried again by itself, and ${kept}.`;

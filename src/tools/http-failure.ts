@@ -4,6 +4,7 @@
 // text.
 
 import { errorCodeOf, errorText } from '../contracts/errors.ts';
+import { missingIssuer } from '../contracts/tls-files.ts';
 import { HttpFailure } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
 
@@ -29,7 +30,7 @@ const tlsHints: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /CERTIFICATE_REQUIRED|ALERT_(BAD|UNSUPPORTED)_CERTIFICATE|ALERT_UNKNOWN_CA|CERTIFICATE_UNKNOWN|HANDSHAKE_FAILURE|DECRYPT_ERROR/,
-    'the far side did not accept this side’s certificate, or wants one; see tls.cert_file and tls.key_file',
+    'the receiver did not accept the client certificate of sluice, or requires one; see tls.cert_file (with its intermediate certificates) and tls.key_file',
   ],
 ];
 
@@ -54,6 +55,8 @@ export function toHttpFailure(error: unknown, phase: Phase): HttpFailure {
 }
 
 function tlsMessage(code: string): string {
+  const issuer = missingIssuer(code);
+  if (issuer !== null) return `TLS failed: ${issuer.what} (${code}). ${issuer.next}`;
   const hint = tlsHints.find(([pattern]) => pattern.test(code))?.[1];
   return hint === undefined ? `TLS failed (${code})` : `TLS failed: ${hint} (${code})`;
 }

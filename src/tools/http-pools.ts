@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { buildConnector, Dispatcher } from 'undici';
 import { errorCodeOf } from '../contracts/errors.ts';
 import { proxyFlaw } from '../contracts/settings.ts';
+import { tlsFaults } from '../contracts/tls-files.ts';
 import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
 import { fileStamp } from './fingerprint.ts';
 
@@ -156,15 +157,23 @@ function secureOptions(tls: TlsSettings) {
     // Tells now, with the setting's name, what would otherwise fail in every connection.
     createSecureContext(secure);
   } catch (error) {
-    const code = errorCodeOf(error) || 'unreadable';
-    const files = filesOf(tls).join(', ');
-    throw new HttpFailure(
-      'tls',
-      `the certificate files do not fit together: ${files} (${code})`,
-      error,
-    );
+    throw new HttpFailure('tls', misfitText(tls, secure, error), error);
   }
   return tls.server_name === undefined ? secure : { ...secure, servername: tls.server_name };
+}
+
+/** Why OpenSSL refuses the files, by file where that can be found. */
+function misfitText(
+  tls: TlsSettings,
+  { ca, cert, key }: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer },
+  error: unknown,
+): string {
+  const faults = tlsFaults({ ca_file: ca, cert_file: cert, key_file: key });
+  if (faults.length > 0) {
+    return faults.map((it) => `tls.${it.key}: ${tls[it.key]} ${it.message}`).join('; ');
+  }
+  const code = errorCodeOf(error) || 'unreadable';
+  return `the certificate files do not fit together: ${filesOf(tls).join(', ')} (${code})`;
 }
 
 function read(file: string, setting: string): Buffer {

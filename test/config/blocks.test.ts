@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
 import { formatsOf } from '../../formats/index.ts';
+import { makeCa } from '../support/certificates.ts';
 import { aConfig, around, flawLines, withFirst } from './config-text.ts';
 
 const ofFile = formatsOf(fileSink).join(', ');
@@ -102,11 +103,12 @@ test.each([
   expect(lines.filter((line) => line.includes('c.yaml:2:'))).toHaveLength(1);
 });
 
-test('parseConfig wants certificate and key together', () => {
+test('parseConfig wants certificate and key together', async () => {
+  const { cert } = (await makeCa()).client;
   const tls = 'tls: { cert_file: /c.pem }';
   const text = withFirst('sinks', `  lake: { type: kafka, brokers: ["k:9092"], topic: t, ${tls} }`);
 
-  const lines = flawLines(text, around({}, { '/c.pem': 'x' }));
+  const lines = flawLines(text, around({}, { '/c.pem': cert }));
 
   expect(lines).toEqual([
     'c.yaml:2:62 sinks.lake.tls: cert_file and key_file belong together: set both or neither',

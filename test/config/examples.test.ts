@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { parseConfig, readConfig } from '../../src/config/config.ts';
 import { configSchema } from '../../src/config/json-schema.ts';
 import { planFrom } from '../../src/config/plan.ts';
+import { makeCa } from '../support/certificates.ts';
 import { around } from './config-text.ts';
 import { planMeans } from './plan-means.ts';
 
@@ -32,13 +33,15 @@ const env = {
   ...{ KAFKA_USER: 'sluice', KAFKA_PASSWORD: 'p', INGEST_TOKEN: 't' },
 };
 
+const { ca, client } = await makeCa();
+
 function readExample(name: string) {
   const path = `${folder}${name}`;
   const files = {
     [path]: readFileSync(path, 'utf8'),
     '/run/secrets/edge': 's\n',
     '/run/secrets/secops.json': '{}',
-    '/etc/ssl/siem-ca.pem': 'pem',
+    '/etc/ssl/siem-ca.pem': ca,
   };
   return readConfig(path, around(env, files));
 }
@@ -174,7 +177,10 @@ test.skipIf(!existsSync(contract))(
       .replace('order_by: …  ', 'order_by: timestamp\n    order: oldest_first  ')
       .replace('sasl: …, tls: …', 'sasl: { mechanism: plain, username: u, password: p }, tls: {}')
       .replaceAll('headers: { … }', 'headers: { A: b }');
-    const surroundings = around({ EDGE_ID: 'i' }, { '/f': 'pem', '/run/secrets/edge': 's' });
+    const surroundings = around(
+      { EDGE_ID: 'i' },
+      { '/f': client.cert + client.key, '/run/secrets/edge': 's' },
+    );
 
     const config = parseConfig(text, 'contract.md', surroundings);
 

@@ -217,3 +217,13 @@ test.each([
     details: { status: httpStatusCode, request_id: 'R1' },
   });
 });
+
+test('an endpoint that sends no intermediate certificate is named as such', () => {
+  const code = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
+  const said = Object.assign(new Error('unable to verify the first certificate'), { code });
+
+  const { code: kind, next } = bucketFailure('writing x', said);
+
+  expect(kind).toBe('sink_unreachable');
+  expect(next).toMatch(/sent no intermediate certificate/);
+});

@@ -26,6 +26,14 @@ export interface Certificates {
   readonly client: KeyPair;
   /** Like `server`, but its validity ended yesterday. */
   readonly expired: KeyPair;
+  /** Like `server`, but an intermediate authority signed it; only its own certificate is in it. */
+  readonly leaf: KeyPair;
+  /** Like `leaf`, with the intermediate's certificate after it. */
+  readonly chain: KeyPair;
+  /** The intermediate's certificate, which the authority signed. */
+  readonly intermediateFile: string;
+  /** The key of `client`, encrypted with a passphrase. */
+  readonly encryptedKeyFile: string;
 }
 
 /** The certificates of this run: the same authority for every test file and every receiver. */
@@ -66,16 +74,34 @@ async function makeAuthority(folder: string, name: string): Promise<Certificates
     keyout: caKeyFile,
   });
   const issue = (kind: Kind) => issueCertificate({ dir, caFile, caKeyFile }, kind);
+  const intermediate = await issue('intermediate');
+  const leaf = await issueCertificate(
+    { dir, caFile: intermediate.certFile, caKeyFile: intermediate.keyFile },
+    'leaf',
+  );
+  const chainFile = join(dir, 'chain.pem');
+  writeFileSync(chainFile, leaf.cert + intermediate.cert);
+  const client = await issue('client');
+  const encryptedKeyFile = join(dir, 'client-encrypted.key');
+  await openssl('pkey', ['-aes256'], {
+    in: client.keyFile,
+    passout: 'pass:a passphrase',
+    out: encryptedKeyFile,
+  });
   return {
     caFile,
     ca: readFileSync(caFile, 'utf8'),
+    leaf,
+    chain: { ...leaf, certFile: chainFile, cert: leaf.cert + intermediate.cert },
+    intermediateFile: intermediate.certFile,
+    encryptedKeyFile,
     server: await issue('server'),
-    client: await issue('client'),
+    client,
     expired: await issue('expired'),
   };
 }
 
-type Kind = 'server' | 'client' | 'expired';
+type Kind = 'server' | 'client' | 'expired' | 'intermediate' | 'leaf';
 
 interface Authority {
   readonly dir: string;
@@ -87,12 +113,14 @@ async function issueCertificate(authority: Authority, kind: Kind): Promise<KeyPa
   const at = (ending: string) => join(authority.dir, `${kind}.${ending}`);
   writeFileSync(
     at('ext'),
-    [
-      'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
-      `extendedKeyUsage=${kind === 'client' ? 'clientAuth' : 'serverAuth'}`,
-      'keyUsage=digitalSignature',
-      'basicConstraints=CA:FALSE',
-    ].join('\n'),
+    kind === 'intermediate'
+      ? 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign'
+      : [
+          'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1',
+          `extendedKeyUsage=${kind === 'client' ? 'clientAuth' : 'serverAuth'}`,
+          'keyUsage=digitalSignature',
+          'basicConstraints=CA:FALSE',
+        ].join('\n'),
   );
   await openssl('req', newKey, { subj: `/CN=${kind}.test`, keyout: at('key'), out: at('csr') });
   await openssl('x509', ['-req', '-CAcreateserial'], {

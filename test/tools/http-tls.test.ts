@@ -6,7 +6,12 @@ import { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { HttpClient, HttpRequest, TlsSettings } from '../../src/contracts/tools.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
-import { type Certificates, makeCa, makeUntrustedCa } from '../support/certificates.ts';
+import {
+  type Certificates,
+  type KeyPair,
+  makeCa,
+  makeUntrustedCa,
+} from '../support/certificates.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 import { json, never, serve } from './serving.ts';
 
@@ -85,6 +90,36 @@ describe('openHttpClient: TLS', () => {
     }
   });
 
+  test('a missing intermediate certificate is named, and one that is sent is accepted', async () => {
+    const serving = (pair: KeyPair) => serve((_, response) => json(response, 200, {}), pair);
+    const [leafOnly, whole] = [await serving(ca.leaf), await serving(ca.chain)];
+    const client = open();
+    const request = (url: string, ca_file: string) =>
+      client.request(get(url, { ca_file }), never());
+
+    await expect(request(leafOnly.url, ca.caFile)).rejects.toMatchObject({
+      reason: 'tls',
+      message: expect.stringMatching(/sent no intermediate certificate.*LEAF_SIGNATURE/),
+    });
+    await expect(request(whole.url, ca.intermediateFile)).rejects.toMatchObject({
+      reason: 'tls',
+      message: expect.stringMatching(/without its root certificate/),
+    });
+    expect((await request(whole.url, ca.caFile)).status).toBe(200);
+  });
+
+  test('an encrypted key is named', async () => {
+    const { certFile: cert_file } = ca.client;
+    const files = { cert_file, key_file: ca.encryptedKeyFile };
+
+    await expect(open().request(get('https://127.0.0.1:1', files), never())).rejects.toMatchObject({
+      reason: 'tls',
+      message: expect.stringContaining(
+        `tls.key_file: ${ca.encryptedKeyFile} is encrypted with a passphrase`,
+      ),
+    });
+  });
+
   test('server_name is the name that is verified', async () => {
     const { url } = await serve((_, response) => json(response, 200, {}), ca.server);
 
@@ -153,7 +188,7 @@ describe('openHttpClient: TLS', () => {
     });
     await expect(client.request(get('https://127.0.0.1:1', mixed), never())).rejects.toMatchObject({
       reason: 'tls',
-      message: expect.stringContaining(ca.client.certFile),
+      message: expect.stringContaining(`tls.key_file: ${ca.server.keyFile} does not fit`),
     });
   });
 

@@ -3,8 +3,9 @@
 // consequence with every client. What is not known to be final is tried again: an outage, a change
 // of leader or a coordinator that is still loading mends itself.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
+import { type MissingIssuer, missingIssuer } from '../../../src/contracts/tls-files.ts';
 
 /**
  * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the
@@ -58,6 +59,16 @@ const trustCodes =
 /** True for an error of Node's about trust in a certificate or about the TLS version. */
 export function isTrustCode(code: string | undefined): boolean {
   return code !== undefined && trustCodes.test(code);
+}
+
+/** What a broker's certificate lacks, by the code of the failure or of a cause of it; else null. */
+export function missingIssuerOf(failure: KafkaFailure): MissingIssuer | null {
+  let each: unknown = failure;
+  for (let depth = 0; each instanceof Error && depth < 8; depth += 1, each = each.cause) {
+    const issuer = missingIssuer(errorCodeOf(each));
+    if (issuer !== null) return issuer;
+  }
+  return null;
 }
 
 /** What went wrong between us and Kafka. The message holds no secret. */
@@ -121,6 +132,15 @@ export function deliveryOf(
       return { outcome: 'retry', cause: because('sink_refused', next) };
     }
     case 'untrusted': {
+      const issuer = missingIssuerOf(failure);
+      if (issuer !== null) {
+        const cause = new ExportError('sink_refused', `${message}: ${issuer.what}`, {
+          next: `${issuer.next} Events stay held until then.`,
+          details: { topic },
+          cause: failure,
+        });
+        return { outcome: 'retry', cause };
+      }
       const next =
         'Check the brokers’ certificate and tls.ca_file, and tls.cert_file if they ask for ours; events stay held until both sides agree.';
       return { outcome: 'retry', cause: because('sink_refused', next) };

@@ -14,6 +14,7 @@ import {
   errorText,
 } from '../../../src/contracts/errors.ts';
 import { headerValue } from '../../../src/contracts/settings.ts';
+import { type TlsFileKey, tlsFaults } from '../../../src/contracts/tls-files.ts';
 import type { Clock, HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';
 import { blotted, plainLine } from '../../shared/receiver-words.ts';
@@ -186,9 +187,11 @@ async function secured(
   { ca_file, cert_file, key_file, min_version, server_name }: TlsSettings,
   hostname: string,
 ): Promise<ChannelCredentials> {
+  const files: Partial<Record<TlsFileKey, Buffer>> = {};
   try {
     const read = async (file?: string) => (file === undefined ? undefined : await readFile(file));
     const [ca, cert, key] = await Promise.all([read(ca_file), read(cert_file), read(key_file)]);
+    Object.assign(files, { ca_file: ca, cert_file: cert, key_file: key });
     const context = createSecureContext({
       minVersion: min_version ?? 'TLSv1.2',
       ...(ca && { ca }),
@@ -201,7 +204,9 @@ async function secured(
         checkServerIdentity(name, certificate),
     });
   } catch (error) {
-    throw new ExportError('config_invalid', `reading the files of tls: ${errorText(error)}`, {
+    const [fault] = tlsFaults(files);
+    const why = fault === undefined ? errorText(error) : `tls.${fault.key} ${fault.message}`;
+    throw new ExportError('config_invalid', `reading the files of tls: ${why}`, {
       next: 'Name PEM files that this user can read; they are read again at each connection.',
       cause: error,
     });

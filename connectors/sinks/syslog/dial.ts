@@ -12,9 +12,10 @@ import {
   connect as connectTls,
   createSecureContext,
 } from 'node:tls';
+import { tlsFaults } from '../../../src/contracts/tls-files.ts';
 import type { Clock, TlsSettings } from '../../../src/contracts/tools.ts';
 import { type Address, isSecure } from './address.ts';
-import { connectFailure, tlsFileFailure, turnedAway } from './failures.ts';
+import { connectFailure, tlsFaultFailure, tlsFileFailure, turnedAway } from './failures.ts';
 
 /** Whom to connect to, and how. */
 export interface SyslogReceiver {
@@ -118,6 +119,8 @@ async function tlsOptions(to: SyslogReceiver): Promise<ConnectionOptions> {
       ...(isIP(name) === 0 && { servername: name }),
     };
   } catch (error) {
+    const [fault] = tlsFaults({ ca_file: ca, cert_file: cert, key_file: key });
+    if (fault !== undefined) throw tlsFaultFailure(to.tls[fault.key] ?? '', fault);
     const files = [ca_file, cert_file, key_file].filter((file) => file !== undefined).join(', ');
     throw tlsFileFailure('*_file', files, error);
   }

@@ -4,6 +4,7 @@
 // stays held and is sent again.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
+import { missingIssuer, type TlsFault } from '../../../src/contracts/tls-files.ts';
 import { type Address, isSecure } from './address.ts';
 
 const heldNext = 'Nothing was lost: what is not known to be delivered is sent again.';
@@ -70,6 +71,14 @@ export function tlsFileFailure(key: string, file: string, error: unknown): Expor
     next: 'Name a PEM file that this user can read; it is read again at each attempt.',
     details: { file, reason: code },
     cause: error,
+  });
+}
+
+/** The content of a file named under `tls` cannot be used, as `fault` explains. */
+export function tlsFaultFailure(file: string, { key, message }: TlsFault): ExportError {
+  return new ExportError('config_invalid', `tls.${key}: the file ${file} ${message}`, {
+    next: 'Replace the file; it is read again at each attempt.',
+    details: { file, reason: key },
   });
 }
 
@@ -145,6 +154,8 @@ const tlsFailures: readonly (readonly [RegExp, TlsFailure])[] = [
 ];
 
 function tlsFailure(code: string): TlsFailure {
+  const issuer = missingIssuer(code);
+  if (issuer !== null) return issuer;
   const known = tlsFailures.find(([pattern]) => pattern.test(code));
   return known
     ? known[1]

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import { ExportError } from '../../contracts/errors.ts';
 import { hostPortText } from '../../contracts/settings.ts';
 import type { ListenPlace, ServerTls } from '../../contracts/source.ts';
+import { tlsFaults } from '../../contracts/tls-files.ts';
 import type { Tools } from '../../contracts/tools.ts';
 import { Callers } from '../../tools/callers.ts';
 import { fingerprintOf } from '../../tools/fingerprint.ts';
@@ -137,7 +138,7 @@ class Address {
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
       const why = code === 'EADDRINUSE' ? 'another program listens there already' : code;
-      throw this.#failure(why, error);
+      throw this.#failure(why, { cause: error });
     }
     server.on('error', (error) => this.#tools.log.warn('the listener', { error: error.message }));
     this.#server = server;
@@ -206,25 +207,37 @@ class Address {
   }
 
   #secure({ cert_file, key_file, ca_file, min_version = 'TLSv1.2' }: ServerTls) {
+    let secure: { cert: Buffer; key: Buffer; ca: Buffer | undefined };
     try {
-      return {
-        cert: readFileSync(cert_file, 'utf8'),
-        key: readFileSync(key_file, 'utf8'),
-        minVersion: min_version,
-        ...(ca_file === undefined
-          ? {}
-          : { ca: readFileSync(ca_file, 'utf8'), requestCert: true, rejectUnauthorized: true }),
-      };
+      const ca = ca_file === undefined ? undefined : readFileSync(ca_file);
+      secure = { cert: readFileSync(cert_file), key: readFileSync(key_file), ca };
     } catch (error) {
-      throw this.#failure(String(error), error);
+      throw this.#failure(String(error), { cause: error });
     }
+    const { cert, key, ca } = secure;
+    const [fault] = tlsFaults({ cert_file: cert, key_file: key, ca_file: ca });
+    if (fault !== undefined) {
+      const file = { cert_file, key_file, ca_file }[fault.key];
+      throw this.#failure(`tls.${fault.key}: the file ${file} ${fault.message}`, {
+        next: 'Replace the file; sluice reads it again at the next attempt.',
+      });
+    }
+    return {
+      ...{ cert: String(cert), key: String(key), minVersion: min_version },
+      ...(ca !== undefined && {
+        ...{ ca: String(ca), requestCert: true, rejectUnauthorized: true },
+      }),
+    };
   }
 
-  #failure(why: string, cause?: unknown): ExportError {
-    return new ExportError('config_invalid', `listening on ${this.#name}: ${why}`, {
-      next: 'Choose another address as listen, or end what uses this one; what upstream cannot deliver meanwhile, the sources that are polled read.',
-      cause,
-    });
+  #failure(
+    why: string,
+    { cause, next }: { readonly cause?: unknown; readonly next?: string } = {},
+  ): ExportError {
+    const usual =
+      'Choose another address as listen, or end what uses this one; what upstream cannot deliver meanwhile, the sources that are polled read.';
+    const what = `listening on ${this.#name}: ${why}`;
+    return new ExportError('config_invalid', what, { next: next ?? usual, cause });
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {

@@ -38,6 +38,22 @@ function outcomeOf(error: unknown, { keyless = false, read = failureOf } = {}): 
 }
 
 describe('deliveryOf', () => {
+  test.each([failureOf, failureOfPlatformatic])(
+    'a broker that sends no intermediate certificate is named as such (%#)',
+    (read) => {
+      const cause = named('Error', 'unable to verify the first certificate', {
+        code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      });
+
+      const { cause: told, outcome } = deliveryOf(read(cause), context);
+
+      expect(outcome).toBe('retry');
+      expect(told.code).toBe('sink_refused');
+      expect(told.message).toContain('sent no intermediate certificate');
+      expect(told.next).toContain('with the intermediate certificates');
+    },
+  );
+
   test.each([
     ['LEADER_NOT_AVAILABLE', 'retry: sink_unreachable'],
     ['NOT_LEADER_FOR_PARTITION', 'retry: sink_unreachable'],

@@ -89,6 +89,33 @@ describe('probe tells, and send keeps the events of', () => {
     expect(answer.next).toContain('tls.ca_file');
   });
 
+  test('a receiver that sends no intermediate certificate', async () => {
+    const tls = await makeCa();
+
+    const answer = await refusal({ tls: { ...tls, server: tls.leaf } }, trusting(tls));
+    const whole = await startTlsReceiver({ tls: { ...tls, server: tls.chain } });
+
+    expect(answer.code).toBe('sink_refused');
+    expect(answer.message).toContain('sent no intermediate certificate');
+    expect(answer.next).toContain('with the intermediate certificates');
+    await syslogSink.probe(
+      parseSettings(syslogSink, configFor(whole, trusting(tls))),
+      testTools(),
+      never,
+    );
+  });
+
+  test('an encrypted key', async () => {
+    const tls = await makeCa();
+    const receiver = await startTlsReceiver({ tls });
+    const files = { cert_file: tls.client.certFile, key_file: tls.encryptedKeyFile };
+
+    const answer = await probeFailure(receiver, { ...trusting(tls), ...files });
+
+    expect(answer.code).toBe('config_invalid');
+    expect(answer.message).toContain('is encrypted with a passphrase');
+  });
+
   test('a receiver whose certificate has expired', async () => {
     const tls = await makeCa();
 
