@@ -158,8 +158,14 @@ export function tls() {
         .string()
         .optional()
         .describe('PEM file of the authorities to trust instead of the system’s'),
-      cert_file: z.string().optional().describe('PEM file of the client certificate, followed by its intermediate certificates'),
-      key_file: z.string().optional().describe('PEM file of the client certificate’s key, without a passphrase'),
+      cert_file: z
+        .string()
+        .optional()
+        .describe('PEM file of the client certificate, followed by its intermediate certificates'),
+      key_file: z
+        .string()
+        .optional()
+        .describe('PEM file of the client certificate’s key, without a passphrase'),
       min_version: z
         .enum(['TLSv1.2', 'TLSv1.3'])
         .optional()
