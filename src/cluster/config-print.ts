@@ -48,3 +48,16 @@ export function differencesIn(other: ConfigPrint, from: ConfigPrint): readonly s
     ];
   });
 }
+
+/**
+ * The print of a process after it has read another config. Where a reload may drop nothing, it refuses that config in each
+ * shard that it works on, and still has the sinks of the one before.
+ */
+export function printAfter(
+  before: ConfigPrint | null,
+  next: ConfigPrint | null,
+  mayDrop: boolean,
+): ConfigPrint | null {
+  if (before === null || next === null || mayDrop) return next;
+  return { ...next, sinks: { ...before.sinks, ...next.sinks } };
+}

@@ -20,6 +20,7 @@ import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { assignments, owns } from './assignment.ts';
+import type { ConfigPrint } from './config-print.ts';
 import { Hearing, type SentAt } from './hearing.ts';
 import { connectionOf, type MemberSettings, processName, shardNames } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
@@ -73,7 +74,7 @@ export class Ownership implements Membership {
   readonly #means: OwnershipMeans;
   readonly #group: string;
   readonly #names: ReturnType<typeof shardNames>;
-  readonly #self: SelfDescription;
+  readonly #self: Omit<SelfDescription, 'print'>;
   readonly #connections: Connections;
   readonly #over = new AbortController();
   #coordinator: Connection | null = null;
@@ -85,6 +86,8 @@ export class Ownership implements Membership {
   #givenUp = 0;
   /** Whether the group was asked to assign nothing to this process. */
   #standsAside = false;
+  /** The print of its config that the group has. */
+  #print: ConfigPrint | null = null;
   /** When the group has heard of this process. */
   readonly hearing: Hearing;
 
@@ -97,7 +100,6 @@ export class Ownership implements Membership {
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
-      print: settings.config?.() ?? null,
     };
     const options = connectionOf(settings);
     // The broker answers a member that joins once all others have, or were given up.
@@ -235,7 +237,7 @@ export class Ownership implements Membership {
     try {
       // Who owns lets go first, in order.
       const standsAside = this.#ownsSince === null && this.#isUnwanted();
-      if (standsAside !== this.#standsAside || this.#generation < 0) {
+      if (standsAside !== this.#standsAside || this.#generation < 0 || this.#hasNewPrint()) {
         return await this.#join(standsAside);
       }
       await clock.sleep(this.#settings.sessionMs / heartbeats, signal);
@@ -245,6 +247,12 @@ export class Ownership implements Membership {
       this.#learn(error);
       await clock.sleep(pauseMs, signal);
     }
+  }
+
+  /** After a reload the other processes get the new print: a member can change it only by joining again. */
+  #hasNewPrint(): boolean {
+    const print = this.#settings.config?.() ?? null;
+    return print !== this.#print && JSON.stringify(print) !== JSON.stringify(this.#print);
   }
 
   async #beat(): Promise<void> {
@@ -292,7 +300,8 @@ export class Ownership implements Membership {
     const connection = await this.#connection();
     const { sessionMs, instance = null } = this.#settings;
     const load = this.#means.load?.() ?? 0;
-    const said = { ...this.#self, ownsSince: this.#ownsSince, isDrained, load };
+    const print = this.#settings.config?.() ?? null;
+    const said = { ...this.#self, print, ownsSince: this.#ownsSince, isDrained, load };
     const metadata = Buffer.from(JSON.stringify(said));
     const protocols = [{ name: protocolName, metadata }];
     const ask = async () =>
@@ -318,6 +327,7 @@ export class Ownership implements Membership {
       ...([protocolType, protocolName, given] as const),
     );
     this.#standsAside = isDrained;
+    this.#print = print;
     this.#generation = generationId;
     this.#note(sentAt);
     if (!synced.assignment.equals(owns)) this.#ownsSince = null;

@@ -262,6 +262,7 @@ function stateOf(
     ...settings
   } = kafka;
   const brokers = kafka.brokers.map(parseHostPort).filter((address) => address !== null);
+  let print: ReturnType<typeof printOf> | undefined;
   return {
     ...found,
     dir: cacheIn(found.dir),
@@ -273,7 +274,10 @@ function stateOf(
         addresses: valuesOf(upstreams, (one) => one.base_url),
         digests: valuesOf(upstreams, digestOf),
       }),
-      config: () => printOf(kept()),
+      config: () => {
+        print ??= printOf(kept());
+        return print;
+      },
     },
   };
 }

@@ -35,6 +35,8 @@ export interface Journey {
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
   readonly removedSinks: RemovedSinks;
+  /** Publishes the print of the config that runs after a reload to the other processes of the state. */
+  configRuns(config: Pick<Config, 'state'>): void;
   /** What it knows of a state in Kafka; left out: the state is in SQLite. */
   readonly cluster?: (() => ClusterFacts) | undefined;
   /** It is to end: where the state is in Kafka, that is no longer waited for without an end. */
@@ -75,10 +77,11 @@ export function readersOf({ sinks, drift }: Plan): readonly string[] {
  */
 export async function openJourney(
   plan: Plan,
-  state: Config['state'],
+  opened: Config['state'],
   tools: BootTools,
   { polls = true, standBy }: Opening = {},
 ): Promise<Journey> {
+  const { state, configRuns } = withRunningConfig(opened);
   let shard: ShardLog | null = null;
   let ownership: Membership | null = null;
   const over = new AbortController();
@@ -147,6 +150,7 @@ export async function openJourney(
       before,
       findings,
       removedSinks,
+      configRuns,
       cluster: clusterFacts(state, taken, ownership),
       hurry: () => shard?.hurry(),
       close: async () => {
@@ -170,6 +174,21 @@ export async function openJourney(
     await tools.http.close();
     throw error;
   }
+}
+
+/** The state whose print is that of the config that runs, which a reload changes. */
+function withRunningConfig(state: Config['state']): Pick<Journey, 'configRuns'> & {
+  readonly state: Config['state'];
+} {
+  const { kafka } = state;
+  if (kafka?.config === undefined) return { state, configRuns: () => undefined };
+  let print = kafka.config;
+  return {
+    state: { ...state, kafka: { ...kafka, config: () => print() } },
+    configRuns: (config) => {
+      print = config.state.kafka?.config ?? print;
+    },
+  };
 }
 
 /** Keeps the sinks of other processes known, and what differs in their configs. */

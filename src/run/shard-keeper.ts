@@ -6,6 +6,7 @@
 
 import { aborted } from 'node:util';
 import { isGiver } from '../cluster/assignment.ts';
+import { type ConfigPrint, printAfter } from '../cluster/config-print.ts';
 import { type MemberSettings, processName } from '../cluster/log/settings.ts';
 import { usedShards } from '../cluster/log/topics.ts';
 import { Ownership } from '../cluster/ownership.ts';
@@ -53,6 +54,8 @@ const pauseMsMax = 30_000;
 export class ShardKeeper {
   readonly #means: KeeperMeans;
   #config: Config;
+  /** What the other processes know of its config. */
+  #print: ConfigPrint | null;
   /** Those it has, by the names of their seats. */
   readonly #processes = new Map<string, ShardProcess>();
   /** The seats that it serves, by their names, with what ends that. */
@@ -73,6 +76,7 @@ export class ShardKeeper {
   constructor(means: KeeperMeans) {
     this.#means = means;
     this.#config = means.config;
+    this.#print = printOf(means.config);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -208,8 +212,10 @@ export class ShardKeeper {
     const beyond = isLeft && !this.#means.once ? ['--once'] : [];
     const args = [...this.#means.args, ...beyond];
     const log = this.#means.log.with(told(seat));
-    const kafka = memberOf(this.#config, seat);
-    if (kafka === null) return 0;
+    const member = memberOf(this.#config, seat);
+    if (member === null) return 0;
+    // The sinks that a process has matter where pages are held.
+    const kafka = sink === null ? { ...member, config: () => this.#print } : member;
     const own: { process: ShardProcess | null } = { process: null };
     const ownership = await Ownership.gain(
       kafka,
@@ -300,6 +306,7 @@ export class ShardKeeper {
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
         this.#config = { ...next, state: this.#config.state };
+        this.#print = printAfter(this.#print, printOf(next), removalAllowed);
         const { control } = this.#means.drains;
         if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
         for (const shard of wanted) this.#serveShard(shard, stop);
@@ -317,6 +324,10 @@ export class ShardKeeper {
       }
     }
   }
+}
+
+function printOf({ state }: Config): ConfigPrint | null {
+  return state.kafka?.config?.() ?? null;
 }
 
 /** All that processes are to be had for in a shard. */

@@ -46,8 +46,8 @@ export interface MemberSettings extends LogSettings {
     readonly addresses: Readonly<Record<string, string>>;
     readonly digests: Readonly<Record<string, string>>;
   };
-  /** What it says of its config to the others; left out: nothing. */
-  readonly config?: () => ConfigPrint;
+  /** The print of the config that runs, for the other processes: another object after a reload. Left out: none. */
+  readonly config?: () => ConfigPrint | null;
 }
 
 /** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
