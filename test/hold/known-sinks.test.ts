@@ -1,0 +1,275 @@
+// The register of sinks and what it keeps (rule by rule): pages wait for a removed sink from when it was first missing,
+// over restarts; a full spool releases them and reports each event once, over kills too; a sink that was missing before the
+// register existed is listed and keeps nothing. A kill is the files as they lie on disk at that moment.
+
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { KnownSink, RunningSinks } from '../../src/hold/known-sinks.ts';
+import { Store } from '../../src/hold/store.ts';
+import { readState } from '../../src/watch/state.ts';
+import { aPage } from '../support/a-page.ts';
+import { tempDir } from '../support/temp.ts';
+
+const removedSinksMs = 1_000;
+
+/** A state whose processes start, run and are killed one after the other. */
+class Runs {
+  dir = tempDir();
+  store: Store;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax = 1e9) {
+    this.#bytesMax = bytesMax;
+    this.store = this.#open();
+  }
+
+  #open(): Store {
+    const { dir } = this;
+    return new Store({ dir, sync: 'full', keepMs: 0, removedSinksMs, bytesMax: this.#bytesMax });
+  }
+
+  /** Starts or reloads with these sinks at a time; `others`: those of other processes. */
+  runs(own: readonly string[], now: number, rest: Partial<RunningSinks> = {}): void {
+    const { store } = this;
+    const running = { own, others: [], isAll: true, ...rest };
+    store.transaction(() => store.knownSinks.settle(running, store.gauge().oldest, now));
+    store.retainFor(own);
+  }
+
+  restart(): void {
+    this.store.close();
+    this.store = this.#open();
+  }
+
+  /** Another process gets the files as they are now; what the first one does after that is gone. */
+  kill(): void {
+    const to = tempDir();
+    for (const name of ['sluice.db', 'sluice.db-wal']) cpSync(join(this.dir, name), join(to, name));
+    this.store.close();
+    this.dir = to;
+    this.store = this.#open();
+  }
+
+  hold(events: number, { pad = 0, pages = 1 } = {}): void {
+    const { store } = this;
+    const ids = Array.from({ length: events }, (_, n) => `${store.end}-${n}`);
+    for (let page = 0; page < pages; page += 1) {
+      store.transaction(() => store.hold(aPage({ ids, pad }), 0));
+    }
+  }
+
+  pass(sink: string, position = this.store.end): void {
+    const { store } = this;
+    store.transaction(() => store.acknowledge(sink, { position }, 0));
+  }
+
+  prune(now: number): void {
+    const { store } = this;
+    store.transaction(() => store.prune(now));
+  }
+
+  get held(): number {
+    return this.store.held().events;
+  }
+
+  known(name: string): KnownSink | undefined {
+    return this.store.knownSinks.all().get(name);
+  }
+}
+
+/** `es` has passed 10 of 30 events when it leaves at 100, and `disk` all. */
+function withoutEs(bytesMax?: number): Runs {
+  const runs = new Runs(bytesMax);
+  runs.runs(['disk', 'es'], 0);
+  runs.hold(10, { pages: 3 });
+  runs.pass('es', 10);
+  runs.pass('disk');
+  runs.restart();
+  runs.runs(['disk'], 100);
+  return runs;
+}
+
+test('the time of a removed sink counts from when it was first missing, over restarts', () => {
+  const runs = withoutEs();
+  runs.restart();
+  runs.runs(['disk'], 900);
+  runs.prune(1_099);
+  const [since, before] = [runs.known('es')?.missingSince, runs.held];
+
+  runs.prune(1_100);
+
+  expect([since, before]).toEqual([100, 20]);
+  expect(runs.held).toBe(0);
+  expect(runs.known('es')).toMatchObject({ keeps: false, missingSince: 100 });
+  expect(runs.store.knownSinks.unreported()).toEqual([{ sink: 'es', events: 20, why: 'expired' }]);
+});
+
+test('a sink that returns in time starts a time of its own when it leaves again', () => {
+  const runs = withoutEs();
+  runs.runs(['disk', 'es'], 1_000);
+  const gaps = runs.store.knownSinks.gaps(['es'], runs.store.gauge().oldest);
+  runs.runs(['disk'], 1_050);
+
+  runs.prune(1_100);
+
+  expect(gaps).toEqual([]);
+  expect(runs.known('es')).toMatchObject({ missingSince: 1_050, keeps: true });
+  expect(runs.held).toBe(20);
+});
+
+test('a sink that returns after its time begins at the oldest page held, and the gap has its numbers', () => {
+  const runs = withoutEs();
+  runs.prune(1_100);
+  runs.hold(10);
+
+  const gaps = runs.store.knownSinks.gaps(['es'], runs.store.gauge().oldest);
+  runs.runs(['disk', 'es'], 1_200);
+
+  expect(gaps).toEqual([{ sink: 'es', from: 10, until: 30 }]);
+  expect(runs.known('es')).toMatchObject({ missingSince: null, keeps: true, begun: 30 });
+});
+
+test('no sink is missing while it is not known which sinks the other processes have', () => {
+  const runs = withoutEs();
+  runs.runs(['disk', 'es'], 200);
+
+  runs.runs(['disk'], 300, { isAll: false });
+  const unknown = runs.known('es')?.missingSince;
+  runs.runs(['disk'], 400, { others: ['es'] });
+  runs.prune(1e9);
+
+  expect([unknown, runs.known('es')?.missingSince]).toEqual([null, null]);
+  expect(runs.held).toBe(20);
+});
+
+test('a full spool releases the oldest pages that only a removed sink needs, and counts what it lacks', () => {
+  const runs = new Runs(10_000);
+  runs.runs(['disk', 'es'], 0);
+  runs.hold(2, { pad: 500, pages: 20 });
+  runs.pass('es', 3);
+  runs.runs(['disk'], 100);
+  runs.prune(100);
+  const whileNeeded = runs.held;
+  runs.pass('disk', 16);
+
+  runs.prune(100);
+
+  const { oldest, bytes } = runs.store.gauge();
+  expect(whileNeeded).toBe(40);
+  // No page that the sink of the config needs, though the bound is still exceeded.
+  expect([oldest, bytes > 10_000]).toEqual([16, true]);
+  expect(runs.known('es')).toMatchObject({ releasedTo: 16, released: 13, keeps: true });
+
+  runs.pass('disk');
+  runs.prune(100);
+  const after = runs.store.gauge();
+  expect(after.bytes).toBeLessThan(10_000);
+  expect(runs.known('es')).toMatchObject({ releasedTo: after.oldest, released: after.oldest - 3 });
+  expect(runs.store.knownSinks.gaps(['es'], after.oldest)).toEqual([
+    { sink: 'es', from: 3, until: after.oldest },
+  ]);
+});
+
+test('a full spool releases nothing that a sink of another process needs', () => {
+  const runs = new Runs(10_000);
+  runs.runs(['disk'], 0, { others: ['es'] });
+  runs.hold(2, { pad: 500, pages: 20 });
+  runs.pass('disk');
+
+  runs.prune(1e9);
+
+  expect([runs.held, runs.store.passed()]).toEqual([40, 0]);
+  expect(runs.store.knownSinks.unreported()).toEqual([]);
+});
+
+test('a page for another sink alone counts for no removed one', () => {
+  const runs = new Runs(5_000);
+  runs.runs(['disk', 'es'], 0);
+  const only = { ...aPage({ ids: ['a', 'b'], pad: 500 }), onlySink: 'disk' };
+  runs.store.transaction(() => runs.store.hold(only, 0));
+  runs.hold(2, { pad: 500, pages: 5 });
+  runs.pass('disk');
+  runs.runs(['disk'], 100);
+
+  runs.prune(100);
+
+  const { oldest } = runs.store.gauge();
+  expect(oldest).toBeGreaterThan(2);
+  expect(runs.known('es')).toMatchObject({ released: oldest - 2 });
+});
+
+test('a sink that was missing before the register existed is listed and keeps no pages', () => {
+  const runs = new Runs();
+  // An older version: positions, and nothing registered.
+  runs.pass('disk', 0);
+  runs.hold(10, { pages: 3 });
+  runs.pass('old', 10);
+  runs.pass('disk', 20);
+  runs.restart();
+  runs.runs(['disk'], 100);
+
+  runs.prune(100);
+
+  expect(runs.store.gauge().oldest).toBe(20);
+  expect([...readState(runs.dir).sinks.keys()].sort()).toEqual(['disk', 'old']);
+  expect(runs.known('old')).toBeUndefined();
+  expect(runs.store.knownSinks.gaps(['old', 'new'], 20)).toEqual([
+    { sink: 'old', from: 10, until: 20 },
+  ]);
+});
+
+test('a kill between a release and its report loses no report and repeats none', () => {
+  const runs = withoutEs();
+  runs.prune(1_100);
+
+  runs.kill();
+  const after = runs.store.knownSinks.unreported();
+  for (const one of after) runs.store.transaction(() => runs.store.knownSinks.reported(one, 1_200));
+  runs.kill();
+  runs.prune(1_300);
+
+  expect(after).toEqual([{ sink: 'es', events: 20, why: 'expired' }]);
+  expect(runs.store.knownSinks.unreported()).toEqual([]);
+});
+
+test('what is released while a report is on its way stays to be reported', () => {
+  const runs = withoutEs();
+  const { knownSinks } = runs.store;
+  const release = (to: number, events: number) => {
+    const es = runs.known('es');
+    if (es !== undefined) knownSinks.release(es, { to, events }, 200);
+  };
+  release(20, 10);
+  const [first] = knownSinks.unreported();
+  release(30, 10);
+
+  if (first !== undefined) knownSinks.reported(first, 300);
+
+  expect(first).toEqual({ sink: 'es', events: 10, why: 'full' });
+  expect(knownSinks.unreported()).toEqual([first]);
+});
+
+test('a row that cannot be read counts as a sink that a process has', () => {
+  const runs = withoutEs();
+  runs.store.note('known_sink', 'es', '{"missingSince":"soon","keeps":1,"begun":-0.5}', 0);
+
+  runs.prune(1e9);
+
+  expect(runs.known('es')).toMatchObject({ missingSince: null, keeps: true, begun: 0 });
+  expect(runs.held).toBe(20);
+});
+
+test('a sink that is given up leaves nothing but its dead letters', () => {
+  const runs = withoutEs();
+  const letter = { offset: 1, uid: '00', reason: 'r', record: Buffer.from('{}') };
+  const { context } = aPage({ ids: ['x'] });
+  runs.store.transaction(() => runs.store.letters.add('es', { ...letter, context }, 0));
+
+  runs.store.transaction(() => runs.store.knownSinks.forget('es'));
+  runs.prune(100);
+
+  expect([runs.known('es'), runs.held]).toEqual([undefined, 0]);
+  expect(runs.store.positions().has('es')).toBe(false);
+  expect(runs.store.letters.counts().get('es')).toBe(1);
+});
