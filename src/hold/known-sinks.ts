@@ -154,6 +154,11 @@ export class KnownSinks {
     this.#write({ ...one, unreported: { ...one.unreported, [why]: rest } }, now);
   }
 
+  /** Puts one of another state into the register. */
+  put(sink: KnownSink, now: number): void {
+    this.#write(sink, now);
+  }
+
   /** Forgets a sink: its position and what was noted of it. Its dead letters stay. */
   forget(name: string): void {
     this.#statements.run('DELETE FROM position WHERE sink = ?', name);

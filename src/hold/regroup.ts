@@ -9,8 +9,10 @@ import type { Json } from '../contracts/json.ts';
 import { reachOf } from '../contracts/numbering.ts';
 import { openDatabase, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
+import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import { readReached } from './reached.ts';
 import { momentsOf } from './receipts.ts';
+import { joinKnown, keptSinks, positionsOfKept } from './regroup-known.ts';
 import { type PagesOf, type Renumbered, regroupPages, type Takes } from './regroup-pages.ts';
 import { parsedObject } from './requests.ts';
 import { type Row, Statements } from './statements.ts';
@@ -43,6 +45,8 @@ export interface Regrouping {
 interface Opened extends Origin, PagesOf {
   /** Added to the numbers of its blocks. */
   readonly blocksBefore: number;
+  /** Its register of sinks. */
+  readonly known: ReadonlyMap<string, KnownSink>;
 }
 
 /** Makes it. Returns how many streams and pages it has. Throws `state_damaged` or `disk_full`. */
@@ -59,8 +63,9 @@ export function regroup(regrouping: Regrouping): {
     let blocksBefore = 0;
     const origins = regrouping.from.map((origin): Opened => {
       const statements = open(origin.dir, 'full');
+      const known = new KnownSinks(statements).all();
       const positions = positionsIn(origin, statements, regrouping);
-      const opened = { ...origin, statements, positions, blocksBefore };
+      const opened = { ...origin, statements, positions, known, blocksBefore };
       blocksBefore += new Streams(statements).nextBlock - 1;
       return opened;
     });
@@ -81,25 +86,34 @@ export function regroup(regrouping: Regrouping): {
 }
 
 function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping): void {
-  const numbers = regroupPages(origins, to, sinksOf(origins, regrouping));
+  const kept = keptSinks(origins, regrouping.sinks);
+  const all = origins.map((one) => ({ ...one, positions: positionsOfKept(one, kept) }));
+  const sinks = sinksOf(all, kept, regrouping);
+  const numbers = regroupPages(all, to, sinks);
   to.run("UPDATE meta SET value = ? WHERE key = 'end'", String(numbers.end));
-  for (const origin of origins) {
+  for (const origin of all) {
     copyStreams(origin, to, regrouping);
     copyRequests(origin, to, { regrouping, letters: copyLetters(origin, to, numbers) });
     copyAside(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
-    copyPositions(origin, to, { numbers, regrouping });
+    copyPositions(origin, to, { numbers, sinks, regrouping });
   }
+  // One that has accepted nothing has no position in the others.
+  for (const sink of kept) {
+    const next = numbers.positions.get(sink) ?? numbers.end;
+    to.run('INSERT OR IGNORE INTO position (sink, next, updated_at) VALUES (?, ?, 0)', sink, next);
+  }
+  joinKnown(all, new KnownSinks(to), { numbers, counts: regrouping.counts });
 }
 
-/** Of one database all that it knows; of several those of the config: others would hold pages for nobody. */
+/** Of one database all that it knows; of several those of the config and those that pages are kept for. */
 function sinksOf(
   [only, ...others]: readonly Opened[],
+  kept: ReadonlySet<string>,
   { sinks }: Regrouping,
 ): ReadonlyMap<string, Takes> {
-  if (only === undefined || others.length > 0) return sinks;
-  const known = [...only.positions.keys()].map((name) => [name, 'events'] as const);
-  return new Map([...known, ...sinks]);
+  const known = only === undefined || others.length > 0 ? kept : only.positions.keys();
+  return new Map([...Array.from(known, (name) => [name, 'events'] as const), ...sinks]);
 }
 
 /** How far each sink has come, also by what it noted after the last commit of a process that was killed. */
@@ -204,7 +218,7 @@ function copyRequests(
   }
 }
 
-/** Who has the state in Kafka is not said of another one. */
+/** Who has the state in Kafka is not said of another one; the register of sinks is joined (`joinKnown`). */
 function copyNotes(
   origin: Opened,
   to: Statements,
@@ -214,7 +228,9 @@ function copyNotes(
   const after = (number: unknown) => numbers.after(origin, Number(number));
   const put = (row: Row, facts: Json) =>
     insert(to, 'note', { ...row, facts: JSON.stringify(facts) }, 'REPLACE');
-  for (const row of statements.rows("SELECT * FROM note WHERE kind <> 'cluster'")) {
+  for (const row of statements.rows(
+    "SELECT * FROM note WHERE kind NOT IN ('cluster', 'known_sink')",
+  )) {
     const { kind, name } = row;
     const facts = parsedObject(row.facts);
     const isOfStream = kind === 'stream' || kind === 'reached';
@@ -243,8 +259,13 @@ function copyPositions(
   to: Statements,
   {
     numbers,
-    regrouping: { from, sinks, keepsMark },
-  }: { readonly numbers: Renumbered; readonly regrouping: Regrouping },
+    sinks,
+    regrouping: { from, keepsMark },
+  }: {
+    readonly numbers: Renumbered;
+    readonly sinks: ReadonlyMap<string, Takes>;
+    readonly regrouping: Regrouping;
+  },
 ): void {
   const isOnly = from.length === 1;
   for (const row of statements.rows('SELECT * FROM position')) {

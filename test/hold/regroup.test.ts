@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Json } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { withBlocksMoved } from '../../src/fetch/list/checkpoint.ts';
 import { type Origin, regroup } from '../../src/hold/regroup.ts';
@@ -164,4 +165,76 @@ test('streams, letters and requests of both are there, with numbers of their own
     { at: 5, end: 4 },
   ]);
   store.close();
+});
+
+test('what several databases keep for a removed sink is kept in the new one, by its numbers', () => {
+  const withGone = (fill: (store: Store) => void) => {
+    const dir = tempDir();
+    const store = new Store({ dir, sync: 'none', keepMs: 0, removedSinksMs: 1_000 });
+    store.retainFor(['a']);
+    store.transaction(() => fill(store));
+    store.close();
+    return { dir, keeps: all, sends: all };
+  };
+  const hold = (store: Store, name: string, pages: number) => {
+    for (let page = 0; page < pages; page += 1) {
+      const ids = [`${name}-${store.end}`, `${name}-${store.end + 1}`];
+      store.hold(aPage({ stream: name, ids }), 0);
+    }
+    store.acknowledge('a', { position: store.end }, 0);
+  };
+  const settle = (store: Store, own: readonly string[], now: number) =>
+    store.knownSinks.settle({ own, others: [], isAll: true }, store.gauge().oldest, now);
+  const from = [
+    // It has passed some events.
+    withGone((store) => {
+      settle(store, ['a', 'gone'], 0);
+      hold(store, 'one', 4);
+      store.acknowledge('gone', { position: 3 }, 0);
+      settle(store, ['a'], 100);
+    }),
+    // It has accepted nothing.
+    withGone((store) => {
+      hold(store, 'two', 3);
+      store.prune(0);
+      settle(store, ['a', 'gone'], 10);
+      hold(store, 'two', 2);
+      settle(store, ['a'], 120);
+    }),
+    // It is not known.
+    withGone((store) => hold(store, 'three', 2)),
+  ];
+  const to = tempDir();
+  const rest = {
+    keepsMark: () => false,
+    counts: true,
+    checkpoint: (_: string, held: Json) => held,
+  };
+  regroup({ ...rest, from, to, sinks: new Map([['a', 'events']]) });
+  const alone = tempDir();
+  regroup({ ...rest, from: from.slice(1, 2), to: alone, sinks: new Map([['a', 'events']]) });
+
+  const seen = [to, alone].map((dir) => {
+    const store = new Store({ dir, sync: 'none', keepMs: 0, removedSinksMs: 1_000 });
+    store.retainFor(['a']);
+    store.transaction(() => settle(store, ['a'], 900));
+    store.transaction(() => store.prune(1_119));
+    const { missingSince, keeps } = store.knownSinks.all().get('gone') ?? {};
+    const { position } = store.progress('gone');
+    const kept = store.read(position, 1e9).reduce((sum, page) => {
+      return sum + page.first + page.count - Math.max(page.first, position);
+    }, 0);
+    store.transaction(() => store.prune(1_120));
+    const released = store.knownSinks.unreported();
+    const left = store.held().events;
+    store.close();
+    return { missingSince, keeps, kept, released, left };
+  });
+
+  const same = { missingSince: 120, keeps: true, left: 0 };
+  const released = (events: number) => [{ sink: 'gone', events, why: 'expired' }];
+  expect(seen).toEqual([
+    { ...same, kept: 9, released: released(9) },
+    { ...same, kept: 4, released: released(4) },
+  ]);
 });
