@@ -84,6 +84,12 @@ export const archiveSink = defineSink({
       .describe(
         'what the archive has of each list is compared with what upstream serves now, this often; left out: never',
       ),
+    shared: z
+      .boolean()
+      .optional()
+      .describe(
+        'true: every process sees the directory `location`, on a network file system; needed for a directory under `state.kafka`',
+      ),
     accept_requests: z
       .boolean()
       .optional()
@@ -136,9 +142,13 @@ export const archiveSink = defineSink({
   assurance: () => 'once',
   testSettings: () => null,
   answersEveryMs: everyMs,
-  own: ({ location }) => ({
+  own: ({ location, shared }) => ({
     key: 'location',
     name: isBucket(location) ? location : resolve(location),
+    flawIfShared:
+      isBucket(location) || shared === true
+        ? undefined
+        : `with state.kafka any process may write the archive, and a directory of one machine would have only a part of each stream: give a bucket, s3://BUCKET/PREFIX, or set shared: true if every process sees this directory`,
     shardSeparator: '/',
     shardKey: 'shard',
   }),

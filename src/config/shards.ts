@@ -104,7 +104,7 @@ export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Wor
   );
 }
 
-/** Tells what cannot be shared out among several shards. */
+/** Tells what cannot be shared out among several processes or shards. */
 export function checkShards(
   config: Work,
   {
@@ -112,6 +112,11 @@ export function checkShards(
     at,
   }: Pick<BlockReading, 'flaws'> & { readonly at: Parameters<BlockReading['flaws']['add']>[0] },
 ): void {
+  for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
+    const { key, flawIfShared } = definition.own?.(settings) ?? {};
+    if (config.state.kafka === null || key === undefined || flawIfShared === undefined) continue;
+    flaws.add(at, ['sinks', name, key], flawIfShared);
+  }
   if (countOf(config) === 1) return;
   for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
     const own = definition.own?.(settings) ?? null;

@@ -64,7 +64,7 @@ sinks:
   lake: { type: kafka, brokers: ${JSON.stringify(brokers)}, topic: ${topic}, format: json, exactly_once: true }
   disk: { type: file, path: "${dir}/out${own}.ndjson", format: json }
   post: { type: http, url: "${receiver.url}", format: json, batch: { events: 5 }, retry: { min: 100ms, max: 300ms } }
-  proof: { type: archive, location: ${dir}/archive${own && '-shards'}, signing_key: "\${env:KEY}", checkpoint_every: 1s }
+  proof: { type: archive, shared: true, location: ${dir}/archive${own && '-shards'}, signing_key: "\${env:KEY}", checkpoint_every: 1s }
 `,
     );
     return file;

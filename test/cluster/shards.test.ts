@@ -39,7 +39,7 @@ sources:
 ${names.map((name) => `  ${name}: { type: audit_events, upstream: ${name}, every: 500ms, page_limit: 10 }`).join('\n')}
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json, exactly_once: true }
-  proof: { type: archive, location: ${dir}/archive, signing_key: "\${env:KEY}", checkpoint_every: 1s, retry: { max: 2s } }
+  proof: { type: archive, shared: true, location: ${dir}/archive, signing_key: "\${env:KEY}", checkpoint_every: 1s, retry: { max: 2s } }
 status: { listen: "127.0.0.1:0" }
 `,
     );

@@ -86,7 +86,7 @@ test('of one shard the config is as it is', () => {
 test('what a sink has for itself it has in each shard', () => {
   const sinks = [
     fileSink,
-    'proof: { type: archive, location: /archive, signing_key: "${env:S}", lake: { every: 1h } }',
+    'proof: { type: archive, shared: true, location: /archive, signing_key: "${env:S}", lake: { every: 1h } }',
     'bucket: { type: s3, bucket: logs, region: eu-west-1, format: json }',
     'lake: { type: kafka, brokers: ["k:1"], topic: t, format: json, exactly_once: true, transactional_id: mine }',
     'other: { type: kafka, brokers: ["k:1"], topic: u, format: json }',
@@ -113,7 +113,13 @@ test('what cannot be shared out is a flaw', () => {
     '  rules: { type: firewall_rules, upstream: east, every: 5m }\nsinks:\n',
   );
   const wholes = flawsOf(rules);
+  const archive = 'proof: { type: archive, location: /archive, signing_key: "${env:S}" }';
 
+  for (const shards of [1, 8]) {
+    expect(flawsOf(written({ shards, sinks: [archive] }))).toEqual([
+      expect.stringMatching(/location: .*set shared: true if every process sees this directory/),
+    ]);
+  }
   expect(flawsOf(written({ sinks }))).toEqual([expect.stringContaining('put {partition}')]);
   expect(wholes.join('\n')).toMatch(/watch\.drift: .* are of upstreams in different shards/);
 });

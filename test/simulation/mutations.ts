@@ -65,8 +65,11 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'list', file: `${list}/next-address.ts` },
     what: 'of an address the query is left out',
-    from: 'return `${next.pathname}${next.search}`;',
-    to: 'return next.pathname;',
+    from: `ours to send.
+  if (next.username !== '' || next.password !== '') return null;
+  return \`\${next.pathname}\${next.search}\`;`,
+    to: `ours to send.
+  return next.pathname;`,
   },
   {
     ...{ of: 'list', file: `${list}/fetch-page.ts` },
@@ -83,8 +86,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'a change counts as confirmed by whatever reading is next',
-    from: 'now - pending.at >= reading.confirmAfterMs',
-    to: 'now >= pending.at',
+    from: 'const isOver = now - at >= rules.confirmAfterMs && (!isMoved || rules.confirmAfterMs === 0);',
+    to: 'const isOver = now >= at;',
   },
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
@@ -107,8 +110,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
     what: 'going back to what was before is told at once',
-    from: 'if (left >= 0 && left < reading.settleMs) {',
-    to: 'if (left < -1) {',
+    from: 'now >= at && now - at < rules.settleMs;',
+    to: 'now < at;',
   },
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
@@ -156,6 +159,7 @@ export const mutations: readonly Mutation[] = [
     ...{ of: 'collection', file: `${collection}/poller.ts` },
     what: 'what could not be held counts as told',
     from: `      this.#known = null;
+      this.#volatile = null;
       if (signal.aborted`,
     to: '      if (signal.aborted',
   },
@@ -168,8 +172,10 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'collection', file: `${collection}/known.ts` },
     what: 'what waits to be confirmed, or was missing, is not looked at again',
-    from: '(isWaiting ? waits : 0) | (isDenied ? denied : 0) | (missed === null ? 0 : absent);',
-    to: 'isDenied ? denied : 0;',
+    from: `(isWaiting ? waits : 0) |
+      (isDenied ? denied : 0) |
+      (missed === null ? 0 : absent) |`,
+    to: '(isDenied ? denied : 0) |',
   },
   {
     ...{ of: 'collection', file: `${collection}/entities.ts` },

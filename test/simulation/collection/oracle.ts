@@ -16,6 +16,7 @@ import type { Traits } from './traits.ts';
 /** Polls in a row that may fail while nothing goes wrong any more. */
 const failuresMax = 12;
 /** An absence of many needs so many readings, and one more where the first was the last of others. */
+const readingsToTell = 3;
 const removalReadings = 4;
 /** Readings in which one row may pass unseen. */
 const missedMax = 3;
@@ -162,9 +163,10 @@ export class Oracle {
         (other.listed === content.listed || other.detailed === content.detailed),
     );
     const from = isReturn ? since + rules.settleMs + pollMs : since;
-    const sure = seen.find(({ begunAt }) => begunAt - lagMs > from);
-    // Confirmed by a later one.
-    if (sure === undefined) return false;
+    const sures = seen.filter(({ begunAt }) => begunAt - lagMs > from);
+    const [sure] = sures;
+    // Told at the latest two readings after the one that has seen it first (cases.md, R3).
+    if (sure === undefined || sures.length < readingsToTell) return false;
     return rules.confirmAfterMs === 0 || last.begunAt - sure.endedAt >= rules.confirmAfterMs;
   }
 

@@ -3,7 +3,9 @@
 //
 //   created, updated, deleted follow each other as they can, each from what was told before, with
 //   its version counted on;
-//   what is told to stand stood when the reading saw it, and an update also `confirm_after` before;
+//   what is told to stand stood when the reading saw it; of an update each value that is new, which
+//   also stood `confirm_after` before, unless it moved on in each of three readings: values are
+//   confirmed one by one (cases.md, R3);
 //   what is told as deleted was away in as many readings, as long and as often as the rules say;
 //   one baseline for each time that nothing was known.
 //
@@ -55,6 +57,8 @@ type Members = Readonly<Record<string, unknown>>;
 const pollMs = 10_000;
 /** The content of an entity without that of its own answer. */
 const nothing = contentOf({});
+/** A value that differs in three readings in a row, and so changes twice between them, is told unconfirmed. */
+const unconfirmedMoves = 2;
 /** An absence of many needs so many readings. */
 const suspectReadings = 3;
 
@@ -181,27 +185,69 @@ export class ToldCollection {
     // One that nobody may read by its id is told as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;
     const standing = mayBePart ? { listed: after.listed } : after;
-    if (standing !== null && !this.#collection.stood(key, standing, window)) {
+    const isUpdate = is === 'updated' && before !== null && after !== null && !mayBePart;
+    const stood = isUpdate
+      ? this.#valuesStood(key, [before, after], window)
+      : standing === null || this.#collection.stood(key, standing, window);
+    if (!stood) {
       this.#find('it did not stand', change);
     }
     if (is !== 'updated') return;
     if (isSame(before, after)) this.hollow += 1;
     else this.#lookAtPaths(change);
     // Taken back and changed again it is the same content, unless another was surely seen between.
-    const other = this.#polls.findLast((poll) => isSure(poll) && this.#showed(key, poll, after));
+    const other = this.#polls.findLast(
+      (poll) => isSure(poll) && this.#showed(key, poll, [before, after]),
+    );
     const from = other === undefined ? 0 : other.begunAt - lagMs;
     const seenBefore = { from, to: endedAt - rules.confirmAfterMs };
-    if (!jumps && !isSame(before, after) && !this.#collection.stood(key, after, seenBefore)) {
+    const isConfirmed = isUpdate
+      ? this.#valuesStood(key, [before, after], seenBefore, endedAt)
+      : this.#collection.stood(key, after, seenBefore);
+    if (!jumps && !isSame(before, after) && !isConfirmed) {
       this.#find('told before it was confirmed', change);
     }
   }
 
-  /** A poll has surely read it, and not with this content. */
-  #showed(key: string, { begunAt, endedAt }: Poll, content: Content | null): boolean {
+  /** Each value that an update reports as new stood then. */
+  #valuesStood(
+    key: string,
+    [before, after]: readonly [Content, Content],
+    { from, to }: { readonly from: number; readonly to: number },
+    movedUntil = 0,
+  ): boolean {
+    const shown = this.#collection.contents(key, from, to);
+    return (['listed', 'detailed'] as const).every((half) => {
+      const [old, now] = [valuesOf(before[half]), valuesOf(after[half])];
+      return [...now].every(
+        ([name, value]) =>
+          old.get(name) === value ||
+          shown.some((content) => valuesOf(content[half]).get(name) === value) ||
+          this.#movesOf(key, half, name, movedUntil) >= unconfirmedMoves,
+      );
+    });
+  }
+
+  /** How often a value has changed until then. */
+  #movesOf(key: string, half: keyof Content, name: string, until: number): number {
+    const spans = (this.#collection.spans.get(key) ?? []).filter(({ from }) => from <= until);
+    const values = spans.map((span) => valuesOf(span[half]).get(name));
+    return values.filter((value, i) => i > 0 && value !== values[i - 1]).length;
+  }
+
+  /** A poll has surely read it, and not with what an update reports as new. */
+  #showed(
+    key: string,
+    { begunAt, endedAt }: Poll,
+    [before, after]: readonly [Content | null, Content | null],
+  ): boolean {
     const from = begunAt - this.#traits.lagMs;
     const isDenied = (this.#deniedUntil.get(rowIdOf(key)) ?? 0) > begunAt;
     if (isDenied || this.#collection.wasAway(key, from, endedAt)) return false;
-    return !this.#collection.stood(key, content, { from, to: endedAt });
+    const window = { from, to: endedAt };
+    return before === null || after === null
+      ? !this.#collection.stood(key, after, window)
+      : !this.#valuesStood(key, [before, after], window);
   }
 
   #lookAtPaths(change: ToldChange): void {
@@ -277,6 +323,12 @@ function keyFor(
 /** It has read all of the collection. */
 function isSure({ isDone, isPart, troubles }: Poll): boolean {
   return isDone && !isPart && !troubles.any;
+}
+
+/** The members of a content, each as text. */
+function valuesOf(content: string): ReadonlyMap<string, string> {
+  const members = content === '' ? {} : (JSON.parse(content) as Members);
+  return new Map(Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]));
 }
 
 function isSame(a: Content | null, b: Content | null): boolean {

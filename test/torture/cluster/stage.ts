@@ -215,7 +215,7 @@ sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 30s, reconcile_every: 2m }
 sinks:
   lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: { type: json, raw_data: true }, exactly_once: true, timeout: 5s, retry: { min: 100ms, max: 2s }, own_process: ${this.options.apart} }
-  proof: { type: archive, location: ${this.#archives}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
+  proof: { type: archive, shared: true, location: ${this.#archives}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
 shutdown: { timeout: 4s }
 `;
   }
