@@ -53,7 +53,8 @@ export async function uidsAt(
 }
 
 async function refuseInPipeline(cluster: Pick<OpenSearch, 'ask'>, name: string): Promise<void> {
-  const patterns = [`^(?!${refusedText})`];
+  // Anywhere: the document's message is a sentence about the event.
+  const patterns = [`^(?!.*${refusedText})`];
   await cluster.ask('PUT', `/_ingest/pipeline/${name}`, {
     processors: [{ grok: { field: 'message', patterns } }],
   });
