@@ -122,7 +122,7 @@ export class Generation implements EntityTaker {
 
   #compare(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
     const { volatile } = this.#start;
-    const rulesOf = (kind: string) => this.#rulesOf(kind);
+    const rulesOf = (kind: string) => this.rulesOf(kind);
     const compared = compare(states, seen, { rulesOf, now: this.#means.clock.now() });
     for (const { key } of seen) this.#differences.delete(key);
     for (const [key, state] of compared.settled) this.known.put(key, state);
@@ -148,13 +148,13 @@ export class Generation implements EntityTaker {
 
   /** Reads may trail a write: what differs is reported only if a later reading shows it too. */
   #keepWaiting({ entity, before, pending: all }: Difference): void {
-    const { ignore } = this.#rulesOf(entity.kind);
+    const { ignore } = this.rulesOf(entity.kind);
     const paths = all.filter(({ path }) => !ignore.includes(path));
     const pending = paths.length === 0 ? null : { paths };
     this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
   }
 
-  #rulesOf(kind: string): Rules {
+  rulesOf(kind: string): Rules {
     return this.#start.volatile.rulesOf(kind);
   }
 
@@ -292,7 +292,7 @@ export class Generation implements EntityTaker {
   ): EntityState {
     const { clock } = this.#means;
     const now = clock.now();
-    const rules = this.#rulesOf(entity.kind);
+    const rules = this.rulesOf(entity.kind);
     const keys = new Set(leaves.map(({ key }) => key));
     const isWhole = leaves.length === all.length;
     const text = isWhole
@@ -368,7 +368,7 @@ export class Generation implements EntityTaker {
     return {
       ...entity,
       version: 1,
-      hash: contentHash(entity.text, this.#rulesOf(entity.kind)),
+      hash: contentHash(entity.text, this.rulesOf(entity.kind)),
       pending: null,
       previous: null,
       absent: null,

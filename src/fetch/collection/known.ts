@@ -5,6 +5,7 @@
 
 import type { EntityChange, Spool } from '../../contracts/spool.ts';
 import { keyParts } from './entities.ts';
+import { contentGroup } from './match.ts';
 import { type EntityState, readEntityState } from './state.ts';
 
 /**
@@ -36,6 +37,10 @@ export class KnownEntities {
   readonly #kinds = new Map<string, number>();
   readonly #put = new Map<string, EntityState>();
   readonly #drop = new Set<string>();
+  /** Keys that are made from content, by the list that they stand in. */
+  readonly #unnamed = new Map<string, Set<string>>();
+  /** These by what the list showed of them, as of this reading's start. */
+  #listed: ReadonlyMap<string, readonly string[]> | null = null;
   /** Keys seen in this reading that are not known. */
   readonly #strangers = new Set<string>();
   #reading = 1;
@@ -96,6 +101,7 @@ export class KnownEntities {
   /** A reading begins: nothing is seen. */
   begin(): void {
     this.#reading += 1;
+    this.#listed = null;
     this.#strangers.clear();
   }
 
@@ -142,6 +148,25 @@ export class KnownEntities {
     return this.#words[place] === listed1 && this.#words[place + 1] === listed2;
   }
 
+  has(key: string): boolean {
+    return this.#places.has(key);
+  }
+
+  /** Keys that are made from content, of one list (`contentGroup`). */
+  unnamed(group: string): ReadonlySet<string> {
+    return this.#unnamed.get(group) ?? new Set();
+  }
+
+  /** One of them that the list showed like this and nothing waits of, not seen yet. */
+  unnamedAsListed(group: string, listed1: number, listed2: number): string | null {
+    this.#listed ??= Map.groupBy(this.unnamed(group), (key) => {
+      const place = this.#places.get(key) ?? 0;
+      return digestText(this.#words[place] ?? 0, this.#words[place + 1] ?? 0);
+    });
+    const keys = this.#listed.get(digestText(listed1, listed2)) ?? [];
+    return keys.find((key) => !this.isSeen(key) && this.isAsListed(key, listed1, listed2)) ?? null;
+  }
+
   isDenied(key: string): boolean {
     const place = this.#places.get(key);
     return place !== undefined && this.#hasFlag(place, denied);
@@ -180,6 +205,7 @@ export class KnownEntities {
     if (place === undefined) return;
     this.#places.delete(key);
     this.#free.push(place);
+    this.#unnamed.get(contentGroup(key) ?? '')?.delete(key);
     const { kind } = keyParts(key);
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) - 1);
     this.#bytes -= this.#put.get(key)?.text.length ?? 0;
@@ -227,6 +253,11 @@ export class KnownEntities {
     }
     this.#places.set(key, place);
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + 1);
+    const group = contentGroup(key);
+    if (group !== null) {
+      const unnamed = this.#unnamed.get(group) ?? new Set();
+      this.#unnamed.set(group, unnamed.add(key));
+    }
     return place;
   }
 

@@ -1,19 +1,36 @@
 // The entities that a list shows, page by page: what is new or has changed is taken, or is to be
 // asked by its id, and of one that is as it was no more is looked at than its digest. What must stay
-// true: an id is one entity, however often it is listed, and what has no id is known by its content.
+// true: an id is one entity, however often it is listed, and what has no id is known by its content:
+// where that differs from all known content, it is matched at the end of the list (match.ts).
 
 import { createHash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
+import type { Rules } from './judge.ts';
 import { digestText, type KnownEntities } from './known.ts';
+import { freshKey, type KnownElement, matchElements } from './match.ts';
 import type { Round } from './rotation.ts';
 
 /** What a reading gives its entities to. */
 export interface EntityTaker {
   /** What is known before; what the reading sees is noted there. */
-  readonly known: Pick<KnownEntities, 'begin' | 'see' | 'unsee' | 'isAsListed' | 'isDenied'>;
+  readonly known: Pick<
+    KnownEntities,
+    | 'begin'
+    | 'see'
+    | 'unsee'
+    | 'isSeen'
+    | 'has'
+    | 'isAsListed'
+    | 'isDenied'
+    | 'unnamed'
+    | 'unnamedAsListed'
+    | 'states'
+  >;
+  /** How the entities of a kind are compared. */
+  rulesOf(kind: string): Rules;
   /** Entities that are new, may have changed, or were asked by their ids. */
   take(entities: readonly Entity[]): Promise<void>;
   /** Entities that are denied by their ids while others are not, as the list shows them. */
@@ -22,6 +39,17 @@ export interface EntityTaker {
 
 /** What a list shows of an entity that it does not show. */
 export const nothingListed: Element = { value: {}, text: '{}', id: null };
+
+/** An element without an id, and with content that no entity is known to have. */
+interface Stranger {
+  readonly ownKey: string;
+  readonly element: Element;
+  readonly text: string;
+  readonly listed: string;
+}
+
+/** Text of such elements that is held until the end of the list; more are new entities. */
+const strangersBytesMax = 32 * 1024 * 1024;
 
 /** The entities of a list, page by page. */
 export class ListedEntities {
@@ -33,17 +61,24 @@ export class ListedEntities {
   readonly #taker: EntityTaker;
   /** How often a key has come, where more than once. */
   readonly #times = new Map<string, number>();
+  #strangers: Stranger[] = [];
+  #strangersBytes = 0;
+  /** The list that keys made from content stand in. */
+  readonly #group: string;
 
   constructor(stream: CollectionStream, taker: EntityTaker, round: Round) {
     this.#stream = stream;
     this.#taker = taker;
     this.round = round;
+    this.#group = JSON.stringify([stream.entity.kind]);
   }
 
   begin(): void {
     this.#taker.known.begin();
     this.count = 0;
     this.#times.clear();
+    this.#strangers = [];
+    this.#strangersBytes = 0;
     this.round.clear();
     this.flaw = null;
   }
@@ -55,6 +90,7 @@ export class ListedEntities {
       const element = () => elementOf(records.at(index), records.raw(index), entity.ids);
       if (holds !== undefined && holds(element()?.value ?? {}) === false) continue;
       const id = idAt(records, index, this.#stream);
+      if (id === null && this.#isUnnamed(records, index)) continue;
       const name = id ?? `sha256:${digestOf(records.raw(index))}`;
       const keyed = this.#keyOf(name, id !== null);
       if (keyed === null) continue;
@@ -75,6 +111,58 @@ export class ListedEntities {
       }
     }
     if (taken.length > 0) await this.#taker.take(taken);
+  }
+
+  /**
+   * Takes an element without an id, where others of the list are known: one with known content is
+   * seen, any other waits for the end of the list. False: it is a new entity.
+   */
+  #isUnnamed(records: RecordList, index: number): boolean {
+    const { known } = this.#taker;
+    const { entity, detail } = this.#stream;
+    if (detail !== undefined || known.unnamed(this.#group).size === 0) return false;
+    const { contents } = records;
+    const words = [contents[index * 2] ?? 0, contents[index * 2 + 1] ?? 0] as const;
+    const bytes = records.raw(index);
+    const ownKey = JSON.stringify([entity.kind, `sha256:${digestOf(bytes)}`]);
+    const isOwn = !known.isSeen(ownKey) && known.isAsListed(ownKey, ...words);
+    const key = isOwn ? ownKey : known.unnamedAsListed(this.#group, ...words);
+    if (key !== null) {
+      known.see(key);
+      this.count += 1;
+      return true;
+    }
+    if (this.#strangersBytes > strangersBytesMax) return false;
+    const element = elementOf(records.at(index), bytes, entity.ids) ?? nothingListed;
+    this.#strangersBytes += element.text.length;
+    this.#strangers.push({ ownKey, element, text: element.text, listed: digestText(...words) });
+    this.count += 1;
+    return true;
+  }
+
+  /**
+   * Matches the elements without ids at the end of a list. `isPart`: others may be missing from it,
+   * so that an element that is like one of these says nothing in this reading.
+   */
+  async end(isPart: boolean): Promise<void> {
+    const strangers = this.#strangers;
+    this.#strangers = [];
+    if (strangers.length === 0) return;
+    const { known } = this.#taker;
+    const { kind } = this.#stream.entity;
+    const elements = await knownElements(this.#taker, this.#group, null);
+    const { keys, sure } = matchElements(elements, strangers, this.#taker.rulesOf(kind));
+    const taken: Entity[] = [];
+    for (const [at, { ownKey, element, text, listed }] of strangers.entries()) {
+      if (isPart && keys.has(at) && !sure.has(at)) continue;
+      const key = keys.get(at) ?? freshKey(ownKey, (one) => known.has(one) || known.isSeen(one));
+      known.see(key);
+      const [, id = ''] = JSON.parse(key) as readonly string[]; // made here alone
+      taken.push({ ...entityOf([kind, id], { ...element, text, id }), listed });
+    }
+    for (let from = 0; from < taken.length; from += takenAtOnce) {
+      await this.#taker.take(taken.slice(from, from + takenAtOnce));
+    }
   }
 
   /**
@@ -99,6 +187,26 @@ export class ListedEntities {
     this.#taker.known.see(numbered);
     return [numbered, id];
   }
+}
+
+/** Entities that are handed on at a time. */
+const takenAtOnce = 200;
+
+/** The known elements of a list that have no ids; `order`: their ids as the list had them. */
+export async function knownElements(
+  { known }: EntityTaker,
+  group: string,
+  order: readonly string[] | null,
+): Promise<readonly KnownElement[]> {
+  const places = new Map(order?.map((id, place) => [id, place]));
+  const elements: KnownElement[] = [];
+  const all = [...known.unnamed(group)];
+  for (let from = 0; from < all.length; from += takenAtOnce) {
+    for (const [key, { id, text }] of await known.states(all.slice(from, from + takenAtOnce))) {
+      elements.push({ key, text, place: places.get(id) ?? null, isSeen: known.isSeen(key) });
+    }
+  }
+  return elements;
 }
 
 const quote = 0x22;

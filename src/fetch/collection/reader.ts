@@ -23,6 +23,7 @@ import {
   keyParts,
 } from './entities.ts';
 import { type EntityTaker, idAt, ListedEntities, nothingListed } from './listed.ts';
+import { withKnownParts } from './parts.ts';
 import { type Rotation, Round, type RoundMeans } from './rotation.ts';
 import { type ReaderMeans, WholeList } from './whole-list.ts';
 
@@ -81,6 +82,7 @@ export class CollectionReader {
     const { isEndless } = listing;
     const { round } = listed;
     let flaw = listing.flaw ?? this.#flawed(listed.flaw);
+    await listed.end(flaw !== null && !isLasting);
     if (this.#stream.detail === undefined) {
       return { outcome: 'ok', asked: null, flaw, isEndless, left: 0 };
     }
@@ -93,8 +95,8 @@ export class CollectionReader {
   async #readSingle(taker: EntityTaker, signal: AbortSignal): Promise<Answer<Reading>> {
     const answer = await askSingle(this.#stream, signal);
     if (answer.outcome !== 'ok') return answer;
-    const { entities } = answer;
     taker.known.begin();
+    const entities = await withKnownParts(answer.entities, taker);
     for (const { key } of entities) taker.known.see(key);
     await taker.take(entities);
     return { outcome: 'ok', asked: null, flaw: null, isEndless: false, left: 0 };
@@ -127,9 +129,10 @@ export class CollectionReader {
         taker.known.unsee(key);
       } else if (!('flaw' in read)) {
         asked.add(key);
-        for (const part of read) taker.known.see(part.key);
+        const entities = await withKnownParts(read, taker);
+        for (const part of entities) taker.known.see(part.key);
         await taker.take(
-          read.map((entity) => (entity.key === key ? { ...entity, listed: digest } : entity)),
+          entities.map((entity) => (entity.key === key ? { ...entity, listed: digest } : entity)),
         );
       } else if (this.#isDenial(read.flaw) && id !== null) {
         if (isPatience(read.flaw)) patient ??= read.flaw;
@@ -138,8 +141,9 @@ export class CollectionReader {
       } else {
         if (isPatience(read.flaw)) patient ??= read.flaw;
         // Parts were seen, and nothing shows whether others are missing.
-        for (const part of read.parts ?? []) taker.known.see(part.key);
-        await taker.take(read.parts ?? []);
+        const parts = await withKnownParts(read.parts ?? [], taker, true);
+        for (const part of parts) taker.known.see(part.key);
+        await taker.take(parts);
         flaw ??= read.flaw;
       }
     }

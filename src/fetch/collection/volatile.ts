@@ -287,7 +287,7 @@ const timeForm =
   /^"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"$/i;
 
 /** A number, a number in quotes, or a time. */
-function pointOf(text: string): bigint | number | null {
+export function pointOf(text: string): bigint | number | null {
   const bare = /^"-?\d+(\.\d+)?"$/.test(text) ? text.slice(1, -1) : text;
   if (/^-?\d+$/.test(bare)) return BigInt(bare);
   if (/^-?\d[\d.eE+-]*$/.test(bare)) return Number(bare);

@@ -307,11 +307,17 @@ export function collectionReader(stream: CollectionStream) {
         begin: () => seen.clear(),
         see: (key: string) => !seen.has(key) && seen.add(key) !== undefined,
         unsee: (key: string) => void seen.delete(key),
+        isSeen: (key: string) => seen.has(key),
+        has: () => false,
         isAsListed: () => false,
         isDenied: () => false,
+        unnamed: () => new Set<string>(),
+        unnamedAsListed: () => null,
+        states: async () => new Map(),
       };
       const taker = {
         known,
+        rulesOf: () => quickly,
         async take(entities: readonly Entity[]) {
           for (const entity of entities) taken.set(entity.key, entity);
         },

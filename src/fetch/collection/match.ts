@@ -1,0 +1,280 @@
+// Which known element is which element of a list, where upstream sends no ids. An element keeps the key of the
+// content that it was first seen with, so a counter in it makes no entity and deletes none. Elements are paired
+//
+//   1   in order, where their texts are equal and most of their numbers have moved
+//   2   by content, volatile and ignored paths left out; by the key that the content itself has
+//   3   by content without numbers and times, where that tells the element from all others, or where a number is equal
+//   4   by position between two elements that are paired, in a list whose order is known
+//
+// What must stay true: no key is given to two elements, and an element that cannot be paired is a new one.
+
+import {
+  type Comparison,
+  canonical,
+  type ExactJson,
+  isExactObject,
+  joined,
+  parseExact,
+} from './canonical.ts';
+import { pointOf } from './volatile.ts';
+
+/** An element as it was last reported. */
+export interface KnownElement {
+  readonly key: string;
+  /** JSON text. */
+  readonly text: string;
+  /** Its place in the list, from 0; null: not known. */
+  readonly place: number | null;
+  /** This reading has shown it already. */
+  readonly isSeen: boolean;
+}
+
+/** An element in this reading, in the order of the list. */
+export interface SeenElement {
+  /** The key that its content has. */
+  readonly ownKey: string;
+  readonly text: string;
+}
+
+/** How elements were paired: keys of known ones by the index of the seen one. */
+export interface Matched {
+  readonly keys: ReadonlyMap<number, string>;
+  /** The pairs of rule 2, which need no other element to be judged. */
+  readonly sure: ReadonlySet<number>;
+}
+
+/** Pairs of one group that are compared one by one; in a larger group they are paired in order. */
+const pairsMax = 40_000;
+
+/** Pairs the elements of one list. */
+export function matchElements(
+  known: readonly KnownElement[],
+  seen: readonly SeenElement[],
+  comparison: Comparison,
+): Matched {
+  const matching = new Matching(known, seen, comparison);
+  matching.byMoved();
+  const moved = new Set(matching.keys.keys());
+  matching.byContent();
+  matching.byOwnKey();
+  const sure = new Set([...matching.keys.keys()].filter((at) => !moved.has(at)));
+  matching.byTexts();
+  matching.byPlace();
+  return { keys: matching.keys, sure };
+}
+
+/** An element's content: whole, without numbers and times, and these by themselves. */
+interface Shape {
+  readonly whole: string;
+  readonly texts: string;
+  readonly points: readonly string[];
+}
+
+class Matching {
+  readonly keys = new Map<number, string>();
+  readonly #known: readonly KnownElement[];
+  readonly #seen: readonly SeenElement[];
+  readonly #shapes = new Map<string, Shape>();
+  readonly #seenShapes: readonly Shape[];
+  readonly #free: Map<string, KnownElement>;
+
+  constructor(
+    known: readonly KnownElement[],
+    seen: readonly SeenElement[],
+    comparison: Comparison,
+  ) {
+    const placeOf = ({ place }: KnownElement) => place ?? Number.MAX_SAFE_INTEGER;
+    this.#known = known.toSorted((a, b) => placeOf(a) - placeOf(b));
+    this.#seen = seen;
+    for (const { key, text } of known) this.#shapes.set(key, shapeOf(text, comparison));
+    this.#seenShapes = seen.map(({ text }) => shapeOf(text, comparison));
+    const free = this.#known.filter(({ isSeen }) => !isSeen);
+    this.#free = new Map(free.map((one) => [one.key, one]));
+  }
+
+  byContent(): void {
+    this.#eachOpen(({ ownKey }, { whole }) =>
+      this.#free.has(ownKey) && this.#shapes.get(ownKey)?.whole === whole ? ownKey : undefined,
+    );
+    const free = this.#freeBy('whole');
+    this.#eachOpen((_, { whole }) => free.get(whole)?.shift());
+  }
+
+  byOwnKey(): void {
+    this.#eachOpen(({ ownKey }) => (this.#free.has(ownKey) ? ownKey : undefined));
+  }
+
+  /** Elements of equal texts whose numbers have mostly moved: there a number that is equal is chance. */
+  byMoved(): void {
+    const known = this.#freeBy('texts');
+    const shown = Map.groupBy(this.#open, (at) => this.#seenShapes[at]?.texts ?? '');
+    for (const [texts, seen] of shown) {
+      const keys = known.get(texts) ?? [];
+      if (keys.length < 2 || keys.length !== seen.length) continue;
+      const wholes = new Set(keys.map((key) => this.#shapes.get(key)?.whole));
+      const same = seen.filter((at) => wholes.has(this.#seenShapes[at]?.whole ?? ''));
+      if (2 * same.length >= keys.length) continue;
+      const isPlaced = keys.every((key) => this.#free.get(key)?.place !== null);
+      const ofKey = (key: string) => this.#shapes.get(key)?.points ?? [];
+      const ofSeen = (at: number) => this.#seenShapes[at]?.points ?? [];
+      if (isPlaced) this.#pair(keys, seen, Number.POSITIVE_INFINITY);
+      else {
+        const ranked = keys.toSorted((a, b) => inOrder(ofKey(a), ofKey(b)));
+        const rankedSeen = seen.toSorted((a, b) => inOrder(ofSeen(a), ofSeen(b)));
+        const isOne = seen.every((at) => ofSeen(at).length === 1);
+        this.#pair(ranked, rankedSeen, isOne ? Number.POSITIVE_INFINITY : 0);
+      }
+    }
+  }
+
+  byTexts(): void {
+    const all = Map.groupBy(this.#shapes.values(), ({ texts }) => texts);
+    const allSeen = Map.groupBy(this.#seenShapes, ({ texts }) => texts);
+    const free = this.#freeBy('texts');
+    const open = Map.groupBy(this.#open, (at) => this.#seenShapes[at]?.texts ?? '');
+    for (const [texts, seen] of open) {
+      const keys = free.get(texts) ?? [];
+      // With nothing but numbers, one element is as good as another.
+      const isOnly = all.get(texts)?.length === 1 && allSeen.get(texts)?.length === 1;
+      const isPlaced = keys.some((key) => this.#free.get(key)?.place !== null);
+      if (isOnly || !isPlaced) this.#pair(keys, seen, isOnly ? 0 : 1);
+    }
+  }
+
+  /** Pairs those that have the most numbers and times in common, `least` of them; infinite: in order. */
+  #pair(keys: readonly string[], seen: readonly number[], least: number): void {
+    if (least === Number.POSITIVE_INFINITY || keys.length * seen.length > pairsMax) {
+      if (least === 1) return;
+      for (const [index, at] of seen.entries()) this.#take(at, keys[index]);
+      return;
+    }
+    const scored = seen.flatMap((at) =>
+      keys.map((key) => ({ at, key, score: this.#score(at, key) })),
+    );
+    for (const { at, key, score } of scored.toSorted((a, b) => b.score - a.score)) {
+      if (score >= least && !this.keys.has(at) && this.#free.has(key)) this.#take(at, key);
+    }
+  }
+
+  #score(at: number, key: string): number {
+    const points = this.#shapes.get(key)?.points ?? [];
+    return (
+      this.#seenShapes[at]?.points.filter((point, index) => point === points[index]).length ?? 0
+    );
+  }
+
+  byPlace(): void {
+    const order = this.#known.flatMap(({ key, place }) => (place === null ? [] : [key]));
+    let gap: number[] = [];
+    let from = 0;
+    for (let at = 0; at <= this.#seen.length; at += 1) {
+      const key = this.keys.get(at);
+      if (at < this.#seen.length && key === undefined) {
+        gap.push(at);
+        continue;
+      }
+      const to = key === undefined ? order.length : order.indexOf(key);
+      if (to >= from) this.#fill(gap, order.slice(from, to));
+      if (to >= 0) from = to + 1;
+      gap = [];
+    }
+  }
+
+  /** Pairs what stands between the same two elements: first by texts, then, where as many are left, in order. */
+  #fill(gap: readonly number[], between: readonly string[]): void {
+    if (gap.length === 0) return;
+    const free = between.filter((key) => this.#free.has(key));
+    const byTexts = Map.groupBy(free, (key) => this.#shapes.get(key)?.texts ?? '');
+    for (const at of gap) this.#take(at, byTexts.get(this.#seenShapes[at]?.texts ?? '')?.shift());
+    const left = free.filter((key) => this.#free.has(key));
+    const open = gap.filter((at) => !this.keys.has(at));
+    if (left.length !== open.length) return;
+    for (const [index, at] of open.entries()) this.#take(at, left[index]);
+  }
+
+  get #open(): readonly number[] {
+    return this.#seen.flatMap((_, at) => (this.keys.has(at) ? [] : [at]));
+  }
+
+  #freeBy(what: 'whole' | 'texts'): Map<string, string[]> {
+    return Map.groupBy(this.#free.keys(), (key) => this.#shapes.get(key)?.[what] ?? '');
+  }
+
+  #eachOpen(keyFor: (element: SeenElement, shape: Shape) => string | undefined): void {
+    for (const at of this.#open) {
+      const [element, shape] = [this.#seen[at], this.#seenShapes[at]];
+      if (element !== undefined && shape !== undefined) this.#take(at, keyFor(element, shape));
+    }
+  }
+
+  #take(at: number, key: string | undefined): void {
+    if (key !== undefined && this.#free.delete(key)) this.keys.set(at, key);
+  }
+}
+
+/** Numbers and times, one after the other. */
+function inOrder(some: readonly string[], others: readonly string[]): number {
+  for (const [index, one] of some.entries()) {
+    const [a, b] = [pointOf(one) ?? 0, pointOf(others[index] ?? '') ?? 0];
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return 0;
+}
+
+function shapeOf(text: string, comparison: Comparison): Shape {
+  const points: string[] = [];
+  const value = parseExact(text);
+  const texts = withoutPoints(value, '', { comparison, points });
+  return { whole: canonical(value, comparison), texts, points };
+}
+
+function withoutPoints(
+  value: ExactJson,
+  path: string,
+  means: { readonly comparison: Comparison; readonly points: string[] },
+): string {
+  if (Array.isArray(value)) {
+    const elements = value.map((one: ExactJson) => withoutPoints(one, path, means));
+    return `[${elements.join(',')}]`;
+  }
+  if (isExactObject(value)) {
+    const members = Object.keys(value)
+      .sort()
+      .flatMap((name) => {
+        const [inner, member] = [joined(path, name), value[name]];
+        if (member === undefined || means.comparison.ignore.includes(inner)) return [];
+        return [`${JSON.stringify(name)}:${withoutPoints(member, inner, means)}`];
+      });
+    return `{${members.join(',')}}`;
+  }
+  const text = canonical(value, means.comparison, path);
+  if (text !== 'null' && pointOf(text) === null) return text;
+  means.points.push(text);
+  return '0';
+}
+
+/** Keys that are a digest of content end so. */
+const contentId = /^sha256:[0-9a-f]{16}(#\d+)?$/;
+
+/** True for the id of an element that upstream sent without one. */
+export function isContentId(id: string): boolean {
+  return contentId.test(id);
+}
+
+/** The list that a key stands in, where it is made from content; null for any other key. */
+export function contentGroup(key: string): string | null {
+  if (!key.includes('"sha256:')) return null;
+  const parts = JSON.parse(key) as readonly string[]; // made from strings alone
+  return isContentId(parts.at(-1) ?? '') ? JSON.stringify(parts.slice(0, -1)) : null;
+}
+
+/** A key in a list that is not in use: the element's own, or numbered. */
+export function freshKey(ownKey: string, isUsed: (key: string) => boolean): string {
+  if (!isUsed(ownKey)) return ownKey;
+  const parts = JSON.parse(ownKey) as readonly string[]; // made from strings alone
+  const name = (parts.at(-1) ?? '').replace(/#\d+$/, '');
+  for (let n = 2; ; n += 1) {
+    const key = JSON.stringify([...parts.slice(0, -1), `${name}#${n}`]);
+    if (!isUsed(key)) return key;
+  }
+}
