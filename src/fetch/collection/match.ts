@@ -257,7 +257,7 @@ function withoutPoints(
 const contentId = /^sha256:[0-9a-f]{16}(#\d+)?$/;
 
 /** True for the id of an element that upstream sent without one. */
-export function isContentId(id: string): boolean {
+function isContentId(id: string): boolean {
   return contentId.test(id);
 }
 
