@@ -8,6 +8,7 @@ import { aborted } from 'node:util';
 import { invariant } from './contracts/errors.ts';
 import { backlog } from './contracts/spool.ts';
 import { Drift, type DriftSettings } from './drift/drift.ts';
+import { forgetLeft } from './fetch/collection/left.ts';
 import {
   type FailedStream,
   type PlannedSource,
@@ -217,6 +218,7 @@ export class Pipeline {
       const opened = await sending.open(wantedSinks);
       this.#plan = wanted;
       await polling.remove(without(polling.names, streamNames(wanted)));
+      await forgetLeft(this.#means.spool, wanted.sources);
       sending.remove(without(sending.names, sinkNames(this.#ownSinks(wanted))));
       sending.start(opened);
       polling.start();

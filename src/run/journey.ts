@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
+import { forgetLeft } from '../fetch/collection/left.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { farOf, Pipeline, type Plan } from '../pipeline.ts';
@@ -110,6 +111,7 @@ export async function openJourney(
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
     boundHeapGrowth();
+    if (polls) await forgetLeft(spool, plan.sources);
     const told = { now: clock.now(), found: findings.add };
     const { kafka } = state;
     const isShared = kafka !== null;

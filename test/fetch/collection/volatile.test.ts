@@ -3,12 +3,15 @@
 
 import { describe, expect, test } from 'vitest';
 import { sources } from '../../../connectors/sources/index.ts';
+import type { Config } from '../../../src/config/config.ts';
 import type { CollectionReading } from '../../../src/contracts/definition.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
 import type { Upstream } from '../../../src/contracts/upstream.ts';
 import { contentHash } from '../../../src/fetch/collection/canonical.ts';
+import { forgetLeft } from '../../../src/fetch/collection/left.ts';
 import { readCollectionCheckpoint } from '../../../src/fetch/collection/state.ts';
+import { resetStream } from '../../../src/run/checkpoint-moves.ts';
 import { readState } from '../../../src/watch/state.ts';
 import { okOf, pagination } from '../../support/made-up-list.ts';
 import { manualClock } from '../../support/manual-clock.ts';
@@ -227,6 +230,63 @@ describe('R3.2, R3.3: what is learned', () => {
 
     expect(before.volatile()).toHaveLength(1);
     expect(told.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
+  });
+});
+
+describe('R3.3: a source that leaves the config and returns', () => {
+  const at = (n: number) => many(3, () => ({ hits: n }));
+  const own = { streams: [{ kind: 'collection', name: 'src' } as CollectionStream] };
+
+  test('learns anew, and resumes at what was reported', async () => {
+    const before = await watched({ at });
+    const { spool } = before.collection;
+    await forgetLeft(spool, [own]);
+    await before.read(7);
+    const learned = (await before.checkpoint()).volatile;
+
+    await forgetLeft(spool, [own]);
+    const kept = (await before.checkpoint()).volatile;
+    await forgetLeft(spool, []);
+    const { volatile, generation } = await before.checkpoint();
+    await forgetLeft(spool, [own]);
+    const after = await watched({ at: (n) => at(n + 20) }, {}, spool);
+    const told = await after.read(7);
+
+    expect(learned).toMatchObject([{ path: 'hits' }]);
+    expect(kept).toEqual(learned);
+    expect(volatile).toBeUndefined();
+    expect(generation).toBe(7);
+    expect(told.flat()).toEqual([]);
+    expect(after.volatile()).toHaveLength(1);
+  });
+
+  test('a change of its path at the return is reported, as the list starts with none', async () => {
+    const before = await watched({ at });
+    const { spool } = before.collection;
+    await forgetLeft(spool, [own]);
+    await before.read(7);
+    await forgetLeft(spool, []);
+
+    const after = await watched({ at: () => at(50) }, {}, spool);
+    const told = await after.read(3);
+
+    expect(told.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
+  });
+
+  test('checkpoint reset starts with none, too', async () => {
+    const dir = tempDir('volatile-');
+    const before = await watched({ at }, {}, await aSpool(dir));
+    await before.read(7);
+    await before.collection.spool.close();
+    const learned = readState(dir).streams.get('src')?.checkpoint?.compared;
+    // Only its state is looked at.
+    resetStream({ state: { dir, sync: 'normal' } } as Config, 'src', false);
+
+    const after = await watched({ at: () => at(50) }, {}, await aSpool(dir));
+    await after.read(3);
+
+    expect(learned).toMatchObject({ volatile: [{ path: 'hits' }] });
+    expect((await after.checkpoint()).volatile).toBeUndefined();
   });
 });
 
