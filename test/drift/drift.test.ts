@@ -12,6 +12,8 @@ import type { FoundRecord } from '../../src/fetch/own-pages.ts';
 import type { PlannedSource } from '../../src/fetch/polling.ts';
 import type { RunnerState } from '../../src/fetch/stream-runner.ts';
 import { openSpool } from '../../src/hold/spool.ts';
+import { aCollection } from '../fetch/list/reading.ts';
+import { okOf, pagination } from '../support/made-up-list.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
@@ -58,7 +60,7 @@ const sources = [
   },
 ] satisfies PlannedSource[];
 
-async function aWatch(dir: string, clock: ManualClock) {
+async function aWatch(dir: string, clock: ManualClock, reading = collection) {
   const spool = await openSpool({
     ...{ dir, sync: 'normal', keepMs: 0, bytesMax: 2 ** 30, sinks: [driftKey], eager: true },
     reserveBytesMax: 2 ** 20,
@@ -73,10 +75,13 @@ async function aWatch(dir: string, clock: ManualClock) {
       ...{ caughtUpAt: clock.now(), nextPollAt: null, error: null },
     }));
   const tools = { clock, log: silent };
+  const planned = sources.map((one) =>
+    one.collection === null ? one : { ...one, collection: reading },
+  );
   const told: string[] = [];
   const found = ({ condition, details }: FoundRecord) =>
     told.push(`${condition} ${details?.entity_id}`);
-  const drift = new Drift(settings, { spool, tools, found, sources: () => sources, streams });
+  const drift = new Drift(settings, { spool, tools, found, sources: () => planned, streams });
   return { spool, drift, told };
 }
 
@@ -187,4 +192,73 @@ test('what cannot be read back is begun anew', async () => {
   await look(second.drift, clock, 20);
   expect(second.told).toEqual([]);
   expect(await second.spool.entities(driftKey, { after: '', max: 100 })).toEqual(new Map());
+});
+
+/** Rules that count, read as a collection is: one changes to ACCEPT at each of these readings. */
+async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
+  const clock = manualClock();
+  const reading = { ...collection, confirmAfterMs: 1_000, settleMs: 4_000 };
+  const { spool, drift, told } = await aWatch(tempDir('drift-'), clock, reading);
+  let n = 0;
+  const rules = () =>
+    ['r-0', 'r-1', 'r-2', 'r-3'].map((id, i) => ({
+      ...{ id, hits: n * (i + 1), last_hit: new Date(clock.now()).toISOString() },
+      action: n >= (acceptedAt[id] ?? Number.POSITIVE_INFINITY) ? 'ACCEPT' : 'DENY',
+    }));
+  const stream: CollectionStream = {
+    kind: 'collection',
+    ...{ name: 'fw/c-1', source: 'fw', company: 'c-1', paths: [], fingerprint: 'made up' },
+    ...{ resource: 'rules', entity: { kind: 'rule', ids: ['id'] } },
+    list: {
+      ...{ name: 'fw/c-1', request: { path: '/x', template: '/x', query: [] }, sorting: [] },
+      ...{ id: 'id', pageLimit: null, pagination: { ...pagination, style: 'shown' } },
+      upstream: { get: async () => okOf(JSON.stringify({ data: rules() })) },
+    },
+  };
+  const read = await aCollection(clock, stream, { reading, spool });
+  return {
+    told,
+    found: read.found,
+    /** Reads so often; the trail has an event of these ids at these readings. */
+    async readFor(readings: number, trail: Readonly<Record<number, string>>) {
+      let fresh = 0;
+      for (const until = n + readings; n < until; n += 1) {
+        clock.jump(2_000);
+        const id = trail[n];
+        if (id !== undefined) await audit(spool, clock, [id]);
+        const polled = await read.poll();
+        fresh += polled.outcome === 'done' ? polled.fresh : 0;
+        await drift.look();
+      }
+      return fresh;
+    },
+  };
+}
+
+test('beside counters a change meets its audit event, and one without an event is reported', async () => {
+  const { readFor, told } = await aCounting({ 'r-1': 20, 'r-2': 40 });
+
+  await readFor(39, { 20: 'r-1' });
+  const explained = [...told];
+  await readFor(25, {});
+
+  expect(explained).toEqual([]);
+  expect(told).toEqual(['change.unexplained r-2']);
+});
+
+test('the same before the counters are learned', async () => {
+  const { readFor, told } = await aCounting({ 'r-1': 20, 'r-2': 2 });
+
+  await readFor(50, { 2: 'r-2', 20: 'r-1' });
+
+  expect(told).toEqual([]);
+});
+
+test('counters alone are no changes for the trail', async () => {
+  const { readFor, told, found } = await aCounting({});
+
+  // The baseline, and a condition for each path that is learned.
+  expect(await readFor(40, {})).toBe(3);
+  expect(told).toEqual([]);
+  expect(found.map(({ condition }) => condition)).toEqual(Array(2).fill('source.volatile_fields'));
 });

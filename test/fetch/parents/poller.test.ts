@@ -41,6 +41,7 @@ const refusal = (status: number) => ({
 function answer(
   served: Served,
   { path, ...request }: UpstreamRequest,
+  said: ReadonlyMap<string, object>,
 ): ReturnType<Upstream['get']> {
   const what = served.get(decodeURIComponent(path.slice(1))) ?? 404;
   if (what === 500) {
@@ -52,11 +53,14 @@ function answer(
   if (!Array.isArray(what)) return Promise.resolve(okOf(JSON.stringify(what)));
   const from = Number(cursorIn({ path, ...request }) ?? 0);
   const next = from + 2 < what.length ? String(from + 2) : null;
-  return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next }));
+  const besides = said.get(decodeURIComponent(path.slice(1))) ?? {};
+  return Promise.resolve(answerWith(what.slice(from, from + 2), { next_cursor: next, ...besides }));
 }
 
 async function aStream({ ids, object, immutable = false, spool: given }: Wishes) {
   const served: Served = new Map();
+  /** What an answer has beside its data. */
+  const said = new Map<string, object>();
   const asked: string[] = [];
   const clock = manualClock();
   const spool = given ?? (await aSpool());
@@ -66,7 +70,7 @@ async function aStream({ ids, object, immutable = false, spool: given }: Wishes)
       : madeUpList(
           (request) => {
             asked.push(id);
-            return answer(served, request);
+            return answer(served, request, said);
           },
           {
             ...{
@@ -109,7 +113,7 @@ async function aStream({ ids, object, immutable = false, spool: given }: Wishes)
     };
   };
   return {
-    ...{ served, asked, clock, spool, stream, held },
+    ...{ served, said, asked, clock, spool, stream, held },
     facts: () => poller.parents,
     poll: (signal = never) => poller.poll(signal),
     restart() {
@@ -149,6 +153,46 @@ test('each list is read to its end, once, over restarts', async () => {
   expect(records.toSorted()).toEqual(
     texts(...['1', '1', '2', '2', '3', '4', '5'].map((id) => entry(id))),
   );
+  expect(conditions).toEqual([]);
+});
+
+test.for([
+  { errors: [{ message: 'shard 3 timed out' }], trace_id: 't' },
+  { partial: true },
+  { timed_out: true },
+  { success: false },
+])('a list in part is read again from where it was, and the others go on: %o', async (report) => {
+  const { served, said, asked, pollFor, held, clock, poll, restart } = await aStream({
+    ids: ['a', 'b'],
+  });
+  served.set('a', [entry('1'), entry('2')]);
+  served.set('b', [entry('1')]);
+  await poll();
+
+  // Entry 3 is missing from the answer, and 4 is there.
+  served.set('a', [entry('1'), entry('2'), entry('4')]);
+  served.set('b', [entry('1'), entry('2')]);
+  said.set('a', report);
+  await clock.advance(minuteMs);
+  const part = await poll();
+  const meanwhile = await held();
+  asked.length = 0;
+  await pollFor(30 * minuteMs);
+  const timesAsked = asked.filter((id) => id === 'a').length;
+  restart();
+  served.set('a', [entry('1'), entry('2'), entry('3'), entry('4')]);
+  said.clear();
+  await pollFor(hourMs);
+
+  expect(part).toMatchObject({
+    doubt: { message: expect.stringContaining('upstream answered 200 with') },
+  });
+  const shown = [entry('1'), entry('1'), entry('2'), entry('2'), entry('4')];
+  const got = meanwhile.records.filter((one) => !one.includes('"4"'));
+  expect(got.toSorted()).toEqual(texts(...shown.slice(0, 4)).toSorted());
+  expect(timesAsked).toBeGreaterThan(1);
+  const { records, conditions } = await held();
+  expect(records.toSorted()).toEqual(texts(...shown, entry('3')).toSorted());
   expect(conditions).toEqual([]);
 });
 
