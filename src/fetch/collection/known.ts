@@ -4,8 +4,8 @@
 // true: what is put here and not committed is gone with this object, which is then made anew.
 
 import type { EntityChange, Spool } from '../../contracts/spool.ts';
+import { contentGroup } from './content-keys.ts';
 import { keyParts } from './entities.ts';
-import { contentGroup } from './match.ts';
 import { type EntityState, readEntityState } from './state.ts';
 
 /**

@@ -7,10 +7,11 @@ import { createHash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
+import { freshKey } from './content-keys.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
 import type { Rules } from './judge.ts';
 import { digestText, type KnownEntities } from './known.ts';
-import { freshKey, type KnownElement, matchElements } from './match.ts';
+import { type KnownElement, matchElements } from './match.ts';
 import type { Round } from './rotation.ts';
 
 /** What a reading gives its entities to. */

@@ -2,9 +2,10 @@
 // that it is matched with (match.ts), and the entity names it by that. What must stay true: where all parts have ids or
 // known content, nothing of them differs from what was read.
 
+import { contentGroup, freshKey } from './content-keys.ts';
 import type { Entity } from './entities.ts';
 import { type EntityTaker, knownElements } from './listed.ts';
-import { contentGroup, freshKey, matchElements } from './match.ts';
+import { matchElements } from './match.ts';
 
 /**
  * Entities as read, with their parts under the keys that these are known by. `isPart`: parts may be
