@@ -157,7 +157,7 @@ sinks: { disk: { type: file, path: out.ndjson, format: json } }
   expect(looked.exitCode, looked.stderr).toBe(0);
   const [process, ...more] = JSON.parse(looked.stdout).processes;
   expect(more).toEqual([]);
-  expect(process).toMatchObject({ state: 'working', pid: null, started_at: null, instance: null });
+  expect(process).toMatchObject({ state: 'starting', pid: null, started_at: null, instance: null });
   expect(process.host).toHaveLength(200);
   expect(process.host).toMatch(/^<b>[^\u202e]*x+…$/);
 }, 120_000);

@@ -55,8 +55,8 @@ describe('completion', () => {
 
     expect(output.split('\n').slice(0, -1)).toEqual([
       'check|checkpoint',
-      'list|retry|drop|-h|--help',
-      '--sink',
+      'list|retry|drop|add|-h|--help',
+      '--sink|--since',
       'debug|info|warn|error',
       '--config|--connect',
       'a file.yaml',

@@ -29,6 +29,7 @@ export function factsOfRecord(
   record: ParsedRecord,
 ): RecordFacts {
   const faults: ExportError[] = [];
+  const notes: string[] = [];
   const fault = (key: string, what: string, next: string) => {
     const message = `sources.${source}.${key}: ${what}; the record has ${namesIn(record)}`;
     faults.push(new ExportError('config_invalid', message, { next }));
@@ -39,7 +40,10 @@ export function factsOfRecord(
   }
   if (time.length > 0 && !time.some((path) => has(record, path))) {
     const what = `the record just read has no field ${time.join(' or ')}${meantOf(time, record)}`;
-    fault('time', what, 'Name the field with the record’s time.');
+    // Several names, such as the default, may be right for other records.
+    if (time.length === 1 || meantOf(time, record) !== '') {
+      fault('time', what, 'Name the field with the record’s time.');
+    } else notes.push(`sources.${source}.time: ${what}; such events have the time of reading`);
   }
   const fields = Object.entries(mapping?.fields ?? {}).map(([to, from]) => ({
     to,
@@ -57,12 +61,11 @@ export function factsOfRecord(
     const what = `the record just read has no field for ${named(isAll ? missing : misspelt)}`;
     fault('mapping.fields', what, 'Name fields of the record; the others stay in unmapped.');
   }
-  const notes =
-    misspelt.length > 0 || isAll || missing.length === 0
-      ? []
-      : [
-          `sources.${source}.mapping.fields: the record just read has no field for ${named(missing)}; it may be optional`,
-        ];
+  if (misspelt.length === 0 && !isAll && missing.length > 0) {
+    notes.push(
+      `sources.${source}.mapping.fields: the record just read has no field for ${named(missing)}; it may be optional`,
+    );
+  }
   return { faults, notes };
 }
 

@@ -118,7 +118,13 @@ describe.each(drivers)('kafkaSink over %s', (driver) => {
 
     expect(answer).toEqual({
       outcome: 'partly',
-      refused: [{ uid: large.uid, reason: expect.stringMatching(/max_message is 8192 bytes/) }],
+      refused: [
+        {
+          uid: large.uid,
+          by: 'sink',
+          reason: expect.stringMatching(/max_message is 8192 bytes/),
+        },
+      ],
       again: [],
     });
     expect(uidsOf(await consumeAll(topic))).toEqual([first.uid, third.uid]);
