@@ -84,6 +84,7 @@ export async function openJourney(
 ): Promise<Journey> {
   const { state, configRuns } = withRunningConfig(opened);
   let shard: ShardLog | null = null;
+  let held: OwnSpool | null = null;
   let ownership: Membership | null = null;
   const over = new AbortController();
   let far: { readonly sinks: FarSinks; close(): Promise<void> } | null = null;
@@ -110,6 +111,7 @@ export async function openJourney(
     // The spool's thread works meanwhile. Where this fails the first request tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;
+    held = spool;
     boundHeapGrowth();
     if (polls) await forgetLeft(spool, plan.sources);
     const told = { now: clock.now(), found: findings.add };
@@ -171,6 +173,8 @@ export async function openJourney(
   } catch (error) {
     over.abort(error);
     shard?.cut();
+    // Its lock would keep this process from opening the state again.
+    await held?.close().catch(() => undefined);
     await far?.close();
     await ownership?.close();
     await tools.http.close();

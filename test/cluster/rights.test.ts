@@ -136,7 +136,7 @@ sinks:
     // Only what every sink has is deleted, only who is asked writes answers, and no event was refused: a run goes well without.
     const isSpare =
       name === 'Delete' || /^(Write on acls.control|(Read|Write) on acls.dead)$/.test(what);
-    expect(refused.exitCode, `${what}: ${refused.stdout}`).toBe(isSpare ? 0 : 1);
+    expect(refused.exitCode, `${what}: ${refused.stderr}`).toBe(isSpare ? 0 : 1);
     await grant([entry]);
     await waitUntil(async () => (await check(file)).exitCode === 0, { what: `${what} again` });
   }

@@ -64,7 +64,11 @@ test('a message too large for a datagram is refused by its uid, the others go', 
   expect(answer).toEqual({
     outcome: 'partly',
     refused: [
-      { uid: events[2]?.uid, reason: expect.stringMatching(/too large for a datagram.*tcp:/) },
+      {
+        uid: events[2]?.uid,
+        by: 'sink',
+        reason: expect.stringMatching(/too large for a datagram.*tcp:/),
+      },
     ],
     again: [],
   });
