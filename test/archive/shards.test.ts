@@ -24,7 +24,7 @@ function sinkOf(location: string, shard: number, more = '') {
     `state: { kafka: { brokers: ["k:1"], prefix: p, shards: 2 } }
 upstreams: { edge: { api: unified, base_url: https://api.example, auth: { client_id: i, client_secret: s, scope: x } } }
 sources: { audit: { type: audit_events, upstream: edge, every: 30s } }
-sinks: { proof: { type: archive, location: "${location}", signing_key: "\${env:KEY}"${more} } }`,
+sinks: { proof: { type: archive, shared: true, location: "${location}", signing_key: "\${env:KEY}"${more} } }`,
     join(tempDir(), 'c.yaml'),
     { env: { KEY: signingKeyText('archive.test', Buffer.alloc(32, 1)) } },
   );
