@@ -1,10 +1,11 @@
-// The page in a real Chromium. Screenshots go to .cache/screenshots, for people to look at.
+// The page in a real Chromium. Screenshots go to a temporary directory of the run.
 
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type BrowserPage, startBrowser } from '../support/chromium.ts';
 import { findChromium } from '../support/chromium-program.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { tempDir } from '../support/temp.ts';
 import {
   busyCluster,
   busyJourney,
@@ -15,7 +16,7 @@ import {
 } from './a-journey.ts';
 import { aFailure, aMoment, aServer, aSink, aStream, aTap, at, listenTo } from './a-moment.ts';
 
-const screenshots = join(import.meta.dirname, '..', '..', '.cache', 'screenshots');
+const screenshots = tempDir('screenshots-');
 const isDrawn = `document.querySelectorAll('#streams tbody').length > 0`;
 
 // Where it has to be downloaded first, that is not the first test's time.
