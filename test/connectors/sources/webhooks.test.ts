@@ -6,6 +6,9 @@ import { planFrom } from '../../../src/config/plan.ts';
 import type { PushStream } from '../../../src/contracts/source.ts';
 import { around, flawLines, withFirst } from '../../config/config-text.ts';
 import { planMeans } from '../../config/plan-means.ts';
+import { makeCa } from '../../support/certificates.ts';
+
+const { server } = await makeCa();
 
 const hooks = (more: string, name = 'hooks') =>
   `  ${name}: { type: webhooks, upstream: edge, listen: "127.0.0.1:8088", ${more} }`;
@@ -52,7 +55,7 @@ test('an address that listens everywhere is nothing to register', () => {
     parseConfig(
       withFirst('sources', hooks(`${everywhere}${more}`).replace('127.0.0.1:8088', listen)),
       'c.yaml',
-      around({}, { '/c': 'c', '/k': 'k' }),
+      around({}, { '/c': server.cert, '/k': server.key }),
     );
   const urlOf = (listen: string, more = '') => {
     const [stream] = planFrom(plan(listen, more), planMeans()).sources[0]?.streams ?? [];
@@ -106,7 +109,7 @@ test('a secret that is no base64 is refused where it is to be, and not shown', (
 test('two sources that share an address have one tls', () => {
   const two = (tls: string) =>
     `${hooks('secret: s', 'a')}\n${hooks(`secret: s, path: /b, tls: ${tls}`, 'b')}`;
-  const files = around({}, { '/c': 'c', '/k': 'k' });
+  const files = around({}, { '/c': server.cert, '/k': server.key });
   const text = withFirst('sources', two('{ cert_file: /c, key_file: /k }'));
 
   expect(() => parseConfig(text, 'c.yaml', files)).toThrow(
