@@ -17,7 +17,7 @@ const clockMsMax = 5 * 60_000;
 
 /** Whose requests an archive's writer carries out. */
 export interface RequestRules {
-  /** True: also requests that nobody has signed. */
+  /** True: also unsigned requests. */
   readonly acceptsUnsigned: boolean;
   /** Keys that may sign beside the archive's own. */
   readonly operators: readonly Verifier[];
@@ -34,7 +34,7 @@ export interface ReadRequest {
   readonly signed?: string | undefined;
 }
 
-/** Who has signed a request, as its entry names it; empty where nobody has. */
+/** Who has signed a request, as its entry names it; empty for an unsigned one. */
 export interface Authority {
   /** A vkey. */
   readonly by?: string;

@@ -14,7 +14,7 @@ import { entryBytesMax } from './tiles.ts';
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const time = z.iso.datetime();
 const count = z.int().min(0);
-/** Who has signed the request that the entry carries out: a vkey, and the SHA-256 of the signed text. Absent: nobody. */
+/** Who has signed the request that the entry carries out: a vkey, and the SHA-256 of the signed text. Absent: it was unsigned. */
 const authority = { by: z.string().optional(), request: sha256.optional() };
 
 /**

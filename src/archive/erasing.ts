@@ -3,7 +3,7 @@
 // bodies stood are bytes that say nothing; objects of the lake that have its event are written anew
 // without it (lake-erasing.ts). Hash and uid stay, so all others are proven as before.
 // What must stay true: what is left of a body is made of the proven body, and an object of the store that no
-// entry leads to is not rewritten; nothing is written anew before the entry that says so is under a signed
+// entry leads to is not rewritten; nothing is rewritten before the entry that says so is under a signed
 // checkpoint; what a hold or a lock keeps stays; and an erasure that was broken off is done again by
 // whoever writes next, from the request, which goes last.
 

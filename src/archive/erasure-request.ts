@@ -19,7 +19,7 @@ const requestShape = z.object({
   /** Only pages read from then on and before are searched; absent or null: all. RFC 3339. */
   from: time.nullable().optional(),
   to: time.nullable().optional(),
-  /** Absent: nobody has signed it (authority.ts). */
+  /** Absent: it is unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 

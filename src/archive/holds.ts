@@ -24,7 +24,7 @@ const holdShape = z.object({
   reason: z.string().max(1_000),
   placed_at: time,
   released_at: time.nullable(),
-  /** Of the release; absent: nobody has signed it (authority.ts). */
+  /** Of the release; absent: it is unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 

@@ -1,6 +1,6 @@
 // Finds the objects of an archive's lake that have an event, so that a record which is to be erased goes
 // from there as well. What must stay true: cuts and objects are those of proven entries, an object that has
-// the event is never passed over, and a lake that may yet get it is told from one that has been written beyond it.
+// the event is never passed over, and a lake that may still get it is distinguished from one written beyond it.
 
 import { hash } from 'node:crypto';
 import { erasedRows, erasuresIn } from './erasures.ts';

@@ -28,7 +28,7 @@ const nobody = 'check';
 const wishShape = z.object({
   before: z.iso.datetime(),
   asked_at: z.iso.datetime(),
-  /** Absent: nobody has signed it (authority.ts). */
+  /** Absent: it is unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 

@@ -104,7 +104,7 @@ export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Wor
   );
 }
 
-/** Tells what cannot be shared out among several processes or shards. */
+/** Reports settings that several processes or shards cannot share. */
 export function checkShards(
   config: Work,
   {

@@ -278,7 +278,7 @@ export class Removals {
   #checkAuthority(index: number, by: string | undefined, object: string | null): void {
     if (this.#operators === null) return;
     if (by !== undefined && [...this.#operators, this.#deps.keyOfLog()].includes(by)) return;
-    const who = by === undefined ? 'nobody has signed' : `${by} has signed, which may not,`;
+    const who = by === undefined ? 'no key has signed' : `${by} has signed, which may not,`;
     const what = `${who} the request that it carries out`;
     this.#deps.found({ index, stream: null, seq: null, object, what });
   }

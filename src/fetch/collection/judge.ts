@@ -140,7 +140,7 @@ function isOfOldVersion(
   );
 }
 
-/** Tells the values that went back to the ones reported before the last, within `settle`. */
+/** Selects the values that went back to the ones reported before the last, within `settle`. */
 function flapOf(
   { entity, before: { previous }, leaves }: Pick<Difference, 'entity' | 'before' | 'leaves'>,
   rules: Rules,
