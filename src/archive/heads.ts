@@ -12,6 +12,8 @@ const headsShape = z.object({
   /** By stream: the next page's number, and the leaf hash of the last one's entry. */
   streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
   spool: z.string().nullable(),
+  /** SHA-256 of `archive.json` by the newest start; null: no start, or the mark of an older version. */
+  archive: z.string().nullable().default(null),
   /** Epoch, and number of the event behind the last page. */
   place: z.tuple([z.int(), z.int()]).nullable(),
   /** The vkey that signs. */
@@ -44,7 +46,16 @@ export type Heads = Omit<z.output<typeof headsShape>, 'days'> & { days: Days };
 /** Those of a log without entries. */
 export function noHeads(key: string): Heads {
   return {
-    ...{ streams: {}, spool: null, place: null, key, holds: {}, done: {}, lake: null },
+    ...{
+      streams: {},
+      spool: null,
+      archive: null,
+      place: null,
+      key,
+      holds: {},
+      done: {},
+      lake: null,
+    },
     days: noDays(),
   };
 }
@@ -63,6 +74,7 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
     case 'start':
       if (heads.spool !== entry.spool) heads.place = null;
       heads.spool = entry.spool;
+      heads.archive = entry.archive;
       return;
     case 'checkpoint': {
       const at = Date.parse(entry.at);

@@ -89,7 +89,9 @@ export async function checkArchive(
     const { manifest, standing, known, signer } = await look(asked);
     if (manifest === null) return { newest: null, signer };
     const { key } = checkedManifest(manifest, signer);
-    const { published: newest } = await read(store, [signer], { standing, known, key, now });
+    const archive = hash('sha256', manifest, 'hex');
+    const about = { standing, known, key, archive, now };
+    const { published: newest } = await read(store, [signer], about);
     // Before the first checkpoint this state's own process, which cannot sign, may hold it.
     if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
     return { newest, signer };
@@ -207,7 +209,8 @@ async function opened(settings: LogSettings): Promise<Log> {
     },
     isResumedFromStore: standing !== null && (known === null || known.size < standing.size),
   };
-  return await resumed(means, { standing, known, key, now: clock.now() });
+  const { archive } = means;
+  return await resumed(means, { standing, known, key, archive, now: clock.now() });
 }
 
 /**
@@ -262,6 +265,8 @@ interface Known {
   readonly known: Mark | null;
   /** The archive's first key. */
   readonly key: string;
+  /** SHA-256 of `archive.json`, in hex. */
+  readonly archive: string;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -280,7 +285,7 @@ async function resumed(means: LogMeans, about: Known): Promise<Log> {
 async function read(
   store: ObjectStore,
   signers: readonly Signer[],
-  { standing, known, key, now }: Known,
+  { standing, known, key, archive, now }: Known,
 ) {
   const size = standing?.size ?? 0;
   if (known !== null && known.size > size && (await isCut(store, size, known.size))) {
@@ -296,6 +301,10 @@ async function read(
   const root = isAhead ? Buffer.from(known.root, 'hex') : (standing?.root ?? emptyRoot);
   const signed = { size: isAhead ? known.size : size, root };
   const heads = await headsAt(new ProvenReader(store, signed), { known, key });
+  // It names the key of cursors' hashes and who may request removals; without a mark only the log vouches for it.
+  if (heads.archive !== null && heads.archive !== archive) {
+    throw new SyntaxError('archive.json is not the one that the log names: it was changed');
+  }
   if (signers.every(({ verifier }) => verifier.vkey !== heads.key)) {
     throw new OtherKeyError(`its present key is ${heads.key}, and the signing key another`);
   }

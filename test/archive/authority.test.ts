@@ -163,6 +163,19 @@ function requestObject(kind: keyof typeof requests): string {
   return objects[kind];
 }
 
+test('an archive.json that was changed to accept unsigned requests is refused, also where the state is lost', async () => {
+  const { store, writer } = await anArchive();
+  await writer.close();
+  const found = Buffer.from((await store.read('archive.json'))?.body ?? []).toString();
+  const changed = found.replace(/,\s*"requests": "signed"/, '');
+  await store.put('archive.json', [Buffer.from(changed)]);
+
+  const opening = aWriter({ store, spool: 'spool-2', isNew: true });
+
+  expect(changed).not.toBe(found);
+  await expect(opening).rejects.toThrow('archive.json is not the one that the log names');
+});
+
 test('a new archive takes signed requests only, and the commands ask for the key', async () => {
   const location = join(tempDir(), 'archive');
   const store = openDirectory(location);
