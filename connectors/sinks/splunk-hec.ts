@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
+import type { Event } from '../../src/contracts/event.ts';
 import {
   duration,
   headers as moreHeaders,
@@ -98,7 +99,9 @@ export const splunkHecSink = defineSink({
   ],
 
   async open(settings, { name, tools }) {
+    const hasIndexes = typeof settings.index === 'object';
     const collector = new Collector({
+      hasIndexes,
       events: receiverAt(settings, 'event'),
       acks: { ...receiverAt(settings, 'ack'), compression: 'none' },
       ack: settings.ack,
@@ -112,6 +115,9 @@ export const splunkHecSink = defineSink({
       tools,
     });
     return {
+      ...(hasIndexes && {
+        destinationOf: ({ source }: Event) => nameFor(source, settings.index) ?? '',
+      }),
       send: (batch, signal) => collector.send(batch, signal),
       ready: (signal) => collector.ready(signal),
       notice: () => collector.notice,

@@ -37,11 +37,15 @@ export function readAcks(body: Uint8Array, asked: readonly number[]): readonly n
   return asked.filter((id) => acks[id] === true);
 }
 
-/** What a failed answer means. `indexOf` names the index that an event of the request is for. */
+/**
+ * What a failed answer means. `indexOf` names the index that an event of the request is for. With
+ * `hasIndexes` the events of a sink are for several indexes: a wrong one is that destination's fault.
+ */
 export function judgeHec(
   response: HttpResponse,
   failure: Failure,
   indexOf: (place: number) => string = () => 'the index',
+  hasIndexes = false,
 ): FailedAnswer | undefined {
   const said = readHecAnswer(response.body);
   const ofSink = (next: string): FailedAnswer => ({
@@ -69,10 +73,12 @@ export function judgeHec(
       const { invalidEvent: at } = said;
       return at === null ? { outcome: 'too_large', cause } : { outcome: 'spoiled', at, cause };
     }
-    case 7:
-      return ofSink(
-        `Create ${indexOf(said.invalidEvent ?? 0)} in Splunk and allow it to the token, or set the sink’s index; nothing was lost.`,
-      );
+    case 7: {
+      const next = `Create ${indexOf(said.invalidEvent ?? 0)} in Splunk and allow it to the token, or set the sink’s index; nothing was lost.`;
+      if (!hasIndexes) return ofSink(next);
+      const cause = failure('sink_refused', next);
+      return { outcome: 'refused', scope: 'batch', by: 'destination', cause };
+    }
     case 9: {
       const next = `Its queues are full: it is left alone for a while. ${heldNext}`;
       return { outcome: 'retry', cause: failure('sink_throttled', next) };

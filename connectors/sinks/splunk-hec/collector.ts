@@ -33,6 +33,8 @@ export interface CollectorMeans {
   readonly channel: string | null;
   /** Names the index of a source's events in the words of an error. */
   indexOf(source: string): string;
+  /** True where events are for several indexes, by their source. */
+  readonly hasIndexes: boolean;
   /** Begins every error message. */
   readonly doing: string;
   readonly tools: Tools;
@@ -138,14 +140,24 @@ export class Collector {
     batch: Batch,
     about: { readonly range: Range; readonly signal: AbortSignal; readonly parts: Part[] },
   ): Promise<PartAnswer> {
-    const { doing, events: receiver, ack, tools } = this.#means;
+    const { doing, events: receiver, ack, tools, hasIndexes } = this.#means;
     const { range, signal, parts } = about;
     const { channel } = this.#acks;
     const indexOf = (place: number) =>
       this.#means.indexOf(batch.events[range.from + place]?.source ?? '');
     const body = linesOf(batch.lines, range);
     const { answer, said, cookies } = await askCollector({
-      ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal, indexOf },
+      ...{
+        receiver,
+        body,
+        channel,
+        cookies: this.#cookies,
+        doing,
+        tools,
+        signal,
+        indexOf,
+        hasIndexes,
+      },
     });
     if (said !== null && this.#cookies.take(cookies)) this.#lose(this.#moved);
     if (answer.outcome !== 'accepted') {

@@ -18,6 +18,8 @@ export interface Asking {
   readonly signal: AbortSignal;
   /** The index that an event of the body is for, in the words of an error. */
   readonly indexOf?: (place: number) => string;
+  /** True where the events of the sink are for several indexes. */
+  readonly hasIndexes?: boolean;
 }
 
 /** What was said. */
@@ -31,7 +33,7 @@ export interface Said {
 
 /** Asks once. Rejects only when the signal aborts. */
 export async function askCollector(asking: Asking): Promise<Said> {
-  const { receiver, body, channel, cookies, indexOf, ...context } = asking;
+  const { receiver, body, channel, cookies, indexOf, hasIndexes, ...context } = asking;
   const headers = {
     'content-type': 'application/json',
     'x-splunk-request-channel': channel,
@@ -47,7 +49,7 @@ export async function askCollector(asking: Asking): Promise<Said> {
       judge(response, failure) {
         said = readHecAnswer(response.body);
         given = response.headers['set-cookie'];
-        return judgeHec(response, failure, indexOf);
+        return judgeHec(response, failure, indexOf, hasIndexes);
       },
     },
   );

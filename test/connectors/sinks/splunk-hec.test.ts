@@ -417,13 +417,16 @@ describe('splunk_hec takes an answer', () => {
     expect(await send()).toMatchObject(meaning);
   });
 
-  test('of a wrong index with the name of it', async () => {
+  test('of a wrong index, one of several, for this destination, with the name of it', async () => {
     const { send } = await collector(
       { events: () => failed(400, 7, { 'invalid-event-number': 1 }) },
       { index: { audit: 'gone' } },
     );
 
-    expect(await send()).toMatchObject({ cause: { next: expect.stringContaining('index gone') } });
+    expect(await send()).toMatchObject({
+      ...{ outcome: 'refused', scope: 'batch', by: 'destination' },
+      cause: { next: expect.stringContaining('index gone') },
+    });
   });
 
   test.each([6, 12, 13, 15])(
