@@ -26,6 +26,9 @@ export interface Suspect {
   readonly since: Turn;
 }
 
+/** How sure it is that an event is to blame. */
+export type Guilt = 'proven' | 'likely' | 'open';
+
 /** What was accepted and refused lately. */
 export class Evidence {
   readonly #destinationOf: (event: Event) => string;
@@ -74,8 +77,9 @@ export class Evidence {
   }
 
   /**
-   * An event was refused alone. True: it is to blame. `inBatchAt`: when a batch with the event was
-   * first refused; null: there was none.
+   * An event was refused alone. `proven`: it is to blame, since it was refused alone before and another
+   * was accepted between. `likely`: it is to blame if the next event is accepted, since only a batch
+   * with it was refused before. `inBatchAt`: when that was; null: there was none.
    */
   refused(
     event: Event,
@@ -84,7 +88,7 @@ export class Evidence {
       by,
       inBatchAt,
     }: { readonly reason: string; readonly by: Verdict; readonly inBatchAt: Turn | null },
-  ): boolean {
+  ): Guilt {
     const { offset, uid, stream } = event;
     const destination = this.#destinationOf(event);
     const accepted = this.#acceptedAt.get(destination) ?? 0;
@@ -92,15 +96,15 @@ export class Evidence {
     const used = this.#used.get(destination) ?? 0;
     const isFresh = inBatchAt !== null && accepted > inBatchAt && used === 0;
     const isProven = before !== undefined && accepted > before.since && used < usesMax;
-    const isGuilty = isProven || (isFresh && by === 'receiver');
-    if (isGuilty) {
+    const isLikely = isFresh && by === 'receiver';
+    if (isProven || isLikely) {
       this.#suspects.delete(offset);
     } else {
       const since = before?.since ?? this.#turn;
       this.#suspects.set(offset, { offset, uid, stream, destination, reason, by, since });
     }
     this.#used.set(destination, used + 1);
-    return isGuilty;
+    return isProven ? 'proven' : isLikely ? 'likely' : 'open';
   }
 
   /** The event is settled in another way. */

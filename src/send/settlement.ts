@@ -289,7 +289,7 @@ export class Settlement {
       const isSure =
         by === 'sink' ||
         (by === 'receiver' && accepting.has(this.#evidence.destinationOf(event))) ||
-        this.#evidence.refused(event, { reason, by, inBatchAt: null });
+        this.#evidence.refused(event, { reason, by, inBatchAt: null }) !== 'open';
       if (isSure) letters.push(letterFor(event, reason));
       else suspects.push({ event, reason, by });
     }
@@ -317,7 +317,7 @@ export class Settlement {
       await this.#buryOrHold([letterFor(event, reason)], batch.end);
       return [];
     }
-    const isGuilty = this.#evidence.refused(event, { reason, by, inBatchAt: part.since });
+    const guilt = this.#evidence.refused(event, { reason, by, inBatchAt: part.since });
     if (this.#pending !== null) {
       const { part: before, ...pending } = this.#pending;
       this.#pending = null;
@@ -326,7 +326,11 @@ export class Settlement {
     }
     // What such a sink sends next would pass the event at the receiver.
     const isInOrder = this.#deps.sink.committed !== undefined;
-    if (!isGuilty || isInOrder)
+    if (guilt === 'proven' && !isInOrder) {
+      await this.#buryOrHold([letterFor(event, reason)], batch.end);
+      return [];
+    }
+    if (guilt === 'open' || isInOrder)
       return await this.#tryOne(part, { batch, event, reason, by }, signals);
     this.#pending = { event, reason, by, part, end: batch.end };
     return [];

@@ -186,8 +186,8 @@ class Trial {
     }
     this.#last = outcome;
     if (outcome.by === 'sink') return this.#guilty(outcome.reason);
-    const isGuilty = evidence.refused(event, { ...outcome, inBatchAt });
-    return isGuilty ? this.#guilty(outcome.reason) : 'refused';
+    const guilt = evidence.refused(event, { ...outcome, inBatchAt });
+    return guilt !== 'open' ? this.#guilty(outcome.reason) : 'refused';
   }
 
   #guilty(reason: string): TrialEnd {

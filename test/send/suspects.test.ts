@@ -246,3 +246,17 @@ function requestsOfHalving(ids: readonly string[], bad: ReadonlySet<string>, siz
   for (let at = 0; at < ids.length; at += size) total += requests(ids.slice(at, at + size));
   return total;
 }
+
+test('one accepted event is evidence against each bad one before it, also where none follows', async () => {
+  const spool = await heldEvents(4);
+  const { sink } = scripted((batch) => {
+    const isBad = batch.events.some(({ offset }) => offset < 3);
+    return isBad ? refused : delivered;
+  });
+  const sender = senderOn(spool, sink, { eventsMax: 10 });
+
+  await drained(spool, sender);
+
+  expect(sender.state).toMatchObject({ delivered: 1, deadLetters: 3, suspects: null });
+  await spool.close();
+});
