@@ -118,7 +118,7 @@ export function timeFormatsField() {
     .array(format)
     .default([])
     .describe(
-      'forms of a record’s time besides the usual ones, in the directives of strptime, such as `%d/%m/%Y %H:%M:%S`; without `%z` a time is in UTC',
+      'forms of a record’s time in addition to the usual ones, in the directives of strptime, such as `%d/%m/%Y %H:%M:%S`; without `%z` a time is in UTC',
     );
 }
 

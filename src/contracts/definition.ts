@@ -250,7 +250,7 @@ export interface Mapping {
 export interface RecordReading {
   readonly id: string | null;
   readonly time: readonly string[];
-  /** Forms of times besides the usual ones (time-forms.ts). */
+  /** Forms of times in addition to the usual ones (time-forms.ts). */
   readonly timeFormats?: readonly string[];
   readonly mapping?: Mapping;
   /** What the parent of its records is called, where they have one. */

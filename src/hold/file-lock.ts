@@ -50,7 +50,7 @@ function locked(path: string, file: string, { spool, sharesState }: FileWriter):
   } catch (error) {
     if (!isBusy(error)) throw error;
     const owner = ownerOf(path);
-    // A process that was replaced may be stopped, and its successor goes on with the same state.
+    // A process that was replaced may be stopped, and its successor resumes with the same state.
     if (sharesState && owner?.spool === spool) return { release: () => undefined };
     const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
     throw new ExportError('sink_unreachable', `opening ${file}: ${who} writes to it`, {

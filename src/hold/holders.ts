@@ -15,7 +15,7 @@ export const resumeShare = 0.9;
 export class Holders {
   readonly known: KnownSinks;
   readonly #removedMs: number;
-  /** Of the config that runs, with other readers of pages; null: nobody has named them yet. */
+  /** Of the config that runs, with other readers of pages; null: not named yet. */
   #readers: readonly string[] | null = null;
   #hasReleased = false;
   /** Polling waits for room: it resumes only below a share of the bound. */

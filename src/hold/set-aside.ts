@@ -7,7 +7,7 @@ import type { Offset, PageContext } from '../contracts/event.ts';
 import type { AsideDestination, AsideEvent, HeldAside } from '../contracts/spool.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** Counted for each event besides its record. */
+/** Counted for each event in addition to its record. */
 const rowBytes = 512;
 
 /** The table of events that were set aside. */

@@ -27,7 +27,7 @@ export interface NormaliseSettings {
   readonly time: readonly string[];
   /** Record path of upstream's id; null: records have none. */
   readonly id: string | null;
-  /** Forms of times besides the usual ones (contracts/time-forms.ts). */
+  /** Forms of times in addition to the usual ones (contracts/time-forms.ts). */
   readonly timeFormats?: readonly string[];
   /** For logs and changes: the OCSF class and what goes where. */
   readonly mapping?: Mapping;

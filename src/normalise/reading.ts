@@ -90,7 +90,7 @@ export class Reading {
   readonly #noValues: readonly (Json | undefined)[];
   readonly #noTakes: readonly (Take | undefined)[];
   readonly #displaced: { take: Take; value: Json }[] = [];
-  /** Values of which an address was taken, each with what it says besides. */
+  /** Values of which an address was taken, each with the rest of its text. */
   readonly #partly: { take: Take; value: Json; port: number | undefined }[] = [];
   readonly #readSeverity: ReadSeverity = severityReader();
   readonly #readStatus: ReadStatus;

@@ -4,10 +4,9 @@
 
 import type { ConditionRecord } from '../contracts/change.ts';
 import type { Append } from '../contracts/spool.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
 import type { Rebuilt } from '../hold/rebuild.ts';
 import type { Plan } from '../pipeline.ts';
+import { conditionPage } from './condition-page.ts';
 
 /** Who is told, and when. */
 interface Telling {
@@ -24,25 +23,14 @@ export function cutLogPages(
 ): readonly Append[] {
   const streams = sources.flatMap((source) => source.streams);
   return streams.map((stream) => {
-    const { name, source, company } = stream;
+    const { name } = stream;
     const finding = {
       condition: 'source.gap',
       message: `events ${from} to ${until - 1} are gone from Kafka and were not at every sink; some may be of ${name}`,
       details: { reason: 'log_cut', first: from, last: until - 1 },
     } as const;
-    const condition = conditionRecord(stream, finding, now);
-    found(condition);
-    const identity = {
-      source,
-      company: company ?? '',
-      stream: name,
-      id: null,
-      checkContent: false,
-    };
-    const uid = new Identifier(identity).ownUid([condition.condition, 'log_cut', from, until]);
-    return {
-      stream: name,
-      pages: [ownPage(pageContext(stream, 'condition', now), [condition], [uid])],
-    };
+    const about = ['log_cut', from, until];
+    const page = conditionPage(stream, { finding, about, now, found });
+    return { stream: name, pages: [page] };
   });
 }

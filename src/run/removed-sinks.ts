@@ -6,12 +6,12 @@ import type { ConditionRecord } from '../contracts/change.ts';
 import type { Stream } from '../contracts/source.ts';
 import type { Append } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type Finding, ownPage, pageContext } from '../fetch/own-pages.ts';
+import type { Finding } from '../fetch/own-pages.ts';
 import type { Released, SinkGap } from '../hold/known-sinks.ts';
 import type { OwnSpool } from '../hold/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { leadsTo } from '../send/route.ts';
+import { conditionPage } from './condition-page.ts';
 
 /** What the reports are made with. */
 export interface RemovedSinkDeps {
@@ -143,20 +143,10 @@ export class RemovedSinks {
     finding: Finding & { condition: ConditionRecord['condition'] },
     onlySink?: string,
   ): Append {
-    const now = this.#deps.clock.now();
-    const { name, source, company } = stream;
-    const condition = conditionRecord(stream, finding, now);
-    this.#deps.found(condition);
-    const identity = {
-      source,
-      company: company ?? '',
-      stream: name,
-      id: null,
-      checkContent: false,
-    };
-    const about = JSON.stringify(finding.details ?? {});
-    const uid = new Identifier(identity).ownUid([finding.condition, about, now]);
-    const page = ownPage(pageContext(stream, 'condition', now), [condition], [uid]);
-    return { stream: name, pages: [onlySink === undefined ? page : { ...page, onlySink }] };
+    const { clock, found } = this.#deps;
+    const now = clock.now();
+    const about = [JSON.stringify(finding.details ?? {}), now];
+    const page = conditionPage(stream, { finding, about, now, found });
+    return { stream: stream.name, pages: [onlySink === undefined ? page : { ...page, onlySink }] };
   }
 }

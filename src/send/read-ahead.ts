@@ -1,4 +1,4 @@
-// Which events a probe sends besides the suspect: the first waiting event of each other stream, a few
+// Which events a probe sends in addition to the suspect: the first waiting event of each other stream, a few
 // at a time, the next probe those of other streams; where no other stream waits, the next event of
 // the suspect's own. What must stay true: nothing here moves a position, and a probe reads a
 // bounded number of bytes.

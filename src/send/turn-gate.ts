@@ -1,5 +1,5 @@
 // Holds sends back while this process may not send (SendTurn). What must stay true: while the turn
-// is given nothing is delayed by a tick; and sends that wait go on in the order in which they came.
+// is given nothing is delayed by a tick; and sends that wait resume in the order in which they came.
 
 import type { Sink } from '../contracts/sink.ts';
 import type { HttpClient, SendTurn } from '../contracts/tools.ts';

@@ -25,7 +25,7 @@ import { failureText } from './command.ts';
 const answerWithinMs = 30_000;
 const noAnswer = `no answer within ${answerWithinMs / 1_000} s`;
 
-/** What was asked, why it is not well, and whether nobody could know. */
+/** A question to a receiver, why its answer is a fault, and whether no answer was possible. */
 export type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
 
 export function answerText([what, cause, isUnseen = false]: Answer): string {

@@ -1,5 +1,5 @@
 // Collections that the config no longer has: the paths that were learned as volatile are forgotten when a process runs
-// without them, so that a source that returns learns anew. What must stay true: nothing else of them changes; they resume
+// without them, so that a source that returns learns them again. What must stay true: nothing else of them changes; they resume
 // at what was last reported.
 
 import { z } from 'zod';

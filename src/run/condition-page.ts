@@ -1,0 +1,32 @@
+// A page with one condition of a stream, for reports that the run itself makes. What must stay true: the same report
+// has the same uid, so that one that is made again after a kill is not a second event.
+
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { Stream } from '../contracts/source.ts';
+import type { Append } from '../contracts/spool.ts';
+import { Identifier } from '../fetch/list/identity.ts';
+import { conditionRecord, type Finding, ownPage, pageContext } from '../fetch/own-pages.ts';
+
+/** A report about a stream. */
+export interface StreamReport {
+  readonly finding: Finding & { readonly condition: ConditionRecord['condition'] };
+  /** What identifies it among the stream's reports of that condition. */
+  readonly about: readonly (string | number)[];
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Called with the condition, for the status. */
+  readonly found: (condition: ConditionRecord) => void;
+}
+
+/** The page that is appended to the stream. */
+export function conditionPage(
+  stream: Stream,
+  { finding, about, now, found }: StreamReport,
+): Append['pages'][number] {
+  const { name, source, company = '' } = stream;
+  const condition = conditionRecord(stream, finding, now);
+  found(condition);
+  const identity = { source, company, stream: name, id: null, checkContent: false };
+  const uid = new Identifier(identity).ownUid([condition.condition, ...about]);
+  return ownPage(pageContext(stream, 'condition', now), [condition], [uid]);
+}
