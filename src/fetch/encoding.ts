@@ -1,9 +1,10 @@
 // Whether a stream sends text that is not UTF-8, which RFC 8259 demands of JSON. Its records are
 // kept as they came, and each event has a marker (normalise/encoding.ts); here the condition, once
-// for each stream and process. Its uid is the same each time, so that a receiver that knows uids has
-// it once.
+// for each stream. What must stay true: the state knows that it was reported, in one transaction
+// with it, so that no restart reports it again.
 
 import { isUtf8 } from 'node:buffer';
+import { z } from 'zod';
 import type { Stream } from '../contracts/source.ts';
 import type { FetchSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
@@ -12,9 +13,17 @@ import { conditionRecord, type Found, ownPage, pageContext } from './own-pages.t
 
 /** What a watch stores and reports with. */
 export interface EncodingDeps {
-  readonly spool: Pick<FetchSpool, 'append'>;
+  readonly spool: Pick<FetchSpool, 'append' | 'recall'>;
   readonly tools: { readonly clock: Clock; readonly log: Log };
   readonly found?: Found | undefined;
+}
+
+/** What is stored beside a stream's checkpoint, under `encodingKey`. */
+const reported = z.object({ version: z.literal(1), reported: z.literal(true) });
+
+/** The name that this is stored by, which no stream has. */
+function encodingKey(stream: string): string {
+  return `${stream}#encoding`;
 }
 
 /** Watches the bodies of one stream. */
@@ -38,13 +47,19 @@ export class EncodingWatch {
     if (this.#state !== 'due') return;
     const { spool, tools, found } = this.#deps;
     const { source, name, company = '' } = this.#stream;
+    const key = encodingKey(name);
+    if (reported.safeParse((await spool.recall(key)).checkpoint).success) {
+      this.#state = 'reported';
+      return;
+    }
     const now = tools.clock.now();
     const condition = 'source.invalid_utf8' as const;
     const message = `records of ${name} have bytes that are not UTF-8; such events have the tag invalid_utf8, and raw_data keeps the bytes as base64`;
     const record = conditionRecord(this.#stream, { condition, message }, now);
     const uid = new Identifier({ source, company, stream: name }).ownUid([condition]);
     const context = pageContext(this.#stream, 'condition', now);
-    await spool.append({ stream: name, pages: [ownPage(context, [record], [uid])] });
+    const pages = [ownPage(context, [record], [uid])];
+    await spool.append({ stream: key, pages, checkpoint: { version: 1, reported: true } });
     this.#state = 'reported';
     tools.log.warn('records have bytes that are not UTF-8; reported once', {
       stream: name,

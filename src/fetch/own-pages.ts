@@ -17,15 +17,15 @@ export function pageContext(
   return { source, stream: name, kind, ...(company === undefined ? {} : { company }), fetchedAt };
 }
 
-/** A page of our own records, one uid each. */
+/** A page of our own records, or of these as a JSON array, one uid each. */
 export function ownPage(
   context: PageContext,
-  records: readonly object[],
+  records: readonly object[] | Uint8Array,
   uids: readonly Buffer[],
 ): NewPage {
   return {
     context,
-    body: Buffer.from(JSON.stringify(records)),
+    body: records instanceof Uint8Array ? records : Buffer.from(JSON.stringify(records)),
     items: '',
     kept: null,
     uids: Buffer.concat(uids),

@@ -5,6 +5,7 @@
 import { isObject, type Json } from '../contracts/json.ts';
 import { JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
+import { losslessText } from './lossless-text.ts';
 
 const decoder = new TextDecoder('utf-8');
 
@@ -42,6 +43,12 @@ const openBrace = 0x7b;
  * JSON.
  */
 export function sourceTextAt(record: Uint8Array, path: string): string | null {
+  const bytes = sourceBytesAt(record, path);
+  return bytes && decoder.decode(bytes);
+}
+
+/** As `sourceTextAt`, the bytes themselves. */
+export function sourceBytesAt(record: Uint8Array, path: string): Uint8Array | null {
   const scan = new JsonScan(record, null);
   const from = skipSpace(record, bomEnd(record));
   let start = -1;
@@ -55,7 +62,7 @@ export function sourceTextAt(record: Uint8Array, path: string): string | null {
     return end;
   };
   if (path === '' || record[from] === openBrace) visit(scan, from, path, { take, forget });
-  return start < 0 ? null : decoder.decode(record.subarray(start, end));
+  return start < 0 ? null : record.subarray(start, end);
 }
 
 /** Where the text begins: the decoder passes over a byte order mark, so the scan must. */
@@ -106,7 +113,7 @@ function spells(body: Uint8Array, start: number, end: number, name: string): boo
   for (let i = 0; i < end - start - 2; i += 1) {
     const byte = body[start + 1 + i] ?? 0;
     if (byte === backslash || byte >= 0x80) {
-      return JSON.parse(decoder.decode(body.subarray(start, end))) === name;
+      return JSON.parse(losslessText(body.subarray(start, end))) === name;
     }
     if (byte !== name.charCodeAt(i)) return false;
   }

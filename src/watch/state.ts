@@ -130,7 +130,8 @@ export function readState(dir: string): State {
  * What a backfill remembers (hold/backfills.ts), and what is held beside a checkpoint, stands where
  * streams have theirs, and is none's.
  */
-const ofNoStream = /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|lookups|drift|collections)$/;
+const ofNoStream =
+  /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|encoding|lookups|drift|collections)$/;
 
 function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
   const notes = store.noted('stream');

@@ -52,15 +52,21 @@ async function request(stream: Stream): Promise<void> {
 test.for(
   Object.keys(streams).flatMap((kind) => [undefined, 0].map((everyMs) => [kind, everyMs] as const)),
 )(
-  'a stream of the kind %s reports the condition once (answers kept: %s)',
+  'a stream of the kind %s reports the condition once, over restarts (answers kept: %s)',
   async ([kind, everyMs]) => {
     const conditions: string[] = [];
     let fails = 1;
+    const checkpoints = new Map<string, Append['checkpoint']>();
     const spool = {
-      append: async ({ pages }: Append) => {
+      recall: async (name: string) => ({
+        checkpoint: checkpoints.get(name) ?? null,
+        identities: [],
+      }),
+      append: async ({ stream, pages, checkpoint }: Append) => {
         const own = pages.filter(({ context }) => context.kind === 'condition');
         if (own.length > 0 && fails-- > 0) throw new Error('disk full');
         for (const { body } of own) conditions.push(Buffer.from(body).toString());
+        if (checkpoint !== undefined) checkpoints.set(stream, checkpoint);
         return 0;
       },
     } as unknown as FetchSpool;
@@ -80,6 +86,7 @@ test.for(
     const answers = made(latin);
     const failed = await poll(answers);
     for (let polls = 0; polls < 3; polls += 1) await poll(answers);
+    for (let restarts = 0; restarts < 2; restarts += 1) await poll(made(latin));
 
     expect([none, failed.outcome]).toEqual([0, 'retry']);
     expect(conditions).toHaveLength(1);

@@ -1,13 +1,20 @@
 // Entities as a collection's answers show them. An entity's text is made of upstream's own bytes,
-// so numbers keep every digit. An entity with parts holds their order as a list of their ids, and a
+// so numbers keep every digit, and bytes that are not UTF-8 are kept (tools/lossless-text.ts). An entity with parts holds their order as a list of their ids, and a
 // part does not hold its place: one rule put at the top of a policy is one rule created and one
 // policy updated, not a change of every rule below it.
 
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
+import {
+  losslessBytes,
+  losslessText,
+  shownText,
+  unescapedBytes,
+} from '../../tools/lossless-text.ts';
 import { cutRecords } from '../../tools/record-list.ts';
-import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { bomEnd, sourceBytesAt, sourceTextAt, valueAt } from '../../tools/records.ts';
 import { readJson } from '../list/body.ts';
 import { partialObjectSign, partialSign, type Reported } from '../list/partial.ts';
 
@@ -22,7 +29,7 @@ export interface Entity {
   /** The list of its parent's that it stands in, `nat_rules`, and its place (no content). */
   readonly list?: string;
   readonly place?: number;
-  /** The entity as upstream sent it, UTF-8 JSON. */
+  /** The entity as upstream sent it, JSON; a lossless text. */
   readonly text: string;
   /** A digest of what the list shows of it; left out where that was not read. */
   readonly listed?: string;
@@ -31,7 +38,7 @@ export interface Entity {
 /** One element of a list. */
 export interface Element {
   readonly value: JsonObject;
-  /** As upstream sent it. */
+  /** As upstream sent it; a lossless text. */
   readonly text: string;
   /** As text; a number with all its digits. Null where there is none. */
   readonly id: string | null;
@@ -40,8 +47,6 @@ export interface Element {
 /** What an entity's key is made from; it is JSON, so that no id can be taken for two. */
 type KeyParts = readonly [kind: string, id: string, list?: string, part?: string];
 
-const decoder = new TextDecoder();
-
 /** An element of a list; null where it is no object. */
 export function elementOf(
   value: Json | undefined,
@@ -49,7 +54,7 @@ export function elementOf(
   ids: readonly string[],
 ): Element | null {
   if (!isObject(value)) return null;
-  return { value, text: decoder.decode(bytes), id: idOf(value, bytes, ids) };
+  return { value, text: losslessText(bytes), id: idOf(value, bytes, ids) };
 }
 
 /**
@@ -63,7 +68,8 @@ function partsOf(
 ): Entity[] {
   const times = new Map<string, number>();
   return elements.map(({ value, text, id: own }, index) => {
-    const name = own ?? `sha256:${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+    const digest = () => createHash('sha256').update(shownText(text)).digest('hex').slice(0, 16);
+    const name = own ?? `sha256:${digest()}`;
     const n = (times.get(name) ?? 0) + 1;
     times.set(name, n);
     const id = n === 1 ? name : `${name}#${n}`;
@@ -88,7 +94,7 @@ export function detailEntities(
   if (!isObject(parsed)) return null;
   const isWrapped = isObject(parsed.data) && idOf(parsed, body, ids) === null;
   const value = isWrapped ? (parsed.data as JsonObject) : parsed;
-  const bytes = isWrapped ? Buffer.from(sourceTextAt(body, 'data') ?? '') : body;
+  const bytes = isWrapped ? (sourceBytesAt(body, 'data') ?? new Uint8Array()) : body;
   const sign = isWrapped ? partialSign(parsed) : partialObjectSign(parsed);
   const lost = sign === null ? null : { sign, members: parsed };
   const id = idOf(value, bytes, ids) ?? asked;
@@ -96,27 +102,43 @@ export function detailEntities(
   if (isOther) return lost && { entities: [], lost };
   const members = new Map<string, string>();
   const parts: Entity[] = [];
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of namesIn(value, bytes)) {
+    const list = shownText(name);
+    const member = value[list];
     const shape = detail?.parts;
     // A number of parts may well be called as they are.
-    if (shape?.isList(name) !== true || typeof member === 'number') {
-      members.set(name, sourceTextAt(bytes, name) ?? 'null');
+    if (shape?.isList(list) !== true || typeof member === 'number') {
+      members.set(name, memberText(bytes, name));
       continue;
     }
     const elements = elementsAt(member, { bytes, name, shape });
     if (elements === null && lost !== null) continue;
     if (elements === null) return null;
-    const own = partsOf(shape.kind, elements, { parentId: id, list: name });
+    const own = partsOf(shape.kind, elements, { parentId: id, list });
     parts.push(...own);
     members.set(name, JSON.stringify(own.map((part) => part.id)));
   }
-  const shown = Buffer.from(listed.text);
-  for (const name of Object.keys(listed.value)) {
-    if (!members.has(name)) members.set(name, sourceTextAt(shown, name) ?? 'null');
+  const shown = losslessBytes(listed.text);
+  for (const name of namesIn(listed.value, shown)) {
+    if (!members.has(name)) members.set(name, memberText(shown, name));
   }
-  const lines = Array.from(members, ([name, member]) => `${JSON.stringify(name)}:${member}`);
+  const isText = isUtf8(bytes) && isUtf8(shown);
+  const nameText = (name: string) =>
+    isText ? JSON.stringify(name) : unescapedBytes(JSON.stringify(name));
+  const lines = Array.from(members, ([name, member]) => `${nameText(name)}:${member}`);
   const whole = entityOf([kind, id], { value, text: `{${lines.join(',')}}`, id });
   return { entities: [whole, ...parts], lost };
+}
+
+/** Names of the members of an object that stands in these bytes; lossless texts. */
+function namesIn(value: JsonObject, bytes: Uint8Array): readonly string[] {
+  if (isUtf8(bytes)) return Object.keys(value);
+  return Object.keys(JSON.parse(losslessText(bytes.subarray(bomEnd(bytes)))) as JsonObject); // the same
+}
+
+function memberText(bytes: Uint8Array, name: string): string {
+  const found = sourceBytesAt(bytes, name);
+  return found === null ? 'null' : losslessText(found);
 }
 
 /** What an entity's key says: its kind, the id to ask for, and for a part the list it stands in. */

@@ -8,8 +8,9 @@ import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionReading } from '../../contracts/definition.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
+import { shownText } from '../../tools/lossless-text.ts';
 import type { Finding } from '../own-pages.ts';
-import { contentHash, parseExact } from './canonical.ts';
+import { contentHash } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';
 import { absenceRule, compare, type Difference, FieldTally, type Rules } from './judge.ts';
 import type { KnownEntities } from './known.ts';
@@ -18,7 +19,7 @@ import { type Leaf, merged } from './paths.ts';
 import type { Reading } from './reader.ts';
 import type { Change } from './records.ts';
 import { askedOnce, type StillThere } from './rotation.ts';
-import type { EntityState, PendingPath } from './state.ts';
+import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import type { Volatile } from './volatile.ts';
 
 /** What a generation is made with. */
@@ -110,7 +111,7 @@ export class Generation implements EntityTaker {
     for (const entity of seen) {
       const before = states.get(entity.key);
       const first = this.#firstState(entity);
-      const isSame = before?.hash === first.hash;
+      const isSame = before !== undefined && this.#isSame(entity, before, first.hash);
       const state = { ...first, version: (before?.version ?? 0) + (isSame ? 0 : 1) };
       this.known.put(entity.key, this.#isFull ? state : first);
       if (!isSame && this.#isFull) {
@@ -118,6 +119,11 @@ export class Generation implements EntityTaker {
         this.changes.push({ change: 'state', key, state, place, after: text });
       }
     }
+  }
+
+  #isSame({ text, kind }: Entity, before: EntityState, hash: string): boolean {
+    if (before.hash === hash || !isOfOldText(before)) return before.hash === hash;
+    return before.hash === contentHash(shownText(text), this.rulesOf(kind));
   }
 
   #compare(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
@@ -297,7 +303,7 @@ export class Generation implements EntityTaker {
     const isWhole = leaves.length === all.length;
     const text = isWhole
       ? entity.text
-      : merged(parseExact(before.text), parseExact(entity.text), rules, (key) => keys.has(key));
+      : merged(before.text, entity.text, rules, (key) => keys.has(key));
     const moving = new Set(moved.map(([, one]) => one));
     const waiting = pending.flatMap((one) => {
       if (rules.ignore.includes(one.path)) return [];
@@ -367,6 +373,7 @@ export class Generation implements EntityTaker {
   #firstState({ key: _, place: __, ...entity }: Entity): EntityState {
     return {
       ...entity,
+      ...(entity.text.includes('\ufffd') && { lossless: true }),
       version: 1,
       hash: contentHash(entity.text, this.rulesOf(entity.kind)),
       pending: null,

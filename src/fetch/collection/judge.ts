@@ -5,11 +5,12 @@
 // moves at each reading hides no change beside it.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
+import { shownText } from '../../tools/lossless-text.ts';
 import { contentHash, parseExact } from './canonical.ts';
 import { addedFields } from './diff.ts';
 import type { Entity } from './entities.ts';
-import { differing, type Leaf } from './paths.ts';
-import type { EntityState, PendingPath } from './state.ts';
+import { differing, type Leaf, merged } from './paths.ts';
+import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import { learnedAfter } from './volatile.ts';
 
 /** Entities as they were last reported, by key. */
@@ -54,12 +55,13 @@ export function compare(
   const settled: [string, EntityState][] = [];
   let flaps = 0;
   for (const entity of seen) {
-    const before = known.get(entity.key);
-    if (before === undefined) {
+    const held = known.get(entity.key);
+    if (held === undefined) {
       created.push(entity);
       continue;
     }
     const rules = rulesOf(entity.kind);
+    const before = isOfOldText(held) ? withBytes(held, entity.text, rules) : held;
     const leaves =
       entity.text === before.text
         ? []
@@ -72,12 +74,31 @@ export function compare(
     }
     const { listed } = entity;
     const isSettled = before.pending === null && before.absent === null;
-    if (!isSettled || before.listed !== listed || before.deniedAt !== undefined) {
+    if (
+      !isSettled ||
+      before !== held ||
+      before.listed !== listed ||
+      before.deniedAt !== undefined
+    ) {
       const { deniedAt: _, ...state } = before;
       settled.push([entity.key, { ...state, pending: null, absent: null, listed }]);
     }
   }
   return { created, differences, settled, flaps };
+}
+
+/**
+ * A state of an older version with the bytes of the entity, wherever that shows the same text; it
+ * lost them, and only the text can differ.
+ */
+function withBytes(before: EntityState, text: string, rules: Rules): EntityState {
+  const shown = parseExact(shownText(text));
+  const keys = new Set(differing(parseExact(before.text), shown, rules).map(({ key }) => key));
+  // An empty key is the whole entity.
+  const known = keys.has('')
+    ? before.text
+    : merged(text, before.text, rules, (key) => keys.has(key));
+  return { ...before, text: known, lossless: true };
 }
 
 /** Readings that show another value each, after which one is reported without being confirmed. */

@@ -6,7 +6,7 @@
 import type { EntityChange, Spool } from '../../contracts/spool.ts';
 import { contentGroup } from './content-keys.ts';
 import { keyParts } from './entities.ts';
-import { type EntityState, readEntityState } from './state.ts';
+import { type EntityState, isOfOldText, readEntityState } from './state.ts';
 
 /**
  * What is kept of an entity, four words: the digest of what the list showed of it when it was
@@ -226,11 +226,13 @@ export class KnownEntities {
     this.#bytes = 0;
   }
 
-  #mark(key: string, { kind, listed, pending, absent: missed, deniedAt }: EntityState): void {
+  #mark(key: string, state: EntityState): void {
+    const { kind, listed, pending, absent: missed, deniedAt } = state;
     const isSeen = this.isSeen(key);
     const place = this.#places.get(key) ?? this.#take(key, kind);
     const [listed1 = 0, listed2 = 0] = listed === undefined ? [] : digestWords(listed);
-    const isWaiting = listed === undefined || pending !== null || missed !== null;
+    const isChecked = listed !== undefined && !isOfOldText(state);
+    const isWaiting = !isChecked || pending !== null || missed !== null;
     const isDenied = deniedAt !== undefined;
     const paths = pending !== null && 'paths' in pending ? pending.paths : [];
     const isUnstable = paths.some((one) => one.unstable === true);

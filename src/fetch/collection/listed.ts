@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
+import { losslessText } from '../../tools/lossless-text.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { freshKey } from './content-keys.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
@@ -101,7 +102,7 @@ export class ListedEntities {
       const isKnown = this.#taker.known.isAsListed(key, ...words);
       if (detail !== undefined) {
         const isDenied = this.#taker.known.isDenied(key);
-        const text = () => Buffer.from(records.raw(index)).toString();
+        const text = () => losslessText(records.raw(index));
         this.round.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
           ...{ id, text: text(), listed: digestText(...words) },
         }));

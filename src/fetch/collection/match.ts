@@ -8,6 +8,7 @@
 //
 // What must stay true: no key is given to two elements, and an element that cannot be paired is a new one.
 
+import { shownText } from '../../tools/lossless-text.ts';
 import {
   type Comparison,
   canonical,
@@ -223,7 +224,8 @@ function inOrder(some: readonly string[], others: readonly string[]): number {
 
 function shapeOf(text: string, comparison: Comparison): Shape {
   const points: string[] = [];
-  const value = parseExact(text);
+  // A byte that is another one makes no other element.
+  const value = parseExact(shownText(text));
   const texts = withoutPoints(value, '', { comparison, points });
   return { whole: canonical(value, comparison), texts, points };
 }

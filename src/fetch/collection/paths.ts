@@ -5,7 +5,15 @@
 // not compared always has its newer value.
 
 import { createHash } from 'node:crypto';
-import { type Comparison, canonical, type ExactJson, isExactObject, joined } from './canonical.ts';
+import { unescapedBytes } from '../../tools/lossless-text.ts';
+import {
+  type Comparison,
+  canonical,
+  type ExactJson,
+  isExactObject,
+  joined,
+  parseExact,
+} from './canonical.ts';
 
 /** One value that differs. */
 export interface Leaf {
@@ -79,14 +87,16 @@ function collect(before: Value, after: Value, at: At, means: Collecting): void {
   }
 }
 
-/** The newer version with the older value wherever a difference is not accepted; JSON text. */
+/** The newer version with the older value wherever a difference is not accepted; JSON texts. */
 export function merged(
-  before: ExactJson,
-  after: ExactJson,
+  before: string,
+  after: string,
   comparison: Comparison,
   accepts: (key: string) => boolean,
 ): string {
-  return JSON.stringify(merge(before, after, root, { comparison, accepts }) ?? before);
+  const old = parseExact(before);
+  const text = JSON.stringify(merge(old, parseExact(after), root, { comparison, accepts }) ?? old);
+  return before.isWellFormed() && after.isWellFormed() ? text : unescapedBytes(text);
 }
 
 interface Merging {

@@ -23,7 +23,7 @@ import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans } from './generation.ts';
 import { KnownEntities } from './known.ts';
 import { CollectionReader, type Reading } from './reader.ts';
-import { changeRecord, recordPages } from './records.ts';
+import { changeRecord, hasRawBytes, recordPages } from './records.ts';
 import {
   type CollectionCheckpoint,
   freshCollectionCheckpoint,
@@ -247,7 +247,10 @@ export class CollectionPoller {
     await spool.append({
       stream: stream.name,
       pages: [
-        ...recordPages(this.#context('drift', now), records, uids),
+        ...recordPages(this.#context('drift', now), records, uids, (at) => {
+          const change = made.changes[at];
+          return change !== undefined && hasRawBytes(change);
+        }),
         ...recordPages(this.#context('condition', now), conditions, conditionUids),
       ],
       checkpoint,

@@ -9,7 +9,9 @@
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { Body } from '../../contracts/upstream.ts';
+import { losslessBytes } from '../../tools/lossless-text.ts';
 import type { RecordList } from '../../tools/record-list.ts';
+import { parseBody } from '../../tools/records.ts';
 import { nonsense } from '../list/body.ts';
 import { partialPage } from '../list/page.ts';
 import { partialError } from '../list/partial.ts';
@@ -118,7 +120,8 @@ export class CollectionReader {
     let flaw: Failure | null = null;
     let patient: Failure | null = null;
     for (const { key, id, text, listed: digest } of listed.round.chosen()) {
-      const element = elementOf(JSON.parse(text), Buffer.from(text), ids) ?? nothingListed;
+      const bytes = losslessBytes(text);
+      const element = elementOf(parseBody(bytes), bytes, ids) ?? nothingListed;
       const read = await this.#readDetail(id, element, signal);
       const asListed = () => ({
         ...entityOf([kind, id ?? ''], { ...element, id: id ?? '' }),

@@ -5,6 +5,7 @@ import type { ChangeRecord } from '../../contracts/change.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { Json } from '../../contracts/json.ts';
 import type { NewPage } from '../../contracts/spool.ts';
+import { losslessBytes, unescapedBytes } from '../../tools/lossless-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { ownPage } from '../own-pages.ts';
 import { type Comparison, parseExact } from './canonical.ts';
@@ -66,17 +67,28 @@ export function changeRecord(
   };
 }
 
-/** Records as pages, with a uid each. */
+/** True where the change has bytes that are not UTF-8. */
+export function hasRawBytes({ before = '', after = '' }: Change): boolean {
+  return !before.isWellFormed() || !after.isWellFormed();
+}
+
+/** Records as pages, with a uid each; `isRaw` names those with bytes that are not UTF-8, by index. */
 export function recordPages(
   context: PageContext,
   records: readonly object[],
   uids: readonly Buffer[],
+  isRaw: (index: number) => boolean = () => false,
 ): readonly NewPage[] {
   const pages: NewPage[] = [];
   for (let from = 0; from < records.length; from += pageRecordsMax) {
     const to = from + pageRecordsMax;
     // Exact numbers are for writing only: senders parse the body, as they would after a restart.
-    pages.push(ownPage(context, records.slice(from, to), uids.slice(from, to)));
+    const texts = records.slice(from, to).map((record, index) => {
+      const text = JSON.stringify(record);
+      return isRaw(from + index) ? unescapedBytes(text) : text;
+    });
+    const body = losslessBytes(`[${texts.join(',')}]`);
+    pages.push(ownPage(context, body, uids.slice(from, to)));
   }
   return pages;
 }

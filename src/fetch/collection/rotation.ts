@@ -28,7 +28,7 @@ export interface RoundMeans {
 /** An entity that is to be asked by its id. */
 interface Asked {
   readonly key: string;
-  /** The listed element's id and text. */
+  /** The listed element's id and lossless text. */
   readonly id: string | null;
   readonly text: string;
   readonly listed: string;

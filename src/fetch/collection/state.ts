@@ -91,8 +91,13 @@ const entityState = z.strictObject({
   /** Counts the contents told. */
   version: z.int(),
   hash: z.string(),
-  /** As it was told last, and as upstream sent it. */
+  /** As it was reported last, and as upstream sent it; a lossless text (tools/lossless-text.ts). */
   text: z.string(),
+  /**
+   * U+FFFD in the text is what upstream sent. Versions before 0.3 wrote it for each byte that is not
+   * UTF-8, so it is set where the text has such a character.
+   */
+  lossless: z.literal(true).optional(),
   /** A digest of what the list showed of it then; versions before 0.2 kept none. */
   listed: z.string().optional(),
   /** Since when it is denied by its id, epoch milliseconds; what was told stays. */
@@ -116,6 +121,11 @@ const entityState = z.strictObject({
 
 /** An entity as it was told last. */
 export type EntityState = Readonly<z.infer<typeof entityState>>;
+
+/** True where bytes that are not UTF-8 may be missing in the text: an older version wrote it. */
+export function isOfOldText({ text, lossless }: Pick<EntityState, 'text' | 'lossless'>): boolean {
+  return lossless !== true && text.includes('\ufffd');
+}
 
 /** The checkpoint of a stream that has read nothing. */
 export function freshCollectionCheckpoint(

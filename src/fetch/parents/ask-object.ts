@@ -3,13 +3,14 @@
 // must stay true: the object goes out as upstream sent it, and a content that comes back is told
 // again, since it is what the object is from then on.
 
+import { isUtf8 } from 'node:buffer';
 import type { Failure } from '../../contracts/answer.ts';
 import type { ExportError } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import type { ListStream, ParentsStream } from '../../contracts/source.ts';
 import type { NewPage } from '../../contracts/spool.ts';
 import { scanBody } from '../../tools/record-list.ts';
-import { bomEnd, sourceTextAt } from '../../tools/records.ts';
+import { bomEnd, sourceBytesAt } from '../../tools/records.ts';
 import { nonsense, readJson } from '../list/body.ts';
 import { Identifier } from '../list/identity.ts';
 import { partialError, partialSign, type Reported } from '../list/partial.ts';
@@ -47,18 +48,25 @@ export async function askObject(
   const { data } = value;
   const lost = lostOf(list, value);
   const isWrapped = isObject(data) && (Object.keys(value).length === 1 || lost !== null);
-  const text = isWrapped
-    ? (sourceTextAt(answer.body, 'data') ?? '')
+  const object = isWrapped
+    ? (sourceBytesAt(answer.body, 'data') ?? new Uint8Array())
     : answer.body.subarray(bomEnd(answer.body));
-  const body = Buffer.concat([Buffer.from('['), Buffer.from(text), Buffer.from(']')]);
+  const body = Buffer.concat([Buffer.from('['), object, Buffer.from(']')]);
   // What the report says is no content of the object: it differs at each answer.
   const ignore = lost === null ? list.ignore : [...(list.ignore ?? []), ...reportMembers];
-  const { records } = scanBody(body, '', list.id, ignore);
-  const digest = `${records?.contents[0]}.${records?.contents[1]}`;
+  const digestOf = (array: Buffer) => {
+    const { records } = scanBody(array, '', list.id, ignore);
+    return `${records?.contents[0]}.${records?.contents[1]}`;
+  };
+  const digest = digestOf(body);
+  // Versions before 0.3 wrote U+FFFD for bytes of a wrapped object that are not UTF-8.
+  const isReported =
+    digest === known.digest ||
+    (isWrapped && !isUtf8(body) && known.digest === digestOf(Buffer.from(body.toString())));
   const isLast = stream.object?.isFinal(isWrapped ? data : value) ?? false;
   const isFinal = isLast && lost === null;
   const doubt = lost && { doubt: partialError(doing, lost, answer.describe) };
-  if (digest === known.digest) return { outcome: 'done', isFinal, digest, page: null, ...doubt };
+  if (isReported) return { outcome: 'done', isFinal, digest, page: null, ...doubt };
   const { source, name, company = '', records: kind } = stream;
   const identifier = new Identifier({ source, company, stream: name });
   const uids = identifier.ownUid(['object', id, known.version + 1, digest]);

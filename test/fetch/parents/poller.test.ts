@@ -26,7 +26,7 @@ interface Wishes {
 }
 
 /** Timelines, or objects, by their parents' ids; a number stands for a status. */
-type Served = Map<string, readonly unknown[] | Record<string, unknown> | number>;
+type Served = Map<string, readonly unknown[] | Record<string, unknown> | number | Buffer>;
 
 /** Stands for a 403 that asks to wait 3 s. */
 const patience = -403;
@@ -50,6 +50,7 @@ function answer(
   }
   if (what === patience) return Promise.resolve({ ...refusal(403), wait: { ms: 3_000 } });
   if (typeof what === 'number') return Promise.resolve(refusal(what));
+  if (Buffer.isBuffer(what)) return Promise.resolve({ ...okOf(''), body: what });
   if (!Array.isArray(what)) return Promise.resolve(okOf(JSON.stringify(what)));
   const from = Number(cursorIn({ path, ...request }) ?? 0);
   const next = from + 2 < what.length ? String(from + 2) : null;
@@ -615,3 +616,35 @@ test('an object in part is delivered once, is not final, and is asked again', as
   ]);
   expect(after).toMatchObject({ outcome: 'done' });
 });
+
+test.for([
+  ['as it is', (object: string) => object],
+  ['in an envelope', (object: string) => `{"data":${object}}`],
+] as const)(
+  'an object %s with another byte that is not UTF-8 is reported with its bytes',
+  async ([, wrap]) => {
+    const object = { isFinal: () => false };
+    const { served, poll, clock, spool, restart } = await aStream({ ids: ['a'], object });
+    // Latin-1: é is the byte E9, and è is E8.
+    const of = (name: string) => `{"id":"a","name":"${name}"}`;
+    const read = async (name: string) => {
+      served.set('a', Buffer.from(wrap(of(name)), 'latin1'));
+      await clock.advance(dayMs);
+      await poll();
+    };
+
+    for (const name of ['caf\u00e9', 'caf\u00e9', 'caf\u00e8', 'caf\u00e8']) await read(name);
+    const bodies = async () => {
+      const pages = await spool.read(0, 1 << 20);
+      return pages
+        .filter(({ context }) => context.kind === 'log')
+        .map(({ body }) => Buffer.from(body).toString('latin1'));
+    };
+    const before = await bodies();
+
+    expect(before).toEqual([`[${of('caf\u00e9')}]`, `[${of('caf\u00e8')}]`]);
+    restart();
+    await read('caf\u00e8');
+    expect(await bodies()).toEqual(before);
+  },
+);
