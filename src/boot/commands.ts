@@ -27,6 +27,8 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   sinks: async () => (await import('../commands/sinks.ts')).sinks,
   archive: async (below) => (await import('../commands/archive.ts')).archiveCommands(below),
   cluster: async (below) => (await import('../commands/cluster.ts')).clusterCommands(below),
+  succession: async (below) =>
+    (await import('../commands/succession.ts')).successionCommands(below),
   tap: async () => (await import('../commands/tap.ts')).tap,
   webhooks: async () => (await import('../commands/webhooks.ts')).webhooks,
   sandbox: async () => (await import('../commands/sandbox.ts')).sandbox,

@@ -1,0 +1,17 @@
+// Names of one field in two APIs: camelCase in the earlier one, snake_case in its successor. A name
+// is folded to the latter. What must stay true: a name that is snake_case already stays as it is,
+// and a path keeps its number of steps.
+
+/** `requestId` as `request_id`, `sourceIP` as `source_ip`, `IPAddress` as `ip_address`. */
+export function foldedName(name: string): string {
+  return name
+    .replace(/IPv(?=[46])/g, 'Ipv')
+    .replace(/(\p{Ll}|\p{Nd})(\p{Lu})/gu, '$1_$2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1_$2')
+    .toLowerCase();
+}
+
+/** Each step of a dotted path folded. */
+export function foldedPath(path: string): string {
+  return path.split('.').map(foldedName).join('.');
+}
