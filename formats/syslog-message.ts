@@ -3,6 +3,7 @@
 // decides which of the two is needed. Neither way lets a control character through, since receivers
 // break, escape or drop lines at them.
 
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { CopiedValues } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
@@ -46,6 +47,8 @@ interface MessageWriter {
   write(event: Event): string;
   /** The bytes that `write` would give, where they are at hand without it; null: they are not. */
   readonly bytes?: (event: Event) => Uint8Array | null;
+  /** The bytes of a message that is not UTF-8; null: it is, and `write` gives it. */
+  readonly octets?: (event: Event) => Uint8Array | null;
   /** The event in at most `bytesMax` bytes, marked as shortened; `full` is what `write` gave. */
   shorten(event: Event, full: string, bytesMax: number): string;
 }
@@ -113,8 +116,23 @@ function original(): MessageWriter {
     bytes({ raw }) {
       return plain.has(raw) ? raw : null;
     },
+    octets: ({ raw }) => (isUtf8(raw) ? null : visibleBytes(raw)),
     shorten: (event, _full, bytesMax) => shortOriginal(event, bytesMax),
   };
+}
+
+/** C0 and DEL, and in UTF-8 the C1 controls and the line separators, as Latin-1 text. */
+const invisible = /[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]/g;
+
+/** As `oneLine` and `visibleJson` write a text, of bytes that are not UTF-8; these stay as they are. */
+function visibleBytes({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+  const latin = Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  const visible = latin.replace(invisible, (found) => {
+    if (found < ' ') return ' ';
+    const unit = Buffer.from(found, 'latin1').toString().charCodeAt(0);
+    return `\\u${unit.toString(16).padStart(4, '0')}`;
+  });
+  return Buffer.from(visible, 'latin1');
 }
 
 const text: MessageWriter = {

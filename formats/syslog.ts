@@ -3,7 +3,7 @@
 // CEF, the record as sent, or a sentence. A line never passes `max_message` bytes: receivers split
 // or drop longer ones (rsyslog emits the rest as further records, syslog-ng drops the line), so it
 // is shortened here, validly, marked, and with its uid. A line holds no control character, so
-// neither framing can be broken by content.
+// neither framing can be broken by content. A record that is not UTF-8 keeps its bytes.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -88,7 +88,14 @@ export const syslog = defineFormat({
     }[protocol]();
     const mark = settings.bom && protocol === 'rfc5424' ? byteOrderMark : '';
     const encode = (event: Event): string | Uint8Array => {
-      const before = header(event) + mark;
+      const head = header(event);
+      const octets = message.octets?.(event) ?? null;
+      if (octets !== null) {
+        // A byte order mark would claim UTF-8 (RFC 5424 section 6.4, MSG-ANY).
+        const room = Buffer.byteLength(head);
+        if (room + octets.length <= bytesMax) return joined(head, room, octets);
+      }
+      const before = head + mark;
       const asItCame = message.bytes?.(event) ?? null;
       if (asItCame !== null) {
         const room = Buffer.byteLength(before);

@@ -1,9 +1,11 @@
 // The syslog format: lines that a strict RFC 5424 parser reads back, RFC 3164 lines, and that no event, however long or
 // hostile, makes a line that is too long or two lines.
 
+import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../src/contracts/event.ts';
+import { losslessBytes, losslessText } from '../../src/tools/lossless-text.ts';
 import { anEvent } from '../support/an-event.ts';
 import { anyText } from '../support/any-text.ts';
 import { hostileEvent, weirdEvent } from './arbitrary-events.ts';
@@ -163,16 +165,17 @@ describe('syslog rfc5424', () => {
           };
           const settings = { ...named, max_message, bom, message: 'original' };
           const line = Buffer.from(makeFormat('syslog', settings).encode(event));
-          const text = event.raw.toString('utf8');
-          const visible = text.replace(
+          // Bytes that are not UTF-8 stay, and have no byte order mark before them.
+          const isText = isUtf8(event.raw);
+          const visible = losslessText(event.raw).replace(
             /[\x7f-\x9f\u2028\u2029]/g,
             (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
           );
           const written = visible.replace(/[\x00-\x1f]/g, ' ');
 
-          const header =
-            line.subarray(0, line.indexOf('"] ') + 3).toString() + (bom ? '\ufeff' : '');
-          const whole = Buffer.from(header + written);
+          const header = line.subarray(0, line.indexOf('"] ') + 3).toString();
+          const mark = bom && isText ? '\ufeff' : '';
+          const whole = losslessBytes(header + mark + written);
 
           if (whole.length <= max_message) expect(line.equals(whole)).toBe(true);
           else expect(line.length).toBeLessThanOrEqual(max_message);
@@ -181,6 +184,25 @@ describe('syslog rfc5424', () => {
       { numRuns: 400 },
     );
   });
+
+  test.for(['rfc5424', 'rfc3164'])(
+    '%s carries a record that is not UTF-8 as its bytes, without a byte order mark',
+    (protocol) => {
+      const latin = Buffer.from('{"id":"evt-1",\n"name":"caf\u00e9"}', 'latin1');
+      const settings = { ...named, protocol, bom: true, message: 'original' };
+
+      const line = Buffer.from(
+        makeFormat('syslog', settings).encode({ ...anEvent(), raw: latin }),
+      ).toString('latin1');
+      const long = { ...anEvent(), raw: Buffer.concat([latin, Buffer.alloc(9000, 0xe9)]) };
+      const short = Buffer.from(makeFormat('syslog', settings).encode(long));
+
+      expect(line.endsWith(' {"id":"evt-1", "name":"caf\u00e9"}')).toBe(true);
+      expect(line).not.toContain('\u00ef\u00bb\u00bf');
+      expect(short.length).toBeLessThanOrEqual(8000);
+      expect(isUtf8(short)).toBe(true);
+    },
+  );
 
   test('carries a sentence with who, what, where and the uid', () => {
     const event = anEvent({ uid: 'e'.repeat(64) });
