@@ -28,6 +28,16 @@ const pageEntry = z.object({
   seq: count,
   /** Leaf hash of the stream's entry before this one; null for the first. */
   prev: sha256.nullable(),
+  /**
+   * Only in a stream's first entry: where the stream was before, by the writer's state. An earlier log has it up to,
+   * not including, page `seq`, whose page before has the leaf hash `prev`. Absent in older versions.
+   */
+  continues: z
+    .union([
+      z.literal('beginning'),
+      z.object({ archive: sha256, origin: z.string(), seq: count, prev: sha256 }),
+    ])
+    .optional(),
   /** Epoch of the spool and number of the event after this page: how far the archive has come. */
   place: z.tuple([count, count]),
   source: z.string(),
@@ -53,6 +63,8 @@ const pageEntry = z.object({
       asked: sha256.nullable(),
       /** Keyed hash of the next cursor; null: there is no more. Left out: it does not say. */
       next: sha256.nullable().optional(),
+      /** It was requested from an earlier place again, for records that came late. */
+      rewind: z.literal(true).optional(),
       request_id: z.string().optional(),
       /** Upstream's `Date`, as it was sent. */
       date: z.string().optional(),

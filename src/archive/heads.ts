@@ -104,10 +104,24 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   }
 }
 
+const earlierShape = z.object({
+  /** SHA-256 of its `archive.json`, and the log's name. */
+  archive: z.string(),
+  origin: z.string(),
+  /** By stream: the next page's number, and the leaf hash of the last one's entry. */
+  streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
+});
+
+/** A log that the state wrote before this one, as far as its streams have no entry in this one yet. */
+export type EarlierLog = z.output<typeof earlierShape>;
+
 const markShape = z.object({
   /** SHA-256 of `archive.json`, and where it was. */
   archive: z.string(),
   location: z.string(),
+  /** The location as the config has it; absent in the mark of an older version. */
+  configured: z.string().optional(),
+  earlier: earlierShape.nullable().default(null),
   size: z.int(),
   root: z.string(),
   /** When it was signed, epoch milliseconds. */

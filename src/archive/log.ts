@@ -16,9 +16,9 @@ import { timeText } from '../tools/time-text.ts';
 import { type Authority, authorityOf, type ReadRequest, type RequestRules } from './authority.ts';
 import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';
-import { type Entry, encodeEntry } from './entries.ts';
+import { type Entry, encodeEntry, type PageEntry } from './entries.ts';
 import type { GrowingTree } from './growing-tree.ts';
-import { follow, type Heads, type Mark } from './heads.ts';
+import { type EarlierLog, follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
@@ -47,6 +47,10 @@ export interface LogMeans {
   readonly rules: RequestRules;
   /** True where the store's checkpoint was taken for the newest, since the state knew no newer one. */
   readonly isResumedFromStore: boolean;
+  /** The location as the config has it. */
+  readonly configured?: string | undefined;
+  /** The log that the state wrote before this one; null: none that it knows of. */
+  readonly earlier: EarlierLog | null;
   /** All of them sign. */
   readonly signers: readonly Signer[];
   /** Keeps the mark; durable when it resolves. */
@@ -73,6 +77,7 @@ export class Log {
   #reader: ProvenReader | null = null;
   #isTold = false;
   readonly #done: string[] = [];
+  #earlier: EarlierLog | null;
 
   constructor(
     means: LogMeans,
@@ -84,6 +89,7 @@ export class Log {
     },
   ) {
     this.means = means;
+    this.#earlier = means.earlier;
     this.heads = state.heads;
     this.#tree = state.tree;
     this.#tag = state.tag;
@@ -128,6 +134,19 @@ export class Log {
     follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
 
+  /** What the next entry of a stream says of its place: of a first one, where the stream was before. */
+  chainOf(stream: string): Pick<PageEntry, 'seq' | 'prev' | 'continues'> {
+    const [seq, prev] = this.heads.streams[stream] ?? [0, null];
+    if (prev !== null) return { seq, prev };
+    const { archive, origin, streams = {} } = this.#earlier ?? {};
+    const { [stream]: before, ...others } = streams;
+    if (archive === undefined || origin === undefined || before === undefined) {
+      return { seq, prev, continues: 'beginning' };
+    }
+    this.#earlier = { archive, origin, streams: others };
+    return { seq, prev, continues: { archive, origin, seq: before[0], prev: before[1] } };
+  }
+
   /** Adds the entry about the checkpoint in the store, where none tells of it yet. */
   tell(): void {
     if (this.#isTold || this.#published === null) return;
@@ -144,7 +163,7 @@ export class Log {
 
   /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */
   async publish(objects: readonly NewObject[], at: number): Promise<Published> {
-    const { archive, claim, store } = this.means;
+    const { archive, claim, configured, store } = this.means;
     const grown = this.#tree.take().map(({ name, bytes }) => ({ name, parts: [bytes] }));
     const todo = [...objects, ...grown].values();
     const writing = Array.from({ length: writesMax }, async () => {
@@ -154,7 +173,10 @@ export class Log {
     const { size, root } = this;
     // Of this moment: who remembers it may keep the object, and heads go on.
     const heads = structuredClone(this.heads);
-    const mark: Mark = { archive, location: store.place, size, root, at, heads };
+    const mark: Mark = {
+      ...{ archive, location: store.place, size, root, at, heads, earlier: this.#earlier },
+      ...(configured !== undefined && { configured }),
+    };
     await this.means.remember(mark as unknown as Json);
     return await this.sign(at);
   }

@@ -74,7 +74,10 @@ function contextFacts(context: PageContext) {
   };
 }
 
-function answerFacts({ status, path, asked, next, requestId, date }: AnswerFacts, salt: Buffer) {
+function answerFacts(
+  { status, path, asked, next, isRewind, requestId, date }: AnswerFacts,
+  salt: Buffer,
+) {
   const keyed = (cursor: string | null) =>
     cursor === null ? null : createHmac('sha256', salt).update(cursor).digest('hex');
   return {
@@ -82,6 +85,7 @@ function answerFacts({ status, path, asked, next, requestId, date }: AnswerFacts
     path: path.slice(0, pathMax),
     asked: keyed(asked),
     ...(next === undefined ? {} : { next: keyed(next) }),
+    ...(isRewind === true && { rewind: true as const }),
     ...(requestId === undefined ? {} : { request_id: requestId }),
     ...(date === undefined ? {} : { date }),
   };

@@ -5,16 +5,14 @@
 // has seen signed is refused, since another root for such a size would prove the archive false.
 
 import { hash, randomBytes } from 'node:crypto';
-import { ExportError, errorText } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
-import { NewerEntryError } from './entries.ts';
 import { GrowingTree, readEntries } from './growing-tree.ts';
-import { follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
+import { type EarlierLog, follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import {
   checkpointPath,
   checkpointSizeOf,
@@ -22,7 +20,6 @@ import {
   keptCheckpointPath,
   keptCheckpointsPrefix,
   manifestPath,
-  NewerFormatError,
   parseManifest,
 } from './layout.ts';
 import { Log, type LogMeans, type Published } from './log.ts';
@@ -33,11 +30,13 @@ import {
   fenceLine,
   openNote,
   parseNote,
+  parseVkey,
   type Signer,
   type Verifier,
   withoutFence,
 } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
+import { CheckpointGoneError, ElsewhereError, OtherKeyError, told } from './refusals.ts';
 import { readSmall } from './small-objects.ts';
 
 /** How an archive is opened for writing. */
@@ -59,6 +58,8 @@ export interface LogSettings {
   readonly accept_requests?: boolean | undefined;
   /** Keys that may sign requests beside the archive's own. Default: none. */
   readonly operators?: readonly Verifier[] | undefined;
+  /** The location as the config has it; the same text may lead another process elsewhere. */
+  readonly configured?: string | undefined;
   /** What was remembered last; null: nothing is known. */
   readonly mark: Json | null;
   remember(mark: Json): Promise<void>;
@@ -81,7 +82,7 @@ export async function openLog(settings: LogSettings): Promise<Log> {
  * checkpoint, null where it has none, and to who signs the next.
  */
 export async function checkArchive(
-  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mark' | 'staleMs'>,
+  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark' | 'staleMs'>,
   now: number,
 ): Promise<{ readonly newest: Published | null; readonly signer: Signer }> {
   const { store, staleMs } = asked;
@@ -98,52 +99,36 @@ export async function checkArchive(
   });
 }
 
-async function told<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new ExportError(
-      'sink_refused',
-      `opening the archive ${store.place}: ${errorText(error)}`,
-      {
-        next: `${nextOf(error)}; or take another location. Nothing is lost: events stay held.`,
-        cause: error,
-      },
+/**
+ * Throws where the store is to be the one that the state has written, and is not: one directory name leads two
+ * processes to two directories, and each log would have a part of every stream.
+ */
+function refuseElsewhere(
+  { location, configured: before }: Mark,
+  of: Pick<LogSettings, 'store' | 'configured'> & { readonly isGone: boolean },
+): void {
+  const { store, configured, isGone } = of;
+  if (location === store.place) {
+    throw new ElsewhereError(
+      isGone
+        ? 'it is gone: archive.json is not where it was'
+        : 'it is another archive than the one that this state has written there',
     );
   }
+  if (configured === undefined || configured !== before) return;
+  throw new ElsewhereError(`this state has written it in ${location}, and it is not here`);
 }
 
-/** It is signed by another key. */
-class OtherKeyError extends SyntaxError {
-  override readonly name = 'OtherKeyError';
-}
-
-/** Its newest checkpoint is gone or an older one, and this copy of it is there. */
-class CheckpointGoneError extends SyntaxError {
-  override readonly name = 'CheckpointGoneError';
-  readonly copy: string;
-
-  constructor(message: string, copy: string) {
-    super(message);
-    this.copy = copy;
-  }
-}
-
-function nextOf(error: SyntaxError): string {
-  if (error instanceof NewerFormatError || error instanceof NewerEntryError) {
-    return 'Run the version of sluice that has written it, or a newer one';
-  }
-  if (error instanceof OtherKeyError) return 'Give the key that signs this archive';
-  if (error instanceof CheckpointGoneError) {
-    return `Copy ${error.copy} to ${checkpointPath}, and look at it with \`sluice archive verify\``;
-  }
-  return 'Look at it with `sluice archive verify`, and put back what is missing';
+/** What a mark says of the log that it is of, for the entries of another one. */
+function earlierOf({ archive, heads }: Mark): EarlierLog {
+  return { archive, origin: parseVkey(heads.key).name, streams: heads.streams };
 }
 
 /** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
-async function look(asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mark'>) {
-  const { store, shard } = asked;
+async function look(
+  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark'>,
+) {
+  const { store, shard, configured } = asked;
   const mark = asked.mark === null ? null : parseMark(asked.mark);
   const found = await readSmall(store, manifestPath);
   const archive = found && hash('sha256', found.body, 'hex');
@@ -157,15 +142,12 @@ async function look(asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'mar
       'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
     );
   }
-  if (mark?.location === store.place && known === null) {
-    throw new SyntaxError(
-      found === null
-        ? 'it is gone: archive.json is not where it was'
-        : 'it is another archive than the one that this state has written there',
-    );
+  if (mark !== null && known === null) {
+    refuseElsewhere(mark, { store, configured, isGone: found === null });
   }
   await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
-  return { manifest: found?.body ?? null, standing, known, signer };
+  const earlier = known === null ? mark && earlierOf(mark) : known.earlier;
+  return { manifest: found?.body ?? null, standing, known, signer, earlier };
 }
 
 /**
@@ -188,7 +170,7 @@ async function refuseBehindKept(store: ObjectStore, size: number, known: Mark | 
 
 async function opened(settings: LogSettings): Promise<Log> {
   const { store, clock, next, shard } = settings;
-  const { manifest, standing: found, known, signer } = await look(settings);
+  const { manifest, standing: found, known, signer, earlier } = await look(settings);
   const claim = await Claim.take(settings);
   const standing = found && (await fenced(store, found));
   const bytes = manifest ?? newManifest(signer, clock.now(), settings.accept_requests);
@@ -203,6 +185,8 @@ async function opened(settings: LogSettings): Promise<Log> {
     salt: Buffer.from(salt, 'hex'),
     signers: next === undefined ? [signer] : [signer, signerOfLog(next, { shard, origin })],
     remember: settings.remember,
+    configured: settings.configured,
+    earlier,
     rules: {
       acceptsUnsigned: settings.accept_requests ?? requests !== 'signed',
       operators: settings.operators ?? [],

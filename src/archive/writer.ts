@@ -288,12 +288,12 @@ export class ArchiveWriter {
     const compared: Entry[] = [];
     for (const { frames, entry, body, comparison } of pages) {
       const { stream, fetched_at: readAt } = entry;
-      const [seq, prev] = log.heads.streams[stream] ?? [0, null];
       const [{ length }, kept] = frames;
-      log.append({ ...entry, seq, prev, body: { ...body, segment, at, length } });
+      const chain = log.chainOf(stream);
+      log.append({ ...entry, ...chain, body: { ...body, segment, at, length } });
       at += length + kept.length;
       if (comparison !== null) {
-        compared.push({ t: 'reconciled', at: readAt, stream, seq, ...comparison });
+        compared.push({ t: 'reconciled', at: readAt, stream, seq: chain.seq, ...comparison });
       }
     }
     // Behind all pages: these stand together.

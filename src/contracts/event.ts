@@ -140,6 +140,8 @@ export interface AnswerFacts {
   readonly asked: string | null;
   /** The cursor or address that it leads to; null: there is no more. Left out: it does not say. */
   readonly next?: string | null;
+  /** It was requested from an earlier place of the list again, for records that came late. */
+  readonly isRewind?: true;
   /** How many records it lists, new or not; left out: it is no list. */
   readonly records?: number;
   /** By which upstream finds it again. */

@@ -66,6 +66,8 @@ export class Answers {
   readonly #means: AnswersMeans;
   #pending: Pending[] = [];
   readonly #lately = new Map<string, Held>();
+  /** Places where the list was read before, while the poller reads it again from one of them. */
+  #earlier: ReadonlySet<string> = new Set();
   readonly #encoding: EncodingWatch;
 
   constructor(stream: Stream, means: AnswersMeans) {
@@ -76,7 +78,11 @@ export class Answers {
     this.spool = {
       append: (entry) => this.#append(entry),
       recall: (name) => spool.recall(name),
-      trail: (name) => spool.trail(name),
+      trail: async (name) => {
+        const trail = await spool.trail(name);
+        this.#earlier = new Set(trail.map(({ cursor }) => cursor));
+        return trail;
+      },
       entities: (name, which) => spool.entities(name, which),
       room: (signal) => spool.room(signal),
       parents: spool.parents,
@@ -152,7 +158,9 @@ export class Answers {
 
   #pendingOf(response: HttpResponse, answer: AnswerFacts, parent: string | null): Pending {
     const { status, body } = response;
-    const facts = { ...answer };
+    const isRewind = answer.asked !== null && this.#earlier.has(answer.asked);
+    if (status < 300 && !isRewind) this.#earlier = new Set();
+    const facts = { ...answer, ...(isRewind && { isRewind }) };
     const context: PageContext = {
       ...pageContext(this.stream, 'answer', this.#means.tools.clock.now()),
       ...(parent !== null && { parent }),

@@ -3,6 +3,7 @@
 // checkpoint alone.
 
 import { hash } from 'node:crypto';
+import type { Anchors } from '../../src/archive/anchors/anchors.ts';
 import { parseCheckpoint } from '../../src/archive/checkpoint.ts';
 import { type Entry, type PageEntry, parseEntry } from '../../src/archive/entries.ts';
 import { GrowingTree, readEntries } from '../../src/archive/growing-tree.ts';
@@ -67,6 +68,10 @@ export interface WriterWishes {
   /** Epoch milliseconds, in place of the machine's. */
   readonly now?: () => number;
   readonly remember?: (mark: Json) => Promise<void>;
+  /** The location as a config has it. */
+  readonly configured?: string;
+  /** Who else is shown its checkpoints. */
+  readonly anchors?: Anchors;
 }
 
 /** Opens a writer. */
@@ -86,6 +91,8 @@ export function aWriter({ store, state = { mark: null }, ...wishes }: WriterWish
     bodiesMs: wishes.bodiesMs ?? null,
     accept_requests: wishes.isNew === true ? undefined : (wishes.accept_requests ?? true),
     ...(wishes.operators && { operators: wishes.operators }),
+    ...(wishes.configured && { configured: wishes.configured }),
+    ...(wishes.anchors && { anchors: wishes.anchors }),
     log: silent,
     remember:
       wishes.remember ??

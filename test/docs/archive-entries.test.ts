@@ -13,6 +13,7 @@ interface Schema {
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
   readonly const?: unknown;
 }
 
@@ -23,8 +24,9 @@ function fieldsOf({ properties = {}, required = [] }: Schema, above = ''): strin
   return Object.entries(properties).flatMap(([name, field]) => {
     if (above === '' && name === 't') return [];
     const own = `${above}${name}`;
-    const within = field.items?.properties === undefined ? field : field.items;
-    const below = fieldsOf(within, `${own}${field === within ? '' : '[]'}.`);
+    const one = field.anyOf?.find(({ properties }) => properties !== undefined) ?? field;
+    const within = one.items?.properties === undefined ? one : one.items;
+    const below = fieldsOf(within, `${own}${one === within ? '' : '[]'}.`);
     return [`${own}${required.includes(name) ? '' : '?'}`, ...below];
   });
 }

@@ -252,3 +252,54 @@ test('a checkpoint is held together with the answer that leads to it, and withou
   expect(pages.map(({ context }) => context.answer?.next)).toEqual(['cursor-2', 'cursor-3']);
   expect(checkpoint).toEqual({ walk: { cursor: 'cursor-3' } });
 });
+
+test('an answer to a place that was read before says so, until the list is read on', async () => {
+  const held: HeldPage[] = [];
+  const trail = [
+    { cursor: 'a', at: 1 },
+    { cursor: 'b', at: 2 },
+  ];
+  const spool: FetchSpool = {
+    append: async ({ pages }) => held.push(...(pages as unknown as HeldPage[])),
+    trail: async () => trail,
+    recall: async () => ({ checkpoint: null, identities: [] }),
+    entities: async () => new Map(),
+    room: async () => undefined,
+    parents: undefined as never,
+  };
+  const asking = async (answers: Answers, cursors: readonly string[]) => {
+    for (const cursor of cursors) {
+      const request = {
+        ...{ method: 'GET', path: '/e', template: '/e' },
+        query: [['cursor', cursor]],
+      } as const;
+      await (answers.stream as ListStream).upstream.get(request, new AbortController().signal);
+    }
+  };
+  const get: ListStream['upstream']['get'] = async (_, __, heard) => {
+    const body = Buffer.from(`{"at":${held.length}}`);
+    heard?.({ status: 200, headers: {}, body } as unknown as Parameters<Heard>[0]);
+    return { outcome: 'ok', body, headers: {} } as never;
+  };
+  const stream = {
+    ...{ kind: 'list', name: 'audit', source: 'audit', upstream: { get } },
+    pagination: { style: 'cursor', cursor_param: 'cursor' },
+  } as unknown as ListStream;
+  const tools = { clock: systemClock(), log: silent };
+  const answers = new Answers(stream, { spool, tools, everyMs: () => 0 });
+
+  await answers.during(async () => {
+    await asking(answers, ['b']);
+    await answers.spool.trail('audit');
+    await asking(answers, ['a', 'b', 'c', 'a']);
+    return { outcome: 'done', fresh: 0, more: false };
+  });
+
+  expect(held.map(({ context: { answer } }) => [answer?.asked, answer?.isRewind])).toEqual([
+    ['b', undefined],
+    ['a', true],
+    ['b', true],
+    ['c', undefined],
+    ['a', undefined],
+  ]);
+});

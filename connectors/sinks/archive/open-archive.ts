@@ -15,6 +15,8 @@ import { CheckpointEvents } from './checkpoint-events.ts';
 /** How the archive is written. */
 export interface ArchiveSettings {
   readonly store: ObjectStore;
+  /** The location as the config has it. */
+  readonly configured: string;
   /** Asked at each opening, so that a key that was mended is taken. */
   readonly signer: () => Signer;
   /** Whose log it is of several that the key signs. */

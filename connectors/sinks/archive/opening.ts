@@ -51,10 +51,8 @@ export async function openArchive(settings: ArchiveSettings, opening: SinkOpenin
   const anchors = anchorsOf(settings, store, opening.tools);
   const operators = settings.operators?.map((vkey) => parseVkey(vkey.trim()));
   const { accept_requests } = settings;
-  return new OpenArchive(
-    { store, signer, shard, checkpointEveryMs, bodiesMs, anchors, accept_requests, operators },
-    opening,
-  );
+  const who = { configured: location, signer, shard, anchors, operators };
+  return new OpenArchive({ store, ...who, checkpointEveryMs, bodiesMs, accept_requests }, opening);
 }
 
 /** Asks all that its first write would fail at; `mark`: what the state remembers of it. Throws an ExportError. */
@@ -76,6 +74,7 @@ export async function probeArchive(
     const { newest, signer } = await checkArchive(
       {
         ...{ store, signer: signerOf(settings), shard: settings.shard, mark },
+        configured: location,
         staleMs: staleMsOf(settings.checkpointEveryMs),
       },
       now,

@@ -1,7 +1,7 @@
 // What the entries of each stream tell, added up: pages, records and days, and the gaps that sluice
 // itself has told of. A gap is no break: the archive says rightly what could not be had.
 
-import type { PageEntry } from '../entries.ts';
+import type { EntryOf, PageEntry } from '../entries.ts';
 import { CursorChains } from './cursors.ts';
 import type { Break, Gap, StreamDay, StreamReport } from './findings.ts';
 
@@ -17,6 +17,10 @@ const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = 
 
 const jumpText =
   'asked for with a cursor that no answer before has led to: records between may be missing';
+const splitText =
+  'requested with a cursor that no answer before has led to, without a reset or a rewind: another log has the pages between, or none has them';
+
+const continuedMax = 1_000;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -25,8 +29,14 @@ export class StreamAccounts {
   readonly #streams = new Map<string, StreamReport>();
   readonly #gaps: Mutable<Gap>[] = [];
   readonly #cursors = new CursorChains();
+  readonly #continued: string[] = [];
+  readonly #found: (one: Break, at: string) => unknown;
   /** Gaps that may still end: by stream and by what ends them. */
   readonly #open = new Map<string, Mutable<Gap>[]>();
+
+  constructor(found: (one: Break, at: string) => unknown) {
+    this.#found = found;
+  }
 
   get streams(): readonly StreamReport[] {
     return [...this.#streams.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : 1));
@@ -36,11 +46,22 @@ export class StreamAccounts {
     return this.#gaps;
   }
 
+  /** Of streams that another log has the beginning of, as their first entries say: at most a thousand. */
+  get continued(): readonly string[] {
+    return this.#continued;
+  }
+
+  /** A process starts to write. */
+  start(entry: EntryOf<'start'>): void {
+    this.#cursors.start(entry);
+  }
+
   /** A page of a stream; `told`: what its records of conditions say, as far as they were read. */
   take(index: number, entry: PageEntry, told: ReadonlyMap<string, string>): void {
     const { stream, fetched_at: at, conditions = [], answer, kept, seq } = entry;
     const account = this.#accountOf(stream, at);
     const day = dayOf(account, at);
+    this.#continue(entry);
     account.pages += 1;
     account.records += kept;
     if (at < account.first) account.first = at;
@@ -56,7 +77,9 @@ export class StreamAccounts {
       this.#gaps.push(made);
       return made;
     };
-    if (this.#cursors.isJump(entry)) gap(jumpText);
+    const jump = this.#cursors.jump(entry);
+    if (jump === 'gap') gap(jumpText);
+    if (jump === 'break') this.#found({ index, stream, seq, object: null, what: splitText }, at);
     for (const condition of conditions.filter((one) => Object.hasOwn(gapConditions, one))) {
       const made = gap(told.get(condition) ?? condition);
       const key = `${gapConditions[condition]} ${stream}`;
@@ -68,6 +91,15 @@ export class StreamAccounts {
   mark({ stream }: Break, at?: string): void {
     const account = stream === null ? undefined : this.#streams.get(stream);
     if (account !== undefined) dayOf(account, at ?? account.last).breaks += 1;
+  }
+
+  #continue({ stream, seq, continues }: PageEntry): void {
+    if (seq !== 0 || typeof continues !== 'object' || this.#continued.length >= continuedMax)
+      return;
+    const { origin, archive, seq: from } = continues;
+    this.#continued.push(
+      `${stream} continues at its page ${from} from the archive ${origin}, whose archive.json has the SHA-256 ${archive}: verify that one as well`,
+    );
   }
 
   #end(stream: string, how: string): void {

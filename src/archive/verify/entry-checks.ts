@@ -132,6 +132,7 @@ export class EntryChecks {
         return await this.#means.anchors.take(index, entry);
       case 'start':
         this.removals.start(entry);
+        this.#means.accounts.start(entry);
         if (entry.archive === this.#means.manifestSha256) return;
         this.#break(index, 'archive.json is not what the entry says', 'archive.json');
         return;

@@ -61,7 +61,7 @@ class Verification {
   readonly #options: VerifyOptions;
   readonly #breaks: Break[] = [];
   readonly #remarks: string[] = [];
-  readonly #accounts = new StreamAccounts();
+  readonly #accounts = new StreamAccounts((one, at) => this.#found(one, at));
   #signedBy: readonly Verifier[] = [];
   #omitted = 0;
   #strays: { readonly names: readonly string[]; readonly omitted: number } = {
@@ -325,7 +325,12 @@ class Verification {
       compared: checks.comparisons.told,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       strays: this.#strays.names,
-      remarks: [...this.#remarks, ...remarks, ...strayTexts(this.#strays)],
+      remarks: [
+        ...this.#accounts.continued,
+        ...this.#remarks,
+        ...remarks,
+        ...strayTexts(this.#strays),
+      ],
       signedBy: this.#signedBy,
       breaks: this.#breaks.toSorted((a, b) => (a.index ?? -1) - (b.index ?? -1)),
       breaksOmitted: this.#omitted,

@@ -1,0 +1,54 @@
+// Why an archive cannot be opened for writing, and what an operator does then.
+
+import { ExportError, errorText } from '../contracts/errors.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { NewerEntryError } from './entries.ts';
+import { checkpointPath, NewerFormatError } from './layout.ts';
+
+/** It is signed by another key. */
+export class OtherKeyError extends SyntaxError {
+  override readonly name = 'OtherKeyError';
+}
+
+/** Its newest checkpoint is gone or an older one, and this copy of it is there. */
+export class CheckpointGoneError extends SyntaxError {
+  override readonly name = 'CheckpointGoneError';
+  readonly copy: string;
+
+  constructor(message: string, copy: string) {
+    super(message);
+    this.copy = copy;
+  }
+}
+
+/** This process does not see the archive that its state has written. */
+export class ElsewhereError extends SyntaxError {
+  override readonly name = 'ElsewhereError';
+}
+
+/** Runs `work`. Throws an ExportError with the next step in place of a SyntaxError. */
+export async function told<T>({ place }: ObjectStore, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `opening the archive ${place}: ${errorText(error)}`, {
+      next: `${nextOf(error)}; or take another location. Nothing is lost: events stay held.`,
+      cause: error,
+    });
+  }
+}
+
+function nextOf(error: SyntaxError): string {
+  if (error instanceof NewerFormatError || error instanceof NewerEntryError) {
+    return 'Run the version of sluice that has written it, or a newer one';
+  }
+  if (error instanceof OtherKeyError) return 'Give the key that signs this archive';
+  if (error instanceof ElsewhereError) {
+    return 'Look at it with `sluice archive verify`, and put back what is missing. Where several processes share a state, give all of them the same directory, as an absolute path on a network file system, or a bucket';
+  }
+  if (error instanceof CheckpointGoneError) {
+    return `Copy ${error.copy} to ${checkpointPath}, and look at it with \`sluice archive verify\``;
+  }
+  return 'Look at it with `sluice archive verify`, and put back what is missing';
+}
