@@ -7,7 +7,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Json } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import type { ObjectContent, ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
@@ -89,8 +89,8 @@ export async function checkArchive(
   return await told(store, async () => {
     const { manifest, standing, known, signer } = await look(asked);
     if (manifest === null) return { newest: null, signer };
-    const { key } = checkedManifest(manifest, signer);
-    const archive = hash('sha256', manifest, 'hex');
+    const { key } = checkedManifest(manifest.body, signer);
+    const archive = hash('sha256', manifest.body, 'hex');
     const about = { standing, known, key, archive, now };
     const { published: newest } = await read(store, [signer], about);
     // Before the first checkpoint this state's own process, which cannot sign, may hold it.
@@ -147,7 +147,7 @@ async function look(
   }
   await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
   const earlier = known === null ? mark && earlierOf(mark) : known.earlier;
-  return { manifest: found?.body ?? null, standing, known, signer, earlier };
+  return { manifest: found, standing, known, signer, earlier };
 }
 
 /**
@@ -173,8 +173,11 @@ async function opened(settings: LogSettings): Promise<Log> {
   const { manifest, standing: found, known, signer, earlier } = await look(settings);
   const claim = await Claim.take(settings);
   const standing = found && (await fenced(store, found));
-  const bytes = manifest ?? newManifest(signer, clock.now(), settings.accept_requests);
-  if (manifest === null) await store.create(manifestPath, [bytes]);
+  const isBegun = manifest !== null && (found !== null || known !== null);
+  const bytes = isBegun
+    ? manifest.body
+    : newManifest(signer, clock.now(), settings.accept_requests);
+  if (!isBegun) await writeManifest(store, bytes, manifest);
   const { key, salt, requests } = checkedManifest(bytes, signer);
   const origin = signer.verifier.name;
   const means = {
@@ -195,6 +198,19 @@ async function opened(settings: LogSettings): Promise<Log> {
   };
   const { archive } = means;
   return await resumed(means, { standing, known, key, archive, now: clock.now() });
+}
+
+/** What stands there before anything was signed proves nothing: others may have written or changed it. */
+async function writeManifest(
+  store: ObjectStore,
+  bytes: Uint8Array,
+  found: ObjectContent | null,
+): Promise<void> {
+  const isWritten =
+    found === null
+      ? (await store.create(manifestPath, [bytes])) === 'created'
+      : (await store.replace(manifestPath, [bytes], found.tag)) !== null;
+  if (!isWritten) throw takenOver(store);
 }
 
 /**

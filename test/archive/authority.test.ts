@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { requestAgeMsMax, signRequest } from '../../src/archive/authority.ts';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
 import { encodeHold, type Hold, holdPath, releaseOf } from '../../src/archive/holds.ts';
+import { encodeManifest } from '../../src/archive/layout.ts';
 import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { type Signer, signingKeyText } from '../../src/archive/note.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
@@ -174,6 +175,24 @@ test('an archive.json that was changed to accept unsigned requests is refused, a
 
   expect(changed).not.toBe(found);
   await expect(opening).rejects.toThrow('archive.json is not the one that the log names');
+});
+
+test('an archive.json that stands there before the first checkpoint decides nothing', async () => {
+  const store = writableStore();
+  const { verifier } = aSigner();
+  const about = { origin, key: verifier.vkey, salt: '00'.repeat(32), created_at: timeText(0) };
+  await store.put('archive.json', [encodeManifest(about)]);
+  const writer = await aWriter({ store, isNew: true });
+  await archived(writer, heldPages(2));
+  await requests.erased(store, null);
+
+  await archived(writer, heldPages(1, 6));
+
+  expect(await removalsIn(store)).toEqual([]);
+  const manifest = Buffer.from((await store.read('archive.json'))?.body ?? []).toString();
+  expect(manifest).toContain('"requests": "signed"');
+  expect(manifest).not.toContain(about.salt);
+  expect((await verified(store)).breaks).toEqual([]);
 });
 
 test('a new archive takes signed requests only, and the commands ask for the key', async () => {
