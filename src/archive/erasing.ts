@@ -22,7 +22,7 @@ import {
   requestBytesMax,
   requestsPrefix,
 } from './erasure-request.ts';
-import { erasuresIn } from './erasures.ts';
+import { erasuresIn, type PageVersion, versionsOf } from './erasures.ts';
 import { holdsIn, refuseHeld } from './holds.ts';
 import { lakeCopiesOf } from './lake-copies.ts';
 import { type LakeRewriting, rewriteLake, withoutErased } from './lake-erasing.ts';
@@ -31,7 +31,7 @@ import { loggedEntries } from './logged.ts';
 import { ProvenCuts } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
 import { erasedText } from './records.ts';
-import { blankFrame, compressBody, isBlank, pageRange, readPage } from './segments.ts';
+import { blankFrame, compressBody, pageRange, readPage } from './segments.ts';
 
 /** Segments as they are to be, and the request that is done then. */
 export interface Rewriting {
@@ -174,13 +174,14 @@ export class Erasing {
     const added: Buffer[] = [];
     let end = whole.length;
     const made: Omit<ErasedEntry, 'segment'>[] = [];
-    for (const { index, entry, body } of pages) {
+    const all = [...pages, ...(await erasedBefore(object, pages, log.reader))];
+    for (const { index, entry } of all) {
+      const rewritten = await without(entry, { whole, record: sha256, reader: log.reader });
+      if (rewritten === null) continue;
       const read = Date.parse(entry.fetched_at);
       refuseHeld(log.heads.holds, { first: read, last: read });
-      const rewritten = await this.#without({ ...entry, body }, whole, sha256);
-      if (rewritten === null) continue;
-      const { text, frame, kept, places, range } = rewritten;
-      blankFrame(range.subarray(0, body.length));
+      const { text, frame, kept, places, old } = rewritten;
+      blankFrame(old);
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({
         ...{ t: 'erased', at: timeText(now), page, reason: request.reason, rest: 'proven' },
@@ -199,26 +200,71 @@ export class Erasing {
     const segment = { bytes: end, sha256: hash('sha256', Buffer.concat(parts), 'hex') };
     return { tag: found.tag, parts, entries: made.map((one) => ({ ...one, segment })) };
   }
+}
 
-  /** A page's frames without the record; null where it was erased from there before. */
-  async #without(entry: PageEntry, whole: Buffer, record: string) {
+/** Pages of a segment from which entries have erased, but for those that are listed. */
+async function erasedBefore(
+  object: string,
+  listed: readonly Pick<Copy, 'index'>[],
+  reader: ProvenReader,
+): Promise<readonly Pick<Copy, 'index' | 'entry'>[]> {
+  const erased = (await erasuresIn(reader)).pages.get(object) ?? [];
+  const indexes = new Set(erased.map(({ page }) => page.index));
+  for (const { index } of listed) indexes.delete(index);
+  const found: Pick<Copy, 'index' | 'entry'>[] = [];
+  for (const index of indexes) {
+    for await (const { entry } of loggedEntries(reader, reader.head.size, index)) {
+      if (entry.t === 'page') found.push({ index, entry });
+      break;
+    }
+  }
+  return found;
+}
+
+/**
+ * A page's frames without the record, and without what entries erased before: somebody may have put an older segment
+ * back. Null where there is nothing left to erase.
+ */
+async function without(
+  entry: PageEntry,
+  {
+    whole,
+    record,
+    reader,
+  }: { readonly whole: Buffer; readonly record: string; readonly reader: ProvenReader },
+) {
+  const versions = versionsOf(entry, await erasuresIn(reader));
+  const { body, old, kept } = standingIn(whole, versions);
+  const { starts, ends } = cutRecords(body, entry.items);
+  const places = placesOf(body, entry.items, record);
+  const before = [...(versions[0]?.erased.keys() ?? [])];
+  const isThere = (place: number) =>
+    Buffer.compare(body.subarray(starts[place], ends[place]), erasedText) !== 0;
+  const gone = [...new Set([...places, ...before])].filter(isThere).toSorted((a, b) => a - b);
+  if (gone.length === 0) return null;
+  const pieces: Uint8Array[] = [];
+  let at = 0;
+  for (const place of gone) {
+    pieces.push(body.subarray(at, starts[place]), erasedText);
+    at = ends[place] ?? body.length;
+  }
+  const text = Buffer.concat([...pieces, body.subarray(at)]);
+  return { text, kept: Buffer.from(kept), places, old, frame: await compressBody(text) };
+}
+
+/** The newest of these versions of a page that is in the segment; `old`: the frame of its body. Throws a SyntaxError. */
+function standingIn(whole: Buffer, versions: readonly PageVersion[]) {
+  for (const [i, { entry }] of versions.entries()) {
     const { from, length } = pageRange(entry);
     const range = whole.subarray(from, from + length);
-    if (isBlank(range.subarray(0, entry.body.length))) return null;
-    const { body } = readPage(entry, range);
-    const places = placesOf(body, entry.items, record);
-    if (places.length === 0) return null;
-    const { starts, ends } = cutRecords(body, entry.items);
-    const pieces: Uint8Array[] = [];
-    let at = 0;
-    for (const place of places) {
-      pieces.push(body.subarray(at, starts[place]), erasedText);
-      at = ends[place] ?? body.length;
+    const [old, kept] = [range.subarray(0, entry.body.length), range.subarray(entry.body.length)];
+    try {
+      return { body: readPage(entry, range).body, old, kept };
+    } catch (error) {
+      if (!(error instanceof SyntaxError) || i === versions.length - 1) throw error;
     }
-    const text = Buffer.concat([...pieces, body.subarray(at)]);
-    const kept = Buffer.from(range.subarray(entry.body.length));
-    return { text, kept, places, range, frame: await compressBody(text) };
   }
+  throw new SyntaxError('there is no such page');
 }
 
 /** A segment as its own entry has it, or as an erasure left it; null where it is gone. Else throws a SyntaxError. */

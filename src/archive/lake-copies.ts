@@ -13,6 +13,8 @@ import type { ArchiveReader } from './reader.ts';
 /** An object that has it, under which of its uids, and when the pages of its cut were read. */
 export interface LakeCopy {
   readonly object: string;
+  /** Of its bytes, which are proven. */
+  readonly sha256: string;
   readonly uids: readonly string[];
   readonly read: ReadSpan;
 }
@@ -35,10 +37,13 @@ export async function lakeCopiesOf(
       if (body === null) continue;
       const { readUids } = await import('../parquet/read.ts');
       const has = new Set(await readUids(body));
-      const own = uids.filter((uid) => has.has(uid));
-      if (own.length === 0) continue;
+      if (!uids.some((uid) => has.has(uid))) continue;
+      // What was erased before goes again: somebody may have put an older object back.
+      const before = (await erasuresIn(reader)).lake.get(one.object) ?? [];
+      const due = new Set([...uids, ...before.flatMap((erased) => erased.uids)]);
       read ??= await readSpanOf(cut, reader);
-      copies.push({ object: one.object, uids: own, read });
+      const sha256 = hash('sha256', body);
+      copies.push({ object: one.object, sha256, uids: [...due.intersection(has)], read });
     }
   }
   return copies;

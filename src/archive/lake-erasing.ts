@@ -47,10 +47,13 @@ export async function withoutErased(
 ): Promise<{ readonly lake: readonly LakeRewriting[]; readonly isAll: boolean }> {
   const made: LakeRewriting[] = [];
   let bytes = 0;
-  for (const { object, read, uids } of lake) {
+  for (const { object, sha256, read, uids } of lake) {
     if (bytes >= bytesMax) return { lake: made, isAll: false };
     const found = await store.read(object, { from: 0, length: lakeBytesMax + 1 });
     if (found === null) continue;
+    if (hash('sha256', found.body) !== sha256) {
+      throw new SyntaxError(`${object} was changed at the same moment`);
+    }
     const { lock } = (await store.facts(object)) ?? {};
     if (lock !== undefined) throw new SyntaxError(`${object}: ${lockText(lock)}`);
     refuseHeld(log.heads.holds, read);
@@ -59,7 +62,7 @@ export async function withoutErased(
     const whole = body ?? new Uint8Array(0);
     const entry = {
       ...{ t: 'lake_erased' as const, at: timeText(now), object },
-      ...{ from: hash('sha256', found.body), uids: [...gone], reason },
+      ...{ from: sha256, uids: [...gone], reason },
       ...{ bytes: whole.length, sha256: hash('sha256', whole), rows },
       ...{ first: timeText(Math.max(read.first, 0)), last: timeText(read.last), ...authority },
     };

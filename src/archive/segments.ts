@@ -100,11 +100,6 @@ export function blankFrame(frame: Buffer): void {
   frame.writeUInt32LE(frame.length - headerBytes, 4);
 }
 
-/** True where that was done. */
-export function isBlank(frame: Uint8Array): boolean {
-  return frame.subarray(headerBytes).every((byte) => byte === 0);
-}
-
 /** The bytes of a segment that are one page's: both frames. */
 export function pageRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
   return { from: body.at, length: body.length + headerBytes + uids.bytes };

@@ -2,6 +2,7 @@
 // must come from the page as it was archived, and what a hold keeps stays. An earlier version carried out each of these.
 
 import { hash } from 'node:crypto';
+import { zstdDecompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { requestPath } from '../../src/archive/erasure-request.ts';
 import { encodeHold, holdPath } from '../../src/archive/holds.ts';
@@ -134,4 +135,43 @@ test('a hold keeps a page whatever times a request names', async () => {
 
   expect((await loggedIn(store)).filter(({ entry }) => entry.t.includes('erased'))).toEqual([]);
   expect((await verified(store)).breaks).toEqual([]);
+});
+
+describe('a segment that is put back from before an erasure', () => {
+  const [, second = '', , other = ''] = uidsOfPages(heldPages(2));
+  const requested = async (store: ObjectStore, of: string) => {
+    const request = { uid: of, reason: 'a case', asked_at: timeText(Date.now()) };
+    await store.put(requestPath(of), [Buffer.from(JSON.stringify(request))]);
+  };
+  const textsIn = async (store: ObjectStore, name: string) => {
+    const bytes = Buffer.from((await store.read(name))?.body ?? []);
+    const texts: string[] = [];
+    const magic = Buffer.from('28b52ffd', 'hex');
+    for (let at = bytes.indexOf(magic); at >= 0; at = bytes.indexOf(magic, at + 1)) {
+      texts.push(zstdDecompressSync(bytes.subarray(at)).toString());
+    }
+    return texts.join();
+  };
+
+  test.each([
+    ['of the same page', second],
+    ['of another page of the segment', other],
+  ])('has that record erased again with the next one: %s', async (_, next) => {
+    const { store, writer } = await anArchive();
+    const segment = (await loggedIn(store)).find(({ entry }) => entry.t === 'segment');
+    const name = segment?.entry.t === 'segment' ? segment.entry.object : '';
+    const before = (await store.read(name))?.body ?? Buffer.alloc(0);
+    await requested(store, uid);
+    await archived(writer, heldPages(1, 6));
+    await store.put(name, [before]);
+    await requested(store, next);
+
+    await archived(writer, heldPages(1, 9));
+
+    expect(before.length).toBeGreaterThan(0);
+    const texts = await textsIn(store, name);
+    expect(texts).not.toContain('"id":"0"');
+    expect(texts).toContain('"id":"2"');
+    expect((await verified(store)).breaks).toEqual([]);
+  });
 });
