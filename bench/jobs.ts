@@ -61,7 +61,7 @@ export const jobs: readonly Job[] = [
 export function configOf(dir: string, upstream: number, sinks: string): string {
   return `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "http://127.0.0.1:${upstream}", allow_http: true, auth: { api_key: bench } }
+  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${upstream}", allow_http: true, auth: { api_key: bench } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 30s, page_limit: ${pageEvents}, path: /audit/events }
 sinks:

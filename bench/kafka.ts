@@ -96,7 +96,7 @@ async function measured(sinks: (dir: string) => string, pages: number): Promise<
       file,
       `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "http://127.0.0.1:${port}", allow_http: true, auth: { api_key: bench } }
+  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${port}", allow_http: true, auth: { api_key: bench } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 30s, page_limit: ${pageEvents}, path: /audit/events }
 sinks:

@@ -64,7 +64,7 @@ function sluice(ca: Certificates | null): Sender {
       return await inDirectory(async (dir) => {
         const config = `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: events:read } }
+  edge: { api: unified, ends: never, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: events:read } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 200ms, page_limit: 1000 }
 sinks:

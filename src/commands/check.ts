@@ -14,7 +14,9 @@ import type { PlannedSource } from '../fetch/polling.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { openTools } from '../run/tools.ts';
 import { counted, painted } from '../terminal/table.ts';
+import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
+import { endFacts, endMatters, endText, originText } from '../watch/upstream-ends.ts';
 import { promiseOf } from './shared/assurance.ts';
 import { answersOf, answerText, descriptionNotes, locksBeside } from './shared/check-answers.ts';
 import { ClockCheck } from './shared/clock-check.ts';
@@ -49,6 +51,7 @@ export const check = defineCommand({
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
       await tellConfig(config, plan, means);
+      for (const line of endLines(plan)) means.out(line);
       if (why) await tellWhy(config, plan, means);
       return 0;
     }
@@ -76,6 +79,8 @@ export const check = defineCommand({
         means.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
       }
       if (sink === undefined) {
+        // By now responses may have named dates.
+        for (const line of endLines(plan)) means.out(line);
         for await (const note of descriptionNotes(plan)) {
           means.out(`${painted('note', 'warn')}  ${note}`);
         }
@@ -147,6 +152,21 @@ async function parentsLines({ state }: Config, { sources }: WholePlan): Promise<
   if (sources.every(({ parents }) => parents === undefined)) return [];
   const { parentsNotes } = await import('./shared/parents-estimate.ts');
   return [...parentsNotes(sources, state.dir)];
+}
+
+/** When each upstream ends, and what to do about the dates that are near. */
+function endLines({ upstreams }: WholePlan): readonly string[] {
+  const now = Date.now();
+  const ends = Array.from(upstreams.values(), (one) => endFacts(one.name, one.state().end, now));
+  return [
+    ...ends.map(
+      (one) => `      upstream ${one.name} ${endText(one) ?? 'has no end'}: ${originText(one)}`,
+    ),
+    ...endMatters(ends).map(
+      ({ who, what, message, next }) =>
+        `${painted('note', 'warn')}  ${cleanText(`${who} ${what}. ${message} ${next}`, 600)}`,
+    ),
+  ];
 }
 
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {

@@ -85,6 +85,7 @@ function invitation({
     'upstreams:',
     '  edge:',
     '    api: unified',
+    '    ends: never',
     `    base_url: ${unifiedBaseUrl}`,
     '    allow_http: true',
     `    ${auth(credentials.unifiedScope)}`,

@@ -25,6 +25,7 @@ import { askRunning } from '../watch/running.ts';
 import type { StoredStanding, StoredStream } from '../watch/standing.ts';
 import { notHere, readState } from '../watch/state.ts';
 import { standingElsewhere, storedStanding } from '../watch/stored.ts';
+import { endText, originText } from '../watch/upstream-ends.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';
@@ -87,6 +88,7 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
     `spool: ${full}, events held: ${spool.events}${oldest}`,
     '',
     ...sinkTable(standing),
+    ...endLines(standing),
     ...orphanLines(standing),
   ];
 }
@@ -160,6 +162,17 @@ function unreadLines(unread: readonly string[]): readonly string[] {
   if (unread.length === 0) return [];
   const told = cleanText([...new Set(unread)].join(', '), 300);
   return ['', painted(`not set here, and not needed to look: ${told}`, 'dim')];
+}
+
+/** The upstreams that end, and when. */
+function endLines({ upstreams }: StoredStanding): readonly string[] {
+  const lines = upstreams.flatMap((one) => {
+    const text = endText(one);
+    return text === null
+      ? []
+      : [cleanText(`upstream ${one.name} ${text}: ${originText(one)}`, 400)];
+  });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function orphanLines({ orphans, removed_sinks: removed }: StoredStanding): readonly string[] {

@@ -13,6 +13,7 @@ import type { PlannedSource } from '../fetch/polling.ts';
 import type { Plan } from '../pipeline.ts';
 import { leadsTo } from '../send/route.ts';
 import type { PlannedSink } from '../send/sending.ts';
+import type { EndsByUpstream } from '../upstream/announced-ends.ts';
 import { UpstreamClient } from '../upstream/client.ts';
 import type { Throttles } from '../upstream/throttles.ts';
 import type { Tokens } from '../upstream/tokens.ts';
@@ -29,8 +30,10 @@ export interface Shared {
   readonly tokens: Tokens;
 }
 
-/** What a plan is made with; throttles and tokens are the program's, shared by all upstreams. */
-export interface PlanMeans extends Tools, Shared {}
+/** What a plan is made with; throttles, tokens and ends are the program's, shared by all upstreams. */
+export interface PlanMeans extends Tools, Shared {
+  readonly ends: EndsByUpstream;
+}
 
 /** The pipeline's plan, and the upstream clients behind it by name, for who looks at them. */
 export interface WholePlan extends Plan {

@@ -6,6 +6,7 @@ import type { Log, Tools } from '../contracts/tools.ts';
 import { lockFile } from '../hold/file-lock.ts';
 import { systemClock } from '../tools/clock.ts';
 import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
+import { EndsByUpstream } from '../upstream/announced-ends.ts';
 import { openThrottles, type Permit, type Throttles } from '../upstream/throttles.ts';
 import { openTokens, type Tokens } from '../upstream/tokens.ts';
 
@@ -14,6 +15,7 @@ export interface BootTools extends Tools {
   readonly http: OwnHttpClient;
   readonly throttles: Throttles;
   readonly tokens: Tokens;
+  readonly ends: EndsByUpstream;
   /** Of all throttles; given, until somebody puts in a judge of it. */
   readonly permit: Permit;
   /** From 0 up to 1, for jitter. */
@@ -35,5 +37,6 @@ export function openTools(log: Log): BootTools {
     lockFile,
     throttles: openThrottles({ clock, random, permit }),
     tokens: openTokens({ clock, http, log, random }),
+    ends: new EndsByUpstream(clock),
   };
 }

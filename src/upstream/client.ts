@@ -18,8 +18,9 @@ import {
 import type { Body, Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import { requestIdOf } from '../tools/problem.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
+import type { AnnouncedEnds, EndsByUpstream } from './announced-ends.ts';
 import { failureOf, readAnswer, type Sent } from './answer.ts';
-import { type EndOfLife, EndOfLifeWatch } from './end-of-life.ts';
+import { type AnnouncedEnd, type UpstreamEnd, upstreamEnd } from './ends.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
 import { tokenUrl, type UpstreamSettings, upstreamTls } from './settings.ts';
@@ -30,18 +31,20 @@ import type { Tokens } from './tokens.ts';
 /** What status shows of an upstream. */
 export interface UpstreamState {
   readonly throttles: readonly ThrottleState[];
-  readonly endOfLife: readonly EndOfLife[];
+  /** When it ends. */
+  readonly end: UpstreamEnd;
   /** Scopes granted with the current token; null when unknown. */
   readonly grantedScope: string | null;
 }
 
-/** What an upstream client is made with; `throttles` and `tokens` are shared by all. */
+/** What an upstream client is made with; `throttles`, `tokens` and `ends` are shared by all. */
 export interface UpstreamTools {
   readonly clock: Clock;
   readonly log: Log;
   readonly http: HttpClient;
   readonly throttles: Throttles;
   readonly tokens: Tokens;
+  readonly ends: EndsByUpstream;
 }
 
 /** One upstream with its credential. */
@@ -50,12 +53,13 @@ export class UpstreamClient implements Upstream {
   readonly api: Upstream['api'];
   readonly baseUrl: string;
   readonly companies: readonly string[];
+  /** What its responses announce. */
+  readonly announced: AnnouncedEnds;
   readonly #settings: UpstreamSettings;
   readonly #tools: UpstreamTools;
   readonly #tls: TlsSettings;
   readonly #source: TokenSource;
   readonly #gate: ReturnType<Throttles['gate']>;
-  readonly #endOfLife: EndOfLifeWatch;
   readonly #log: Log;
   #hasReportedReset = false;
 
@@ -78,7 +82,7 @@ export class UpstreamClient implements Upstream {
       },
     );
     this.#log = tools.log.with({ upstream: name });
-    this.#endOfLife = new EndOfLifeWatch(tools.clock, this.#log);
+    this.announced = tools.ends.of(name, settings.base_url);
   }
 
   /** `auth.scope` as the config has it; null: it names none. */
@@ -89,9 +93,14 @@ export class UpstreamClient implements Upstream {
   state(): UpstreamState {
     return {
       throttles: this.#gate.state(),
-      endOfLife: this.#endOfLife.announced,
+      end: this.endBy(this.announced.all),
       grantedScope: this.#source.granted(),
     };
+  }
+
+  /** When it ends by its settings and by these announcements. */
+  endBy(announced: readonly AnnouncedEnd[]): UpstreamEnd {
+    return upstreamEnd(this.#settings, announced);
   }
 
   /** Gets a token and asks for nothing else, for `check --connect`; null: all is well. */
@@ -175,7 +184,7 @@ export class UpstreamClient implements Upstream {
     const names = this.#settings.rate_limit_headers;
     const sign = readRateSign(response.status, response.headers, { nowMs, names });
     this.#gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
-    this.#endOfLife.notice(lane.template, response.headers);
+    this.announced.notice(lane.template, response, this.#log);
     if (sign.distantReset) this.#reportDistantReset(lane);
     const ms = sign.refused ? this.#gate.delay(lane) : sign.retryAfterMs;
     if (ms !== undefined) return { ms };

@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { count, duration, secret, size, tls } from '../contracts/settings.ts';
 import type { TlsSettings } from '../contracts/tools.ts';
+import { parseEnds } from './ends.ts';
 
 const headerName = () =>
   z
@@ -108,6 +109,17 @@ export const upstreamFields = {
     .max(63)
     .optional()
     .describe('name of the platform, as events and formats show it; left out: that of `api`'),
+  ends: z
+    .string()
+    .refine(
+      (text) => parseEnds(text) !== null,
+      'expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z',
+    )
+    .transform((text): number | 'never' => parseEnds(text) ?? 'never')
+    .optional()
+    .describe(
+      'when this API ends: a date (the end of that day, UTC), an RFC 3339 time, or never; it is reported, and stops nothing. Default: the date in `Sunset` headers, else a future date in `Deprecation` headers; where no response names one, 2026-12-31 for unified and never for services',
+    ),
   timeout: duration()
     .refine((ms) => ms > 0, 'expected a duration above 0')
     .prefault('60s')

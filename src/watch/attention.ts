@@ -1,6 +1,6 @@
 // What an operator should look at, gravest first, each with what to do about it: what keeps the
 // journey from going on (`bad`), and what goes on without harm until someone has looked (`warn`):
-// dead letters, gaps that were found, endpoints that go away. The rules are the same for a journey
+// dead letters, gaps that were found, upstreams that end. The rules are the same for a journey
 // that runs and for what its database says; only with a history is a failure that may mend itself
 // left alone for a while. What must stay true: a thousand streams that fail for one reason are one
 // matter, not a thousand; and where nothing waits for a person there is nothing here.
@@ -9,7 +9,8 @@ import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
-import type { LiveStanding, Matter, Standing } from './standing.ts';
+import type { LiveStanding, Matter, Standing, StoredUpstream } from './standing.ts';
+import { endMatters } from './upstream-ends.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
 export interface AttentionFacts
@@ -39,7 +40,7 @@ export interface AttentionFacts
     Partial<
       Pick<LiveStanding['sinks'][number], 'dead_letter_reasons' | 'suspects' | 'set_aside'>
     >)[];
-  readonly upstreams?: readonly Pick<LiveStanding['upstreams'][number], 'name' | 'end_of_life'>[];
+  readonly upstreams?: readonly StoredUpstream[];
 }
 
 /** How it is judged. */
@@ -80,7 +81,7 @@ export function attentionOf(
     ...filterMatters(standing),
     ...lookupMatters(standing),
     ...timeMatters(standing),
-    ...endOfLifeMatters(standing, now),
+    ...endMatters(standing.upstreams ?? []),
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
 
@@ -360,20 +361,6 @@ function timeMatters({ unread_times: unread = [] }: AttentionFacts): readonly Ma
       next: `Set time of ${source} to the path of the record's time, or time_formats to its form, such as "%d/%m/%Y %H:%M:%S".`,
     };
   });
-}
-
-/** As long before an endpoint goes as a change takes to be planned. */
-const sunsetNoticeMs = 90 * 86_400_000;
-
-function endOfLifeMatters({ upstreams = [] }: AttentionFacts, now: number): readonly Matter[] {
-  return upstreams.flatMap(({ name, end_of_life }) =>
-    end_of_life.flatMap(({ endpoint, sunset_at: at }): readonly Matter[] => {
-      if (at === null || Date.parse(at) - now > sunsetNoticeMs) return [];
-      const what = `serves ${endpoint} until ${at.slice(0, 10)}`;
-      const next = 'Ask its vendor what takes its place.';
-      return [{ mood: 'warn', who: `Upstream ${name}`, what, message: null, next }];
-    }),
-  );
 }
 
 function listed(names: readonly string[]): string {

@@ -130,6 +130,7 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
     sinks: joinedSinks(parts),
     orphans: { streams: [...streams], sinks: [...orphans] },
     lookups: parts.flatMap(({ lookups }) => lookups),
+    upstreams: parts.flatMap(({ upstreams }) => upstreams),
     removed_sinks: joinedRemoved(parts.map((part) => part.removed_sinks)),
   };
 }

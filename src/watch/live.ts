@@ -26,6 +26,7 @@ import type {
 import { type CheckpointFacts, readState, type State, settledBefore } from './state.ts';
 import { lookupsOf } from './stored.ts';
 import { settledUpTo } from './up-to.ts';
+import { endFacts } from './upstream-ends.ts';
 
 /** Where the facts come from. */
 export interface Sights {
@@ -110,7 +111,7 @@ const readShareMax = 0.005;
 
 /** A function that looks at the journey. Of the process around it, it tells nothing. */
 export function watching(sights: Sights): () => Moment {
-  const { plan, state, pipeline, spool, findings } = sights;
+  const { plan, state, pipeline, spool, findings, clock } = sights;
   const planned = plannedStreams(plan);
   const intervals = new Map(Array.from(planned, ([name, { everyMs }]) => [name, everyMs]));
   const types = new Map(plan.sinks.map(({ name, settings }) => [name, settings.type]));
@@ -129,7 +130,7 @@ export function watching(sights: Sights): () => Moment {
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures, transcoded, unreadTimes } = pipeline.state;
-    const upstreams = Array.from(plan.upstreams.values(), momentOf);
+    const upstreams = Array.from(plan.upstreams.values(), (one) => momentOf(one, clock.now()));
     const budgets = new Map(
       upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
     );
@@ -341,15 +342,15 @@ function readLetterReasons(dir: string, { sinks }: State): LetterReasons {
   });
 }
 
-function momentOf(client: UpstreamClient): Moment['upstreams'][number] {
-  const { throttles, endOfLife } = client.state();
+function momentOf(client: UpstreamClient, now: number): Moment['upstreams'][number] {
+  const { throttles, end } = client.state();
   return {
-    name: client.name,
+    ...endFacts(client.name, end, now),
     base_url: client.baseUrl,
     throttles: throttles.map(({ path, waitMs, limit = null, remaining = null }) => ({
       ...{ path, wait_ms: waitMs, limit, remaining },
     })),
-    end_of_life: endOfLife.map(({ endpoint, deprecationMs, sunsetMs }) => ({
+    end_of_life: client.announced.all.map(({ endpoint, deprecationMs, sunsetMs }) => ({
       endpoint,
       deprecation_at: timeText(deprecationMs),
       sunset_at: timeText(sunsetMs),

@@ -22,6 +22,7 @@
 //   sluice_stream_deliveries_total              {source, stream, result} webhooks only
 //   sluice_source_conditions_total              {condition, stream} gaps, resets and the like
 //   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
+//   sluice_upstream_ends_timestamp_seconds      {upstream} absent where it never ends
 //   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
 //   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read, if any is
 //   sluice_sink_delivered_events_total          {sink}
@@ -187,6 +188,11 @@ function streamFamilies(
         'Longest wait that limits impose now.',
         ({ throttles }) =>
           throttles.reduce((most, { wait_ms }) => Math.max(most, wait_ms), 0) / 1_000,
+      ],
+      [
+        'sluice_upstream_ends_timestamp_seconds',
+        'When the upstream ends.',
+        ({ ends_at }) => inSeconds(ends_at),
       ],
     ]),
   ];

@@ -70,13 +70,13 @@ export function standingOf(observed: Observed): LiveStanding {
     ...(moment.cluster !== undefined && { shards: moment.cluster.share }),
     attention: matters.slice(0, mattersMax),
     attention_total: matters.length,
-    upstreams: moment.upstreams.map(({ name, base_url, throttles, end_of_life }) => {
+    upstreams: moment.upstreams.map((one) => {
+      const { name, throttles } = one;
       const { name: _, upstream, ...sum } = upstreams.get(name) ?? noStreams(name);
       const shown = throttles.toSorted((a, b) => b.wait_ms - a.wait_ms || left(a) - left(b));
       return {
-        ...{ name, base_url, ...sum, upstream },
+        ...{ ...one, ...sum, upstream },
         throttles: shown.slice(0, throttlesMax),
-        end_of_life,
       };
     }),
     sources: [...sumsBy(streams, ({ source }) => source).values()],

@@ -8,6 +8,7 @@
 // it as text.
 
 import { z } from 'zod';
+import { endOrigins } from '../upstream/ends.ts';
 
 const many = <T extends z.ZodType>(one: T) => z.array(one).readonly();
 const time = z.iso.datetime().nullable();
@@ -150,6 +151,20 @@ const transcoded = z.object({
   refused: count,
 });
 
+/** When an upstream ends. */
+const upstreamEnd = z.object({
+  /** Null: never. */
+  ends_at: time.default(null),
+  /** Whole days, rounded down; negative once it has ended. Null: it never ends. */
+  days_left: count.nullable().default(null),
+  /** Where the date comes from: the config, a header, or the API's document. */
+  ends_from: z.enum(endOrigins).default('default'),
+  /** The endpoint whose responses name the date; null: it is of the upstream as a whole. */
+  ends_endpoint: z.string().nullable().default(null),
+  /** A date in a header that is earlier than the one in the config; null: there is none. */
+  ends_earlier: z.object({ endpoint: z.string(), ends_at: z.string() }).nullable().default(null),
+});
+
 /** A look-up that sources of an upstream want. */
 const lookup = z.object({
   upstream: z.string(),
@@ -217,6 +232,7 @@ const standing = z.object({
   sinks: many(sink),
   filters: many(filter).default([]),
   lookups: many(lookup).default([]),
+  upstreams: many(upstreamEnd.extend({ name: z.string() })).default([]),
   removed_sinks: many(removedSink).default([]),
   unread_times: many(unreadTime).default([]),
   /** With `state.kafka`: how the configs of other processes differ, a sentence for each process. */
@@ -293,7 +309,7 @@ const sum = z.object({
   records_per_s: count,
 });
 
-/** Two dates of what goes away; null: upstream has named none. */
+/** What responses announce of an endpoint; null: no such date. */
 const endOfLife = z.object({ endpoint: z.string(), deprecation_at: time, sunset_at: time });
 
 const condition = z.object({
@@ -332,7 +348,12 @@ export const liveStanding = standing.extend({
   attention: many(matter),
   attention_total: count,
   upstreams: many(
-    sum.extend({ base_url: z.string(), throttles: many(budget), end_of_life: many(endOfLife) }),
+    sum.extend({
+      ...upstreamEnd.shape,
+      base_url: z.string(),
+      throttles: many(budget),
+      end_of_life: many(endOfLife),
+    }),
   ),
   sources: many(sum),
   /** A reader may be told fewer. */
@@ -375,6 +396,7 @@ export type PathLimit = z.output<typeof budget>;
 export type LastError = z.output<typeof lastError>;
 export type LiveError = z.output<typeof liveError>;
 export type RemovedSink = z.output<typeof removedSink>;
+export type StoredUpstream = StoredStanding['upstreams'][number];
 export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */

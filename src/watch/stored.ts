@@ -3,6 +3,7 @@
 import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
+import type { UpstreamClient } from '../upstream/client.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import {
   elsewhere,
@@ -13,10 +14,13 @@ import {
 } from './standing.ts';
 import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
 import { settledUpTo } from './up-to.ts';
+import { endFacts } from './upstream-ends.ts';
 
 /** What the config says there is. */
 interface Configured {
-  readonly plan: Pick<Plan, 'sources' | 'sinks' | 'routes'>;
+  readonly plan: Pick<Plan, 'sources' | 'sinks' | 'routes'> & {
+    readonly upstreams: ReadonlyMap<string, UpstreamClient>;
+  };
   readonly state: {
     readonly dir: string;
     readonly maxBytes: number;
@@ -102,6 +106,9 @@ export function storedStanding(
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
     lookups: lookupsOf(plan, stored),
+    upstreams: Array.from(plan.upstreams.values(), (client) =>
+      endFacts(client.name, client.endBy([]), now),
+    ),
     config_differences: [],
     removed_sinks: removedSinksOf(stored, {
       present: plan.sinks.map(({ name }) => name),
@@ -116,6 +123,8 @@ export function standingElsewhere(configured: Configured): StoredStanding {
   const standing = storedStanding(emptyState, configured);
   return {
     ...standing,
+    // The process that has the shard knows what headers name.
+    upstreams: standing.upstreams.filter(({ ends_from: from }) => from === 'config'),
     streams: standing.streams.map((stream) => ({ ...stream, state: elsewhere })),
     sinks: standing.sinks.map((sink) => ({ ...sink, state: elsewhere })),
   };

@@ -66,7 +66,7 @@ export function configText({ dir, sandbox, brokers, topic, hookPort }: ConfigPar
   const logs = `/api/logs/v1${ofCompany}`;
   return `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, timeout: 10s, ${auth(unifiedScope)} }
+  edge: { api: unified, ends: never, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, timeout: 10s, ${auth(unifiedScope)} }
   ops: { api: services, base_url: "${sandbox.servicesBaseUrl}", allow_http: true, timeout: 10s, companies: [${companies}], ${auth(servicesScope)} }
 sources:
   audit: { type: audit_events, upstream: edge, ${reading} }

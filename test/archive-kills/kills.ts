@@ -61,7 +61,7 @@ export async function runKills({ kills, random, dir, tell }: KillsOptions): Prom
     config,
     `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, auth: ${auth} "events:read" } }
+  edge: { api: unified, ends: never, base_url: "${sandbox.unifiedBaseUrl}", allow_http: true, auth: ${auth} "events:read" } }
   ops: { api: services, base_url: "${sandbox.servicesBaseUrl}", allow_http: true, companies: [c-1, c-2], auth: ${auth} "urn:sandbox:api:public" } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 10 }

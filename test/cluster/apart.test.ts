@@ -239,7 +239,7 @@ test('it takes a state that is shared, and rights that are printed', async () =>
   const file = join(dir, 'apart.yaml');
   const sink = 'siem: { type: syslog, address: "tcp://127.0.0.1:1", own_process: true }';
   const configOf = (state: string) => `${state}
-upstreams: { edge: { api: unified, base_url: "https://api.example", auth: { api_key: key } } }
+upstreams: { edge: { api: unified, ends: never, base_url: "https://api.example", auth: { api_key: key } } }
 sources: { audit: { type: audit_events, upstream: edge } }
 sinks:
   ${sink}

@@ -16,6 +16,8 @@ export interface SetupWishes {
   readonly stateDir?: string;
   /** More lines at the end. */
   readonly more?: readonly string[];
+  /** When its upstream ends; null: nothing is set. Left out: never, so that no test depends on today. */
+  readonly ends?: string | null;
 }
 
 /** Where everything is. */
@@ -35,6 +37,7 @@ export async function aSetup({
   stateDir,
   sources = [],
   more = [],
+  ends = 'never',
 }: SetupWishes = {}): Promise<Setup> {
   const dir = tempDir('commands-');
   const sandbox = await startSandbox({ rate: 0, firewallEveryS: 0, events: 250, ...options });
@@ -45,6 +48,7 @@ export async function aSetup({
     'upstreams:',
     '  edge:',
     '    api: unified',
+    ...(ends === null ? [] : [`    ends: ${ends}`]),
     `    base_url: ${sandbox.unifiedBaseUrl}`,
     '    allow_http: true',
     '    auth: { client_id: sandbox-client, client_secret: sandbox-secret, scope: events:read }',

@@ -30,7 +30,7 @@ async function anArchive(pageCount: number, routes = '', sinks = '') {
     config,
     `
 state: { dir: ${join(dir, 'state')} }
-upstreams: { edge: { api: unified, base_url: "https://edge.example/v1", auth: { api_key: k } } }
+upstreams: { edge: { api: unified, ends: never, base_url: "https://edge.example/v1", auth: { api_key: k } } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 30s }
   more: { type: audit_events, upstream: edge, every: 30s, path: /more }

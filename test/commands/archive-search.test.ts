@@ -15,7 +15,7 @@ import { openSink } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
 
 const config = `
-upstreams: { edge: { api: unified, product: audit, base_url: "https://edge.example/v1", auth: { api_key: k } } }
+upstreams: { edge: { api: unified, ends: never, product: audit, base_url: "https://edge.example/v1", auth: { api_key: k } } }
 sources: { audit: { type: audit_events, upstream: edge, every: 30s } }
 sinks: { screen: { type: stdout } }
 `;

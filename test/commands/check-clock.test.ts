@@ -27,7 +27,7 @@ async function checked(sinks: string, ...aheadMs: readonly number[]) {
   );
   const upstreams = urls.map(
     (url, i) =>
-      `  u${i}: { api: unified, base_url: "${url}", allow_http: true, auth: { api_key: k } }`,
+      `  u${i}: { api: unified, ends: never, base_url: "${url}", allow_http: true, auth: { api_key: k } }`,
   );
   const sources = urls.map((_, i) => `  s${i}: { type: audit_events, upstream: u${i} }`);
   const config = join(dir, 'sluice.yaml');

@@ -104,7 +104,7 @@ test('a scope that is not granted fails', async () => {
   writeFileSync(
     config,
     `upstreams:
-  edge: { api: unified, base_url: "http://127.0.0.1:${port}/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "events:read mc:read" } }
+  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${port}/v1", allow_http: true, auth: { client_id: i, client_secret: "s3cret", scope: "events:read mc:read" } }
 sources: { audit: { type: audit_events, upstream: edge } }
 sinks: { screen: { type: stdout } }
 `,

@@ -14,7 +14,7 @@ test('a file is once with a database, and at least once with a state in Kafka, a
     writeFileSync(
       file,
       `state: ${state}
-upstreams: { edge: { api: unified, base_url: "https://edge.example/v1", auth: { client_id: a, client_secret: b, scope: events:read } } }
+upstreams: { edge: { api: unified, ends: never, base_url: "https://edge.example/v1", auth: { client_id: a, client_secret: b, scope: events:read } } }
 sources: { audit: { type: audit_events, upstream: edge } }
 sinks:
   disk: { type: file, path: "${dir}/{partition}.ndjson", format: json }

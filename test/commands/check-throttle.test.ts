@@ -16,7 +16,7 @@ test.each([
   writeFileSync(
     file,
     `upstreams:
-  edge: { api: unified, base_url: "https://api.example/v1", auth: { api_key: k }, throttle: [{ path: ${path}, requests: 9, per: 1m }] }
+  edge: { api: unified, ends: never, base_url: "https://api.example/v1", auth: { api_key: k }, throttle: [{ path: ${path}, requests: 9, per: 1m }] }
 sources: { audit: { type: audit_events, upstream: edge, every: 30s } }
 sinks: { screen: { type: stdout } }
 `,

@@ -178,7 +178,7 @@ function aConfig(): string {
   writeFileSync(
     file,
     [
-      'upstreams: { a: { api: unified, base_url: "https://a.example/v1", auth: { api_key: k } } }',
+      'upstreams: { a: { api: unified, ends: never, base_url: "https://a.example/v1", auth: { api_key: k } } }',
       'sources: { audit: { type: audit_events, upstream: a } }',
       'sinks:',
       '  siem: { type: syslog, address: "udp://127.0.0.1:514" }',

@@ -21,6 +21,7 @@ function aConfig(): string {
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: "http://127.0.0.1:1/v1"
     allow_http: true
     auth: { api_key: of-no-use }

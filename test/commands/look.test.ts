@@ -192,7 +192,7 @@ test('only what cannot be read here is stood in for, and named', () => {
     config,
     [
       'state: { dir: "${env:DIR}", keep: "${env:KEEP:-2h}" } # not ${env:COMMENTED}',
-      `upstreams: { a: { api: unified, base_url: "\${env:URL}", auth: { ${auth} } } }`,
+      `upstreams: { a: { api: unified, ends: never, base_url: "\${env:URL}", auth: { ${auth} } } }`,
       'sources: { audit: { type: audit_events, upstream: a } }',
       'sinks: { screen: { type: stdout } }',
     ].join('\n'),

@@ -20,7 +20,7 @@ function aConfig(stateDir: string): string {
     file,
     [
       `state: { dir: ${stateDir} }`,
-      'upstreams: { a: { api: unified, base_url: "https://a.example/v1", auth: { api_key: "${env:KEY}" } } }',
+      'upstreams: { a: { api: unified, ends: never, base_url: "https://a.example/v1", auth: { api_key: "${env:KEY}" } } }',
       'sources: { audit: { type: audit_events, upstream: a } }',
       'sinks: { screen: { type: stdout } }',
     ].join('\n'),

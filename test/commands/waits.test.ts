@@ -16,7 +16,7 @@ async function aRun() {
   const config = join(dir, 'sluice.yaml');
   const lines = [
     `state: { dir: ${join(dir, 'state')}, max_bytes: 1MiB }`,
-    'upstreams: { a: { api: unified, base_url: "https://a.example/v1", auth: { api_key: k } } }',
+    'upstreams: { a: { api: unified, ends: never, base_url: "https://a.example/v1", auth: { api_key: k } } }',
     'sources: { audit: { type: audit_events, upstream: a } }',
     'sinks: { screen: { type: stdout } }',
   ];

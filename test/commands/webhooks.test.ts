@@ -23,6 +23,7 @@ async function configured({
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: "${scope}" }

@@ -65,6 +65,10 @@ test.each([
     '2:16 upstreams.edge.api: expected one of unified, services, found "unifed"; did you mean unified?',
   ],
   [
+    'edge: { api: unified, ends: 2026-02-30, base_url: "https://x", auth: { api_key: k } }',
+    '2:31 upstreams.edge.ends: expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z',
+  ],
+  [
     'edge: { api: unified, base_url: "http://api.example.com/v1", auth: { api_key: k } }',
     '2:3 upstreams.edge: http:// sends credentials in the clear',
   ],

@@ -152,7 +152,7 @@ test('check, test and run refuse a filter with a slip of the pen', async () => {
   for (const { exitCode, stderr } of ends) {
     expect([exitCode, stderr]).toEqual([
       2,
-      expect.stringContaining(`${config}:13:41 routes[0].where`),
+      expect.stringContaining(`${config}:14:41 routes[0].where`),
     ]);
   }
   expect(readdirSync(dir)).not.toContain('state');

@@ -2,6 +2,7 @@
 
 import type { PlanMeans } from '../../src/config/plan.ts';
 import type { Clock, Log } from '../../src/contracts/tools.ts';
+import { EndsByUpstream } from '../../src/upstream/announced-ends.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
 import { openTokens } from '../../src/upstream/tokens.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -36,5 +37,6 @@ export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): P
     http,
     throttles: openThrottles({ clock, random }),
     tokens: openTokens({ clock, http, log, random }),
+    ends: new EndsByUpstream(clock),
   };
 }

@@ -35,6 +35,7 @@ async function aJourney() {
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: events:read }

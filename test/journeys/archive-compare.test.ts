@@ -57,7 +57,7 @@ function configFor(url: string, dir: string, sources = '', compareEvery = '1s'):
     config,
     `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${url}", allow_http: true, auth: { api_key: k } }
+  edge: { api: unified, ends: never, base_url: "${url}", allow_http: true, auth: { api_key: k } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 1h }
 ${sources}

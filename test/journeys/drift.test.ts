@@ -24,7 +24,7 @@ test('sluice that is killed finds each planted change once, and no other', async
     config,
     `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: ${sandbox.unifiedBaseUrl}, allow_http: true, auth: ${auth('events:read')} }
+  edge: { api: unified, ends: never, base_url: ${sandbox.unifiedBaseUrl}, allow_http: true, auth: ${auth('events:read')} }
   ops: { api: services, base_url: ${sandbox.servicesBaseUrl}, allow_http: true, companies: [c-1], auth: ${auth('urn:sandbox:api:public')} }
 sources:
   audit: { type: audit_events, upstream: edge, every: 500ms }
@@ -113,7 +113,7 @@ test('a run that ends by itself finds room while the watch reads along', async (
     config,
     `state: { dir: ${dir}/state, max_bytes: 1MiB }
 upstreams:
-  edge: { api: unified, base_url: ${sandbox.unifiedBaseUrl}, allow_http: true, auth: { client_id: ${clientId}, client_secret: "\${env:SECRET}", scope: "platform:read events:read" } }
+  edge: { api: unified, ends: never, base_url: ${sandbox.unifiedBaseUrl}, allow_http: true, auth: { client_id: ${clientId}, client_secret: "\${env:SECRET}", scope: "platform:read events:read" } }
 sources:
   audit: { type: audit_events, upstream: edge }
   sites: { type: sites, upstream: edge }

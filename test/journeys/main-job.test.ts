@@ -47,6 +47,7 @@ test('sluice moves audit events, logs and firewall changes to every sink through
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${sandbox.credentials.clientId}, client_secret: \${env:EDGE_SECRET}, scope: events:read }

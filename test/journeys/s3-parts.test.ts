@@ -73,7 +73,7 @@ describe(`s3 sink at ${name}`, () => {
         config,
         `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${await upstream()}", allow_http: true, auth: { api_key: k } }
+  edge: { api: unified, ends: never, base_url: "${await upstream()}", allow_http: true, auth: { api_key: k } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s, order: oldest_first, page_limit: ${pageRecords} }
 sinks:

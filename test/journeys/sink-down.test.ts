@@ -31,6 +31,7 @@ test('sluice keeps its memory bounded while a sink is down, pauses polling at th
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }

@@ -31,7 +31,7 @@ async function journey(cluster: Pick<OpenSearch, 'url'>, more = '') {
     config,
     `state: { dir: ${dir}/state }
 upstreams:
-  edge: { api: unified, base_url: "${upstream.url}/v1", allow_http: true, auth: { api_key: x } }
+  edge: { api: unified, ends: never, base_url: "${upstream.url}/v1", allow_http: true, auth: { api_key: x } }
 sources:
   audit: { type: audit_events, upstream: edge, every: 500ms, pagination: { style: none } }
 sinks:

@@ -26,6 +26,7 @@ status: { listen: 127.0.0.1:0 }
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:EDGE_SECRET}", scope: events:read }

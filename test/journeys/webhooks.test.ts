@@ -41,6 +41,7 @@ async function started(rules: readonly object[]) {
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${clientId}, client_secret: "${clientSecret}", scope: "events:read webhooks:manage" }

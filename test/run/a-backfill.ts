@@ -51,7 +51,7 @@ export function aConfigFile(): string {
   const lines = [
     `state: { dir: ${join(dir, 'state')} }`,
     'upstreams:',
-    `  edge: { api: unified, ${at}, throttle: [{ path: /audit/events, requests: 10, per: 1m }] }`,
+    `  edge: { api: unified, ends: never, ${at}, throttle: [{ path: /audit/events, requests: 10, per: 1m }] }`,
     `  ops: { api: services, companies: [c-1], ${at} }`,
     'sources:',
     '  audit: { type: audit_events, upstream: edge, every: 1h }',

@@ -105,7 +105,7 @@ test('the program outlives every bomb, says which stream met one, and delivers t
     [
       `state: { dir: ${join(dir, 'state')} }`,
       'upstreams:',
-      `  edge: { api: unified, base_url: "${url}", allow_http: true, auth: { api_key: k }, max_body: 16MiB }`,
+      `  edge: { api: unified, ends: never, base_url: "${url}", allow_http: true, auth: { api_key: k }, max_body: 16MiB }`,
       `  ops: { api: services, base_url: "${url}", allow_http: true, auth: { client_id: i, client_secret: s, scope: x }, companies: [c-1] }`,
       'sources:',
       ...lists,

@@ -60,7 +60,7 @@ async function hostileConfig(screen: string) {
     [
       `state: { dir: ${dir}/state }`,
       'upstreams:',
-      `  edge: { api: unified, base_url: "http://127.0.0.1:${await listen(server)}", allow_http: true, auth: { api_key: k } }`,
+      `  edge: { api: unified, ends: never, base_url: "http://127.0.0.1:${await listen(server)}", allow_http: true, auth: { api_key: k } }`,
       'sources:',
       '  audit: { type: audit_events, upstream: edge, every: 1h }',
       '  barred: { type: audit_events, upstream: edge, every: 1h, path: /denied }',

@@ -14,6 +14,7 @@ export async function anEdge(events: number, name = 'edge') {
   const secret = `${name.toUpperCase()}_SECRET`;
   const entry = `  ${name}:
     api: unified
+    ends: never
     base_url: ${sandbox.unifiedBaseUrl}
     allow_http: true
     auth: { client_id: ${clientId}, client_secret: "\${env:${secret}}", scope: events:read }`;

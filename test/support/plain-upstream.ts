@@ -9,6 +9,7 @@ import type { Upstream } from '../../src/contracts/upstream.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
+import { EndsByUpstream } from '../../src/upstream/announced-ends.ts';
 import { UpstreamClient } from '../../src/upstream/client.ts';
 import { upstreamFields } from '../../src/upstream/settings.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
@@ -43,6 +44,7 @@ export function upstreamAt(
     http,
     throttles: openThrottles({ clock, random }),
     tokens: openTokens({ clock, http, log: noLog, random }),
+    ends: new EndsByUpstream(clock),
   });
   return {
     name: 'sandbox',

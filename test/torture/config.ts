@@ -31,6 +31,7 @@ export function configText({ dir, activeFile, sandbox, receivers }: ConfigParts)
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${at(sandbox.unifiedBaseUrl)}
     allow_http: true
     timeout: 2s

@@ -3,7 +3,17 @@
 import type { ClusterStanding } from '../../src/watch/cluster-standing.ts';
 import type { Moment } from '../../src/watch/live.ts';
 import type { LiveStream } from '../../src/watch/standing.ts';
-import { aCluster, aFailure, aMoment, aProcess, aSink, aSpool, aStream, at } from './a-moment.ts';
+import {
+  aCluster,
+  aFailure,
+  aMoment,
+  anEnd,
+  aProcess,
+  aSink,
+  aSpool,
+  aStream,
+  at,
+} from './a-moment.ts';
 
 /** Markup and script in every place where text can come from elsewhere. */
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
@@ -14,7 +24,10 @@ export function hostileJourney(): Moment {
   return aMoment({
     upstreams: [
       {
-        name: hostile,
+        ...anEnd(hostile, {
+          ...{ ends_at: at(0), days_left: 0, ends_from: 'sunset', ends_endpoint: hostile },
+          ends_earlier: { endpoint: hostile, ends_at: hostile },
+        }),
         base_url: hostile,
         throttles: [{ path: hostile, wait_ms: 5_000, limit: 1, remaining: 0 }],
         end_of_life: [{ endpoint: hostile, deprecation_at: null, sunset_at: at(0) }],
@@ -115,13 +128,13 @@ export function busyJourney(seconds: number, now: number): Moment {
   return aMoment({
     upstreams: [
       {
-        name: 'edge',
+        ...anEnd('edge', { ends_at: '2027-01-01T00:00:00.000Z', days_left: 35 }),
         base_url: 'https://api.example.com/v1',
         throttles: [auditBudget],
         end_of_life: [],
       },
       {
-        name: 'ops',
+        ...anEnd('ops'),
         base_url: 'https://svc.example.com',
         throttles: [opsBudget],
         end_of_life: [

@@ -14,7 +14,7 @@ import { timeText } from '../../src/tools/time-text.ts';
 import type { ClusterStanding, StandingProcess } from '../../src/watch/cluster-standing.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
-import type { LiveError, LiveSink, LiveStream } from '../../src/watch/standing.ts';
+import type { LiveError, LiveSink, LiveStream, StoredUpstream } from '../../src/watch/standing.ts';
 import {
   type StatusServer,
   type StatusSettings,
@@ -26,6 +26,12 @@ import { afterThisTest } from '../support/temp.ts';
 
 /** A time as a standing tells it, of epoch milliseconds. */
 export const at: (ms: number | null) => string | null = timeText;
+
+/** An upstream that never ends, or as `parts` say. */
+export function anEnd(name: string, parts: Partial<StoredUpstream> = {}): StoredUpstream {
+  const never = { ends_at: null, days_left: null, ends_endpoint: null, ends_earlier: null };
+  return { name, ...never, ends_from: 'default', ...parts };
+}
 
 /** A failure with this message. */
 export function aFailure(message = 'it did not work'): NonNullable<LiveError> {
@@ -90,7 +96,9 @@ export function aSpool(parts: Partial<Moment['spool']> = {}): Moment['spool'] {
 export function aMoment(parts: Partial<Moment> = {}): Moment {
   const { streams = [aStream()] } = parts;
   return {
-    upstreams: [{ name: 'edge', base_url: 'https://edge.example', throttles: [], end_of_life: [] }],
+    upstreams: [
+      { ...anEnd('edge'), base_url: 'https://edge.example', throttles: [], end_of_life: [] },
+    ],
     streams,
     spool: aSpool(),
     sinks: [aSink()],

@@ -2,9 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { commandOf } from '../../src/terminal/command-text.ts';
+import type { UpstreamEnd } from '../../src/upstream/ends.ts';
 import { type AttentionFacts, attentionLines, attentionOf } from '../../src/watch/attention.ts';
 import type { Ailment } from '../../src/watch/health.ts';
 import type { Moment } from '../../src/watch/live.ts';
+import { endFacts } from '../../src/watch/upstream-ends.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
@@ -79,12 +81,30 @@ test.each<[string, Partial<Moment>, string | undefined]>([
     'The filter of routes[1] could not judge 1 event of audit since the start, and let them pass',
   ],
   [
-    'an endpoint that is gone soon',
-    aSunset(now + 30 * day),
-    'Upstream edge serves /v1/x until 2026-02-01',
+    'an upstream that ends soon',
+    ending({ endsMs: now + 89.5 * day, from: 'config' }),
+    'Upstream edge ends on 2026-04-01, in 89 days',
   ],
-  ['not one that is there for long', aSunset(now + 100 * day), undefined],
-  ['not one without a date', aSunset(null), undefined],
+  ['not one that ends later', ending({ endsMs: now + 90.5 * day, from: 'config' }), undefined],
+  ['not one that never ends', ending({ endsMs: null, from: 'default' }), undefined],
+  [
+    'an upstream on its last day',
+    ending({ endsMs: now + day / 2, from: 'config' }),
+    'Upstream edge ends on 2026-01-02, in less than a day',
+  ],
+  [
+    'an upstream that has ended',
+    ending({ endsMs: now - day, from: 'config' }),
+    'Upstream edge ended on 2026-01-01',
+  ],
+  [
+    'a header with an earlier date than the config',
+    ending({
+      ...{ endsMs: now + 200 * day, from: 'config' },
+      earlier: { endpoint: '/v1/x', endsMs: now + 100 * day },
+    }),
+    'Upstream edge announces an earlier end than its config: 2026-04-12',
+  ],
 ])('attentionOf names %s', (_, watched, wanted) => {
   const [matter] = matters(watched);
 
@@ -110,10 +130,21 @@ function filled(bytes: number, full_in_ms: number | null = null): Moment['spool'
   return aSpool({ bytes, max_bytes: 100, full_in_ms });
 }
 
-function aSunset(sunset: number | null): Partial<Moment> {
-  const end_of_life = [{ endpoint: '/v1/x', deprecation_at: null, sunset_at: at(sunset) }];
-  return { upstreams: [{ name: 'edge', base_url: '', throttles: [], end_of_life }] };
+function ending(end: Pick<UpstreamEnd, 'endsMs' | 'from'> & Partial<UpstreamEnd>) {
+  const facts = endFacts('edge', { endpoint: null, earlier: null, ...end }, now);
+  return { upstreams: [{ ...facts, base_url: '', throttles: [], end_of_life: [] }] };
 }
+
+test('attentionOf names the endpoint of a date, and the setting that corrects it', () => {
+  const end = { endsMs: now + day, from: 'sunset', endpoint: '/v1/x' } as const;
+
+  expect(matters(ending(end))).toMatchObject([
+    {
+      message: 'The date is named by the Sunset header of /v1/x.',
+      next: expect.stringContaining('set upstreams.edge.ends to a date or to never'),
+    },
+  ]);
+});
 
 test('attentionOf tells what a sink says of a far side that takes its events', () => {
   const notice = { what: 'the receiver never closes', next: 'Look at confirm.' };

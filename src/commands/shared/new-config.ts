@@ -58,6 +58,7 @@ function unifiedUpstream(answers: InitAnswers, url: string): readonly string[] {
     '  edge:',
     '    api: unified',
     ...indented(4, addressLines(url)),
+    ...indented(4, [endsLine(url)]),
     ...indented(4, authLines('edge', answers.secrets)),
     '      scope: events:read',
     '      # api_key: "${env:EDGE_API_KEY}" # instead of the three above',
@@ -77,11 +78,21 @@ function servicesUpstream(answers: InitAnswers, url: string): readonly string[] 
 }
 
 function addressLines(url: string): readonly string[] {
-  const plain = /^http:/i.test(url);
   return [
     `base_url: ${quoted(url)}`,
-    ...(plain ? ['allow_http: true # taken for a loopback address only'] : []),
+    ...(isPlain(url) ? ['allow_http: true # taken for a loopback address only'] : []),
   ];
+}
+
+/** Only a sandbox has a plain address. */
+function endsLine(url: string): string {
+  return isPlain(url)
+    ? 'ends: never # the sandbox has no end'
+    : '# ends: 2026-12-31 # when this API ends: a date, or never; default: as its headers say, else this date';
+}
+
+function isPlain(url: string): boolean {
+  return /^http:/i.test(url);
 }
 
 /** Secrets as environment variables, or as files in a directory. */

@@ -229,9 +229,9 @@ function fact(name, value, more = null) {
 /** Each path may have one; the tightest come first. */
 const limitsMax = 6;
 
-/** Limits of upstreams, and endpoints that are going away. */
+/** Limits of upstreams, and when they end. */
 export function upstreamParts({ upstreams }) {
-  return upstreams.map(({ name, base_url, throttles, end_of_life }) =>
+  return upstreams.map(({ name, base_url, throttles, end_of_life, ...end }) =>
     make(
       'div',
       { class: 'entry' },
@@ -250,9 +250,21 @@ export function upstreamParts({ upstreams }) {
       throttles.length > limitsMax
         ? make('p', { class: 'quiet' }, 'Others leave more room.')
         : null,
+      endPart(end),
       ...end_of_life.map(endOfLife),
     ),
   );
+}
+
+/** From so many days before its end on, an upstream needs attention. */
+const noticeDays = 90;
+
+function endPart({ ends_at, days_left }) {
+  if (ends_at === null) return null;
+  const date = ends_at.slice(0, 10);
+  const days = days_left === 0 ? 'less than a day' : count(days_left, 'day');
+  const text = days_left < 0 ? `Ended on ${date}.` : `Ends on ${date}, in ${days}.`;
+  return make('p', { class: days_left < noticeDays ? 'warn-text' : 'quiet' }, text);
 }
 
 function endOfLife({ endpoint, deprecation_at, sunset_at }) {

@@ -32,7 +32,7 @@ function configOf(shards: number) {
   const text = `
 state: { dir: ./sim, kafka: { brokers: ['sim:${port}'], prefix: ${prefix}, shards: ${shards}, session_timeout: ${sessionMs}ms } }
 upstreams:
-${upstreams.map((name) => `  ${name}: { api: unified, base_url: 'https://${name}.example', auth: ${auth(name)} }`).join('\n')}
+${upstreams.map((name) => `  ${name}: { api: unified, ends: never, base_url: 'https://${name}.example', auth: ${auth(name)} }`).join('\n')}
 sources:
 ${upstreams.map((name) => `  ${name}: { type: audit_events, upstream: ${name} }`).join('\n')}
 sinks:

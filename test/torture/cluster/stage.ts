@@ -205,6 +205,7 @@ export class ClusterStage {
 upstreams:
   edge:
     api: unified
+    ends: never
     base_url: ${url}
     allow_http: true
     timeout: 2s

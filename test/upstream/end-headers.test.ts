@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readDeprecation } from '../../src/upstream/end-of-life.ts';
+import { readDeprecation } from '../../src/upstream/end-headers.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 

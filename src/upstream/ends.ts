@@ -1,0 +1,92 @@
+// When an upstream ends: the date that the config sets, else the earliest that responses name for an
+// endpoint, else the date in the API's document. What must stay true: a date excuses no error and
+// stops no stream; it is only reported. A date from a header counts for its endpoint alone.
+
+/** What the responses of an endpoint announce. Times are epoch milliseconds. */
+export interface AnnouncedEnd {
+  /** The path template. */
+  readonly endpoint: string;
+  /** Null: no `Deprecation` header, or one without a date. */
+  readonly deprecationMs: number | null;
+  readonly sunsetMs: number | null;
+  /** The end: `Sunset`, else a date in `Deprecation` that was in the future; null: a deprecation only. */
+  readonly endsMs: number | null;
+}
+
+/** When an upstream ends, and why that date counts. */
+export interface UpstreamEnd {
+  /** Epoch milliseconds; null: never. */
+  readonly endsMs: number | null;
+  readonly from: (typeof endOrigins)[number];
+  /** The endpoint whose responses name the date; null: the date is of the upstream as a whole. */
+  readonly endpoint: string | null;
+  /** With `from: config`: an earlier date in a header; null: there is none. */
+  readonly earlier: { readonly endpoint: string; readonly endsMs: number } | null;
+}
+
+/** The settings of an upstream that say when it ends; `ends` in epoch milliseconds. */
+interface EndSettings {
+  readonly api: 'unified' | 'services';
+  readonly ends?: number | 'never' | undefined;
+}
+
+/** Where the date of an upstream's end can come from. */
+export const endOrigins = ['config', 'sunset', 'deprecation', 'default'] as const;
+
+/** The services document: integrations on the earlier unified API keep working until the end of 2026. */
+const unifiedEndsMs = Date.UTC(2026, 11, 31, 23, 59, 59);
+
+/** The end of an upstream by its settings and by what responses announce. */
+export function upstreamEnd(
+  { api, ends }: EndSettings,
+  announced: readonly AnnouncedEnd[],
+): UpstreamEnd {
+  const first = earliestOf(announced);
+  if (ends !== undefined) {
+    const endsMs = ends === 'never' ? null : ends;
+    const isEarlier = first !== null && first.endsMs < (endsMs ?? Number.POSITIVE_INFINITY);
+    return { endsMs, from: 'config', endpoint: null, earlier: isEarlier ? first : null };
+  }
+  if (first !== null) {
+    const { endpoint, endsMs, sunsetMs } = first;
+    const from = sunsetMs === endsMs ? 'sunset' : 'deprecation';
+    return { endsMs, from, endpoint, earlier: null };
+  }
+  const endsMs = api === 'unified' ? unifiedEndsMs : null;
+  return { endsMs, from: 'default', endpoint: null, earlier: null };
+}
+
+function earliestOf(announced: readonly AnnouncedEnd[]) {
+  return announced.reduce<(AnnouncedEnd & { readonly endsMs: number }) | null>((first, one) => {
+    const { endsMs } = one;
+    if (endsMs === null || (first !== null && first.endsMs <= endsMs)) return first;
+    return { ...one, endsMs };
+  }, null);
+}
+
+const dayMs = 86_400_000;
+
+/** Whole days until a time, rounded down; negative once it has passed. */
+export function daysLeft(endsMs: number, now: number): number {
+  return Math.floor((endsMs - now) / dayMs);
+}
+
+/** From so many days before an end on, it needs attention. */
+export const noticeDays = 90;
+
+/** A value of `ends` in the config: epoch milliseconds, or `never`; null: it is none. */
+export function parseEnds(text: string): number | 'never' | null {
+  if (text === 'never') return text;
+  const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text);
+  if (isTime) return finiteOf(Date.parse(text));
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
+  const day = new Date(`${text}T23:59:59Z`);
+  // JavaScript reads 2026-02-30 as March 2.
+  return Number.isFinite(day.getTime()) && day.toISOString().startsWith(text)
+    ? day.getTime()
+    : null;
+}
+
+function finiteOf(ms: number): number | null {
+  return Number.isFinite(ms) ? ms : null;
+}
