@@ -6,7 +6,13 @@
 
 import { z } from 'zod';
 import { isClaimedBy } from '../../src/archive/claim.ts';
+import { signedFacts } from '../../src/archive/cut-signature.ts';
 import { cutsPrefix, encodeLakeMade } from '../../src/archive/lake-cuts.ts';
+import { manifestPath, parseManifest } from '../../src/archive/layout.ts';
+import { signerOfLog } from '../../src/archive/log-name.ts';
+import type { Signer } from '../../src/archive/note.ts';
+import { type SigningSettings, signerOf, signingSettings } from '../../src/archive/signing.ts';
+import { readSmall } from '../../src/archive/small-objects.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { presentEpoch } from '../../src/contracts/numbering.ts';
@@ -34,7 +40,7 @@ const factsBytesMax = 4096;
 export const lakeSink = defineSink({
   type: 'lake',
   summary: 'Writes the events of an archive as Parquet beside it.',
-  fields: { location: z.string(), ...bucketKeys, every: z.number() },
+  fields: { location: z.string(), ...bucketKeys, ...signingSettings.shape, every: z.number() },
   carries: ['rows'],
   usualFormat: 'parquet',
   sample: { to: null, lines: () => [] },
@@ -50,7 +56,7 @@ export const lakeSink = defineSink({
     const { parquetBody, parquetBytesMax } = await import('./s3/parquet-body.ts');
     const names = await lakeNames(settings.region ?? 'local');
     return objectSink({
-      store: storeOfCuts(store, opening),
+      store: storeOfCuts(store, { opening, signing: settings }),
       opening,
       rotate: { bytes: parquetBytesMax, every: settings.every },
       body: () => bodyOfPages(parquetBody(names)),
@@ -86,20 +92,29 @@ async function lakeNames(region: string): Promise<TableNames> {
 
 /**
  * The store as the writer of objects sees it: cuts have a place of their own, and their facts in
- * their first line. Other objects are named by what they hold: one that is there is the same.
+ * their first line, signed by the archive's key. Other objects are named by what they hold: one that
+ * is there and has other bytes was put there by somebody else, and is replaced.
  */
-function storeOfCuts(store: ObjectStore, opening: SinkOpening): CutStore {
+function storeOfCuts(
+  store: ObjectStore,
+  { opening, signing }: { readonly opening: SinkOpening; readonly signing: SigningSettings },
+): CutStore {
   return {
     place: store.place,
     close: () => store.close(),
     async create(name, body, about) {
       await untilOpened(store, opening);
       if (stemIn(name) === null) {
-        await store.create(name, body, about);
+        if ((await store.create(name, body, about)) === 'exists') await settle(store, name, body);
         return 'created';
       }
-      const facts = Buffer.from(`${JSON.stringify(about?.metadata ?? {})}\n`);
-      return await store.create(`${cutsPrefix}${name}`, [facts, ...body], about);
+      const [metadata, object] = [about?.metadata ?? {}, `${cutsPrefix}${name}`];
+      const signer = await signerThere(store, signing);
+      const facts =
+        signer === null
+          ? Buffer.from(`${JSON.stringify(metadata)}\n`)
+          : await signedFacts(metadata, body, { signer, object });
+      return await store.create(object, [facts, ...body], about);
     },
     async facts(name) {
       const [facts, head] = await Promise.all([
@@ -119,6 +134,26 @@ function storeOfCuts(store: ObjectStore, opening: SinkOpening): CutStore {
       }
     },
   };
+}
+
+/** Has an object with these bytes where one has its name already. */
+async function settle(
+  store: ObjectStore,
+  name: string,
+  body: readonly Uint8Array[],
+): Promise<void> {
+  const bytes = body.reduce((sum, { length }) => sum + length, 0);
+  const found = await readSmall(store, name, bytes);
+  if (found !== null && Buffer.concat(body).equals(found.body)) return;
+  await store.replace(name, body, found?.tag ?? null);
+}
+
+/** Who signs the cuts of the archive there; null: its config has no key, as in tests of the lake alone. */
+async function signerThere(store: ObjectStore, signing: SigningSettings): Promise<Signer | null> {
+  if (signing.signing_key === undefined && signing.signing_key_command === undefined) return null;
+  const manifest = await readSmall(store, manifestPath);
+  const origin = manifest === null ? null : parseManifest(manifest.body).origin;
+  return signerOfLog(signerOf(signing), { shard: signing.shard, origin });
 }
 
 /** Throws where the archive there is not at this state's service: it may be another's, or be refused. */

@@ -198,6 +198,8 @@ const lakeCutEntry = z.object({
   /** When the first and the last of the pages were read. */
   first: time,
   last: time,
+  /** Who has signed its file, which has the hashes of its objects as they were made; absent in older versions. */
+  by: z.string().optional(),
 });
 
 /** An object of the cut before. */

@@ -31,9 +31,14 @@ const headsShape = z.object({
     .default({}),
   /** Signed requests that were carried out, by the SHA-256 of their text: when, epoch milliseconds. */
   done: z.record(z.string(), z.int()).default({}),
-  /** The lake's newest cut that is entered, the last page that it has events of, and whose numbers. */
+  /** The lake's newest cut that is entered, the last page that it has events of, whose numbers, and who signed one last. */
   lake: z
-    .object({ cut: z.string(), index: z.int(), spool: z.string().nullable() })
+    .object({
+      cut: z.string(),
+      index: z.int(),
+      spool: z.string().nullable(),
+      by: z.string().optional(),
+    })
     .nullable()
     .default(null),
   /** What days come to; null in the mark of a version without them. */
@@ -94,12 +99,15 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
       heads.holds[entry.id] = { from, to, released_at: entry.released_at };
       return;
     }
-    case 'lake_cut':
-      heads.lake =
+    case 'lake_cut': {
+      const by = entry.by ?? heads.lake?.by;
+      const at =
         entry.entries === null
-          ? { index: 0, spool: null, ...heads.lake, cut: entry.object }
-          : { cut: entry.object, index: entry.entries[1], spool: heads.spool };
+          ? { index: 0, spool: null, ...heads.lake }
+          : { index: entry.entries[1], spool: heads.spool };
+      heads.lake = { ...at, cut: entry.object, ...(by !== undefined && { by }) };
       return;
+    }
     default:
   }
 }

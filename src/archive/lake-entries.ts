@@ -11,11 +11,14 @@ import { type Numbering, type Place, reachOf } from '../contracts/numbering.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import { cutBytesMax, signerOfCut } from './cut-signature.ts';
 import type { PageEntry } from './entries.ts';
 import { cutsPrefix, parseLakeCut } from './lake-cuts.ts';
 import type { Log } from './log.ts';
 import { loggedEntries } from './logged.ts';
+import { parseVkey } from './note.ts';
 import { indexBehind } from './pages.ts';
+import { readSmall } from './small-objects.ts';
 
 /** What is looked at. */
 export interface LakeSettings {
@@ -60,15 +63,21 @@ export class LakeEntries {
         if (error instanceof ExportError) return;
         this.#damaged.add(name);
         const facts = { object: name, error: errorText(error) };
-        this.#settings.log.warn('a cut of the lake cannot be entered into the archive', facts);
+        const next =
+          'Find out who wrote to the archive. Its objects are no evidence; the pages are not concerned.';
+        this.#settings.log.warn('a cut of the lake cannot be entered into the archive', {
+          ...facts,
+          next,
+        });
       }
     }
   }
 
   /** False where the log has not come as far yet. */
   async #enter(object: string, log: Log, now: number): Promise<boolean> {
-    const found = await this.#settings.store.read(object);
+    const found = await readSmall(this.#settings.store, object, cutBytesMax);
     if (found === null) return true;
+    const by = signedBy(found.body, object, log);
     const { place, objects, events: numbers, read } = parseLakeCut(found.body);
     const pages = numbers === null ? null : await this.#pagesOf(numbers, place, log);
     const { spool, epochs } = this.#settings.numbering;
@@ -85,6 +94,7 @@ export class LakeEntries {
       entries: isProven ? pages.entries : null,
       absent: isProven ? pages.events - events : 0,
       ...{ first: timeText(first), last: timeText(last) },
+      ...(by !== undefined && { by }),
     });
     for (const one of objects) log.append({ t: 'lake', ...one });
     return true;
@@ -125,6 +135,19 @@ export class LakeEntries {
     }
     return pages;
   }
+}
+
+/**
+ * The vkey that has signed a cut: the log's present one, or the one that signed the cut entered before it. Undefined
+ * for an unsigned cut in an archive that an older version began. Throws a SyntaxError for any other.
+ */
+function signedBy(bytes: Uint8Array, object: string, { heads, means }: Log): string | undefined {
+  const before = heads.lake?.by ?? heads.key;
+  const keys = [...new Set([heads.key, before])].map(parseVkey);
+  const signer = signerOfCut(bytes, { origin: means.origin, object }, keys);
+  if (signer !== null) return signer.vkey;
+  if (!means.hasSignedCuts && heads.lake?.by === undefined) return undefined;
+  throw new SyntaxError('the archive’s key has not signed it');
 }
 
 /** Which of a page's events have numbers in a range: from one up to, not including, another. */

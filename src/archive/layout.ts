@@ -42,6 +42,8 @@ export interface Manifest {
   readonly created_at: string;
   /** Requests to remove something have to be signed unless the config says otherwise; absent in older archives. */
   readonly requests?: 'signed' | undefined;
+  /** Each cut of the lake is signed before it is entered; absent in older archives. */
+  readonly cuts?: 'signed' | undefined;
 }
 
 const manifestShape = z.looseObject({
@@ -52,6 +54,7 @@ const manifestShape = z.looseObject({
   salt: z.string().regex(/^[0-9a-f]{64}$/),
   created_at: z.iso.datetime(),
   requests: z.literal('signed').optional(),
+  cuts: z.literal('signed').optional(),
 });
 
 /** The bytes of `archive.json`. */

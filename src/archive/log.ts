@@ -45,6 +45,8 @@ export interface LogMeans {
   readonly salt: Buffer;
   /** Whose requests are carried out. */
   readonly rules: RequestRules;
+  /** True: every cut of its lake has to be signed. */
+  readonly hasSignedCuts: boolean;
   /** True where the store's checkpoint was taken for the newest, since the state knew no newer one. */
   readonly isResumedFromStore: boolean;
   /** The location as the config has it. */

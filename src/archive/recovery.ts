@@ -178,7 +178,7 @@ async function opened(settings: LogSettings): Promise<Log> {
     ? manifest.body
     : newManifest(signer, clock.now(), settings.accept_requests);
   if (!isBegun) await writeManifest(store, bytes, manifest);
-  const { key, salt, requests } = checkedManifest(bytes, signer);
+  const { key, salt, requests, cuts } = checkedManifest(bytes, signer);
   const origin = signer.verifier.name;
   const means = {
     store,
@@ -190,6 +190,7 @@ async function opened(settings: LogSettings): Promise<Log> {
     remember: settings.remember,
     configured: settings.configured,
     earlier,
+    hasSignedCuts: cuts === 'signed',
     rules: {
       acceptsUnsigned: settings.accept_requests ?? requests !== 'signed',
       operators: settings.operators ?? [],
@@ -231,7 +232,7 @@ function newManifest(
   const salt = randomBytes(32).toString('hex');
   const { name: origin, vkey: key } = verifier;
   const rule = acceptsRequests === true ? {} : { requests: 'signed' as const };
-  return encodeManifest({ origin, key, salt, created_at: timeText(now), ...rule });
+  return encodeManifest({ origin, key, salt, created_at: timeText(now), ...rule, cuts: 'signed' });
 }
 
 function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {

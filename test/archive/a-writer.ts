@@ -23,6 +23,7 @@ import { pageRange, readPage } from '../../src/archive/segments.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { type ArchiveWriter, openWriter } from '../../src/archive/writer.ts';
 import type { Json } from '../../src/contracts/json.ts';
+import { Secret } from '../../src/contracts/settings.ts';
 import { type HeldPage, uidBytes } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -33,6 +34,11 @@ import { silent } from '../support/silent-log.ts';
 /** A key of that name, the same at each call. */
 export function aSigner(name = 'archive.test', seed = 1): Signer {
   return parseSigningKey(signingKeyText(name, Buffer.alloc(32, seed)));
+}
+
+/** The secret key of `aSigner`, as a sink's settings have it. */
+export function aSigningKey(name = 'archive.test', seed = 1): Secret {
+  return new Secret(() => signingKeyText(name, Buffer.alloc(32, seed)));
 }
 
 /** Pages as a spool holds them, one behind the other from event `first` on. */

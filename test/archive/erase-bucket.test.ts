@@ -15,7 +15,7 @@ import { runSluice } from '../support/cli.ts';
 import { type S3Server, s3BuildMsMax, startS3 } from '../support/s3.ts';
 import { s3ServerName } from '../support/s3-program.ts';
 import { openSink } from '../support/sink-opening.ts';
-import { archived, aSigner, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
+import { archived, aSigner, aSigningKey, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
 
 const name = await s3ServerName();
 const { vkey } = aSigner().verifier;
@@ -69,7 +69,10 @@ test.each([
     const [first = '', second = ''] = uidsOfPages(pages);
     const writer = await aWriter({ store });
     await archived(writer, pages.slice(0, 2));
-    const lake = await openSink(lakeSink, { location, every: hourMs, ...given });
+    const lake = await openSink(lakeSink, {
+      ...{ location, every: hourMs, signing_key: aSigningKey() },
+      ...given,
+    });
     const events = uidsOfPages(pages.slice(0, 2)).map((uid, offset) => anEvent({ offset, uid }));
     const signal = new AbortController().signal;
     await lake.sink.committed?.(signal);

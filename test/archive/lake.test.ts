@@ -22,6 +22,7 @@ import { tempDir } from '../support/temp.ts';
 import {
   archived,
   aSigner,
+  aSigningKey,
   aWriter,
   heldPages,
   type Kill,
@@ -54,7 +55,8 @@ async function cut(
   now = () => Date.now(),
 ): Promise<void> {
   const tools = testTools({ ...systemClock(), now });
-  const { sink, batch } = await openSink(lakeSink, { location, every: hour }, { tools });
+  const settings = { location, every: hour, signing_key: aSigningKey() };
+  const { sink, batch } = await openSink(lakeSink, settings, { tools });
   const signal = new AbortController().signal;
   await sink.committed?.(signal);
   const sending = sink.send(batch(events), signal);

@@ -9,7 +9,7 @@ import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { DecodedPage } from '../../src/send/held-event.ts';
 import { normalisersOf } from '../../src/send/normalisers.ts';
-import { archived, aWriter, heldPages } from '../archive/a-writer.ts';
+import { archived, aSigningKey, aWriter, heldPages } from '../archive/a-writer.ts';
 import { runHere } from '../support/cli.ts';
 import { openSink } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
@@ -32,7 +32,9 @@ async function anArchive() {
   const writer = await aWriter({ store: openDirectory(location) });
   await archived(writer, pages);
   await writer.close();
-  const { sink, batch } = await openSink(lakeSink, { location, every: 3_600_000 });
+  const { sink, batch } = await openSink(lakeSink, {
+    ...{ location, every: 3_600_000, signing_key: aSigningKey() },
+  });
   const sending = sink.send(batch(eventsOf(pages.slice(0, 3))), new AbortController().signal);
   sink.flush?.();
   expect((await sending).outcome).toBe('delivered');

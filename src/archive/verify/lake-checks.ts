@@ -59,6 +59,8 @@ export class LakeChecks {
   #erased = 0;
   #pruned = 0;
   #absent = 0;
+  /** Cuts that older versions entered as their files said. */
+  #unsigned = 0;
   /** Events whose pages could not be named, or are gone. */
   #uncompared = 0;
 
@@ -75,6 +77,7 @@ export class LakeChecks {
     this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken };
     this.#lastCut = entry.object;
     this.#absent += entry.absent;
+    if (entry.by === undefined) this.#unsigned += 1;
     this.#entered.set(keyOf(entry.object), index);
   }
 
@@ -218,6 +221,10 @@ export class LakeChecks {
       ...told(
         this.#absent,
         `the lake has ${this.#absent} events of pages not: it had them by then, or began later, as entries say`,
+      ),
+      ...told(
+        this.#unsigned,
+        `${this.#unsigned} cuts of the lake were entered by an older version of sluice, which did not prove what their files said: which events they have is compared with pages, their columns are not proven`,
       ),
       ...told(
         this.#uncompared,

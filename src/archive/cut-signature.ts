@@ -1,0 +1,67 @@
+// Who has written a cut of the lake. The lake writes its objects and the cut that lists them before the log names them,
+// and others may change the store in between; so the process that makes a cut signs it with the archive's key. What must
+// stay true: a signature is for one cut of one log, with all bytes of its file, which has the SHA-256 of each object as
+// it was made; and nothing of a cut is entered that no key of the log has signed.
+
+import { createHash } from 'node:crypto';
+import { isObject, type Json } from '../contracts/json.ts';
+import { openNote, type Signer, signNote, type Verifier } from './note.ts';
+
+/** A cut's file is at most so long: 16 bytes for each of its events, and a list of its objects. */
+export const cutBytesMax: number = 32 * 1024 * 1024;
+
+/** Where the signature is among the facts in a cut's first line. */
+const factName = 'sluice-signed';
+const lineEnd = 0x0a;
+
+/** Which cut of which log is signed. */
+interface NamedCut {
+  /** The log's name. */
+  readonly origin: string;
+  /** The cut's name in the archive. */
+  readonly object: string;
+}
+
+/** The first line of a signed cut, of these facts; `rest`: the bytes behind it. */
+export async function signedFacts(
+  facts: Readonly<Record<string, string>>,
+  rest: readonly Uint8Array[],
+  { signer, object }: { readonly signer: Signer; readonly object: string },
+): Promise<Buffer> {
+  const { name: origin } = signer.verifier;
+  const note = await signNote(textOf({ origin, object }, [lineOf(facts), ...rest]), [signer]);
+  return lineOf({ ...facts, [factName]: note });
+}
+
+/** The key that has signed a cut; null: none has. Throws a SyntaxError where it is not the one that was signed. */
+export function signerOfCut(
+  bytes: Uint8Array,
+  cut: NamedCut,
+  keys: readonly Verifier[],
+): Verifier | null {
+  const end = bytes.indexOf(lineEnd) + 1;
+  const line = Buffer.from(bytes.subarray(0, end));
+  const facts = JSON.parse(line.toString('utf8')) as Json;
+  if (!isObject(facts) || !lineOf(facts).equals(line)) {
+    throw new SyntaxError('it is no cut of a lake');
+  }
+  const { [factName]: note, ...others } = facts;
+  if (note === undefined) return null;
+  if (typeof note !== 'string') throw new SyntaxError('its signature is no signed note');
+  const { text, by } = openNote(Buffer.from(note), keys);
+  const rest = bytes.subarray(end);
+  if (text !== textOf(cut, [lineOf(others), rest])) {
+    throw new SyntaxError('it is not the one that was signed');
+  }
+  return by[0] ?? null;
+}
+
+function lineOf(facts: object): Buffer {
+  return Buffer.from(`${JSON.stringify(facts)}\n`);
+}
+
+function textOf({ origin, object }: NamedCut, parts: readonly Uint8Array[]): string {
+  const digest = createHash('sha256');
+  for (const part of parts) digest.update(part);
+  return `sluice lake cut\n${origin}\n${object}\n${digest.digest('hex')}\n`;
+}
