@@ -16,6 +16,7 @@ import {
   type PollingMeans,
 } from './fetch/polling.ts';
 import type { RunnerState } from './fetch/stream-runner.ts';
+import { settlePairs } from './fetch/succession/pairing.ts';
 import type { FilterFailuresOf } from './send/filter-failures.ts';
 import type { Route } from './send/route.ts';
 import { factsOf, type SenderState } from './send/sender.ts';
@@ -212,6 +213,7 @@ export class Pipeline {
     }
     const adopt = async (wanted: Plan) => {
       sending.follow(wanted);
+      await settlePairs(this.#means.spool, wanted.sources);
       polling.add(wanted.sources, kept.streams);
       await this.#means.far?.follow(farOf(wanted));
       const wantedSinks = this.#ownSinks(wanted).filter(({ name }) => !kept.sinks.has(name));
@@ -238,6 +240,12 @@ export class Pipeline {
       ...(stream === undefined ? [] : [{ part: 'stream', waitsUntil: stream } as const]),
       ...(sink === undefined ? [] : [{ part: 'sink', waitsUntil: sink } as const]),
     ];
+  }
+
+  /** Reads a source's streams to their tails, from now on; null, or why that cannot be. */
+  async readNow(source: string, withinMs: number): Promise<string | null> {
+    await this.#opened.promise;
+    return await this.#polling.readNow(source, withinMs);
   }
 
   /** Makes dead letters of a sink's suspects, of all or of those with these uids; returns how many. */

@@ -6,6 +6,8 @@ import type { Command, CommandGroup } from './shared/command.ts';
 type Loaded = Promise<Command | CommandGroup>;
 
 const commands: Readonly<Record<string, () => Loaded>> = {
+  cutover: async () => (await import('./succession/turn.ts')).cutover,
+  rollback: async () => (await import('./succession/turn.ts')).rollback,
   plan: async () => (await import('./succession/plan.ts')).plan,
 };
 
@@ -17,5 +19,6 @@ export async function successionCommands(name?: string): Promise<CommandGroup> {
     name: 'succession',
     about: 'move sources from an API that ends to its successor',
     commands: await Promise.all(loaded.map(([, load]) => load())),
+    alone: (await import('./succession/list.ts')).list,
   };
 }

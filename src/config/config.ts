@@ -39,6 +39,7 @@ import { checkShards, digestOf, sinksOfOne } from './shards.ts';
 import { type ConfiguredSink, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
+import { checkSuccession, withSuccessors } from './succession.ts';
 import { checkTlsFiles } from './tls-files.ts';
 import { readWatch } from './watch.ts';
 import { readWritten, type Written } from './written.ts';
@@ -152,7 +153,9 @@ function readTop(
     isShared: kafka !== undefined,
   });
   checkParents(sources, reading);
-  const routes = readRoutes(at('routes').written, { sources, sinks }, reading);
+  checkSuccession(sources, reading);
+  const written = readRoutes(at('routes').written, { sources, sinks }, reading);
+  const routes = withSuccessors(written, { sources }, reading);
   const drift = readWatch(at('watch').written, sources, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 

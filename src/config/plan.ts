@@ -80,7 +80,7 @@ function plannedSources(
 ): readonly PlannedSource[] {
   const lookups = lookupsOf(config, clients);
   return Object.entries(config.sources).map(
-    ([name, { definition, settings, schedule, expectMs }]) => {
+    ([name, { definition, settings, schedule, expectMs, succeeds }]) => {
       const upstream = clients.get(settings.upstream);
       invariant(upstream !== undefined, `the upstream of ${name} is known`);
       return {
@@ -95,6 +95,7 @@ function plannedSources(
         ...(expectMs !== null && { expectMs }),
         ...(wantedLookups(settings).length > 0 && lookups.get(settings.upstream)),
         ...answersHeld(name, config),
+        ...(succeeds && { succeeds }),
       };
     },
   );

@@ -281,6 +281,37 @@ const sourceKeys = {
   expect_every: period(1_000, 365 * dayMs, 'from 1s to 365d')
     .optional()
     .describe('a stream without a new record for so long is told as silent; off if left out'),
+  succeeds: z
+    .strictObject({
+      source: z.string().describe('name of the source that this one takes the place of'),
+      id: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('path in this source’s records of the id that the other’s have; its own id'),
+      fields: z
+        .record(z.string().min(1), z.string().min(1))
+        .default({})
+        .describe('paths in this source’s records by those in the other’s, where names differ'),
+      ignore: z
+        .array(z.string().min(1))
+        .default([])
+        .describe('paths that are not compared, as either source has them'),
+      overlap: period(1_000, 90 * dayMs, 'from 1s to 90d')
+        .prefault('24h')
+        .describe('how long before the pairing the comparison begins'),
+      patience: period(100, 7 * dayMs, 'from 100ms to 7d')
+        .prefault('1h')
+        .describe('how long a record waits for the other source to show it'),
+      cutover: z
+        .enum(['manual'])
+        .default('manual')
+        .describe('manual: `succession cutover` has this source deliver'),
+    })
+    .optional()
+    .describe(
+      'this source is the successor of another, whose API ends: both are read, and each record is delivered once (docs/moving.md)',
+    ),
 };
 
 /** Keys that the engine adds to every sink, besides `format`. */

@@ -1,11 +1,13 @@
 // The `sources` of a config: each block by its type's declaration, and what it says together with
 // its upstream. A source that names no schedule is read every 30 seconds.
 
+import type { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
 import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
 import { isObject } from '../contracts/json.ts';
 import { wantedLookups } from '../contracts/lookups.ts';
 import type { Schedule } from '../fetch/schedule.ts';
+import type { Succession } from '../fetch/succession/pairing.ts';
 import { mappingFlaws } from '../normalise/normalise.ts';
 import type { UpstreamSettings } from '../upstream/settings.ts';
 import { type BlockReading, locate, parseBlock, shown, withoutReferences } from './block.ts';
@@ -24,6 +26,8 @@ export interface ConfiguredSource {
   readonly schedule: Schedule;
   /** How long its streams may be silent, in milliseconds; null: as long as they are. */
   readonly expectMs: number | null;
+  /** The source that it takes the place of, and how the two are compared; left out: none. */
+  readonly succeeds?: Succession;
 }
 
 /** Reads all sources. */
@@ -53,10 +57,20 @@ export function readSources(
     // Where its upstream is not known no stream can be made of it.
     const isUnknown = entry.written.children?.get('upstream')?.unset != null;
     if (reading.flaws.count > before || isUnknown) return null;
-    return { definition, settings, schedule, expectMs };
+    const succeeds = successionOf(parsed.succeeds);
+    return { definition, settings, schedule, expectMs, ...(succeeds && { succeeds }) };
   });
   tellShared('source', read, reading);
   return read;
+}
+
+/** `succeeds` as the engine has it. */
+function successionOf(
+  written: z.output<ReturnType<typeof sourceBlock>>['succeeds'],
+): Succession | undefined {
+  if (written === undefined) return undefined;
+  const { source, id, fields, ignore, overlap, patience } = written;
+  return { source, id, fields, ignore, overlapMs: overlap, patienceMs: patience };
 }
 
 /** A filter that is not known cannot be compiled. */

@@ -48,6 +48,7 @@ export type Condition =
   | 'source.volatile_fields'
   | 'source.silent'
   | 'source.heard'
+  | 'source.cut_over'
   | 'change.unexplained'
   | 'change.unseen'
   | 'drift.unmatchable'

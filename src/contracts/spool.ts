@@ -8,6 +8,7 @@
 import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Numbering } from './numbering.ts';
+import type { PairPage, PairPlan, PairReport } from './succession.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
@@ -38,6 +39,8 @@ export interface NewPage {
   readonly slices?: Slices;
   /** Only this sink is to get it: a dead letter sent again. Empty: sinks that take pages. */
   readonly onlySink?: string;
+  /** What is compared of its kept records with the other side of a pair. Not stored. */
+  readonly pair?: PairPage;
 }
 
 /** A page in the spool: events `first` up to `first + count`. */
@@ -197,6 +200,14 @@ export interface StreamMemory {
   readonly identities: readonly { readonly block: number; readonly bytes: Uint8Array }[];
 }
 
+/** Pairs of a source and its successor. */
+export interface PairStore {
+  /** The pairs of the config from now on; those that are new begin. */
+  settle(pairs: readonly PairPlan[]): Promise<void>;
+  /** What is known of each pair of the config. */
+  reports(): Promise<readonly PairReport[]>;
+}
+
 /** The spool's size and the ends of what it holds. */
 export interface SpoolGauge {
   readonly bytes: number;
@@ -229,6 +240,8 @@ export interface Spool {
   readonly parents: HeldParents;
   /** Left out: nothing can be set aside here. */
   readonly aside?: Aside;
+  /** Left out: no source has a successor here. */
+  readonly pairs?: PairStore;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**

@@ -17,6 +17,7 @@ import { ParentsPoller } from './parents/poller.ts';
 import type { ParentsState } from './parents/state.ts';
 import { type PushMeans, PushPoller } from './push/poller.ts';
 import type { Deliveries } from './stream-runner.ts';
+import type { Succession } from './succession/pairing.ts';
 
 /** How the streams of a source are read. */
 export interface PolledSource {
@@ -27,6 +28,8 @@ export interface PolledSource {
   readonly parents?: PlannedParents | undefined;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: PastTime;
+  /** It takes the place of another source. */
+  readonly succeeds?: Succession;
 }
 
 /** What reads one stream. */
@@ -51,6 +54,8 @@ export interface PollerMeans {
   /** Told of each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
   readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
+  /** Of a successor: from when on its records are compared, epoch milliseconds. */
+  readonly comparedFrom?: () => Promise<number>;
 }
 
 /** Makes the poller of a stream; nothing is asked yet. */
@@ -77,7 +82,8 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
     const { random } = means;
     return new ParentsPoller({ ...reads, stream, list, reading: parents, random, known });
   }
-  const read = { ...reads, stream };
+  const { comparedFrom } = source.succeeds === undefined ? {} : means;
+  const read = { ...reads, stream, comparedFrom };
   if (source.past !== undefined) {
     const { span, memory, paceOf } = source.past;
     const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };

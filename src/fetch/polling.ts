@@ -17,6 +17,9 @@ import { Listeners } from './push/listener.ts';
 import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
+import { comparedFrom } from './succession/compared-from.ts';
+import { type Pairing, pairingsOf, sideIn } from './succession/pairing.ts';
+import { pairedSpool } from './succession/side.ts';
 import { turnsOf } from './turns.ts';
 
 /** A source of the config with its streams. */
@@ -84,6 +87,7 @@ export class Polling {
   readonly #listeners;
   readonly #feed: Feed;
   readonly #sources = new Map<string, PlannedSource>();
+  #pairings: readonly Pairing[] = [];
   readonly #streams = new Map<string, Polled>();
   /** Each kept fresh by one, whatever the number of its sources. */
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
@@ -121,6 +125,7 @@ export class Polling {
       this.#sources.set(source.name, source);
       this.#feed.add(source);
     }
+    this.#pairings = pairingsOf([...this.#sources.values()]);
     const added = sources.flatMap((source) =>
       source.streams.flatMap((stream) => (but.has(stream.name) ? [] : [{ source, stream }])),
     );
@@ -173,6 +178,23 @@ export class Polling {
   /** Has a stream polled now; when, where upstream wants a wait. Undefined: no such name. */
   askNow(name: string): number | null | undefined {
     return this.#streams.get(name)?.runner.askNow();
+  }
+
+  /**
+   * Reads the streams of a source to their tails from now on. Null; or why one could not be, within
+   * this time.
+   */
+  async readNow(source: string, withinMs: number): Promise<string | null> {
+    const { clock } = this.#means.tools;
+    const deadline = clock.monotonic() + withinMs;
+    const runners = Array.from(this.#streams.values()).filter(
+      ({ stream }) => stream.source === source,
+    );
+    if (runners.length === 0) return `${source} is not read`;
+    const cannot = await Promise.all(
+      runners.map(({ runner }) => readOn(runner, () => clock.monotonic() >= deadline, clock)),
+    );
+    return cannot.find((why) => why !== null) ?? null;
   }
 
   /** Does work while nothing of a stream is under way; it goes on from what is durable then. */
@@ -268,9 +290,11 @@ export class Polling {
   }
 
   #pollerFor(source: PlannedSource, { stream, spool }: Answers): Poller {
+    const sideOf = () => (source.past === undefined ? sideIn(this.#pairings, source.name) : null);
     const read: PollerMeans = {
       ...this.#means,
-      spool: this.#feed.spoolOf(stream, spool),
+      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, sideOf),
+      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
@@ -288,6 +312,27 @@ export class Polling {
       if (polled.upstream !== upstream) continue;
       if ([...events].some((event) => concerns(event, polled.stream))) polled.runner.nudge();
     }
+  }
+}
+
+/** How often a stream that is being read to its tail is looked at. */
+const readLookMs = 20;
+
+/** Polls a stream until one poll that began from now on has found the tail; null, or why not. */
+async function readOn(
+  runner: StreamRunner,
+  isOver: () => boolean,
+  clock: PollingMeans['tools']['clock'],
+): Promise<string | null> {
+  // A poll that is under way may have passed by what is new.
+  const begun = runner.state.polls + (runner.state.state === 'polling' ? 1 : 0);
+  runner.askNow();
+  for (;;) {
+    await clock.sleep(readLookMs);
+    const { name, polls, state, error, isAtTail } = runner.state;
+    if (polls > begun && error !== null) return `${name} cannot be read: ${error.message}`;
+    if (polls > begun && state === 'waiting' && isAtTail) return null;
+    if (isOver()) return `${name} was not read to its end in time`;
   }
 }
 

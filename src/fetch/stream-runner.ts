@@ -25,6 +25,8 @@ export interface RunnerState {
   /** Epoch ms of its next poll, past while it waits its turn; null: it is polled, or ended. */
   readonly nextPollAt: number | null;
   readonly error: ExportError | null;
+  /** Its last poll has found the tail. */
+  readonly isAtTail?: boolean;
   /** Where upstream brings its records. */
   readonly deliveries?: Deliveries;
   /** Where it reads something of each of many. */
@@ -101,6 +103,7 @@ export class StreamRunner {
       ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
       nextPollAt: this.#nextPollAt,
+      isAtTail: this.#isAtRest,
       ...this.#settings.besides?.(),
     };
   }

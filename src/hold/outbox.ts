@@ -37,6 +37,9 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   position: ['sink'],
   [letterTable]: ['id'],
   set_aside: ['id'],
+  pair: ['id'],
+  pair_record: ['id'],
+  pair_waiting: ['id'],
   note: ['kind', 'name'],
   request: ['id'],
 };

@@ -14,7 +14,8 @@ import type { Row, Statements } from './statements.ts';
  * its id and uid. `remove_sink`: give up the events that are kept for a sink that no running config
  * has. `backfill`: read a source's events from `from` on, before `to`; not
  * `isBounded`: no end was given, and `to` is when it was asked for. `begin_backfill` and
- * `about_backfill` are what commands on other machines ask about one (backfills.ts).
+ * `about_backfill` are what commands on other machines ask about one (backfills.ts). `cut_over`: have
+ * the other side of a pair deliver, named by its successor.
  */
 export type Wish =
   | { readonly what: 'retry' }
@@ -38,6 +39,11 @@ export type Wish =
       readonly letters: readonly (readonly [number, string])[];
     }
   | { readonly what: 'remove_sink' }
+  | {
+      readonly what: 'cut_over';
+      readonly phase: 'shadow' | 'cut_over';
+      readonly isForced: boolean;
+    }
   | {
       readonly what: 'backfill';
       readonly key: string;
@@ -120,6 +126,7 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
 export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry' || what === 'remove_sink') return { what };
+  if (what === 'cut_over') return cutOverOf(written ?? {});
   if (what === 'give_up') return giveUpOf(written ?? {});
   if (what === 'reset') return typeof forget === 'boolean' ? { what, forget } : null;
   if (what === 'begin_backfill') return beginOf(written ?? {});
@@ -136,6 +143,11 @@ export function wishOf(written: JsonObject | null): Wish | null {
   const isSpan = typeof key === 'string' && typeof from === 'number';
   if (what !== 'backfill' || !isSpan || typeof isBounded !== 'boolean') return null;
   return { what, key, from, to, isBounded };
+}
+
+function cutOverOf({ phase, isForced }: JsonObject): Wish | null {
+  if (phase !== 'shadow' && phase !== 'cut_over') return null;
+  return typeof isForced === 'boolean' ? { what: 'cut_over', phase, isForced } : null;
 }
 
 function giveUpOf({ uids = null }: JsonObject): Wish | null {

@@ -22,6 +22,9 @@ const tables = [
   { name: 'position', key: ['sink'] },
   { name: 'dead_letter', key: ['id'] },
   { name: 'set_aside', key: ['id'] },
+  { name: 'pair', key: ['id'] },
+  { name: 'pair_record', key: ['id'] },
+  { name: 'pair_waiting', key: ['id'] },
   { name: 'note', key: ['kind', 'name'] },
   { name: 'request', key: ['id'] },
 ] as const satisfies readonly Table[];

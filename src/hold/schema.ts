@@ -102,6 +102,42 @@ CREATE UNIQUE INDEX set_aside_by_event ON set_aside (sink, offset, uid);
 CREATE INDEX set_aside_by_destination ON set_aside (sink, destination, id);
 `;
 
+const version7 = `
+-- A source and its successor (pairs.ts).
+CREATE TABLE pair (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,  -- the successor
+  body TEXT NOT NULL          -- JSON: plan, phase, counts
+);
+-- The records of both sides. Those that both have shown keep what names them only.
+CREATE TABLE pair_record (
+  id INTEGER PRIMARY KEY,
+  pair INTEGER NOT NULL,
+  key BLOB NOT NULL,          -- who it is on both sides
+  old BLOB,                   -- 8 bytes of its uid on that side; empty: it was delivered before the pairing; NULL: not shown
+  new BLOB,
+  at INTEGER NOT NULL,        -- when it was stored
+  state INTEGER NOT NULL,     -- 1: it waits
+  stream TEXT,
+  happened INTEGER,
+  shown TEXT,                 -- its id, for reports
+  company TEXT,
+  fields TEXT                 -- JSON: digests of its folded values
+);
+CREATE INDEX pair_record_by_key ON pair_record (pair, key);
+CREATE INDEX pair_record_alone ON pair_record (pair, at) WHERE old IS NULL OR new IS NULL;
+-- The bytes of those that wait for the other side.
+CREATE TABLE pair_waiting (
+  id INTEGER PRIMARY KEY,
+  pair INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  context TEXT NOT NULL,      -- PageContext as JSON
+  uid BLOB NOT NULL,
+  record BLOB NOT NULL
+);
+CREATE INDEX pair_waiting_by_time ON pair_waiting (pair, at);
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
 export const migrations: readonly string[] = [
   version1,
@@ -110,6 +146,7 @@ export const migrations: readonly string[] = [
   version4,
   version5,
   version6,
+  version7,
 ];
 
 /**

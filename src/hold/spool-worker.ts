@@ -20,10 +20,12 @@ import type {
   EntityChoice,
   HeldPage,
 } from '../contracts/spool.ts';
+import type { PairPlan } from '../contracts/succession.ts';
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';
 import type { Released, RunningSinks } from './known-sinks.ts';
+import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import type { Wish } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
 import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
@@ -101,6 +103,7 @@ function flush(): void {
     ...(op === 'append' ? { entry: args[0] as Append } : {}),
   }));
   if (tidying) jobs.push({ id: 0, run: () => writeNotes(now) });
+  if (tidying && reserve.held) jobs.push({ id: 0, run: () => store.releaseWaiting(now) });
   if (jobs.length > 0) jobs.push({ id: 0, run: () => store.prune(now) });
   const written = commit(jobs);
   growReserve(jobs);
@@ -234,6 +237,13 @@ const operations = {
   asideRead: (...which: Parameters<Aside['read']>) => store.aside.read(...which),
   asideSettle: (sink: string, settled: AsideSettled) =>
     store.settleAside(sink, settled, Date.now()),
+  settlePairs: (pairs: readonly PairPlan[]) => store.pairs.settle(pairs, Date.now()),
+  pairReports: () => store.pairReports(Date.now()),
+  cutOver(wish: CutoverWish): Cutover {
+    // Among them is how far each side was read.
+    writeNotes(Date.now());
+    return store.cutOver(wish, Date.now());
+  },
   settle: (request: number, answer: Json) => store.requests.answer(request, answer),
   inform: (request: number, progress: Json) => store.requests.note(request, progress),
   takeUp: (command: string, name: string, wish: Wish, at: number) =>
@@ -286,7 +296,7 @@ export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
-  ...(['asideSettle', 'settleSinks', 'reported'] as const),
+  ...(['asideSettle', 'settleSinks', 'reported', 'settlePairs', 'cutOver'] as const),
 ]);
 
 function isWrite({ op }: Question): boolean {

@@ -15,6 +15,7 @@ import type {
   Aside,
   HeldPage,
   HeldParents,
+  PairStore,
   SinkProgress,
   Spool,
   SpoolGauge,
@@ -27,6 +28,7 @@ import type { CommitRows } from './held-back.ts';
 import { resumeShare } from './holders.ts';
 import type { Released, RunningSinks, SinkGap } from './known-sinks.ts';
 import { type Lock, takeLock } from './lock.ts';
+import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { Request, Wish } from './requests.ts';
@@ -79,6 +81,8 @@ export interface OwnSpool extends Spool {
   withdraw(request: number): Promise<void>;
   /** A backfill is not read any more, having come so far. */
   leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void>;
+  /** Has the other side of a pair deliver from now on, where that can be. */
+  cutOver(wish: CutoverWish): Promise<Cutover>;
   /** A stream's checkpoint was moved by another connection, while nothing of it was under way. */
   moved(stream: string): Promise<void>;
 }
@@ -117,6 +121,7 @@ class WorkerSpool implements OwnSpool {
   readonly numbering: Numbering;
   readonly parents: HeldParents;
   readonly aside: Aside;
+  readonly pairs: PairStore;
   readonly #settings: SpoolSettings;
   readonly #thread: SpoolThread;
   readonly #lock: Lock;
@@ -151,6 +156,10 @@ class WorkerSpool implements OwnSpool {
       destinations: (sink) => thread.ask('asideDestinations', sink),
       read: (...which) => thread.ask('asideRead', ...which),
       settle: (...settled) => thread.ask('asideSettle', ...settled),
+    };
+    this.pairs = {
+      settle: (pairs) => thread.ask('settlePairs', pairs),
+      reports: () => thread.ask('pairReports'),
     };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };
     this.#reached = new Reached(settings.dir, this.numbering, settings.sinks);
@@ -197,9 +206,12 @@ class WorkerSpool implements OwnSpool {
     await this.#watchers.until(isRoom, courtesy).catch(() => undefined);
   }
 
-  #remember(entry: Append, bodies: readonly Uint8Array[], { firsts }: Landed): void {
-    for (const [index, page] of entry.pages.entries()) {
-      const body = bodies[index] ?? page.body;
+  #remember(entry: Append, bodies: readonly Uint8Array[], { firsts, pages }: Landed): void {
+    for (const [index, sent] of entry.pages.entries()) {
+      const body = bodies[index] ?? sent.body;
+      const stored = pages?.[index];
+      if (stored === null) continue;
+      const { pair: _, ...page } = { ...sent, ...stored };
       const first = firsts[index] ?? 0;
       this.#recent.add({ ...page, body, first, count: page.uids.length / uidBytes });
       this.#pageBytes = body.length;
@@ -276,6 +288,10 @@ class WorkerSpool implements OwnSpool {
 
   moved(stream: string): Promise<void> {
     return this.#thread.ask('moved', stream);
+  }
+
+  cutOver(wish: CutoverWish): Promise<Cutover> {
+    return this.#thread.ask('cutOver', wish);
   }
 
   async retainFor(sinks: readonly string[]): Promise<void> {

@@ -18,6 +18,7 @@ import type {
   SpoolGauge,
   StreamMemory,
 } from '../contracts/spool.ts';
+import type { PairReport } from '../contracts/succession.ts';
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { Holders } from './holders.ts';
@@ -26,6 +27,9 @@ import { type HeldLetter, Letters } from './letters.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { drainOutbox, type OutboxRow } from './outbox.ts';
 import { type PageRetention, Pages } from './pages.ts';
+import { type Cutover, type CutoverWish, cutOver } from './pair-cutover.ts';
+import { pairReport } from './pair-report.ts';
+import { Pairs } from './pairs.ts';
 import { Parents } from './parents.ts';
 import { Receipts } from './receipts.ts';
 import { Requests } from './requests.ts';
@@ -48,6 +52,8 @@ export interface StoreSettings extends DatabaseSettings, PageRetention {
 export interface Landed {
   readonly firsts: readonly Offset[];
   readonly block: number;
+  /** What was stored of each page, where some are of a pair; null: nothing as an event. */
+  readonly pages?: readonly (Omit<NewPage, 'body'> | null)[];
 }
 
 /** The database of one state directory. */
@@ -60,6 +66,7 @@ export class Store {
   readonly parents: Parents;
   readonly letters: Letters;
   readonly aside: SetAside;
+  readonly pairs: Pairs;
   readonly receipts: Receipts;
   readonly requests: Requests;
   /** Which sinks hold pages back. */
@@ -72,6 +79,7 @@ export class Store {
     this.parents = new Parents(this.#statements);
     this.letters = new Letters(this.#statements);
     this.aside = new SetAside(this.#statements);
+    this.pairs = new Pairs(this.#statements);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new Requests(this.#statements);
     this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);
@@ -111,6 +119,7 @@ export class Store {
       this.streams.goBack();
       this.parents.goBack();
       this.aside.changed();
+      this.pairs.changed();
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw storeError(error, 'writing to the state database');
     }
@@ -118,7 +127,8 @@ export class Store {
 
   append(entry: Append, now: number): Landed {
     const { stream, checkpoint, identities, trail, entities } = entry;
-    const firsts = entry.pages.map((page) => this.hold(page, now));
+    const pages = entry.pages.map((page) => (page.pair ? this.pairs.judge(page, now) : page));
+    const firsts = pages.map((page) => (page === null ? noPlace : this.hold(page, now)));
     if (checkpoint !== undefined) {
       if (entry.parent === undefined) this.streams.saveCheckpoint(stream, checkpoint, now);
       else {
@@ -133,7 +143,8 @@ export class Store {
         : this.streams.addIdentities(stream, identities, now);
     for (const place of trail ?? []) this.streams.extendTrail(stream, place);
     if (entities !== undefined) this.streams.changeEntities(stream, entities);
-    return { firsts, block };
+    if (entry.pages.every(({ pair }) => pair === undefined)) return { firsts, block };
+    return { firsts, block, pages: pages.map(withoutBody) };
   }
 
   /** What a restarted stream is told; where it is a parent's list, of its place there. */
@@ -190,6 +201,28 @@ export class Store {
     for (const { id } of letters) this.letters.remove(id);
     for (const [sink, { length }] of Map.groupBy(letters, (letter) => letter.sink))
       this.receipts.dropped(sink, length, now);
+  }
+
+  /** Stores records as events that have waited long enough for the other side of a pair. */
+  releaseWaiting(now: number): void {
+    this.pairs.release(now, (page) => this.hold(page, now));
+  }
+
+  /** What is known of each pair of the config. */
+  pairReports(now: number): readonly PairReport[] {
+    const means = { pairs: this.pairs, statements: this.#statements, now };
+    return this.pairs.all.filter((one) => !one.isRetired).map((one) => pairReport(one, means));
+  }
+
+  /** Has the other side of a pair deliver from now on, where that can be. */
+  cutOver(wish: CutoverWish, now: number): Cutover {
+    const { pairs } = this;
+    return cutOver(wish, {
+      pairs,
+      now,
+      reports: this.pairReports(now),
+      store: (page) => this.hold(page, now),
+    });
   }
 
   /** Deletes what no sink holds back and `keep` does not want. True: there may be more. */
@@ -256,7 +289,7 @@ export class Store {
 
   gauge(): SpoolGauge {
     const gauge = this.#pages.gauge();
-    return { ...gauge, bytes: gauge.bytes + this.aside.bytes };
+    return { ...gauge, bytes: gauge.bytes + this.aside.bytes + this.pairs.bytes };
   }
 
   /** Events held at or after an offset, and when the oldest page of all was held; null: none is. */
@@ -273,6 +306,7 @@ export class Store {
   refresh(): SpoolGauge {
     this.#pages.catchUp();
     this.aside.changed();
+    this.pairs.changed();
     return this.gauge();
   }
 
@@ -311,6 +345,15 @@ export class Store {
     this.#statements.clear();
     this.#database.close();
   }
+}
+
+/** The offset of a page that was not stored. */
+const noPlace: Offset = -1;
+
+function withoutBody(page: NewPage | null): Omit<NewPage, 'body'> | null {
+  if (page === null) return null;
+  const { body: _, ...rest } = page;
+  return rest;
 }
 
 /** Looks into a state directory; `nothing` where no run has been. Throws `state_damaged`. */

@@ -27,6 +27,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.volatile_fields': 2,
   'source.silent': 3,
   'source.heard': 1,
+  'source.cut_over': 2,
   'change.unexplained': 4,
   'change.unseen': 3,
   'drift.unmatchable': 3,

@@ -11,6 +11,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
 import { forgetLeft } from '../fetch/collection/left.ts';
+import { settlePairs } from '../fetch/succession/pairing.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { farOf, Pipeline, type Plan } from '../pipeline.ts';
@@ -114,6 +115,7 @@ export async function openJourney(
     held = spool;
     boundHeapGrowth();
     if (polls) await forgetLeft(spool, plan.sources);
+    if (polls) await settlePairs(spool, plan.sources);
     const told = { now: clock.now(), found: findings.add };
     const { kafka } = state;
     const isShared = kafka !== null;

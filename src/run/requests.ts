@@ -13,6 +13,7 @@ import { BackfillReading, type ReadingMeans } from './backfill.ts';
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
 import { removeSink } from './give-up-sink.ts';
 import { lettersOf, moveLetters } from './letter-moves.ts';
+import { turnPair } from './succession.ts';
 
 /** What requests are carried out with. */
 export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
@@ -122,6 +123,8 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
       tools.log.info('dead letters were moved by hand', { does: wish.does });
       return null;
     }
+    case 'cut_over':
+      return await turnPair(name, wish, means);
     case 'remove_sink':
       changeIn(made().config.state, (store) =>
         store.transaction(() => {

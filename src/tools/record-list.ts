@@ -231,11 +231,9 @@ export class RecordList {
     }
     const source = this.idText(index);
     if (source === null || this.#idPath === null || !isId(Buffer.from(source), 0)) return false;
-    const alone = Buffer.from(`{${JSON.stringify(this.#idPath)}:${source}}`);
-    const scan = new JsonScan(alone, this.#idPath);
-    scan.value(0);
-    into[at] = scan.member1;
-    into[at + 1] = scan.member2;
+    const [first, second] = idDigest(this.#idPath, source);
+    into[at] = first;
+    into[at + 1] = second;
     return true;
   }
 
@@ -246,6 +244,13 @@ export class RecordList {
     if (start === none || this.#idPath === null) return null;
     return sourceTextAt(this.raw(index), this.#idPath);
   }
+}
+
+/** The digest of an id at a path, from its source text: two words. */
+export function idDigest(path: string, source: string): readonly [number, number] {
+  const scan = new JsonScan(Buffer.from(`{${JSON.stringify(path)}:${source}}`), path);
+  scan.value(0);
+  return [scan.member1, scan.member2];
 }
 
 function isId(bytes: Uint8Array, at: number): boolean {

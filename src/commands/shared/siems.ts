@@ -24,7 +24,7 @@ interface Known {
   readonly receiver: (to: string) => readonly string[];
 }
 
-const changes = 'Changes by administrators and agents:';
+const changes = 'What did admins and agents change:';
 
 const known: readonly Known[] = [
   {

@@ -140,7 +140,8 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
       joined &&= anchored;
       continue;
     }
-    const happenedAt = since === null && horizon === null ? null : timeIn(question, i);
+    const isTimed = since !== null || horizon !== null || standingBefore !== null;
+    const happenedAt = isTimed ? timeIn(question, i) : null;
     if (happenedAt !== null && since !== null && happenedAt < since) continue;
     if (happenedAt !== null && horizon !== null && happenedAt <= horizon && !isVersion) continue;
     joined = false;

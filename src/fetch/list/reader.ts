@@ -45,6 +45,11 @@ export interface ListMeans {
   readonly order: Order | 'auto';
   /** Where to begin: the whole history, from now on, or from a time (epoch milliseconds). */
   readonly start: 'beginning' | 'now' | number;
+  /**
+   * Of a successor that begins: from when on its records are compared, epoch milliseconds. What its
+   * first walk shows of before was delivered by the source that it takes the place of.
+   */
+  readonly comparedFrom?: (() => Promise<number>) | undefined;
   /** How long records that have changed at once have to stay as they are, before they are told. */
   readonly patienceMs: number;
   /** Where the bodies of its pages are counted until they are held. */
@@ -93,20 +98,13 @@ export class ListReader {
   /** Loads checkpoint and memory, again after a failed commit. Throws `checkpoint_mismatch`. */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
-    const { stream, spool, clock, log, order, start } = this.means;
+    const { stream, spool, log, order } = this.means;
     const memory = await spool.recall(stream.name);
     const ignore = (stream.ignore ?? []).toSorted();
     const newest = memory.identities.at(-1)?.block ?? 0;
     const held =
       memory.checkpoint === null
-        ? freshCheckpoint({
-            fingerprint: stream.fingerprint,
-            epoch: randomUUID(),
-            order: order === 'auto' ? 'unknown' : order,
-            since: start === 'beginning' ? null : start === 'now' ? clock.now() : start,
-            ignore,
-            olderUpTo: newest,
-          })
+        ? await this.#fresh(ignore, newest)
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const checkpoint = underIgnore(held, ignore, newest);
     if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
@@ -122,6 +120,19 @@ export class ListReader {
     const pinned = order === 'auto' ? growth.order : order;
     this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };
     return this.#checkpoint;
+  }
+
+  async #fresh(ignore: string[], olderUpTo: number): Promise<ListCheckpoint> {
+    const { stream, clock, order, start, comparedFrom } = this.means;
+    const { fingerprint } = stream;
+    const since = start === 'beginning' ? null : start === 'now' ? clock.now() : start;
+    const fresh = freshCheckpoint({
+      ...{ fingerprint, epoch: randomUUID(), since, ignore, olderUpTo },
+      order: order === 'auto' ? 'unknown' : order,
+    });
+    if (comparedFrom === undefined) return fresh;
+    const standingBefore = since ?? (await comparedFrom());
+    return joined(fresh, { wanted: { since: null, standingBefore } });
   }
 
   /** Forgets what was judged and not committed: the next poll starts from what is durable. */

@@ -1,0 +1,140 @@
+// `sluice succession`: each source that has a successor or is on an API that ends, and how far its
+// move has come. Nothing is changed.
+
+import type { Config } from '../../config/config.ts';
+import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/succession.ts';
+import { lookInto } from '../../hold/store.ts';
+import { tableLines } from '../../terminal/table.ts';
+import { cleanText } from '../../tools/clean-text.ts';
+import { isAfar, withCopy } from '../shared/afar.ts';
+import { configOption, defineCommand } from '../shared/command.ts';
+import { partsAtWork } from '../shared/parts.ts';
+
+/** A source with its successor; times are RFC 3339 or null. */
+interface ListedSource {
+  readonly source: string;
+  readonly upstream: string;
+  readonly successor: string | null;
+  /** Null: the state has no pair yet. */
+  readonly pair: PairReport | null;
+}
+
+/** What a receiver sees of a move, whatever the pair. */
+const changes = [
+  'the source’s name, and with it `{source}` in topics, indexes and paths',
+  'the stream’s name, and with it the key of Kafka messages',
+  'uids of new records',
+  'the shape of records that are sent as upstream sent them',
+] as const;
+
+/** 0 in any case: it only looks. */
+export const list = defineCommand({
+  name: 'list',
+  about: 'show each source that has a successor, and how far its move has come',
+  options: { config: configOption, json: { about: 'as JSON' } },
+  async run({ config: file, json }, { out, ...means }) {
+    const configs = partsAtWork(file, { out, ...means }).map(({ config }) => config);
+    const listed: ListedSource[] = [];
+    for (const config of configs) listed.push(...(await listedIn(config)));
+    if (json) out(JSON.stringify({ sources: listed.map(jsonOf), changes }, null, 2));
+    else for (const line of linesOf(listed)) out(line);
+    return 0;
+  },
+});
+
+async function listedIn(config: Config): Promise<readonly ListedSource[]> {
+  const look = ({ state }: Config) =>
+    lookInto(state.dir, [], (store) => store.pairReports(Date.now()));
+  const reports = isAfar(config) ? await withCopy(config, look) : look(config);
+  return Object.entries(config.sources).flatMap(([name, { settings }]) => {
+    const successor =
+      Object.keys(config.sources).find((one) => config.sources[one]?.succeeds?.source === name) ??
+      null;
+    if (successor === null) return [];
+    const pair = reports.find((report) => report.successor === successor) ?? null;
+    return [{ source: name, upstream: settings.upstream, successor, pair }];
+  });
+}
+
+function jsonOf({ source, upstream, successor, pair }: ListedSource): object {
+  if (pair === null) return { source, upstream, successor, phase: null };
+  return {
+    ...{ source, upstream, successor, phase: pair.phase },
+    ...{ begun_at: timeText(pair.begunAt), cut_over_at: timeText(pair.cutOverAt) },
+    ...{ matched: pair.matched, known_before: pair.known },
+    ...{ only_old: pair.onlyOld, only_new: pair.onlyNew, delivered_early: pair.early },
+    ...{ waiting: pair.waiting, waiting_bytes: pair.waitingBytes },
+    ...{ differing: pair.differing, fields: pair.fields.map(fieldOf) },
+    ...{ only_old_fields: pair.onlyOldFields, only_new_fields: pair.onlyNewFields },
+    ...{ times_apart: pair.apart, not_ready: pair.notReady },
+    brake: pair.brake && { ...pair.brake, since: timeText(pair.brake.since) },
+  };
+}
+
+function fieldOf({ path, count, types }: PairReport['fields'][number]): object {
+  return { path, count, types: types.map(([old, late]) => [typeOf(old), typeOf(late)]) };
+}
+
+function typeOf(letter: string): string {
+  return pairTypeNames[letter] ?? 'another';
+}
+
+function linesOf(listed: readonly ListedSource[]): readonly string[] {
+  if (listed.length === 0) return ['no source has a successor; `succession plan` proposes some'];
+  const heads = ['source', 'successor', 'phase', 'matched', 'only old', 'only new', 'fields'];
+  const rows = listed.map(({ source, successor, pair }) => [
+    ...[source, successor ?? '-', pair?.phase ?? 'not begun', countText(pair?.matched)],
+    ...[countText(pair?.onlyOld.count), countText(pair?.onlyNew.count)],
+    pair === null ? '-' : pair.fields.map(({ path }) => cleanText(path, 60)).join(', ') || '-',
+  ]);
+  return [
+    ...tableLines(heads, rows),
+    ...listed.flatMap(({ pair }) => (pair === null ? [] : factsOf(pair))),
+    `A cutover changes what a receiver sees: ${changes.join('; ')}.`,
+  ];
+}
+
+function factsOf(pair: PairReport): readonly string[] {
+  const { successor, brake } = pair;
+  const tell = (text: string) => `${successor}: ${text}`;
+  const alone = (what: string, { count, examples }: PairAlone) =>
+    count === 0
+      ? []
+      : [tell(`${count} ${what}, such as ${examples.map((id) => cleanText(id, 64)).join(', ')}`)];
+  return [
+    ...alone(`records only in ${pair.predecessor}`, pair.onlyOld),
+    ...alone(`records only in ${successor}`, pair.onlyNew),
+    ...alone('records delivered before the other side was read past them', pair.early),
+    ...alone('records with a field that differs', pair.differing),
+    ...alone('equal ids with times too far apart', pair.apart),
+    ...pair.fields.map(({ path, count, types }) => {
+      const kinds = types.map(([old, late]) => `${typeOf(old)} and ${typeOf(late)}`).join(', ');
+      return tell(`field ${cleanText(path, 100)} differs in ${count} records (${kinds})`);
+    }),
+    ...onlyFields(`only in ${pair.predecessor}`, pair.onlyOldFields).map(tell),
+    ...onlyFields(`only in ${successor}`, pair.onlyNewFields).map(tell),
+    ...(pair.waiting === 0 ? [] : [tell(`${pair.waiting} records wait for the other side`)]),
+    ...(brake === null
+      ? []
+      : [
+          tell(
+            `too few records match since ${timeText(brake.since)}, such as ${brake.examples.join(', ')}; they are stored and not delivered. Set succeeds.id, fields or ignore, or cut over with --force`,
+          ),
+        ]),
+    ...(pair.phase === 'shadow' ? pair.notReady.map((why) => tell(`not ready: ${why}`)) : []),
+    ...(pair.phase === 'ready' ? [tell(`can be cut over: succession cutover ${successor}`)] : []),
+  ];
+}
+
+function onlyFields(where: string, fields: Readonly<Record<string, number>>): readonly string[] {
+  const names = Object.keys(fields).map((path) => cleanText(path, 60));
+  return names.length === 0 ? [] : [`fields ${where}: ${names.slice(0, 20).join(', ')}`];
+}
+
+function countText(count: number | undefined): string {
+  return count === undefined ? '-' : String(count);
+}
+
+function timeText(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,102 @@
+// `sluice succession cutover` and `rollback`: which side of a pair delivers. The process that runs
+// with the config does it; where none does, the pair's sources are read and it is done here.
+
+import { z } from 'zod';
+import { type Config, readConfig } from '../../config/config.ts';
+import { planFrom } from '../../config/plan.ts';
+import type { PairPhase } from '../../contracts/succession.ts';
+import { openJourney } from '../../run/journey.ts';
+import { turnPair } from '../../run/succession.ts';
+import { openTools } from '../../run/tools.ts';
+import { logForm, openLog } from '../../watch/log.ts';
+import { askAtWork, isAtWork } from '../shared/asking.ts';
+import { whereItRuns } from '../shared/at-work.ts';
+import { configOption, defineCommand, type ExitCode, type Means } from '../shared/command.ts';
+import { partWithSource } from '../shared/parts.ts';
+import { unknownText } from '../shared/typed.ts';
+
+const turnedShape = z.object({ isDone: z.boolean(), reasons: z.array(z.string()) });
+type Turned = z.output<typeof turnedShape>;
+
+const source = { about: 'the successor, as the config names it' } as const;
+
+/** 0: done; 1: not ready or not possible, with the reason. */
+export const cutover = defineCommand({
+  name: 'cutover',
+  about: 'have a successor deliver in place of its predecessor',
+  arguments: { source },
+  options: {
+    config: configOption,
+    force: { about: 'also where the pair is not ready or the predecessor cannot be read' },
+  },
+  async run({ source: name, config: file, force = false }, means) {
+    return await turn(name, { file, phase: 'cut_over', isForced: force }, means);
+  },
+});
+
+/** 0: done; 1: not possible, with the reason. */
+export const rollback = defineCommand({
+  name: 'rollback',
+  about: 'have the predecessor deliver again, while its API can be read',
+  arguments: { source },
+  options: { config: configOption },
+  async run({ source: name, config: file }, means) {
+    return await turn(name, { file, phase: 'shadow', isForced: false }, means);
+  },
+});
+
+interface Turning {
+  readonly file: string;
+  readonly phase: PairPhase;
+  readonly isForced: boolean;
+}
+
+async function turn(name: string, { file, ...how }: Turning, means: Means): Promise<ExitCode> {
+  const whole = readConfig(file, { env: means.env });
+  const known = Object.entries(whole.sources).flatMap(([one, { succeeds }]) =>
+    succeeds === undefined ? [] : [one],
+  );
+  if (!known.includes(name)) {
+    means.err(unknownText('source with succeeds', name, known));
+    return 1;
+  }
+  const { config } = whereItRuns(partWithSource(whole, name));
+  const wish = { what: 'cut_over', ...how } as const;
+  const { isDone, reasons } = isAtWork(config)
+    ? await askAtWork(config, { name, wish, shape: turnedShape })
+    : await turnHere(config, { name, ...how });
+  const old = config.sources[name]?.succeeds?.source ?? '';
+  const [delivers, other] = how.phase === 'cut_over' ? [name, old] : [old, name];
+  if (!isDone) {
+    means.err(`${name}: not done: ${reasons.join('; ')}`);
+    if (how.phase === 'cut_over') means.err('`--force` has it deliver nevertheless.');
+    return 1;
+  }
+  means.out(`${name}: ${delivers} delivers from now on, ${other} does not`);
+  for (const reason of reasons) means.out(`${name}: by force, though ${reason}`);
+  return 0;
+}
+
+/** Where no process runs: the sources are read, and what is stored is delivered, meanwhile. */
+async function turnHere(
+  config: Config,
+  { name, ...how }: Omit<Turning, 'file'> & { readonly name: string },
+): Promise<Turned> {
+  const tools = openTools(await openLog({ level: 'warn', form: logForm(process.stderr) }));
+  const plan = planFrom(config, tools);
+  const journey = await openJourney(plan, config.state, tools);
+  const over = new AbortController();
+  try {
+    const running = journey.pipeline.run(over.signal, config.shutdown.timeoutMs);
+    try {
+      const wish = { what: 'cut_over', ...how } as const;
+      const made = () => ({ config, plan });
+      return turnedShape.parse(await turnPair(name, wish, { ...journey, tools, made }));
+    } finally {
+      over.abort(new Error('the pair was turned'));
+      await running;
+    }
+  } finally {
+    await journey.close();
+  }
+}

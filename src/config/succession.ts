@@ -1,0 +1,105 @@
+// `succeeds` of a source: what must be true of the two sources of a pair, and the routes of a
+// successor. What must stay true: what cannot work is reported before anything runs; and a successor
+// reaches no fewer sinks than the source that it takes the place of.
+
+import type { Route } from '../send/route.ts';
+import { type BlockReading, locate } from './block.ts';
+import { hint } from './nearest.ts';
+import type { Ends } from './routes.ts';
+import type { Entry, Section } from './section.ts';
+import type { ConfiguredSource } from './sources.ts';
+
+/** Reports what is wrong with the pairs of a config. */
+export function checkSuccession(sources: Section<ConfiguredSource>, reading: BlockReading): void {
+  const successors = new Map<string, string>();
+  for (const entry of sources.entries.values()) {
+    const succeeds = entry.settings?.succeeds;
+    if (succeeds === undefined) continue;
+    const flaw = flawOf(entry, { of: succeeds.source, sources, successors });
+    successors.set(succeeds.source, successors.get(succeeds.source) ?? entry.name);
+    if (flaw === null) continue;
+    const { found } = locate(entry.written, ['succeeds', 'source']);
+    reading.flaws.add(found.at, [...entry.path, 'succeeds', 'source'], flaw);
+  }
+}
+
+function flawOf(
+  { name, settings }: Entry<ConfiguredSource>,
+  {
+    of,
+    sources,
+    successors,
+  }: {
+    readonly of: string;
+    readonly sources: Section<ConfiguredSource>;
+    readonly successors: ReadonlyMap<string, string>;
+  },
+): string | null {
+  const old = sources.entries.get(of);
+  if (old === undefined) return `unknown source ${JSON.stringify(of)}${hint(of, sources.names)}`;
+  if (of === name) return 'a source cannot succeed itself; name the source of the API that ends';
+  const circle = wayBack(name, sources);
+  if (circle !== null) return `${circle.join(' succeeds ')}: that is a circle; remove one succeeds`;
+  const other = successors.get(of);
+  if (other !== undefined) {
+    return `${other} succeeds ${of} already; a source has one successor, remove one succeeds`;
+  }
+  if (old.settings === null || settings === null) return null;
+  const [before, after] = [kindOf(old.settings), kindOf(settings)];
+  if (before === 'deliveries' || after === 'deliveries') {
+    return 'deliveries are pushed and cannot be compared; succeeds is for lists, collections and what is read of parents';
+  }
+  if (before === after) return null;
+  return `${of} reads ${before} and ${name} reads ${after}; both sources of a pair read the same kind`;
+}
+
+function kindOf({ definition, settings }: ConfiguredSource): string {
+  if (definition.parents?.(settings) !== undefined) return 'something of each parent';
+  if (definition.collection?.(settings) !== undefined) return 'a collection';
+  return definition.list?.(settings) === undefined ? 'deliveries' : 'a list';
+}
+
+/** The sources from one to itself; null where there is no way. */
+function wayBack(name: string, sources: Section<ConfiguredSource>): readonly string[] | null {
+  const way = [name];
+  for (;;) {
+    const next = sources.entries.get(way.at(-1) ?? '')?.settings?.succeeds?.source;
+    if (next === undefined) return null;
+    if (next === name) return [...way, name];
+    if (way.includes(next)) return null;
+    way.push(next);
+  }
+}
+
+/** The routes, where a successor that none of them names goes the ways of its predecessor. */
+export function withSuccessors(
+  routes: readonly Route[],
+  { sources }: Pick<Ends, 'sources'>,
+  reading: BlockReading,
+): readonly Route[] {
+  let all = routes;
+  const named = new Set(routes.flatMap(({ from }) => from));
+  for (const { name, settings, written, path } of sources.entries.values()) {
+    const old = settings?.succeeds?.source;
+    if (old === undefined || routes.length === 0) continue;
+    if (!named.has(name)) {
+      all = all.map((route) =>
+        route.from.includes(old) ? { ...route, from: [...route.from, name] } : route,
+      );
+      continue;
+    }
+    const missing = [...sinksOf(all, old).difference(sinksOf(all, name))];
+    if (missing.length === 0) continue;
+    const { found } = locate(written, ['succeeds', 'source']);
+    reading.flaws.add(
+      found.at,
+      [...path, 'succeeds', 'source'],
+      `${old} is routed to ${missing.join(', ')} and ${name} is not; route it there, or name ${name} in no route: it then goes where ${old} goes`,
+    );
+  }
+  return all;
+}
+
+function sinksOf(routes: readonly Route[], source: string): Set<string> {
+  return new Set(routes.flatMap(({ from, to }) => (from.includes(source) ? to : [])));
+}

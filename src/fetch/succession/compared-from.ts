@@ -1,0 +1,49 @@
+// From when on a successor's records are compared: `overlap` before the pairing began, or as far
+// back as the old source's stored identities reach, where that is less.
+
+import type { Spool } from '../../contracts/spool.ts';
+import { parseCheckpoint } from '../list/checkpoint.ts';
+import { noHorizon } from '../list/horizon.ts';
+import type { Pairing } from './pairing.ts';
+
+/** Epoch milliseconds. */
+export async function comparedFrom(
+  pairing: Pairing | undefined,
+  spool: Pick<Spool, 'recall' | 'pairs'>,
+): Promise<number> {
+  if (pairing === undefined) return Number.NEGATIVE_INFINITY;
+  const { plan, sides } = pairing;
+  const reports = (await spool.pairs?.reports()) ?? [];
+  const begunAt = reports.find(({ successor }) => successor === plan.successor)?.begunAt;
+  const wanted = (begunAt ?? Date.now()) - plan.overlapMs;
+  const reached = await Promise.all(
+    plan.streams.old.map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
+  );
+  return Math.max(
+    wanted,
+    ...reached.flatMap((reach) => (reach === 'pairing' ? (begunAt ?? wanted) : reach)),
+  );
+}
+
+/**
+ * From when on all that a stream has delivered is known; `pairing`: what it has delivered before
+ * cannot be compared.
+ */
+async function reachOf(
+  stream: string,
+  spool: Pick<Spool, 'recall'>,
+  hasIds: boolean,
+): Promise<number | 'pairing' | readonly []> {
+  const { checkpoint, identities } = await spool.recall(stream);
+  // It delivers from the pairing on, whatever the time of its records.
+  if (checkpoint === null || identities.length === 0) return [];
+  if (!hasIds) return 'pairing';
+  const list = parseCheckpoint(checkpoint);
+  if (list === null) return [];
+  const { wanted, memory } = list;
+  if (memory.horizon === noHorizon) return 'pairing';
+  return Math.max(
+    wanted.standingBefore ?? wanted.since ?? Number.NEGATIVE_INFINITY,
+    memory.horizon ?? Number.NEGATIVE_INFINITY,
+  );
+}

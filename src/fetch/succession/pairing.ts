@@ -1,0 +1,135 @@
+// Pairs made of the sources of a config: which streams are compared, and how their records are
+// folded.
+
+import type { Stream } from '../../contracts/source.ts';
+import type { Spool } from '../../contracts/spool.ts';
+import type { PairPlan, PairSide } from '../../contracts/succession.ts';
+import { type FoldRules, foldPath } from './fold.ts';
+
+/** What `succeeds` of a source says. */
+export interface Succession {
+  /** The source that ends. */
+  readonly source: string;
+  /** Path in the new records of the id that the old ones have; left out: the source's own. */
+  readonly id?: string | undefined;
+  /** Paths in the new records by those in the old ones. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** Paths that are not compared, as either side has them. */
+  readonly ignore: readonly string[];
+  readonly overlapMs: number;
+  readonly patienceMs: number;
+}
+
+/** A source as far as its pair needs it. */
+export interface PairedSource {
+  readonly name: string;
+  readonly streams: readonly Stream[];
+  readonly succeeds?: Succession | undefined;
+  /** Its lists are read to the end of a past time, and not live. */
+  readonly past?: unknown;
+}
+
+/** What is looked at in the records of one side. */
+interface SidePaths {
+  /** Path of the id that both sides have; null: there is none. */
+  readonly id: string | null;
+  /** Path of the id on the other side. */
+  readonly otherId: string | null;
+  readonly time: readonly string[];
+}
+
+/** How the records of one side are compared. */
+interface SideRules {
+  readonly paths: SidePaths;
+  readonly rules: FoldRules;
+}
+
+/** A pair of the config. */
+export interface Pairing {
+  readonly plan: PairPlan;
+  readonly sides: Readonly<Record<PairSide, SideRules>>;
+}
+
+/** A stream's place in a pair. */
+export interface SideOfPair {
+  readonly pairing: Pairing;
+  readonly side: PairSide;
+}
+
+/** The pairs of a config. */
+export function pairingsOf(sources: readonly PairedSource[]): readonly Pairing[] {
+  const live = sources.filter(({ past }) => past === undefined);
+  return live.flatMap((source) => {
+    const old = live.find(({ name }) => name === source.succeeds?.source);
+    return source.succeeds === undefined || old === undefined
+      ? []
+      : [pairingOf(old, source, source.succeeds)];
+  });
+}
+
+/** Has the pairs of these sources begin or go on, before any of their streams is read. */
+export async function settlePairs(
+  { pairs }: Pick<Spool, 'pairs'>,
+  sources: readonly PairedSource[],
+): Promise<void> {
+  await pairs?.settle(pairingsOf(sources).map(({ plan }) => plan));
+}
+
+/** A source's place in one of the pairs; null: it has none. */
+export function sideIn(pairings: readonly Pairing[], source: string): SideOfPair | null {
+  for (const pairing of pairings) {
+    const { successor, predecessor } = pairing.plan;
+    if (successor === source) return { pairing, side: 'new' };
+    if (predecessor === source) return { pairing, side: 'old' };
+  }
+  return null;
+}
+
+function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession): Pairing {
+  const [before, after] = [recordsOf(old), recordsOf(source)];
+  const oldId = before.id;
+  const newId = oldId === null ? null : (succeeds.id ?? after.id);
+  const rename = new Map(
+    Object.entries(succeeds.fields).map(([from, to]) => [foldPath(from), foldPath(to)]),
+  );
+  if (oldId !== null && newId !== null) rename.set(foldPath(oldId), foldPath(newId));
+  const ignore = succeeds.ignore.map(foldPath);
+  const time = [...before.time, ...after.time].map(foldPath);
+  const companies = new Set(source.streams.map(({ company }) => company));
+  const isKnown = newId !== null;
+  // Identities of the new side are made of its own id.
+  const knownBy = newId === after.id ? newId : null;
+  return {
+    plan: {
+      ...{ successor: source.name, predecessor: old.name },
+      ...{ patienceMs: succeeds.patienceMs, overlapMs: succeeds.overlapMs },
+      streams: { old: namesOf(old), new: namesOf(source) },
+      needsContent: companies.size > 1,
+    },
+    sides: {
+      old: {
+        paths: { id: isKnown ? oldId : null, otherId: knownBy, time: before.time },
+        rules: { rename, ignore, time },
+      },
+      new: {
+        paths: { id: newId, otherId: oldId, time: after.time },
+        rules: { rename: new Map(), ignore, time },
+      },
+    },
+  };
+}
+
+function namesOf({ streams }: PairedSource): readonly string[] {
+  return streams.map(({ name }) => name);
+}
+
+/** Where the records of a source have id and time. */
+function recordsOf({ streams }: PairedSource): Pick<SideRules['paths'], 'id' | 'time'> {
+  for (const stream of streams) {
+    if (stream.kind === 'list') return stream;
+    // Every parent's list is declared alike.
+    const list = stream.kind === 'parents' ? stream.listOf('1') : null;
+    if (list !== null) return list;
+  }
+  return { id: null, time: [] };
+}

@@ -1,0 +1,105 @@
+// One stream of a pair: a spool around the stream's own that adds to each page what is compared of
+// its records. Engines know nothing of it. What must stay true: a stream without a pair pays a look
+// at each append and no more; and the pair is looked up at each append, since a stream that runs
+// becomes part of one when another source is added to the config.
+
+import { hash } from 'node:crypto';
+import { isObject, type Json } from '../../contracts/json.ts';
+import type { Stream } from '../../contracts/source.ts';
+import type { Append, FetchSpool, NewPage } from '../../contracts/spool.ts';
+import type { PairRecord } from '../../contracts/succession.ts';
+import { cutRecords, idDigest } from '../../tools/record-list.ts';
+import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { foldPath, foldRecord, happenedAt } from './fold.ts';
+import type { SideOfPair } from './pairing.ts';
+
+/** Longest id in a report. */
+const idCharsMax = 64;
+const keyBytes = 16;
+
+/** The spool for a stream that is part of a pair whenever `sideOf` says so. */
+export function pairedSpool(
+  spool: FetchSpool,
+  stream: Stream,
+  sideOf: () => SideOfPair | null,
+): FetchSpool {
+  return {
+    append: (entry) => spool.append(pairedEntry(entry, stream, sideOf())),
+    recall: (name) => spool.recall(name),
+    trail: (name) => spool.trail(name),
+    entities: (name, which) => spool.entities(name, which),
+    room: (signal) => spool.room(signal),
+    parents: spool.parents,
+  };
+}
+
+function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Append {
+  if (of === null || stream.kind === 'collection') return entry;
+  const isCompared = ({ context: { kind } }: NewPage) => kind === 'audit' || kind === 'log';
+  if (!entry.pages.some(isCompared)) return entry;
+  const pages = entry.pages.map((page) => (isCompared(page) ? pairedPage(page, of) : page));
+  return { ...entry, pages };
+}
+
+/** The page with what is compared of its kept records. */
+function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
+  const { body, items, kept, context } = page;
+  const slices = page.slices ?? cutRecords(body, items);
+  const { paths, rules } = pairing.sides[side];
+  const company = context.company ?? null;
+  const count = kept?.length ?? slices.length;
+  const records = Array.from({ length: count }, (_, index): PairRecord => {
+    const at = kept?.[index] ?? index;
+    const [start, end] = [slices.starts[at] ?? 0, slices.ends[at] ?? 0];
+    const raw = body.subarray(start, end);
+    const record = JSON.parse(Buffer.from(raw).toString('utf8')) as Json;
+    const time = happenedAt(record, paths.time);
+    const source = paths.id === null ? null : idSource(raw, record, paths.id);
+    const id = source === null ? null : idText(source);
+    const fields = JSON.stringify(foldRecord(record, rules));
+    return {
+      key: keyOf(context.parent ?? null, id === null ? ['at', time ?? fields] : ['id', id]),
+      company: company ?? companyIn(record),
+      id: id === null ? null : id.slice(0, idCharsMax),
+      happenedAt: time,
+      fields,
+      before: source === null || paths.otherId === null ? [] : digestsOf(paths.otherId, source),
+      ...{ start, end },
+    };
+  });
+  return { ...page, pair: { pair: pairing.plan.successor, side, records } };
+}
+
+function keyOf(parent: string | null, who: readonly (string | number)[]): Uint8Array {
+  const text = JSON.stringify([parent, ...who]);
+  return new Uint8Array(hash('sha256', text, 'buffer').subarray(0, keyBytes));
+}
+
+/** The source text of an id; null: the record has none, or none that can be one. */
+function idSource(raw: Uint8Array, record: Json, path: string): string | null {
+  const value = valueAt(record, path);
+  if (typeof value === 'string') return value === '' ? null : JSON.stringify(value);
+  // A number keeps all of its digits in the source text only.
+  return typeof value === 'number' ? sourceTextAt(raw, path) : null;
+}
+
+function idText(source: string): string {
+  return source.startsWith('"') ? (JSON.parse(source) as string) : source;
+}
+
+/** As identities of the other side may have it: as text, and as a number where it can be one. */
+function digestsOf(path: string, source: string): PairRecord['before'] {
+  const text = idText(source);
+  const isNumber = /^-?(0|[1-9]\d*)$/.test(text);
+  return [idDigest(path, JSON.stringify(text)), ...(isNumber ? [idDigest(path, text)] : [])];
+}
+
+/** Whose a record says that it is. */
+function companyIn(record: Json): string | null {
+  if (!isObject(record)) return null;
+  for (const [name, value] of Object.entries(record)) {
+    const isText = typeof value === 'string' || typeof value === 'number';
+    if (isText && foldPath(name) === 'company_id') return String(value);
+  }
+  return null;
+}

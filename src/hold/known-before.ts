@@ -1,0 +1,55 @@
+// Ids of records that a stream had delivered before its pair began, from the identities that are
+// stored of it. What must stay true: memory is 8 bytes an identity, and only while a pair asks.
+
+import { identityBytes } from '../contracts/spool.ts';
+import type { Statements } from './statements.ts';
+
+/** Of a stream, and of the lists of its parents, whose names begin with its own and a colon. */
+const ofStream = `SELECT keys FROM identities
+  WHERE (stream = ? OR (stream >= ? AND stream < ?)) AND block <= ?`;
+
+/** The first halves of a stream's keys, each of which stands for an id; sorted. */
+export class KnownBefore {
+  readonly #ids: BigUint64Array;
+
+  /** Of the blocks up to this one. */
+  constructor(statements: Statements, streams: readonly { stream: string; until: number }[]) {
+    const blocks: Uint8Array[] = [];
+    for (const { stream, until } of streams) {
+      for (const { keys } of statements.each(ofStream, stream, `${stream}:`, `${stream};`, until)) {
+        if (keys instanceof Uint8Array) blocks.push(keys);
+      }
+    }
+    const count = blocks.reduce((sum, { length }) => sum + Math.floor(length / identityBytes), 0);
+    this.#ids = new BigUint64Array(count);
+    let next = 0;
+    for (const block of blocks) {
+      const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
+      for (let at = 0; at + identityBytes <= block.length; at += identityBytes) {
+        this.#ids[next] = view.getBigUint64(at, true);
+        next += 1;
+      }
+    }
+    this.#ids.sort();
+  }
+
+  /** How many records with an id of one of these digests are known. */
+  count(digests: readonly (readonly [number, number])[]): number {
+    let count = 0;
+    for (const [low, high] of digests) {
+      const id = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+      for (let at = this.#firstOf(id); this.#ids[at] === id; at += 1) count += 1;
+    }
+    return count;
+  }
+
+  #firstOf(id: bigint): number {
+    let [low, high] = [0, this.#ids.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#ids[middle] ?? 0n) < id) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

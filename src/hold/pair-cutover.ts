@@ -1,0 +1,113 @@
+// Cutover and rollback: which side of a pair delivers changes, with the records that wait and the
+// event that reports it, in one transaction.
+
+import { createHash } from 'node:crypto';
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { NewPage } from '../contracts/spool.ts';
+import type { PairPhase, PairReport } from '../contracts/succession.ts';
+import type { PairState } from './pair-state.ts';
+import type { Pairs } from './pairs.ts';
+
+/** What an operator asks for. */
+export interface CutoverWish {
+  /** The successor's name. */
+  readonly pair: string;
+  readonly phase: PairPhase;
+  /** Also where the pair is not ready. */
+  readonly isForced: boolean;
+  /** Why the side that delivers now cannot be read; null: it was read to its end. */
+  readonly unread: string | null;
+}
+
+/** What came of it. */
+export interface Cutover {
+  readonly isDone: boolean;
+  /** Why it was not done, or what was known to be missing when it was forced. */
+  readonly reasons: readonly string[];
+  /** As it was before. */
+  readonly report: PairReport | null;
+}
+
+/** Changes who delivers, where that can be. Within a transaction. */
+export function cutOver(
+  { pair, phase, isForced, unread }: CutoverWish,
+  {
+    pairs,
+    reports,
+    now,
+    store,
+  }: {
+    readonly pairs: Pairs;
+    readonly reports: readonly PairReport[];
+    readonly now: number;
+    readonly store: (page: NewPage) => unknown;
+  },
+): Cutover {
+  const report = reports.find(({ successor }) => successor === pair) ?? null;
+  if (report === null) {
+    return { isDone: false, reasons: ['the state has no pair of that name yet'], report };
+  }
+  const isThere = (report.phase === 'cut_over') === (phase === 'cut_over');
+  if (isThere) {
+    const reason = phase === 'cut_over' ? 'it is cut over already' : 'it is not cut over';
+    return { isDone: false, reasons: [reason], report };
+  }
+  const reasons = [
+    ...(unread === null ? [] : [unread]),
+    ...(phase === 'cut_over' ? report.notReady : []),
+  ];
+  // Who cannot be read must not deliver: nothing would.
+  const isAllowed = reasons.length === 0 || (phase === 'cut_over' && isForced);
+  if (!isAllowed) return { isDone: false, reasons, report };
+  const told = (state: PairState) => toldPage(state, { report, phase, reasons, now });
+  pairs.turn(pair, phase, { now, store, told });
+  return { isDone: true, reasons, report };
+}
+
+function toldPage(
+  { plan, turns }: PairState,
+  {
+    report,
+    phase,
+    reasons,
+    now,
+  }: {
+    readonly report: PairReport;
+    readonly phase: PairPhase;
+    readonly reasons: readonly string[];
+    readonly now: number;
+  },
+): NewPage {
+  const { successor, predecessor } = plan;
+  const stream = plan.streams.new[0] ?? successor;
+  const isForced = reasons.length > 0;
+  const record: ConditionRecord = {
+    condition: 'source.cut_over',
+    ...{ source: successor, stream },
+    observed_at: new Date(now).toISOString(),
+    message:
+      phase === 'cut_over'
+        ? `${successor} delivers from now on in place of ${predecessor}${isForced ? ', by force' : ''}`
+        : `${predecessor} delivers again in place of ${successor}`,
+    details: {
+      ...{ phase, predecessor, successor },
+      ...{
+        matched: report.matched,
+        only_old: report.onlyOld.count,
+        only_new: report.onlyNew.count,
+      },
+      ...{ differing: report.differing.count, waiting: report.waiting },
+      streams_old: plan.streams.old,
+      streams_new: plan.streams.new,
+      ...(isForced && { missing: reasons }),
+    },
+  };
+  return {
+    context: { source: successor, stream, kind: 'condition', fetchedAt: now },
+    body: Buffer.from(JSON.stringify([record])),
+    ...{ items: '', kept: null },
+    uids: createHash('sha256')
+      .update(JSON.stringify(['succession', successor, turns]))
+      .digest(),
+  };
+}

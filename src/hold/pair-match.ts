@@ -1,0 +1,113 @@
+// Which record of one side is which of the other. What must stay true: nothing is guessed. Two are
+// the same only if their keys are equal, and nothing that both say of company and time denies it;
+// and each record matches at most one.
+
+import type { PairRecord, PairSide } from '../contracts/succession.ts';
+import type { Row } from './statements.ts';
+
+/** Folded fields of a record: by path, a letter for the type and a digest. */
+export type FoldedFields = Readonly<Record<string, string>>;
+
+/** How candidates are judged. */
+export interface MatchRules {
+  /** Where a side does not say whose a record is, content must agree. */
+  readonly needsContent: boolean;
+  /** How far the new side's times are ahead of the old side's, milliseconds; null: not known yet. */
+  readonly aheadMs: number | null;
+}
+
+/** Of records with the same id, times that are further apart than this mean two records. */
+const apartMsMax = 5 * 60_000;
+/** As long as the difference of the clocks is not known. */
+const apartMsUnknown = 24 * 3_600_000;
+
+/** What was found among the records of the other side that have the same key. */
+export interface Found {
+  /** The row that it matches; null: none. */
+  readonly row: Row | null;
+  /** The fields of that row, as stored. */
+  readonly fields: FoldedFields;
+  /** A row has the same id, and a time that is too far apart. */
+  readonly isApart: boolean;
+}
+
+/** Finds the row of the other side that is this record, among those that nothing has matched yet. */
+export function findMatch(
+  record: PairRecord,
+  side: PairSide,
+  { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
+): Found {
+  const own = fieldsOf(record.fields);
+  let isApart = false;
+  let first: Found | null = null;
+  for (const row of rows) {
+    if (isOtherCompany(row, record)) continue;
+    if (isTooFar(row, record, side, rules)) {
+      isApart = true;
+      continue;
+    }
+    const fields = fieldsOf(row.fields);
+    const found = { row, fields, isApart: false };
+    if (agree(own, fields)) return found;
+    if (mustAgree(row, record, rules)) continue;
+    first ??= found;
+  }
+  return first ?? { row: null, fields: {}, isApart };
+}
+
+/** True where all fields that both have are equal, and both have some. */
+function agree(one: FoldedFields, other: FoldedFields): boolean {
+  let both = 0;
+  for (const [path, value] of Object.entries(one)) {
+    const there = other[path];
+    if (there === undefined) continue;
+    if (!isSame(value, there)) return false;
+    both += 1;
+  }
+  return both > 0;
+}
+
+/** True for values that say the same. */
+export function isSame(one: string, other: string): boolean {
+  return one.slice(1) === other.slice(1);
+}
+
+/** Fields as they are stored. */
+export function fieldsOf(text: unknown): FoldedFields {
+  return typeof text === 'string' ? (JSON.parse(text) as FoldedFields) : {};
+}
+
+function isOtherCompany({ company }: Row, record: PairRecord): boolean {
+  return typeof company === 'string' && record.company !== null && company !== record.company;
+}
+
+function mustAgree({ company }: Row, record: PairRecord, { needsContent }: MatchRules): boolean {
+  if (record.id === null) return true;
+  return needsContent && (typeof company !== 'string' || record.company === null);
+}
+
+function isTooFar(
+  { happened }: Row,
+  record: PairRecord,
+  side: PairSide,
+  { aheadMs }: MatchRules,
+): boolean {
+  const difference = differenceOf({ happened, record, side });
+  if (difference === null || record.id === null) return false;
+  if (aheadMs === null) return Math.abs(difference) > apartMsUnknown;
+  return Math.abs(difference - aheadMs) > apartMsMax;
+}
+
+/** The new side's time less the old side's; null where one has none. */
+export function differenceOf({
+  happened,
+  record,
+  side,
+}: {
+  readonly happened: unknown;
+  readonly record: PairRecord;
+  readonly side: PairSide;
+}): number | null {
+  if (typeof happened !== 'number' || record.happenedAt === null) return null;
+  return side === 'new' ? record.happenedAt - happened : happened - record.happenedAt;
+}

@@ -1,0 +1,95 @@
+// What is known of a pair, for operators, and whether it can be cut over.
+
+import type { PairAlone, PairReport, PairSide } from '../contracts/succession.ts';
+import { reachedBy } from './pair-brake.ts';
+import { deliveringSide, otherSide, type PairState } from './pair-state.ts';
+import type { Pairs } from './pairs.ts';
+import type { Statements } from './statements.ts';
+
+/** For so long all records must have matched, or for the overlap where that is shorter. */
+const provenMs = 24 * 3_600_000;
+/** A side that was not read to its tail for so long is not being read. */
+const unreadMs = 10 * 60_000;
+
+/** Reports a pair, as it is at a time. */
+export function pairReport(
+  state: PairState,
+  {
+    pairs,
+    statements,
+    now,
+  }: { readonly pairs: Pairs; readonly statements: Statements; readonly now: number },
+): PairReport {
+  const { plan, phase } = state;
+  const reached = {
+    old: reachedBy(statements, plan.streams.old),
+    new: reachedBy(statements, plan.streams.new),
+  };
+  const patient = now - plan.patienceMs;
+  const aloneOn = (side: PairSide) => {
+    const before = Math.min(patient, reached[otherSide(side)]);
+    return pairs.rows.alone(state.id, side, { from: 0, before });
+  };
+  const [onlyOld, onlyNew] = [aloneOn('old'), aloneOn('new')];
+  const silent = otherSide(deliveringSide(phase));
+  const unread = Math.min(patient, reached[otherSide(silent)]);
+  const early = pairs.rows.alone(state.id, silent, { from: unread, before: patient });
+  const waiting = pairs.rows.waitingOf(state.id);
+  const latest = Math.max(onlyOld.latest ?? 0, onlyNew.latest ?? 0);
+  const notReady = whyNotReady(state, { reached, latest, early: early.count, now });
+  return {
+    successor: plan.successor,
+    predecessor: plan.predecessor,
+    phase: phase === 'shadow' && notReady.length === 0 ? 'ready' : phase,
+    ...{ begunAt: state.begunAt, cutOverAt: state.cutOverAt },
+    ...{ matched: state.matched, known: state.known },
+    ...{ onlyOld: counted(onlyOld), onlyNew: counted(onlyNew), early: counted(early) },
+    ...{ waiting: waiting.count, waitingBytes: waiting.bytes },
+    differing: state.differing,
+    fields: Object.entries(state.fields)
+      .map(([path, field]) => ({ path, ...field }))
+      .toSorted((a, b) => b.count - a.count),
+    ...{ onlyOldFields: state.onlyOldFields, onlyNewFields: state.onlyNewFields },
+    ...{ apart: state.apart, brake: state.brake, notReady },
+  };
+}
+
+function whyNotReady(
+  state: PairState,
+  {
+    reached,
+    latest,
+    early,
+    now,
+  }: {
+    readonly reached: Readonly<Record<PairSide, number>>;
+    readonly latest: number;
+    readonly early: number;
+    readonly now: number;
+  },
+): readonly string[] {
+  const { plan, streams, brake } = state;
+  const windowMs = Math.min(provenMs, plan.overlapMs);
+  const since = Math.max(state.begunAt, latest);
+  const why: string[] = [];
+  for (const side of ['old', 'new'] as const) {
+    const { predecessor, successor } = plan;
+    const name = side === 'old' ? predecessor : successor;
+    if (now - reached[side] > unreadMs) why.push(`${name} is not read to its end`);
+  }
+  if (brake !== null) why.push('too few records match: set id, fields or ignore');
+  for (const [stream, { records, matched }] of Object.entries(streams)) {
+    if (records > 0 && matched === 0) why.push(`no record of ${stream} matches`);
+  }
+  if (state.matched === 0) why.push('no record matches yet');
+  if (early > 0) why.push(`${early} records could not be compared yet`);
+  if (now - since < windowMs) {
+    const from = latest > state.begunAt ? 'one side showed a record alone' : 'the pairing began';
+    why.push(`less than ${Math.ceil(windowMs / 1_000)} s have passed since ${from}`);
+  }
+  return why;
+}
+
+function counted({ count, examples }: PairAlone): PairAlone {
+  return { count, examples };
+}

@@ -1,0 +1,122 @@
+// What is stored of a pair beside its records: its plan, its phase and its counts, as one row of
+// JSON that changes in the transaction of what it counts.
+
+import type { PairPhase, PairPlan, PairSide } from '../contracts/succession.ts';
+import { parsedObject } from './requests.ts';
+import type { Row } from './statements.ts';
+
+/** What is counted of one stream of a pair. */
+export interface PairStream {
+  records: number;
+  matched: number;
+  /** Blocks of identities up to this one were stored before the pairing; null: all of them. */
+  before: number | null;
+}
+
+/** The row of a pair. Times are epoch milliseconds. */
+export interface PairState {
+  /** The pair's number, which its records name. */
+  readonly id: number;
+  plan: PairPlan;
+  phase: PairPhase;
+  begunAt: number;
+  cutOverAt: number | null;
+  /** No config has it any more: it compares nothing. */
+  isRetired: boolean;
+  /** How often its phase has changed: each change is one event. */
+  turns: number;
+  matched: number;
+  known: number;
+  streams: Record<string, PairStream>;
+  differing: { count: number; examples: string[] };
+  fields: Record<string, { count: number; types: [string, string][] }>;
+  onlyOldFields: Record<string, number>;
+  onlyNewFields: Record<string, number>;
+  apart: { count: number; examples: string[] };
+  /** The last differences between the two sides' times of a record: the new less the old. */
+  differences: number[];
+  /** Matched records by hour, of this one and the one before. */
+  hour: number;
+  matchedInHour: number;
+  matchedInHourBefore: number;
+  /** Of the side that does not deliver, enough of the first records match. */
+  isProven: boolean;
+  brake: { since: number; examples: string[] } | null;
+}
+
+/** A pair that begins. */
+export function freshPair(id: number, plan: PairPlan, now: number): PairState {
+  return {
+    ...{ id, plan, phase: 'shadow', begunAt: now, cutOverAt: null, isRetired: false, turns: 0 },
+    ...{ matched: 0, known: 0, streams: {}, differing: { count: 0, examples: [] }, fields: {} },
+    ...{ onlyOldFields: {}, onlyNewFields: {}, apart: { count: 0, examples: [] }, differences: [] },
+    ...{ hour: 0, matchedInHour: 0, matchedInHourBefore: 0, isProven: false, brake: null },
+  };
+}
+
+/** The state in a row of the table of pairs; null for one that no version like this has written. */
+export function pairStateOf({ id, body }: Row): PairState | null {
+  const parsed = parsedObject(body) as unknown as Omit<PairState, 'id'> | null;
+  if (parsed === null || typeof parsed.plan?.successor !== 'string') return null;
+  return { ...freshPair(Number(id), parsed.plan, 0), ...parsed, id: Number(id) };
+}
+
+/** The state as its row has it. */
+export function pairBody({ id: _, ...body }: PairState): string {
+  return JSON.stringify(body);
+}
+
+/** The side that delivers in a phase. */
+export function deliveringSide(phase: PairPhase): PairSide {
+  return phase === 'shadow' ? 'old' : 'new';
+}
+
+/** The other one. */
+export function otherSide(side: PairSide): PairSide {
+  return side === 'old' ? 'new' : 'old';
+}
+
+/** Differences of times that are remembered, and how many say what the clocks' difference is. */
+const [differencesMax, differencesMin] = [31, 5];
+
+/** Remembers one. */
+export function noteDifference(state: PairState, difference: number): void {
+  state.differences.push(difference);
+  if (state.differences.length > differencesMax) state.differences.shift();
+}
+
+/** How far the new side's times are ahead of the old side's; null: too few were compared. */
+export function aheadMs({ differences }: PairState): number | null {
+  if (differences.length < differencesMin) return null;
+  return differences.toSorted((a, b) => a - b)[differences.length >> 1] ?? null;
+}
+
+const hourMs = 3_600_000;
+
+/** Counts a match. */
+export function noteMatch(state: PairState, now: number): void {
+  state.matched += 1;
+  const hour = Math.floor(now / hourMs);
+  if (hour !== state.hour) {
+    state.matchedInHourBefore = hour === state.hour + 1 ? state.matchedInHour : 0;
+    state.matchedInHour = 0;
+    state.hour = hour;
+  }
+  state.matchedInHour += 1;
+}
+
+/** The counts of a stream. */
+export function streamOf(state: PairState, stream: string): PairStream {
+  const counts = state.streams[stream] ?? { records: 0, matched: 0, before: null };
+  state.streams[stream] = counts;
+  return counts;
+}
+
+/** Adds an example, of three. */
+export function addExample(counted: { count: number; examples: string[] }, id: string): void {
+  counted.count += 1;
+  if (counted.examples.length < examplesMax && id !== '') counted.examples.push(id);
+}
+
+/** Examples in a report. */
+export const examplesMax = 3;

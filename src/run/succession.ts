@@ -1,0 +1,37 @@
+// Cutover and rollback of a pair, by the process that has the state. What must stay true: both sides
+// are read to their tails right before; and a side that cannot be read never delivers without an
+// operator's force.
+
+import type { Config } from '../config/config.ts';
+import type { Json } from '../contracts/json.ts';
+import type { Cutover } from '../hold/pair-cutover.ts';
+import type { Wish } from '../hold/requests.ts';
+import type { OwnSpool } from '../hold/spool.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { BootTools } from './tools.ts';
+
+/** What it is done with. */
+interface TurnMeans {
+  readonly pipeline: Pick<Pipeline, 'readNow'>;
+  readonly spool: Pick<OwnSpool, 'cutOver'>;
+  readonly tools: Pick<BootTools, 'log'>;
+  readonly made: () => { readonly config: Pick<Config, 'sources'> };
+}
+
+/** A side is read to its tail within this time, or counts as unread. */
+const readMsMax = 10_000;
+
+/** Carries out a cutover or rollback; the answer is a Cutover as JSON. */
+export async function turnPair(
+  pair: string,
+  { phase, isForced }: Extract<Wish, { what: 'cut_over' }>,
+  { pipeline, spool, tools, made }: TurnMeans,
+): Promise<Json> {
+  const old = made().config.sources[pair]?.succeeds?.source;
+  const read = [...(old === undefined ? [] : [old]), ...(phase === 'cut_over' ? [pair] : [])];
+  const cannot = await Promise.all(read.map((source) => pipeline.readNow(source, readMsMax)));
+  const unread = cannot.find((why) => why !== null) ?? null;
+  const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread });
+  if (turned.isDone) tools.log.info('the pair was turned by hand', { source: pair, phase });
+  return JSON.parse(JSON.stringify(turned)) as Json;
+}
