@@ -132,7 +132,8 @@ async function openWorld(dir: string): Promise<Sandbox> {
   const serve = (port: number, epochMs: number) =>
     startSandbox({ port, epochMs, seed: 1, events: eventsAtStart });
   // The port is part of what checkpoints stand for: a known world is served there or not at all.
-  if (known !== null) return await started(known.port, () => serve(known.port, known.epochMs));
+  if (known !== null)
+    return await started(`port ${known.port}`, () => serve(known.port, known.epochMs));
   const epochMs = Date.now();
   const sandbox = await serve(portWanted, epochMs).catch(() => serve(0, epochMs));
   const born: World = { port: sandbox.port, epochMs };

@@ -14,6 +14,7 @@ import {
   startSandbox,
 } from '../sandbox/sandbox.ts';
 import { defineCommand } from './shared/command.ts';
+import { movingLines } from './shared/moving-config.ts';
 
 /** Serves until a signal. */
 export const sandbox = defineCommand({
@@ -31,6 +32,9 @@ export const sandbox = defineCommand({
       about: 'new audit events a second; logs grow three times as fast',
       usual: '2/s',
     },
+    earlier: {
+      about: 'serve the earlier form of the same ledger as well, at the next port',
+    },
     faults: {
       value: 'file',
       about: 'a script of what goes wrong, such as config/sandbox-faults.yaml',
@@ -41,10 +45,14 @@ export const sandbox = defineCommand({
     const events = wholeNumber('--events', given.events, 1_000_000_000);
     const rate = rateOf(given.rate);
     const faults = given.faults === undefined ? {} : readFaults(given.faults);
+    const { ports, options } = portsOf(port, given.earlier === true);
     const shutdown = listenForShutdown(() => means.exit(1));
-    const serving = await started(port, () => startSandbox({ port, events, rate, faults }));
+    const serving = await started(ports, () => startSandbox({ ...options, events, rate, faults }));
     try {
-      for (const line of invitation(serving)) means.out(line);
+      const { earlierBaseUrl } = serving;
+      const lines =
+        earlierBaseUrl === null ? invitation(serving) : movingLines(earlierBaseUrl, serving);
+      for (const line of lines) means.out(line);
       await new Promise<void>((resolve) => {
         shutdown.stop.addEventListener('abort', () => resolve());
         if (shutdown.stop.aborted) resolve();
@@ -57,14 +65,21 @@ export const sandbox = defineCommand({
   },
 });
 
-/** Starts a sandbox; a port that is taken is told as what to do about it. */
-export async function started(port: number, start: () => Promise<Sandbox>): Promise<Sandbox> {
+/** The earlier API has the next port, so that both are the same from one start to the next. */
+function portsOf(port: number, isEarlier: boolean) {
+  if (!isEarlier) return { ports: `port ${port}`, options: { port } };
+  const next = port === 0 ? 0 : port + 1;
+  return { ports: `port ${port} or ${next}`, options: { port, earlier: { port: next } } };
+}
+
+/** Starts a sandbox; if a port is taken, the error says what to do. `ports` are for that. */
+export async function started(ports: string, start: () => Promise<Sandbox>): Promise<Sandbox> {
   try {
     return await start();
   } catch (error) {
     throw new ExportError(
       'upstream_unreachable',
-      `starting the sandbox: port ${port} of 127.0.0.1 cannot be used`,
+      `starting the sandbox: ${ports} of 127.0.0.1 cannot be used`,
       { next: 'End the process that uses it, or choose another port.', cause: error },
     );
   }

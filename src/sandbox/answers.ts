@@ -5,8 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Which of the two APIs a path belongs to; decides envelopes, headers and credentials. */
-export type Api = 'unified' | 'services';
+/**
+ * Which API a path belongs to; decides envelopes, headers and credentials. `earlier` is the form that
+ * the services document calls the earlier API: with --earlier only.
+ */
+export type Api = 'unified' | 'services' | 'earlier';
 
 /** A request, taken apart. `path` is as sent, without the query. */
 export interface Ask {
@@ -84,6 +87,7 @@ export function ok(value: unknown, headers: Readonly<Record<string, string>> = {
 /** A refusal in the API's own envelope. */
 export function failed(api: Api, failure: Failure): Answer {
   const { status, message, field } = failure;
+  if (api === 'earlier') return plainFailure(status);
   const [title, code] = PHRASES[status] ?? [`Status ${status}`, `status_${status}`];
   if (api === 'unified') {
     const error = { code: failure.code ?? code, message, ...(field !== undefined && { field }) };
@@ -100,6 +104,12 @@ export function failed(api: Api, failure: Failure): Answer {
   };
   const type = 'application/problem+json';
   return { status, headers: {}, content: { form: 'raw', text: JSON.stringify(body), type } };
+}
+
+/** An error of the earlier API: the status, and nothing that a client could rely on. */
+function plainFailure(status: number): Answer {
+  const text = `${status} ${PHRASES[status]?.[0] ?? 'Error'}\n`;
+  return { status, headers: {}, content: { form: 'raw', text, type: 'text/plain' } };
 }
 
 /** An answer in the paging style that its page asks for. */

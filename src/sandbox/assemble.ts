@@ -1,9 +1,10 @@
 // Builds what a sandbox serves from the options it was started with: the growing lists, a firewall
 // per company, the collections and the trail of their changes, the token desk. Only here is it
 // decided how fast which list grows, and which collections there are.
-import { auditRecord } from './audit-records.ts';
+import { auditRecord, type RecordPlace } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import { Collection, type CollectionPlan } from './collection.ts';
+import { EARLIER_AUDIT_PATH, earlierText } from './earlier-api.ts';
 import { Firewall } from './firewall.ts';
 import { Growth } from './growth.ts';
 import { GrowingList, LOG_LISTS, logPath } from './lists.ts';
@@ -18,6 +19,7 @@ import { sitesPlan } from './resources/sites.ts';
 import { threatListPlan } from './resources/threat-lists.ts';
 import { ticketsPlan } from './resources/tickets.ts';
 import { webCategoriesPlan } from './resources/web-categories.ts';
+import { LOGS_AUDIT_PATH } from './services-api.ts';
 import { Steps } from './steps.ts';
 import { SANDBOX_CREDENTIALS, Tokens } from './tokens.ts';
 import { Trail } from './trail.ts';
@@ -52,14 +54,17 @@ const LOG_SHARES = {
   all: { kind: 'ids', growth: 0.04, start: 0.02 },
 } as const;
 
+/** One list in its three forms. */
+const AUDIT_PATHS: readonly string[] = [AUDIT_PATH, EARLIER_AUDIT_PATH, LOGS_AUDIT_PATH];
+
 /** The companies of a sandbox. */
-export function companiesOf({ companies = ['c-1', 'c-2'] }: Plan['options']): readonly string[] {
-  return companies;
+export function companiesOf({ companies, earlier }: Plan['options']): readonly string[] {
+  return companies ?? (earlier === undefined ? ['c-1', 'c-2'] : ['1001', '1002']);
 }
 
 /** Records per second of one list, when audit events come at `perS`. */
 export function rateOf(path: string, perS: number, companies: number): number {
-  if (path === AUDIT_PATH) return perS;
+  if (AUDIT_PATHS.includes(path)) return perS;
   const share = LOG_LISTS.find((list) => path.endsWith(`/${list}`));
   return share === undefined ? 0 : (3 * perS * LOG_SHARES[share].growth) / companies;
 }
@@ -81,17 +86,18 @@ export function changingWorld(
   );
   const firewalls = firewallsOf(plan);
   const trail = new Trail({ growth, start, every, steps, collections, firewalls, behaviour, now });
-  const audit = new GrowingList({
-    seed,
-    now,
-    behaviour,
-    path: AUDIT_PATH,
-    prefix: 'evt',
-    growth,
-    record: (place) => auditRecord(place, trail.sceneAt(place.index)),
-  });
+  const record = (place: RecordPlace) => auditRecord(place, trail.sceneAt(place.index));
+  const isEarlier = options.earlier !== undefined;
+  const audit = (isEarlier ? AUDIT_PATHS : [AUDIT_PATH]).map(
+    (path) =>
+      new GrowingList({
+        ...{ seed, now, behaviour, path, growth },
+        prefix: isEarlier ? null : 'evt',
+        record: path === EARLIER_AUDIT_PATH ? (place) => earlierText(record(place)) : record,
+      }),
+  );
   return {
-    lists: new Map([audit, ...logLists(plan, behaviour)].map((list) => [list.path, list])),
+    lists: new Map([...audit, ...logLists(plan, behaviour)].map((list) => [list.path, list])),
     firewalls,
     collections: new Map(collections.map((collection) => [collection.plan.path, collection])),
     trail,
@@ -100,10 +106,11 @@ export function changingWorld(
 
 function collectionPlans(options: Plan['options']): readonly CollectionPlan[] {
   const { entities: start = {} } = options;
+  const digits = options.earlier !== undefined;
   const ofCompanies = companiesOf(options).map((company, no) => [
     companyPlan(company),
-    hostsPlan(company, no, start.host),
-    ticketsPlan(company, no, start.ticket),
+    hostsPlan(company, no, { start: start.host, digits }),
+    ticketsPlan(company, no, { start: start.ticket, digits }),
     threatListPlan('block-list-entries', { company, no, start: start.block_list_entry }),
     threatListPlan('exclusion-list-entries', { company, no, start: start.exclusion_list_entry }),
     changesPlan(company, no, start.change),

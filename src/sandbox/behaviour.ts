@@ -41,6 +41,18 @@ export interface ListBehaviour {
   readonly bad_cursor?: 400 | 404 | 409 | 410 | 422 | 'ignored';
   /** The list never ends: its records come again and again under new ids. */
   readonly endless?: boolean;
+  /** Ids of records that are never shown at this path, whatever other paths show. */
+  readonly hidden?: readonly (string | number)[];
+  /** Records that say something else at this path: `field` is a member as it is served here. */
+  readonly differs?: readonly {
+    readonly id: string | number;
+    readonly field: string;
+    readonly value: unknown;
+  }[];
+  /** Each answer announces this end of the endpoint (RFC 8594); a date or an RFC 3339 time. */
+  readonly sunset?: string;
+  /** Each answer announces this deprecation (RFC 9745). */
+  readonly deprecation?: string;
   /** Of the list's changes about each n-th has no audit event. */
   readonly unexplained_every?: number;
   /** Of the list's updates about each n-th does not happen; its audit event does. */

@@ -54,6 +54,7 @@ export function answerInstead(fault: Fault, ask: Ask, nowMs: number): Answer | n
     case 'cut_json':
     case 'truncated':
     case 'reset':
+    case 'refused':
     case 'slow':
     case 'delay':
     case 'hang':

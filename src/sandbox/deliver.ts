@@ -37,7 +37,7 @@ async function send(
   answer: Answer,
   { fault, signal }: Manner,
 ): Promise<void> {
-  if (fault?.kind === 'reset') {
+  if (fault?.kind === 'reset' || fault?.kind === 'refused') {
     response.socket?.resetAndDestroy();
     return;
   }

@@ -3,6 +3,21 @@
 // with line and column. The tables below are the whole language; faults.ts and behaviour.ts say
 // what each word does.
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import {
+  anything,
+  atLeast,
+  type Check,
+  flag,
+  id,
+  ids,
+  numberOrText,
+  oneOf,
+  path,
+  signed,
+  status,
+  text,
+  time,
+} from './checks.ts';
 import type { Fault, FaultScript } from './faults.ts';
 
 /** A script that cannot be used; the message has a line per mistake. */
@@ -10,8 +25,6 @@ export class FaultScriptError extends Error {
   override readonly name = 'FaultScriptError';
 }
 
-/** Returns what is wrong with a value, or null. */
-type Check = (value: unknown) => string | null;
 type Fields = Readonly<Record<string, Check>>;
 
 interface Mistake {
@@ -58,31 +71,6 @@ function plainValue(document: Document, name: string): unknown {
   }
 }
 
-const text: Check = (value) => (typeof value === 'string' && value !== '' ? null : 'must be text');
-const flag: Check = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
-const anything: Check = () => null;
-const atLeast =
-  (low: number, whole = true): Check =>
-  (value) => {
-    const fits =
-      typeof value === 'number' && value >= low && (!whole || Number.isSafeInteger(value));
-    return fits ? null : `must be a ${whole ? 'whole ' : ''}number, ${low} or more`;
-  };
-const oneOf =
-  (...words: readonly unknown[]): Check =>
-  (value) =>
-    words.includes(value) ? null : `must be one of ${words.map(String).join(', ')}`;
-const status: Check = (value) =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
-    ? null
-    : 'must be an HTTP status from 200 to 599';
-const path: Check = (value) =>
-  typeof value === 'string' && /^(\/|\*)/.test(value)
-    ? null
-    : 'must be a path that begins with / or *';
-const numberOrText: Check = (value) => (typeof value === 'number' ? null : text(value));
-const signed: Check = (value) => (typeof value === 'number' ? null : 'must be a number');
-
 const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
   status: {
     status,
@@ -103,6 +91,7 @@ const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
   cut_json: {},
   truncated: {},
   reset: {},
+  refused: {},
   slow: { over_ms: atLeast(1) },
   delay: { ms: atLeast(1) },
   hang: { where: oneOf('before', 'mid_body') },
@@ -184,7 +173,13 @@ const LIST: Fields = {
   endless: flag,
   unexplained_every: atLeast(1),
   unseen_every: atLeast(1),
+  hidden: ids,
+  differs: anything,
+  sunset: time,
+  deprecation: time,
 };
+
+const DIFFERS: Fields = { id, field: text, value: anything };
 
 const LATE: Fields = { every: atLeast(2), positions: atLeast(1), seconds: atLeast(0, false) };
 
@@ -216,10 +211,14 @@ function mistakesIn(script: unknown): readonly Mistake[] {
 function ruleMistakes(rule: unknown, at: At): readonly Mistake[] {
   const wrong = fieldMistakes(rule, at, { fields: RULE, needed: ['path', 'fault'] });
   if (!isRecord(rule) || rule.fault === undefined) return wrong;
-  return [...wrong, ...faultMistakes(rule.fault, [...at, 'fault'])];
+  return [...wrong, ...faultMistakes(rule.fault, [...at, 'fault'], rule.path)];
 }
 
-function faultMistakes(fault: unknown, at: At): readonly Mistake[] {
+function onlyEarlier(path: unknown): boolean {
+  return typeof path === 'string' && path.startsWith('/earlier/');
+}
+
+function faultMistakes(fault: unknown, at: At, path: unknown): readonly Mistake[] {
   if (typeof fault === 'number') return messageAt(at, status(fault));
   const kind = isRecord(fault) ? (fault.kind ?? 'none') : fault;
   const bare = !isRecord(fault);
@@ -228,6 +227,11 @@ function faultMistakes(fault: unknown, at: At): readonly Mistake[] {
     const kinds = Object.keys(FAULTS).join(', ');
     return [{ path: at, message: `must be a status, or a fault with its kind: ${kinds}` }];
   }
+  if (kind === 'refused' && !onlyEarlier(path)) {
+    const message =
+      'refused needs a path that begins with /earlier/: only that API has a port of its own';
+    return [{ path: at, message }];
+  }
   if (bare) return [];
   const needed = lookup(NEEDED, String(kind)) ?? [];
   return fieldMistakes(fault, at, { fields: { kind: text, ...fields }, needed });
@@ -235,11 +239,19 @@ function faultMistakes(fault: unknown, at: At): readonly Mistake[] {
 
 function listMistakes(list: unknown, at: At): readonly Mistake[] {
   const wrong = fieldMistakes(list, at, { fields: LIST, needed: ['path'] });
-  if (!isRecord(list) || list.late === undefined) return wrong;
-  return [
-    ...wrong,
-    ...fieldMistakes(list.late, [...at, 'late'], { fields: LATE, needed: ['every'] }),
-  ];
+  if (!isRecord(list)) return wrong;
+  const { late, differs = [] } = list;
+  const inLate =
+    late === undefined
+      ? []
+      : fieldMistakes(late, [...at, 'late'], { fields: LATE, needed: ['every'] });
+  const needed = ['id', 'field', 'value'];
+  const inDiffers = Array.isArray(differs)
+    ? differs.flatMap((one, n) =>
+        fieldMistakes(one, [...at, 'differs', n], { fields: DIFFERS, needed }),
+      )
+    : messageAt([...at, 'differs'], 'must be a list');
+  return [...wrong, ...inLate, ...inDiffers];
 }
 
 function fieldMistakes(

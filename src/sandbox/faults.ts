@@ -37,6 +37,8 @@ export type Fault =
   | { readonly kind: 'truncated' }
   /** The connection is reset without an answer. */
   | { readonly kind: 'reset' }
+  /** As `reset`, and from then on nothing listens there until another script replaces this one. */
+  | { readonly kind: 'refused' }
   /** The body trickles over this long. */
   | { readonly kind: 'slow'; readonly over_ms: number }
   /** The answer is right but late. */
@@ -239,6 +241,7 @@ const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
   cut_json: { kind: 'cut_json' },
   truncated: { kind: 'truncated' },
   reset: { kind: 'reset' },
+  refused: { kind: 'refused' },
   slow: { kind: 'slow', over_ms: 2_000 },
   delay: { kind: 'delay', ms: 1_000 },
   hang: { kind: 'hang' },

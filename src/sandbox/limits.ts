@@ -42,10 +42,14 @@ export class Limits {
     window.used += 1;
     const remaining = Math.max(0, rule.requests - window.used);
     const resetS = Math.max(1, Math.ceil((window.endMs - nowMs) / 1000));
-    const headers: Record<string, string> =
-      api === 'unified'
-        ? { 'x-ratelimit-limit': String(rule.requests), 'x-ratelimit-remaining': String(remaining) }
-        : { ratelimit: `"api";r=${remaining};t=${resetS}` };
+    const headers = {
+      unified: {
+        'x-ratelimit-limit': String(rule.requests),
+        'x-ratelimit-remaining': String(remaining),
+      },
+      services: { ratelimit: `"api";r=${remaining};t=${resetS}` },
+      earlier: {},
+    }[api];
     const over = window.used > rule.requests;
     return {
       headers,

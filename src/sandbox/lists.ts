@@ -31,10 +31,10 @@ export interface PagedList {
   readonly keys?: readonly number[];
 }
 
-/** What a growing list is made from. `prefix` starts each id. */
+/** What a growing list is made from. `prefix` starts each id; null: ids are digits alone. */
 export interface GrowingPlan {
   readonly path: string;
-  readonly prefix: string;
+  readonly prefix: string | null;
   readonly seed: number;
   readonly growth: Growth;
   readonly record: (place: RecordPlace) => string;
@@ -44,6 +44,9 @@ export interface GrowingPlan {
 
 /** Integer ids begin here, far above what a JavaScript number can hold exactly. */
 const INTEGER_ID_BASE = 9_007_199_254_740_993_000n;
+
+/** Ids of digits alone begin here, so that all have the same length for long. */
+const DIGITS_ID_BASE = 10_000_000;
 
 /** A list that grows with the clock. */
 export class GrowingList implements PagedList {
@@ -100,7 +103,9 @@ export class GrowingList implements PagedList {
       if (first || (index + 1) % every === 0) return null;
     }
     if (ids === 'integer') return String(INTEGER_ID_BASE + BigInt(index));
-    return `"${this.#plan.prefix}_${String(index).padStart(9, '0')}"`;
+    const { prefix } = this.#plan;
+    if (prefix === null) return `"${DIGITS_ID_BASE + index}"`;
+    return `"${prefix}_${String(index).padStart(9, '0')}"`;
   }
 
   /** The index an id was given to, or null if it names no record that exists. */
@@ -108,7 +113,9 @@ export class GrowingList implements PagedList {
     const { ids } = this.#plan.behaviour(this.path);
     const digits = /^(?:[a-z]+_)?(\d+)$/.exec(id)?.[1];
     if (digits === undefined) return null;
-    const index = ids === 'integer' ? Number(BigInt(digits) - INTEGER_ID_BASE) : Number(digits);
+    const base = this.#plan.prefix === null ? DIGITS_ID_BASE : 0;
+    const index =
+      ids === 'integer' ? Number(BigInt(digits) - INTEGER_ID_BASE) : Number(digits) - base;
     const known = Number.isSafeInteger(index) && index >= 0 && index < this.size();
     const text = known ? this.idTextAt(index) : null;
     return text === id || text === `"${id}"` ? index : null;

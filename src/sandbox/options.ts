@@ -17,7 +17,7 @@ export interface SandboxOptions {
   readonly logs?: number;
   /** New audit events per second; logs grow three times as fast, over all companies. Default 2. */
   readonly rate?: number;
-  /** Default c-1 and c-2. */
+  /** Default c-1 and c-2; with `earlier` 1001 and 1002. */
   readonly companies?: readonly string[];
   /** The highest `limit` of any list; default 1000. Without `limit` a page has 100. */
   readonly pageMax?: number;
@@ -38,6 +38,11 @@ export interface SandboxOptions {
    * happens with it; 0 for none. Default: one in two seconds at the `rate` of the start.
    */
   readonly changeEvery?: number;
+  /**
+   * Also serves the earlier form of the same ledger, on a port of its own (default: any free one).
+   * Ids of audit events, tickets and hosts are then digits in every form, and so are companies.
+   */
+  readonly earlier?: { readonly port?: number };
   /** How many entities a collection starts with, by kind, such as `host` or `ticket`. */
   readonly entities?: Readonly<Record<string, number>>;
   readonly credentials?: Partial<Credentials>;

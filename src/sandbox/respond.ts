@@ -2,8 +2,10 @@
 // then token, scope, rate limit and endpoint, then whatever the fault does to a good answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Answer, type Ask, failed, shaped } from './answers.ts';
+import type { ListBehaviour } from './behaviour.ts';
 import { alterAnswer, answerInstead, retryAfter } from './bend.ts';
 import { deliver } from './deliver.ts';
+import { EARLIER_BASE } from './earlier-api.ts';
 import type { Fault, Faults } from './faults.ts';
 import type { Limits } from './limits.ts';
 import type { Router, World } from './routes.ts';
@@ -19,15 +21,18 @@ export interface Responder {
   readonly faults: () => Faults;
   readonly limits: () => Limits;
   readonly control: (ask: Ask) => Answer;
+  /** Closes the port that answers, for the fault of that name. */
+  readonly refuse?: () => void;
 }
 
 /** Where control endpoints live; no fault, token or limit applies there. */
 const CONTROL_PREFIX = '/_sandbox';
 
 /** Where each API issues tokens. */
-const TOKEN_PATHS: Readonly<Record<Ask['api'], string>> = {
+const TOKEN_PATHS: Readonly<Record<Ask['api'], string | null>> = {
   unified: '/v1/oauth/token',
   services: '/api/auth/v1/oauth/v2/token',
+  earlier: null,
 };
 
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -54,7 +59,12 @@ export async function respond(
     const nowMs = responder.world.now();
     const answer = shaped(answerUnder(responder, ask, fault));
     responder.traffic.count(ask.path, { status: answer.status, fault: fault?.kind ?? null });
-    const headers = { date: new Date(nowMs).toUTCString(), ...answer.headers };
+    const headers = {
+      date: new Date(nowMs).toUTCString(),
+      ...answer.headers,
+      ...announced(responder.world.behaviour(ask.path)),
+    };
+    if (fault?.kind === 'refused') responder.refuse?.();
     await deliver(response, { ...answer, headers }, fault);
   } catch (error) {
     // A mistake in the sandbox itself, or a client that left; the first must not pass for a fault.
@@ -62,6 +72,16 @@ export async function respond(
     else
       response.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`);
   }
+}
+
+/** The headers by which an endpoint announces its end. */
+function announced({ sunset, deprecation }: ListBehaviour): Readonly<Record<string, string>> {
+  return {
+    ...(sunset !== undefined && { sunset: new Date(sunset).toUTCString() }),
+    ...(deprecation !== undefined && {
+      deprecation: `@${Math.floor(Date.parse(deprecation) / 1000)}`,
+    }),
+  };
 }
 
 function answerUnder(responder: Responder, ask: Ask, fault: Fault | null): Answer {
@@ -117,10 +137,15 @@ function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask):
   return { ...answer, headers: { ...headers, ...answer.headers } };
 }
 
+function apiOf(path: string): Ask['api'] {
+  if (path.startsWith(`${EARLIER_BASE}/`)) return 'earlier';
+  return path.startsWith('/v1/') ? 'unified' : 'services';
+}
+
 async function askOf(request: IncomingMessage): Promise<Ask> {
   const [, path = '/', query = ''] = /^([^?]*)\??(.*)$/s.exec(request.url ?? '/') ?? [];
   return {
-    api: path.startsWith('/v1/') ? 'unified' : 'services',
+    api: apiOf(path),
     method: request.method ?? 'GET',
     scheme: 'encrypted' in request.socket ? 'https' : 'http',
     path,

@@ -6,6 +6,7 @@ import type { Collection } from './collection.ts';
 import type { Cursors } from './cursors.ts';
 import type { Firewall } from './firewall.ts';
 import { endless, type GrowingList, type PagedList } from './lists.ts';
+import { oneSided } from './one-sided.ts';
 import type { PageCache } from './page-cache.ts';
 import { type Cut, cursorPage, offsetPage, type Paged } from './paging.ts';
 
@@ -21,6 +22,8 @@ export interface World {
   readonly cursors: Cursors;
   readonly cache: PageCache;
   readonly limitMax: number;
+  /** Whether the services API is what the earlier one moves to. */
+  readonly isSuccessor: boolean;
   readonly now: () => number;
 }
 
@@ -109,7 +112,9 @@ export function plainAnswer(list: PagedList): Answer {
 
 /** A list as the fault script lets a request see it. */
 export function seen(ask: Ask, list: PagedList, world: World): PagedList {
-  return world.behaviour(ask.path).endless === true ? endless(list) : list;
+  const behaviour = world.behaviour(ask.path);
+  const own = oneSided(list, behaviour);
+  return behaviour.endless === true ? endless(own) : own;
 }
 
 /** What cutting a page needs, for a request. */

@@ -3,8 +3,6 @@
 // start it as the upstream they can break on purpose and as the ledger they compare with. It stands
 // outside the journey and shares no code with it, so a mistake in the client cannot hide in the
 // server. Records are computed from seed and index; nothing but counters is held in memory.
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import { isDeepStrictEqual } from 'node:util';
 import {
   type ChangingWorld,
@@ -17,6 +15,8 @@ import {
 import { behaviourOf, type ListBehaviour } from './behaviour.ts';
 import { controlEndpoints, type SandboxControl } from './control.ts';
 import { cursorsOf } from './cursors.ts';
+import { Door } from './door.ts';
+import { EARLIER_BASE, EARLIER_ROUTES } from './earlier-api.ts';
 import { type FaultScript, Faults } from './faults.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
 import { Limits } from './limits.ts';
@@ -53,6 +53,8 @@ export interface Sandbox {
   /** What signs webhooks at this moment. */
   readonly webhookSecret: string;
   readonly control: SandboxControl;
+  /** `base_url` of an upstream that reads the earlier form with the API key; null: not served. */
+  readonly earlierBaseUrl: string | null;
   ledger(): Ledger;
   /** Ends every connection and the server. */
   close(): Promise<void>;
@@ -80,7 +82,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const traffic = new Traffic();
   const webhooks = webhooksOf(plan, changing, script);
   const ledger = ledgerOf(changing, () => webhooks.deliveries(), now);
-  const control = controlOf({ plan, script, changing, tokens, traffic, webhooks });
+  const doors: Door[] = [];
+  const control = controlOf({ plan, script, changing, tokens, traffic, webhooks, doors });
   const unified = [...UNIFIED_ROUTES, webhooksRoute(webhooks.registrations)];
   const world: World = {
     seed: plan.seed,
@@ -92,6 +95,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     cursors: cursorsOf(plan.seed),
     cache: script.cache,
     limitMax: options.pageMax ?? 1_000,
+    isSuccessor: options.earlier !== undefined,
     now,
   };
   const responder: Responder = {
@@ -108,12 +112,24 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     limits: script.limits,
     control: controlEndpoints(control, ledger),
   };
-  const server = serverOf(
-    options,
-    (request, response) => void respond(responder, request, response),
-  );
-  const port = await listening(server, options.port ?? 0);
-  const url = `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
+  const open = async (port: number, answering: Responder) => {
+    const door = new Door(options.tls, (request, response) => {
+      void respond({ ...answering, refuse: () => door.refuse() }, request, response);
+    });
+    doors.push(door);
+    await door.listen(port);
+    return door;
+  };
+  const { port, url } = await open(options.port ?? 0, responder);
+  let earlierBaseUrl: string | null = null;
+  if (options.earlier !== undefined) {
+    const earlier = { ...responder, router: routerOf(EARLIER_ROUTES) };
+    const door = await open(options.earlier.port ?? 0, earlier).catch(async (error: unknown) => {
+      await doors[0]?.close();
+      throw error;
+    });
+    earlierBaseUrl = `${door.url}${EARLIER_BASE}`;
+  }
   return {
     port,
     url,
@@ -126,10 +142,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return webhooks.secret();
     },
     control,
+    earlierBaseUrl,
     ledger: () => ledger,
-    close() {
+    async close() {
       webhooks.close();
-      return closed(server);
+      await Promise.all(doors.map((door) => door.close()));
     },
   };
 }
@@ -191,10 +208,11 @@ interface ControlParts {
   readonly tokens: Tokens;
   readonly traffic: Traffic;
   readonly webhooks: Webhooks;
+  readonly doors: readonly Door[];
 }
 
 function controlOf(parts: ControlParts): SandboxControl {
-  const { plan, script, changing, tokens, traffic, webhooks } = parts;
+  const { plan, script, changing, tokens, traffic, webhooks, doors } = parts;
   const { lists, firewalls, collections, trail } = changing;
   const listAt = (path: string) => {
     const list = lists.get(path);
@@ -202,7 +220,10 @@ function controlOf(parts: ControlParts): SandboxControl {
     return list;
   };
   return {
-    setFaults: (next) => script.set(next),
+    setFaults(next) {
+      script.set(next);
+      for (const door of doors) door.reopen();
+    },
     faultCounts: () => script.faults().counts(),
     grow: (path, count) => listAt(path).grow(count),
     setRate(perS) {
@@ -228,30 +249,4 @@ function controlOf(parts: ControlParts): SandboxControl {
     requests: () => traffic.read(),
     resetRequests: () => traffic.reset(),
   };
-}
-
-function serverOf({ tls }: SandboxOptions, listener: RequestListener): Server {
-  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
-  // Longer than clients keep idle connections, so that a reused one is not closed under a request.
-  server.keepAliveTimeout = 65_000;
-  return server;
-}
-
-function listening(server: Server, port: number): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once('error', (cause) => {
-    reject(new Error(`starting the sandbox: port ${port} of 127.0.0.1 cannot be used`, { cause }));
-  });
-  server.listen(port, '127.0.0.1', () => {
-    const address = server.address();
-    resolve(typeof address === 'object' && address !== null ? address.port : port);
-  });
-  return promise;
-}
-
-function closed(server: Server): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.close(() => resolve());
-  server.closeAllConnections();
-  return promise;
 }

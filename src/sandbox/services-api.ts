@@ -19,6 +19,9 @@ import {
 } from './routes.ts';
 import { STYLE_ROUTES } from './styles.ts';
 
+/** Where audit events are, in the form that the earlier API's are succeeded by. */
+export const LOGS_AUDIT_PATH = '/api/logs/v1/audit';
+
 const COMPANY = '/companies/{company_id}';
 const FIREWALL = `/api/firewall/v1${COMPANY}`;
 
@@ -34,6 +37,15 @@ export const SERVICES_ROUTES: readonly Route[] = [
       return wrong(ask, 'order', 'must be ASC or DESC');
     return offsetAnswer(ask, list, world);
   }),
+  {
+    path: LOGS_AUDIT_PATH,
+    about: null,
+    answer(ask, _params, world) {
+      const list = world.lists.get(LOGS_AUDIT_PATH);
+      if (list === undefined) return failed(ask.api, { status: 404, message: 'no such log' });
+      return (ask.query.has('offset') ? offsetAnswer : cursorAnswer)(ask, list, world);
+    },
+  },
   log('all', (_ask, list) => plainAnswer(list)),
   firewall('/objects', 'All firewall objects of a company', (ask, held, { world }) => {
     return offsetAnswer(ask, fixedList(ask.path, held.objects(world.now())), world);

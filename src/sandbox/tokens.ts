@@ -1,9 +1,12 @@
 // The two token endpoints and the check of every other request's bearer. Unified takes the client's
 // credentials as form parameters and space-separated scopes, services take HTTP Basic and the one
 // scope URN; a token of one API is worth nothing at the other. API keys work at the unified API
-// only, as its document says. Tokens live in memory: a restarted sandbox answers 401 to old ones.
+// and the earlier API only. Tokens live in memory: a restarted sandbox answers 401 to old ones.
 import { randomBytes } from 'node:crypto';
 import { type Answer, type Api, type Ask, failed, ok } from './answers.ts';
+
+/** The APIs that issue tokens. */
+type TokenApi = Exclude<Api, 'earlier'>;
 
 /** What a client needs to get in. */
 export interface Credentials {
@@ -38,13 +41,13 @@ interface Issued extends Bearer {
 /** Issues and checks tokens. */
 export class Tokens {
   readonly #issued = new Map<string, Issued>();
-  readonly #lifetimeS: Readonly<Record<Api, number>>;
+  readonly #lifetimeS: Readonly<Record<TokenApi, number>>;
   readonly #now: () => number;
   #credentials: Credentials;
 
   constructor(
     credentials: Credentials,
-    lifetimeS: Readonly<Record<Api, number>>,
+    lifetimeS: Readonly<Record<TokenApi, number>>,
     now: () => number,
   ) {
     this.#credentials = credentials;
@@ -80,6 +83,7 @@ export class Tokens {
         ? [form.get('client_id'), form.get('client_secret')]
         : basicOf(ask.headers.authorization);
     if (id !== clientId || secret !== clientSecret) return invalidClient(ask.api);
+    if (ask.api === 'earlier') return failed(ask.api, { status: 404, message: 'no such endpoint' });
     const granted = this.#grant(ask.api, form.get('scope'));
     if (granted === null) {
       const message = 'a requested scope is unknown or not granted to this client';
@@ -93,7 +97,7 @@ export class Tokens {
     const token = /^Bearer +(\S+)$/i.exec(ask.headers.authorization ?? '')?.[1];
     if (token === undefined) return null;
     const { apiKey, unifiedScope } = this.#credentials;
-    if (ask.api === 'unified' && token === apiKey)
+    if (ask.api !== 'services' && token === apiKey)
       return { token, scopes: new Set(unifiedScope.split(' ')) };
     const issued = this.#issued.get(token);
     if (issued === undefined || issued.api !== ask.api) return null;
@@ -121,7 +125,7 @@ export class Tokens {
     return requested.split(/ +/).every((scope) => known.includes(scope)) ? requested : null;
   }
 
-  #answer(api: Api, scope: string): Answer {
+  #answer(api: TokenApi, scope: string): Answer {
     const token = randomBytes(24).toString('base64url');
     const lifetimeS = this.#lifetimeS[api];
     const expiresMs = this.#now() + lifetimeS * 1000;

@@ -15,7 +15,7 @@ import { planMeans } from './plan-means.ts';
 const folder = new URL('../../config/', import.meta.url).pathname;
 // A fault script is for the sandbox and no config.
 const examples = readdirSync(folder).filter(
-  (name) => name.endsWith('.yaml') && name !== 'sandbox-faults.yaml',
+  (name) => name.endsWith('.yaml') && !name.startsWith('sandbox-faults'),
 );
 
 const env = {

@@ -18,6 +18,11 @@ const DEPRECATED = {
   link: '</docs/fleet-v2>; rel="deprecation"',
 };
 
+/** Where a company's hosts are served. */
+export function hostsPath(company: string): string {
+  return `${companyPath(company)}/hosts`;
+}
+
 function companyPath(company: string): string {
   return `/api/fleet/v1/companies/${encodeURIComponent(company)}`;
 }
@@ -35,16 +40,22 @@ export function companyPlan(company: string): CollectionPlan {
 }
 
 /** A company's hosts; `start` at the start. `no` counts companies, so that ids are not shared. */
-export function hostsPlan(company: string, no: number, start = CORE + 26): CollectionPlan {
+export function hostsPlan(
+  company: string,
+  no: number,
+  { start = CORE + 26, digits }: { readonly start?: number | undefined; readonly digits: boolean },
+): CollectionPlan {
+  const [before, first] = [digits ? '' : 'host-', 1_000 + no * 10_000_000];
   return {
     kind: 'host',
-    path: `${companyPath(company)}/hosts`,
+    path: hostsPath(company),
     company,
     life: lifeOf({ core: CORE, start, ages: [0, 1, 3] }),
     ids: {
-      prefix: 'host-',
-      first: 1_000 + no * 10_000_000,
-      core: SITES.map(({ id }) => hostId(id.slice(5), no)),
+      ...{ prefix: before, first },
+      core: digits
+        ? SITES.map((_, index) => String(first + index))
+        : SITES.map(({ id }) => hostId(id.slice(5), no)),
     },
     record: (moment) => hostRecord(moment, company),
   };
@@ -64,8 +75,10 @@ export const FLEET_ROUTES: readonly Route[] = [
     query: ['limit', 'offset'],
     deprecated: true,
     answer(ask, { company_id: company = '' }, world) {
-      const hosts = collectionOf(world, `${companyPath(company)}/hosts`);
+      const hosts = collectionOf(world, hostsPath(company));
       const answer = offsetAnswer(ask, entityList(hosts, { shown: listed }), world);
+      // What another API moves to has no end of its own.
+      if (world.isSuccessor) return answer;
       return { ...answer, headers: { ...answer.headers, ...DEPRECATED } };
     },
   }),
@@ -74,7 +87,7 @@ export const FLEET_ROUTES: readonly Route[] = [
     about: 'One host',
     answer(ask, { host_id: id = '' }, world) {
       for (const company of world.companies) {
-        const hosts = collectionOf(world, `${companyPath(company)}/hosts`);
+        const hosts = collectionOf(world, hostsPath(company));
         const index = hosts.indexOf(id);
         if (index !== null && hosts.stands(index)) return ok(hosts.entity(index));
       }
@@ -137,7 +150,7 @@ function hostRecord({ id, index, version, times, base, fresh }: Moment, company:
 }
 
 /** What the list shows of a host. */
-function listed(host: object): object {
+export function listed(host: object): object {
   const shown = [
     'host_id',
     'company_id',

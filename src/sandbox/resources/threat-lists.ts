@@ -8,7 +8,8 @@ import { lifeOf } from '../life.ts';
 import { collectionOf, cursorAnswer, forCompany, offsetAnswer, type Route } from '../routes.ts';
 import { changeIdOf } from './changes.ts';
 
-type ListName = 'block-list-entries' | 'exclusion-list-entries';
+/** Which of the two lists. */
+export type ListName = 'block-list-entries' | 'exclusion-list-entries';
 
 const KINDS = {
   'block-list-entries': { kind: 'block_list_entry', start: 60, first: 70_000 },
@@ -17,7 +18,8 @@ const KINDS = {
 
 const COMPANY = '/api/threat-protection/v1/companies/{company_id}';
 
-function listPath(company: string, list: ListName): string {
+/** Where one of a company's lists is served. */
+export function listPath(company: string, list: ListName): string {
   return `${COMPANY.replace('{company_id}', encodeURIComponent(company))}/${list}`;
 }
 

@@ -17,18 +17,23 @@ const EVENTS = ['created', 'comment', 'status_changed', 'closed'];
 /** How many of the clock's steps a timeline stays after its ticket has left the list. */
 const STEPS_KEPT = 12;
 
-function ticketsPath(company: string): string {
+/** Where a company's tickets are served. */
+export function ticketsPath(company: string): string {
   return TICKETS.replace('{company_id}', encodeURIComponent(company));
 }
 
-/** A company's tickets; `start` of them at the start. */
-export function ticketsPlan(company: string, no: number, start = 30): CollectionPlan {
+/** A company's tickets; `start` of them at the start. `digits`: ids are nothing else. */
+export function ticketsPlan(
+  company: string,
+  no: number,
+  { start = 30, digits }: { readonly start?: number | undefined; readonly digits: boolean },
+): CollectionPlan {
   return {
     kind: 'ticket',
     path: ticketsPath(company),
     company,
     life: lifeOf({ core: 0, start, ages: [0, 1, 3] }),
-    ids: { prefix: 'tkt-', first: 4_711 + no * 10_000_000 },
+    ids: { prefix: digits ? '' : 'tkt-', first: 4_711 + no * 10_000_000 },
     record: (moment) => ticketRecord(moment, company),
     verb: (op, version) => (op === 'deleted' ? 'archive' : (EVENTS[version] ?? 'comment')),
   };

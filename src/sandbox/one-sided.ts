@@ -1,0 +1,39 @@
+// Records that one path shows otherwise than the others of the same ledger do, or not at all: what a
+// move between two APIs has to find before it is made. Records are named by their ids, so a script
+// says exactly which.
+import type { ListBehaviour } from './behaviour.ts';
+import type { PagedList } from './lists.ts';
+
+/** The list as its path shows it; the list itself where that is the same. */
+export function oneSided(list: PagedList, { hidden = [], differs = [] }: ListBehaviour): PagedList {
+  if (hidden.length === 0 && differs.length === 0) return list;
+  const left = new Set(hidden.map(String));
+  return {
+    path: list.path,
+    ...(list.keys !== undefined && { keys: list.keys }),
+    size: () => list.size(),
+    first: () => list.first(),
+    visible: (index) => list.visible(index) && !left.has(idIn(list.textAt(index))),
+    dense: () => left.size === 0 && list.dense(),
+    textAt(index) {
+      const text = list.textAt(index);
+      const id = idIn(text);
+      return differs.reduce(
+        (said, one) => (String(one.id) === id ? withMember(said, one) : said),
+        text,
+      );
+    },
+  };
+}
+
+/** An id comes first in every record that has one. */
+function idIn(text: string): string {
+  return /^\{"\w*[iI]d":"?([^",}]*)/.exec(text)?.[1] ?? '';
+}
+
+function withMember(
+  text: string,
+  { field, value }: { readonly field: string; readonly value: unknown },
+): string {
+  return JSON.stringify({ ...JSON.parse(text), [field]: value });
+}
