@@ -4,15 +4,17 @@
 // over a message that is longer than it takes, and would do so for ever (rsyslog issues 1782, 2190):
 // the first unanswered message is suspected, is sent alone, and once sessions end over it again and
 // again is refused. And `500` says neither whether the message is wrong nor whether the disk is full:
-// so it goes again, and is refused only where the receiver takes another one meanwhile.
+// one that is followed by an accepted message is sent once more, and is refused if it is answered so
+// again. Others are sent again, and where nothing of a batch is accepted, the engine finds out which
+// are to blame (src/send/trial.ts).
 //
-// What must stay true: nothing is delivered that was not answered with 200; a receiver that takes
-// nothing makes no dead letters.
+// What must stay true: nothing is delivered that was not answered with 200, and nothing that was is
+// sent again by this process.
 
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Uid } from '../../../src/contracts/event.ts';
 import type { EncodedLines } from '../../../src/contracts/format.ts';
-import type { Batch, Delivery, Sink } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, Refusal, Sink } from '../../../src/contracts/sink.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
 import { lineAt } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
@@ -43,8 +45,6 @@ export class RelpSender implements Sink {
   #suspect: Suspect | null = null;
   /** The longest message that was taken, in bytes; 0: none was. */
   #longest = 0;
-  /** A message that was taken, to see whether the receiver takes any. */
-  #taken: EncodedLines | null = null;
 
   constructor(to: SyslogReceiver, window: RelpWindow, clock: Clock) {
     this.#to = to;
@@ -78,10 +78,12 @@ export class RelpSender implements Sink {
     const takenAt = this.#remember(batch, answers);
     const isWhole = answers.length === batch.events.length && !answers.includes(null);
     if (!isWhole && session.end !== null) return this.#brokenOff(batch, answers, session);
-    this.#suspect = null;
+    // Another message that is accepted says nothing of the one that sessions ended over.
+    if (batch.events.some(({ uid }) => uid === this.#suspect?.uid)) this.#suspect = null;
     if (takenAt.length === batch.events.length) return { outcome: 'delivered' };
-    if (takenAt.length > 0) return { outcome: 'partly', refused: [], again: left(batch, answers) };
-    return await this.#allRefused(batch, answers, session);
+    const last = takenAt.at(-1);
+    if (last !== undefined) return await this.#judge(session, { batch, answers, last });
+    return refusedWhole(`the receiver answered ${answers[0]}`);
   }
 
   async #opened(signal: AbortSignal): Promise<RelpSession> {
@@ -110,9 +112,30 @@ export class RelpSender implements Sink {
     for (const i of taken) {
       this.#longest = Math.max(this.#longest, (lines.ends[i] ?? 0) - (lines.starts[i] ?? 0));
     }
-    const last = taken.at(-1);
-    if (last !== undefined) this.#taken = onlyLine(lineAt(lines, last));
     return taken;
+  }
+
+  /** Sends once more what was refused before a message that was accepted. */
+  async #judge(
+    session: RelpSession,
+    { batch, answers, last }: { batch: Batch; answers: Answers; last: number },
+  ): Promise<Delivery> {
+    const doubtful = answers.flatMap((answer, at) => (answer !== '' && at < last ? [at] : []));
+    const range = { from: 0, to: doubtful.length };
+    const lines = linesAt(batch.lines, doubtful);
+    const second = await session.carry(lines, range, this.#window.messages);
+    const final = answers.slice();
+    for (const [n, at] of doubtful.entries()) final[at] = second[n] ?? null;
+    const refused: Refusal[] = [];
+    const again: Uid[] = [];
+    for (const [at, { uid }] of batch.events.entries()) {
+      const answer = final[at] ?? null;
+      if (answer === '') continue;
+      if (answer === null || at > last) again.push(uid);
+      else refused.push({ uid, reason: `the receiver answered ${answer}` });
+    }
+    const isDelivered = refused.length + again.length === 0;
+    return isDelivered ? { outcome: 'delivered' } : { outcome: 'partly', refused, again };
   }
 
   /** The session is over, and something has no answer. */
@@ -151,39 +174,16 @@ export class RelpSender implements Sink {
     const least = this.#longest === 0 ? '' : `at least ${this.#longest} and `;
     return `: its limit is ${least}less than that (rsyslog: maxDataSize of imrelp); raise it or lower max_message`;
   }
-
-  /** Every message was answered with another code than 200: is it them, or the receiver? */
-  async #allRefused(batch: Batch, answers: Answers, session: RelpSession): Promise<Delivery> {
-    const reason = `the receiver answered ${answers[0]}`;
-    const [event] = batch.events;
-    if (this.#taken === null || event === undefined) return refusedWhole(reason);
-    const other = await session.carry(this.#taken, { from: 0, to: 1 }, 1);
-    const repeated = await session.carry(batch.lines, { from: 0, to: 1 }, 1);
-    if (other[0] === '' && repeated[0] === '') return this.#againBut(batch, []);
-    if (other[0] === '' && repeated[0]) {
-      return this.#againBut(batch, [
-        { uid: event.uid, reason: `the receiver answered ${repeated[0]}` },
-      ]);
-    }
-    const cause = session.end?.cause ?? answeredFailure(this.#to, reason);
-    return { outcome: 'retry', cause };
-  }
-
-  #againBut(batch: Batch, refused: Extract<Delivery, { outcome: 'partly' }>['refused']): Delivery {
-    const again = batch.events.slice(1).map(({ uid }) => uid);
-    return refused.length + again.length === 0
-      ? { outcome: 'delivered' }
-      : { outcome: 'partly', refused, again };
-  }
 }
 
 function left({ events }: Batch, answers: Answers): readonly Uid[] {
   return events.flatMap(({ uid }, i) => (answers[i] === '' ? [] : [uid]));
 }
 
-function onlyLine(line: Uint8Array): EncodedLines {
-  const bytes = new Uint8Array(line);
-  return { bytes, starts: new Uint32Array(1), ends: Uint32Array.of(bytes.length), length: 1 };
+/** Some of the lines, by their indexes. */
+function linesAt({ bytes, starts, ends }: EncodedLines, indexes: readonly number[]): EncodedLines {
+  const picked = (places: Uint32Array) => Uint32Array.from(indexes, (at) => places[at] ?? 0);
+  return { bytes, starts: picked(starts), ends: picked(ends), length: indexes.length };
 }
 
 function refusedWhole(reason: string): Delivery {
@@ -191,11 +191,4 @@ function refusedWhole(reason: string): Delivery {
     next: 'See the receiver’s log; an event that is refused by itself is kept as a dead letter.',
   });
   return { outcome: 'refused', scope: 'batch', cause };
-}
-
-function answeredFailure({ address }: SyslogReceiver, reason: string): ExportError {
-  return new ExportError('sink_unreachable', `sending to ${address.text}: ${reason}`, {
-    next: 'Look at the receiver’s log, and whether its disk is full. Nothing was lost: the events stay held and are sent again by themselves.',
-    details: { address: address.text },
-  });
 }

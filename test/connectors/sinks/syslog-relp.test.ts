@@ -72,8 +72,8 @@ test('repeats only what had no answer when a session ends', async () => {
   expect(receiver.faults).toEqual([]);
 });
 
-test('a receiver that refuses everything for a while makes no dead letters', async () => {
-  const { receiver, opened } = await withReceiver({});
+test('a receiver that refuses everything is reported to the engine, and gets nothing twice', async () => {
+  const { receiver, opened, arrived } = await withReceiver({});
   const [before, while_, after] = [someEvents(5), someEvents(20, 5), someEvents(20, 5)];
   const send = (events: typeof before) => opened.sink.send(opened.batch(events), never);
   await send(before);
@@ -84,11 +84,13 @@ test('a receiver that refuses everything for a while makes no dead letters', asy
 
   for (const answer of answers) {
     expect(answer).toMatchObject({
-      outcome: 'retry',
+      outcome: 'refused',
+      scope: 'batch',
       cause: { message: expect.stringContaining('500 the disk is full') },
     });
   }
   expect(await send(after)).toEqual({ outcome: 'delivered' });
+  expect(arrived()).toEqual([...before, ...after].map(({ uid }) => uid));
 });
 
 test('a receiver that ends session after session makes no dead letters of what is not long', async () => {
