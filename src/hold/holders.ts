@@ -6,10 +6,17 @@
 import type { Offset } from '../contracts/event.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import type { Pages, ReleasedPage } from './pages.ts';
+import type { SetAside } from './set-aside.ts';
 import type { Statements } from './statements.ts';
 
 /** Polling resumes below this share of the spool's bound, so that it does not flutter at the edge. */
 export const resumeShare = 0.9;
+
+/** What is held for sinks. */
+interface HeldEvents {
+  readonly pages: Pages;
+  readonly aside: SetAside;
+}
 
 /** Those of one database. */
 export class Holders {
@@ -43,20 +50,36 @@ export class Holders {
   }
 
   /** Ends the time of removed sinks whose time is over. */
-  expire(pages: Pages, now: number): void {
+  expire({ pages, aside }: HeldEvents, now: number): void {
     for (const sink of this.#kept()) {
       if (now - (sink.missingSince ?? now) < this.#removedMs) continue;
-      const { events } = pages.held(this.known.neededFrom(sink));
+      const events = pages.held(this.known.neededFrom(sink)).events + aside.forget(sink.name);
       this.known.expire(sink, events, now);
       this.#hasReleased ||= events > 0;
     }
   }
 
-  /** Deletes pages that only removed sinks need, where they would pause polling. */
-  makeRoom(pages: Pages, now: number): void {
+  /** Deletes what only removed sinks need, where it would pause polling. */
+  makeRoom({ pages, aside }: HeldEvents, now: number): void {
     const kept = this.#kept();
     if (kept.length === 0) return;
-    const gone = pages.release(this.#passedByRunning(pages.end), this.#isPaused ? resumeShare : 1);
+    const bytesMax = pages.bytesMax * (this.#isPaused ? resumeShare : 1);
+    const used = pages.gauge().bytes + aside.bytes;
+    if (used < bytesMax) return;
+    // Events that were set aside are older than what a sink has yet to pass.
+    const names = kept.map(({ name }) => name);
+    for (const [name, events] of aside.release(names, used - bytesMax + 1)) {
+      const sink = kept.find((one) => one.name === name);
+      if (sink === undefined) continue;
+      this.known.release(sink, { to: sink.releasedTo, events }, now);
+      this.#hasReleased = true;
+    }
+    this.#releasePages(pages, bytesMax - aside.bytes, now);
+  }
+
+  #releasePages(pages: Pages, bytesMax: number, now: number): void {
+    const kept = this.#kept();
+    const gone = pages.release(this.#passedByRunning(pages.end), bytesMax);
     const last = gone.at(-1);
     if (last === undefined) return;
     for (const sink of kept) {

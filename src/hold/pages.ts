@@ -131,9 +131,13 @@ export class Pages {
     return done === pruneMax;
   }
 
-  /** Deletes the oldest pages that end by `until`, while this share of the spool's bound is in use. */
-  release(until: Offset, share: number): readonly ReleasedPage[] {
-    const bytesMax = (this.#retention.bytesMax ?? Number.POSITIVE_INFINITY) * share;
+  /** The bound of the spool, in bytes. */
+  get bytesMax(): number {
+    return this.#retention.bytesMax ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Deletes the oldest pages that end by `until`, while pages use more than so many bytes. */
+  release(until: Offset, bytesMax: number): readonly ReleasedPage[] {
     const released: ReleasedPage[] = [];
     if (this.#bytes < bytesMax) return released;
     let bytes = this.#bytes;

@@ -9,6 +9,8 @@ import type { Row, Statements } from './statements.ts';
 
 /** Counted for each event in addition to its record. */
 const rowBytes = 512;
+/** Events removed at a time. */
+const releasedMax = 10_000;
 
 /** The table of events that were set aside. */
 export class SetAside {
@@ -68,6 +70,34 @@ export class SetAside {
   get(id: number): HeldAside | null {
     const row = this.#statements.row('SELECT * FROM set_aside WHERE id = ?', id);
     return row === undefined ? null : heldAside(row);
+  }
+
+  /** Removes all events of a sink; returns how many. */
+  forget(sink: string): number {
+    if (!this.#isThere()) return 0;
+    const { changes } = this.#statements.run('DELETE FROM set_aside WHERE sink = ?', sink);
+    this.changed();
+    return Number(changes);
+  }
+
+  /** Removes the oldest events of these sinks until so many bytes are free; how many, by sink. */
+  release(sinks: readonly string[], bytes: number): ReadonlyMap<string, number> {
+    const released = new Map<string, number>();
+    if (bytes <= 0 || sinks.length === 0 || !this.#isThere()) return released;
+    let free = 0;
+    const ids: number[] = [];
+    for (const row of this.#statements.each(
+      `SELECT id, sink, ${rowBytes} + length(record) AS bytes FROM set_aside ORDER BY id`,
+    )) {
+      const sink = String(row.sink);
+      if (!sinks.includes(sink)) continue;
+      ids.push(Number(row.id));
+      released.set(sink, (released.get(sink) ?? 0) + 1);
+      free += Number(row.bytes);
+      if (free >= bytes || ids.length === releasedMax) break;
+    }
+    for (const id of ids) this.remove(id);
+    return released;
   }
 
   /** Bytes that all of them count. */

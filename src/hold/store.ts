@@ -227,9 +227,10 @@ export class Store {
 
   /** Deletes what no sink holds back and `keep` does not want. True: there may be more. */
   prune(now: number): boolean {
-    this.holders.expire(this.#pages, now);
+    const held = { pages: this.#pages, aside: this.aside };
+    this.holders.expire(held, now);
     const mayBeMore = this.#pages.prune(this.passed(), now);
-    this.holders.makeRoom(this.#pages, now);
+    this.holders.makeRoom(held, now);
     return mayBeMore;
   }
 

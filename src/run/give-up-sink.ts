@@ -7,7 +7,7 @@ import type { Store } from '../hold/store.ts';
 
 /** What was given up. */
 export interface GivenUp {
-  /** Events that were kept for it. */
+  /** Events that were kept for it, those set aside included. */
   readonly events: number;
 }
 
@@ -25,9 +25,9 @@ export function removeSink(store: Store, name: string, running: readonly string[
       next: 'sluice sinks lists the sinks that it knows. Nothing was changed.',
     });
   }
-  const events = known?.keeps === true ? backlog(store.gauge(), knownSinks.neededFrom(known)) : 0;
+  const pending = known?.keeps === true ? backlog(store.gauge(), knownSinks.neededFrom(known)) : 0;
   knownSinks.forget(name);
-  return { events };
+  return { events: pending + store.aside.forget(name) };
 }
 
 function refused(name: string): ExportError {

@@ -20,7 +20,8 @@ export function removedSinksOf(
   return [...names].flatMap((name): RemovedSink[] => {
     if (isPresent.has(name)) return [];
     const known = knownSinks.get(name);
-    const { position = 0, deadLetters = 0 } = sinks.get(name) ?? {};
+    const { position = 0, deadLetters = 0, aside = [] } = sinks.get(name) ?? {};
+    const setAside = aside.reduce((sum, { events }) => sum + events, 0);
     const from: Offset = Math.max(position ?? 0, known?.begun ?? 0, known?.releasedTo ?? 0);
     const since = known?.missingSince ?? null;
     const kept = known?.keeps === true;
@@ -30,7 +31,7 @@ export function removedSinksOf(
         kept,
         missing_since: timeText(since),
         kept_until: kept && since !== null ? timeText(since + removedSinksMs) : null,
-        pending: kept ? backlog(spool, from) : 0,
+        pending: (kept ? backlog(spool, from) : 0) + setAside,
         released: known?.released ?? 0,
         dead_letters: deadLetters,
       },

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { KnownSink, RunningSinks } from '../../src/hold/known-sinks.ts';
 import { Store } from '../../src/hold/store.ts';
+import { removeSink } from '../../src/run/give-up-sink.ts';
+import { removedSinksOf } from '../../src/watch/removed-sinks.ts';
 import { readState } from '../../src/watch/state.ts';
 import { aPage } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
@@ -57,6 +59,22 @@ class Runs {
     for (let page = 0; page < pages; page += 1) {
       store.transaction(() => store.hold(aPage({ ids, pad }), 0));
     }
+  }
+
+  /** Events that wait for a destination of a sink at fault; its position has passed them. */
+  setAside(sink: string, events: number, bytes = 100): void {
+    const { store } = this;
+    const context = { source: 'audit', stream: 'audit', kind: 'audit', fetchedAt: 0 } as const;
+    const aside = Array.from({ length: events }, (_, offset) => ({
+      ...{ uid: `${sink}-${offset}`, offset, reason: 'closed', destination: 'index', context },
+      record: new Uint8Array(bytes),
+    }));
+    const { position } = store.progress(sink);
+    store.transaction(() => store.acknowledge(sink, { position, aside }, 0));
+  }
+
+  asideOf(sink: string): number {
+    return this.store.aside.read(sink, null, { after: 0, most: 1_000 }).length;
   }
 
   pass(sink: string, position = this.store.end): void {
@@ -169,6 +187,68 @@ test('a full spool releases the oldest pages that only a removed sink needs, and
   expect(runs.store.knownSinks.gaps(['es'], after.oldest)).toEqual([
     { sink: 'es', from: 3, until: after.oldest },
   ]);
+});
+
+test('events that were set aside for a removed sink go with it', () => {
+  const given = withoutEs();
+  const expired = withoutEs();
+  for (const runs of [given, expired]) {
+    runs.setAside('es', 4);
+    runs.setAside('disk', 3);
+  }
+  const pending = (runs: Runs) => {
+    const present = { present: ['disk'], removedSinksMs };
+    return removedSinksOf(readState(runs.dir), present).map((one) => one.pending);
+  };
+  const before = pending(given);
+
+  const { events } = given.store.transaction(() => removeSink(given.store, 'es', ['disk']));
+  expired.prune(1_100);
+
+  expect([before, events]).toEqual([[24], 24]);
+  for (const runs of [given, expired]) {
+    expect([runs.asideOf('es'), runs.asideOf('disk')]).toEqual([0, 3]);
+  }
+  expect(expired.store.knownSinks.unreported()).toEqual([
+    { sink: 'es', events: 24, why: 'expired' },
+  ]);
+});
+
+test('a full spool releases what was set aside for a removed sink first, oldest first', () => {
+  const runs = new Runs(10_000);
+  runs.runs(['disk', 'es'], 0);
+  runs.hold(2, { pad: 500, pages: 6 });
+  runs.setAside('disk', 2);
+  runs.setAside('es', 20);
+  const whileThere = runs.store.gauge().bytes;
+  runs.runs(['disk'], 100);
+
+  runs.prune(100);
+
+  const left = runs.asideOf('es');
+  expect(whileThere).toBeGreaterThan(10_000);
+  expect(runs.store.gauge().bytes).toBeLessThan(10_000);
+  expect(left).toBeGreaterThan(0);
+  expect([runs.asideOf('disk'), runs.held]).toEqual([2, 12]);
+  expect(runs.known('es')).toMatchObject({ released: 20 - left, keeps: true });
+  expect(runs.store.aside.read('es', null, { after: 0, most: 1 })[0]?.offset).toBe(20 - left);
+});
+
+test('what is set aside for a sink of the config counts where pages of a removed one are released', () => {
+  const runs = new Runs(10_000);
+  runs.runs(['disk', 'es'], 0);
+  runs.hold(2, { pad: 500, pages: 6 });
+  runs.setAside('disk', 10);
+  runs.pass('disk');
+  runs.runs(['disk'], 100);
+  const before = runs.store.gauge().bytes;
+
+  runs.prune(100);
+
+  expect(before).toBeGreaterThan(10_000);
+  expect(runs.store.gauge().bytes).toBeLessThan(10_000);
+  expect(runs.asideOf('disk')).toBe(10);
+  expect(runs.held).toBeGreaterThan(0);
 });
 
 test('a full spool releases nothing that a sink of another process needs', () => {
