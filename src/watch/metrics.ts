@@ -29,6 +29,8 @@
 //   sluice_sink_retries_total                   {sink}
 //   sluice_sink_dead_letters_total              {sink} since the start
 //   sluice_sink_dead_letters_held               {sink} waiting for an operator
+//   sluice_sink_suspect_events                  {sink} refused while nothing is accepted
+//   sluice_sink_set_aside_events                {sink} waiting for a destination at fault
 //   sluice_sink_backlog_events                  {sink} held and not passed yet
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
@@ -224,6 +226,16 @@ function sinkFamilies(
         'sluice_sink_dead_letters_held',
         'Dead letters waiting for an operator.',
         (s) => s.dead_letters,
+      ],
+      [
+        'sluice_sink_suspect_events',
+        'Events refused while nothing is accepted.',
+        (s) => s.suspects?.events ?? 0,
+      ],
+      [
+        'sluice_sink_set_aside_events',
+        'Events waiting for a destination at fault.',
+        (s) => s.set_aside.reduce((sum, { events }) => sum + events, 0),
       ],
       ['sluice_sink_backlog_events', 'Events held and not passed yet.', (s) => s.backlog],
       ['sluice_sink_position', 'Offset in the spool.', (s) => s.position],

@@ -20,7 +20,15 @@ function numbersOf(moment: Moment): string {
 test('metricsText tells each number under its type', () => {
   const moment = aMoment({
     streams: [aStream({ name: 'logs/c-1', source: 'logs', records: 7, state: 'halted' })],
-    sinks: [aSink({ delivered: 9, backlog: 4, state: 'refused' })],
+    sinks: [
+      aSink({
+        ...{ delivered: 9, backlog: 4, state: 'refused' },
+        suspects: { events: 12, refused: 3, stuck: true, first: [] },
+        set_aside: [5, 2].map((events, n) => ({
+          ...{ destination: `index-${n}`, events, reason: 'closed', since: '2026-11-26T00:00:00Z' },
+        })),
+      }),
+    ],
     found: [{ condition: 'source.gap', stream: 'logs/c-1', count: 2 }],
     transcoded: [{ source: 'logs', written: 5, unknown: 1, refused: 3 }],
   });
@@ -35,6 +43,8 @@ test('metricsText tells each number under its type', () => {
   ).toBe(2);
   expect(points.get('sluice_sink_delivered_events_total{sink="siem"}')).toBe(9);
   expect(points.get('sluice_sink_backlog_events{sink="siem"}')).toBe(4);
+  expect(points.get('sluice_sink_suspect_events{sink="siem"}')).toBe(12);
+  expect(points.get('sluice_sink_set_aside_events{sink="siem"}')).toBe(7);
   expect(points.get('sluice_sink_refused{sink="siem"}')).toBe(1);
   expect(points.get('sluice_transcoder_events_total{source="logs",result="refused"}')).toBe(3);
   expect(points.get('sluice_spool_events')).toBe(10);
