@@ -24,7 +24,7 @@ interface Known {
   readonly receiver: (to: string) => readonly string[];
 }
 
-const changes = 'What did admins and agents change:';
+const changes = 'Changes by administrators and agents:';
 
 const known: readonly Known[] = [
   {
