@@ -25,6 +25,7 @@ import {
 import { erasuresIn, type PageVersion, versionsOf } from './erasures.ts';
 import { holdsIn, refuseHeld } from './holds.ts';
 import { lakeCopiesOf } from './lake-copies.ts';
+import type { LakeEntries } from './lake-entries.ts';
 import { type LakeRewriting, rewriteLake, withoutErased } from './lake-erasing.ts';
 import type { Log } from './log.ts';
 import { loggedEntries } from './logged.ts';
@@ -51,13 +52,18 @@ export interface Rewriting {
 export class Erasing {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
+  readonly #lake: Pick<LakeEntries, 'isBehind'>;
   readonly #cuts = new ProvenCuts();
   /** Requests that cannot be carried out: looked at again by the next process. */
   readonly #stuck = new Set<string>();
 
-  constructor({ store, log }: { readonly store: ObjectStore; readonly log: Lines }) {
+  constructor(
+    { store, log }: { readonly store: ObjectStore; readonly log: Lines },
+    lake: Pick<LakeEntries, 'isBehind'>,
+  ) {
     this.#store = store;
     this.#lines = log;
+    this.#lake = lake;
   }
 
   /** Enters what one request erases into the log; `carryOut` follows once that is signed. */
@@ -117,9 +123,7 @@ export class Erasing {
     const authority = log.authorityOf({ kind: 'erase', wish, at: wish.asked_at, signed }, now);
     const { reader } = log;
     const places = await this.#placesOf(request, reader);
-    // What goes is entered behind the entry of what it was.
-    const newest = Math.max(-1, ...places.made);
-    if (log.heads.lake !== null && newest > log.heads.lake.index) return null;
+    if (!(await this.#isLakeProven(log, Math.max(-1, ...places.made)))) return null;
     const entries: ErasedEntry[] = [];
     const segments: Rewriting['segments'][number][] = [];
     const of = { request, authority, sha256: places.sha256, log, now };
@@ -134,6 +138,16 @@ export class Erasing {
     });
     for (const entry of [...entries, ...lake.map(({ entry }) => entry)]) log.append(entry);
     return { path: name, authority, segments, lake, isAll };
+  }
+
+  /**
+   * False where the lake may have events of pages up to this one in a cut that no signed checkpoint covers yet: such a
+   * cut is not searched, and the record would stay in it.
+   */
+  async #isLakeProven(log: Log, newest: number): Promise<boolean> {
+    const last = await this.#cuts.lastPage(log.reader);
+    if (last !== null) return newest <= last;
+    return log.heads.lake === null && !(await this.#lake.isBehind(log));
   }
 
   /** Where the record is, by what is proven. Throws a SyntaxError where no page has it. */

@@ -26,6 +26,7 @@ export class ProvenCuts {
   /** By name, the index of the cut's entry: a year may have 35,000 cuts. */
   readonly #indexes = new Map<string, number>();
   #scanned = 0;
+  #lastPage: number | null = null;
 
   /** The cut with this name; null: no entry names it. Throws a SyntaxError where an entry is not proven. */
   async named(name: string, reader: ProvenReader): Promise<ProvenCut | null> {
@@ -40,11 +41,19 @@ export class ProvenCuts {
     for (const index of this.#indexes.values()) yield await cutAt(index, reader);
   }
 
+  /** The index of the last page that the lake has events of; null: no cut is entered, or none of such a page. */
+  async lastPage(reader: ProvenReader): Promise<number | null> {
+    await this.#scan(reader);
+    return this.#lastPage;
+  }
+
   async #scan(reader: ProvenReader): Promise<void> {
     const { size } = reader.head;
     for await (const { index, entry } of loggedEntries(reader, size, this.#scanned)) {
       this.#scanned = index + 1;
-      if (entry.t === 'lake_cut') this.#indexes.set(entry.object, index);
+      if (entry.t !== 'lake_cut') continue;
+      this.#indexes.set(entry.object, index);
+      this.#lastPage = entry.entries?.[1] ?? this.#lastPage;
     }
   }
 }

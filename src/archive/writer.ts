@@ -96,7 +96,7 @@ export class ArchiveWriter {
     this.#place = placeOf(log.heads);
     this.#retention = new Retention(settings);
     this.#lake = new LakeEntries(settings);
-    this.#erasing = new Erasing(settings);
+    this.#erasing = new Erasing(settings, this.#lake);
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */

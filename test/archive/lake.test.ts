@@ -4,21 +4,18 @@
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { lakeSink } from '../../connectors/sinks/lake.ts';
 import { exportRange } from '../../src/archive/export.ts';
 import { encodeHold } from '../../src/archive/holds.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
-import type { Event } from '../../src/contracts/event.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { readParquet, readUids } from '../../src/parquet/read.ts';
-import { systemClock } from '../../src/tools/clock.ts';
 import { anEvent } from '../support/an-event.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
 import { runHere } from '../support/cli.ts';
-import { openSink, testTools } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
+import { cut, eventsOf } from './a-lake.ts';
 import {
   archived,
   aSigner,
@@ -34,36 +31,6 @@ import {
 } from './a-writer.ts';
 
 const hour = 3_600_000;
-
-/** The events of pages, of two classes and two days. */
-function eventsOf(pages: readonly HeldPage[]): readonly Event[] {
-  return pages.flatMap(({ first, count, uids, context }) =>
-    Array.from({ length: count }, (_, i) => {
-      const offset = first + i;
-      const uid = Buffer.from(uids).toString('hex', i * 32, (i + 1) * 32);
-      const time = Date.UTC(2026, 2, 3 + (offset % 2), 12) + offset;
-      const class_uid = offset % 3 === 0 ? 3002 : 6003;
-      return { ...anEvent({ offset, uid, ocsf: { class_uid, time } }), context };
-    }),
-  );
-}
-
-/** Has the lake write a cut of these events. */
-async function cut(
-  location: string,
-  events: readonly Event[],
-  now = () => Date.now(),
-): Promise<void> {
-  const tools = testTools({ ...systemClock(), now });
-  const settings = { location, every: hour, signing_key: aSigningKey() };
-  const { sink, batch } = await openSink(lakeSink, settings, { tools });
-  const signal = new AbortController().signal;
-  await sink.committed?.(signal);
-  const sending = sink.send(batch(events), signal);
-  sink.flush?.();
-  expect((await sending).outcome).toBe('delivered');
-  await sink.close();
-}
 
 async function verified(location: string) {
   const reader = new ArchiveReader(openDirectory(location));
@@ -474,6 +441,35 @@ describe('a record that is erased', () => {
       expect(left).toBeLessThan(60);
     }
   });
+
+  test.each(['the first cut', 'a later cut'])(
+    'goes from %s as well when no checkpoint covers it yet',
+    async (which) => {
+      const location = join(tempDir(), 'archive');
+      const writer = await aWriter({ store: openDirectory(location) });
+      if (which === 'a later cut') {
+        await archived(writer, pages);
+        await cut(location, eventsOf(pages));
+      }
+      const newer = heldPages(2, 12);
+      await archived(writer, newer);
+      await cut(location, eventsOf(newer));
+      const [one = ''] = uidsOfPages(newer);
+
+      expect(await erase(location, one)).toMatchObject({ exitCode: 0 });
+      for (const first of [18, 21, 24]) await archived(writer, heldPages(1, first));
+      await writer.close();
+
+      const lake = files(location).filter((name) => name.endsWith('.parquet'));
+      const left = await Promise.all(
+        lake.map(async (name) => await readUids(readFileSync(join(location, name)))),
+      );
+      expect(left.flat()).not.toContain(one);
+      const { breaks, remarks } = await verified(location);
+      expect(breaks).toEqual([]);
+      expect(remarks.join()).toContain('were erased, as entries say: 1');
+    },
+  );
 
   test('takes the objects with it that have no other, and those after it go on', async () => {
     const location = join(tempDir(), 'archive');
