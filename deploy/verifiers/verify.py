@@ -5,17 +5,20 @@ from pathlib import Path
 import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-NAME = re.compile(r"(segments|checkpoints|manifests)/([^/.][^/]*/)+[^/]+\.(zst|note|tsr|cosig|json)")
 KINDS = "page start stop config key checkpoint anchor segment hold pruned erased lake_cut lake lake_erased reconciled manifest".split()
 
 def need(condition, what):
     if not condition:
         raise ValueError(what)
 
+def read(path):  # None: there is no such file
+    return path.read_bytes() if path.is_file() and path.stat().st_size < 2**31 else None
+
 def sha(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
 def head_of(note, vkey):  # C2SP signed-note and tlog-checkpoint
+    need(note.endswith(b"\n"), "the checkpoint is no whole note")
     text, lines = note.decode().rsplit("\n\n", 1)
     (origin, size, root), (name, key_id, key) = text.split("\n")[:3], vkey.split("+", 2)
     key = base64.b64decode(key, validate=True)
@@ -44,7 +47,7 @@ def entries_in(place, size):  # C2SP tlog-tiles
             name = f"x{index % 1000:03}/{name}"
         path = place / "tile/entries" / name
         wider = [path.with_name(f"{path.name}.p") / str(n) for n in range(width, 256)] if width < 256 else []
-        data = next((one for one in wider if one.is_file()), path).read_bytes()
+        data = read(next((one for one in wider if one.is_file()), path)) or b""
         for i in range(width):
             length = int.from_bytes(data[:2], "big")
             need(len(data) >= 2 + length, f"{path} ends within entry {first + i}")
@@ -90,8 +93,8 @@ def check_page(entry, data, erasures):
 
 class Archive:
     def __init__(self, place, vkey):
-        self.place, self.manifest, row = place, (place / "archive.json").read_bytes(), []
-        self.origin, self.size, root, own = head_of((place / "checkpoint").read_bytes(), vkey)
+        self.place, self.manifest, row = place, read(place / "archive.json") or b"", []
+        self.origin, self.size, root, own = head_of(read(place / "checkpoint") or b"", vkey)
         self.leaves, self.roots, self.pruned, self.erased, self.heads, self.left, self.pages, self.missed = [], {}, {}, {}, {}, 0, 0, []
         sizes, key = {int(one.stem) for one in (place / "checkpoints").rglob("*.note")}, json.loads(self.manifest)["key"]
         for index, data in entries_in(place, self.size):
@@ -105,9 +108,6 @@ class Archive:
                 self.erased.setdefault(entry["page"]["segment"], []).append(entry)
         need(root_of(row) == root, "the entries do not lead to the signed root")
         need(base64.b64decode(key.split("+", 2)[2]) == own, "the key that signs now is another")
-    def file(self, entry):
-        need(NAME.fullmatch(entry["object"]), "no such name")
-        return path.read_bytes() if (path := self.place / entry["object"]).is_file() else None
     def check(self, index, entry):
         kind, is_more, self.left = entry["t"], self.left > 0, max(self.left - 1, 0)
         need(kind in KINDS and (index > 0 or kind == "start"), f"a {kind} is of a newer version, or not the start")
@@ -120,7 +120,7 @@ class Archive:
         need(kind == "page" or not is_more, "pages of the segment before are missing")
         if kind == "segment":
             self.left, self.segment, self.data, self.erasures = entry["pages"], entry["object"], None, []
-            data, erased = self.file(entry), self.erased.get(self.segment, [])
+            data, erased = read(self.place / entry["object"]), self.erased.get(self.segment, [])
             need(data is not None or self.pruned.get(self.segment, -1) > index, f"{self.segment} is missing")
             facts = data and (len(data), sha(data).hex())
             if data is not None and facts != (entry["bytes"], entry["sha256"]):
@@ -129,7 +129,7 @@ class Archive:
                 self.erasures = erased[: fits[-1] + 1]
             self.data = data
         if kind in ("checkpoint", "anchor", "manifest"):
-            need(sha(self.file(entry) or b"").hex() == entry["sha256"], f"{entry['object']} is missing or another")
+            need(sha(read(self.place / entry["object"]) or b"").hex() == entry["sha256"], f"{entry['object']} is missing or another")
             need(kind != "checkpoint" or self.roots[entry["size"]].hex() == entry["root"], "the root was another")
         need(kind != "start" or sha(self.manifest).hex() == entry["archive"], "archive.json is another")
 

@@ -19,7 +19,6 @@ import { cut, eventsOf } from './a-lake.ts';
 import {
   archived,
   aSigner,
-  aSigningKey,
   aWriter,
   heldPages,
   type Kill,

@@ -5,15 +5,14 @@ import { expect, test } from 'vitest';
 import { type Entry, parseEntry } from '../../src/archive/entries.ts';
 import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
-import { openLog } from '../../src/archive/recovery.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
-import { systemClock } from '../../src/tools/clock.ts';
 import { writableStore } from '../support/archive/memory-store.ts';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 import { archived, aSigner, aWriter, heldPages } from './a-writer.ts';
+import { sign } from './signed-attacks.ts';
 
 const at = '2026-11-25T00:00:00.000Z';
 const sha256 = '5f'.repeat(32);
@@ -25,17 +24,6 @@ async function anArchive(store: ObjectStore = writableStore()) {
   await archived(writer, heldPages(2, 6));
   await writer.close();
   return store;
-}
-
-/** Signs these entries, whatever they say. */
-async function sign(store: ObjectStore, entries: readonly Entry[]): Promise<void> {
-  const log = await openLog({
-    ...{ store, clock: systemClock(), signer: aSigner(), spool: 'spool-1', staleMs: 1 },
-    ...{ mark: null, remember: async () => undefined },
-  });
-  for (const entry of entries) log.append(entry);
-  await log.publish([], Date.now());
-  await log.means.claim.renew(true);
 }
 
 async function verified(store: ObjectStore, nothingGone = false) {

@@ -1,6 +1,6 @@
 // Programs that Go builds once from sources of ours, with versions pinned by their go.sum; the cache keeps them.
 import { hash } from 'node:crypto';
-import { cpSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cached, lastLine } from './cache.ts';
 import { runProgram } from './children.ts';
@@ -9,7 +9,8 @@ import { tempDir } from './temp.ts';
 /** The program in this directory, built; rejects where it cannot be. */
 export async function goProgram(source: string): Promise<string> {
   const name = basename(source);
-  const files = ['main.go', 'go.mod', 'go.sum'].map((file) => readFileSync(join(source, file)));
+  const names = readdirSync(source).filter((file) => /\.go$|^go\.(mod|sum)$/.test(file));
+  const files = names.toSorted().map((file) => readFileSync(join(source, file)));
   const version = hash('sha256', Buffer.concat(files)).slice(0, 12);
   const built = await cached(`go-${name}-${version}`, async (dir) => {
     const work = tempDir();

@@ -1,0 +1,150 @@
+// Verifies a sluice archive in a directory: verify DIR VKEY; exit 0 whole, 1 broken, with the first break on a line.
+// Written from docs/archive.md, without code of sluice. README.md says how to build it and lists its limits.
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+	"os"
+	"strconv"
+	"strings"
+)
+
+var zstdReader = must(zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30)))
+
+type part struct {
+	Segment, Sha256, Root           string
+	At, Length, Bytes, Count, Place int
+}
+type entry struct {
+	T, Stream, Object, Sha256, Root, Archive, Vkey, Items, Prev string
+	Seq, Pages, Bytes, Size, Kept                               int
+	Body, Uids, Page, Segment                                   part
+	Events, Records                                             json.RawMessage // their types depend on the kind
+}
+type tree []tlog.Hash // RFC 6962, in the order of golang.org/x/mod/sumdb/tlog
+
+func (t tree) ReadHashes(indexes []int64) (hashes []tlog.Hash, err error) {
+	for _, index := range indexes {
+		hashes = append(hashes, t[index])
+	}
+	return hashes, nil
+}
+func (t tree) with(n int64, b []byte) tree { return append(t, must(tlog.StoredHashes(n, b, t))...) }
+func (t tree) root(n int) [32]byte         { return must(tlog.TreeHash(int64(n), t)) }
+func need(condition bool, what string) {
+	if !condition {
+		panic(what)
+	}
+}
+func must[T any](value T, err error) T {
+	need(err == nil, fmt.Sprint(err))
+	return value
+}
+func parsed[T any](text []byte) (value T) { // of what is no JSON: nothing, which no check accepts
+	json.Unmarshal(text, &value)
+	return value
+}
+func sum(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+func read(name string) []byte { // nil: there is no such file
+	if about, err := os.Stat(os.Args[1] + "/" + name); err != nil || !about.Mode().IsRegular() || about.Size() >= 1<<31 {
+		return nil
+	}
+	return must(os.ReadFile(os.Args[1] + "/" + name))
+}
+
+func checkPage(e entry, data []byte, erasures []entry) {
+	body, gone, events, kept := e.Body, map[int]string{}, tree{}, parsed[part](e.Events)
+	for _, one := range erasures {
+		if one.Page.At == e.Body.At {
+			body = one.Body
+			for _, record := range parsed[[]part](one.Records) {
+				gone[record.Place] = record.Sha256
+			}
+		}
+	}
+	uids := data[body.At+body.Length+8:][:e.Uids.Bytes] // the content of a skippable frame
+	text := must(zstdReader.DecodeAll(data[body.At:][:body.Length], nil))
+	need(sum(uids) == e.Uids.Sha256 && len(text) == body.Bytes && sum(text) == body.Sha256, "the body or its uids are others")
+	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
+	for _, name := range strings.FieldsFunc(e.Items, func(one rune) bool { return one == '.' }) {
+		text = parsed[map[string]json.RawMessage](text)[name]
+	}
+	records := parsed[[]json.RawMessage](text)
+	for n := range e.Kept {
+		place := n
+		if string(e.Records) != fmt.Sprint(e.Kept) {
+			place = int(binary.LittleEndian.Uint32(uids[32*e.Kept+4*n:]))
+		}
+		need(gone[place] == "" || string(records[place]) == "null", "a record is in the place of an erased one")
+		events = events.with(int64(n), must(hex.DecodeString(cmp.Or(gone[place], sum(records[place])))))
+	}
+	need(e.Kept == kept.Count && fmt.Sprintf("%x", events.root(e.Kept)) == kept.Root, "the records are others")
+}
+
+func main() {
+	i, checked, log, texts, where, heads := 0, 0, tree{}, [][]byte{}, map[string][]int{}, map[string]string{}
+	defer func() {
+		if problem := recover(); problem != nil { // whatever a file holds is a break
+			fmt.Printf("BROKEN at entry %d: %q\n", i, fmt.Sprint(problem))
+			os.Exit(1)
+		}
+	}()
+	origin, _, _ := strings.Cut(string(read("checkpoint")), "\n") // C2SP signed-note and tlog-checkpoint
+	name, now, key := must(note.NewVerifier(os.Args[2])).Name(), os.Args[2], strings.SplitN(os.Args[2], "+", 3)[2]
+	need(origin == name || strings.TrimRight(origin, "0123456789") == name+"/", "the key is of another log")
+	own := must(note.NewEd25519VerifierKey(origin, must(base64.StdEncoding.DecodeString(key))[1:]))
+	lines := strings.Split(must(note.Open(read("checkpoint"), note.VerifierList(must(note.NewVerifier(own))))).Text, "\n")
+	for bundle, size := []byte(nil), must(strconv.Atoi(lines[1])); i < size; i++ { // C2SP tlog-tiles
+		for width := min(256, size-i); i%256 == 0 && width <= 256 && len(bundle) == 0; width++ {
+			path := tlog.Tile{H: 8, L: -1, N: int64(i / 256), W: width}.Path()
+			bundle = read(strings.Replace(path, "tile/8/data", "tile/entries", 1))
+		}
+		end := 2 + int(binary.BigEndian.Uint16(bundle))
+		texts, log, bundle = append(texts, bundle[2:end]), log.with(int64(i), bundle[2:end]), bundle[end:]
+		e := parsed[entry](texts[i])
+		kind := e.T + " " + e.Object + e.Page.Segment
+		where[kind], now = append(where[kind], i), cmp.Or(e.Vkey, now)
+	}
+	need(log.root(len(texts)) == must(tlog.ParseHash(lines[2])), "the entries do not lead to the signed root")
+	need(strings.HasSuffix(now, "+"+key), "the key that signs now is another")
+	const kinds = " start segment checkpoint anchor manifest stop config key hold pruned erased lake_cut lake lake_erased reconciled "
+	for i = 0; i < len(texts); i++ {
+		e := parsed[entry](texts[i])
+		need(strings.Contains(kinds, " "+e.T+" ") && (i > 0 || e.T == "start"), "of a newer version, no start, or a page of no segment")
+		need(e.T != "start" || sum(read("archive.json")) == e.Archive, "archive.json is another")
+		need(e.T != "checkpoint" || fmt.Sprintf("%x", log.root(e.Size)) == e.Root, "the root was another")
+		need(!strings.Contains(" checkpoint anchor manifest ", " "+e.T+" ") || sum(read(e.Object)) == e.Sha256, "the file is missing or another")
+		if e.T == "segment" {
+			data, erased, fits := read(e.Object), []entry{}, 0
+			is, isPruned := sum(data), data == nil && where["pruned "+e.Object] != nil
+			for n, at := range where["erased "+e.Object] {
+				erased = append(erased, parsed[entry](texts[at]))
+				if erased[n].Segment.Sha256 == is {
+					fits = n + 1
+				}
+			}
+			need(isPruned || fits > 0 || is == e.Sha256, "the segment is missing, or not as its entry says")
+			for range e.Pages {
+				i++
+				page := parsed[entry](texts[i])
+				need(page.T == "page" && page.Body.Segment == e.Object, "it is no page of its segment")
+				need(fmt.Sprint(page.Seq, " ", page.Prev) == cmp.Or(heads[page.Stream], "0 "), "the chain of its stream breaks")
+				heads[page.Stream] = fmt.Sprintf("%d %x", page.Seq+1, [32]byte(tlog.RecordHash(texts[i])))
+				if !isPruned {
+					checkPage(page, data, erased[:fits])
+					checked++
+				}
+			}
+		}
+	}
+	fmt.Printf("whole: %s, %d entries, %d pages, %d bodies\n", origin, len(texts), len(where["page "]), checked)
+}
