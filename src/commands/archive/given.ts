@@ -45,9 +45,12 @@ export async function openArchive(location: string, env: Means['env']): Promise<
   return new ArchiveReader(await openStore(location, { endpoint, region: env.AWS_REGION }));
 }
 
+/** What a shard that has archived nothing yet may have. */
+const beforeTheLog = /^\d+\/(?:archive\.json|writer|prune\.json|(?:holds|erase)\/.*)$/;
+
 /**
- * Where the archives at a location are: there, or below it one a shard of the state that they were
- * written from, by number.
+ * Where the archives at a location are: there, and below it one a shard of the state that they were written from, by
+ * number. An archive in the place of the shards does not hide theirs.
  */
 export async function archivesAt(
   location: string,
@@ -55,17 +58,20 @@ export async function archivesAt(
 ): Promise<readonly [string, ...string[]]> {
   const { store } = await openArchive(location, env);
   try {
-    if ((await store.facts(checkpointPath)) !== null) return [location];
     const numbers: string[] = [];
-    for (let name = await firstBehind(store, ''); name !== null; ) {
+    // Digits come before what an archive's own names begin with.
+    for (let name = await firstBehind(store, ''); name !== null && name < ':'; ) {
       const [number = '', ...below] = name.split('/');
-      if (below.length > 0 && /^\d+$/.test(number)) numbers.push(number);
+      const isNumber = below.length > 0 && /^\d+$/.test(number);
+      if (isNumber && (await hasBegun(store, number))) numbers.push(number);
       // What is below it is not of interest: "0" is what follows "/".
       name = await firstBehind(store, below.length === 0 ? name : `${number}0`);
     }
-    const [first, ...others] = numbers
+    const found = numbers
       .sort((a, b) => Number(a) - Number(b))
       .map((number) => `${location.replace(/\/+$/, '')}/${number}`);
+    const hasOwn = found.length === 0 || (await store.facts(checkpointPath)) !== null;
+    const [first, ...others] = hasOwn ? [location, ...found] : found;
     return first === undefined ? [location] : [first, ...others];
   } catch (error) {
     // Whoever reads it says what is wrong.
@@ -74,6 +80,14 @@ export async function archivesAt(
   } finally {
     store.close();
   }
+}
+
+/** False for a shard that has archived nothing yet. */
+async function hasBegun(store: ObjectStore, number: string): Promise<boolean> {
+  for await (const { name } of store.list(`${number}/`)) {
+    if (!beforeTheLog.test(name)) return true;
+  }
+  return false;
 }
 
 /** The shard whose archive has its place there; undefined: the place says none. */

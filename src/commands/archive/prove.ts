@@ -36,13 +36,17 @@ export const prove = defineCommand({
 Exit code: 0 proven, 1 no record of the archive is that one.`,
   async run({ location, uid, match, record: file }, { out, err, env }) {
     const wanted = wantedBy(uid, match);
+    let failure: ExportError | null = null;
     for (const one of await archivesAt(location, env)) {
       const found = await provenIn(one, wanted, env);
-      if (found === null) continue;
+      // Another shard may have the record; where none has it, the damage is reported and not a "no".
+      if (found instanceof ExportError) failure ??= found;
+      if (found === null || found instanceof ExportError) continue;
       if (file !== undefined) writeRecord(file, found.record);
       out(encodeProof(found.proof).replace(/\n$/, ''));
       return 0;
     }
+    if (failure !== null) throw failure;
     err(`no record of the archive ${wanted.what}`);
     return 1;
   },
@@ -79,17 +83,19 @@ function wantedBy(uid: string | undefined, match: string | undefined): Wanted {
   };
 }
 
+/** Null where the archive has no such record; the error where it cannot be read or the record was erased. */
 async function provenIn(
   location: string,
   wanted: Wanted,
   env: Means['env'],
-): Promise<ProvenRecord | null> {
+): Promise<ProvenRecord | ExportError | null> {
   const reader = await openArchive(location, env);
   try {
     return await wanted.prove(reader);
   } catch (error) {
+    if (error instanceof ExportError) return error;
     if (!(error instanceof SyntaxError)) throw error;
-    throw new ExportError('sink_refused', `proving a record of ${location}: ${error.message}`, {
+    return new ExportError('sink_refused', `proving a record of ${location}: ${error.message}`, {
       next: 'The archive is damaged: `npx sluice archive verify` lists all that is broken.',
       cause: error,
     });
