@@ -12,7 +12,7 @@ test.each([
   ['id', 'id'],
   ['URL', 'url'],
   ['page2Size', 'page2_size'],
-  ['x-request-id', 'x-request-id'],
+  ['x-request-id', 'x_request_id'],
   ['größeÄnderung', 'größe_änderung'],
   ['', ''],
 ])('%s is %s', (name, folded) => {

@@ -4,6 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
+import { foldedName } from '../../tools/folded-name.ts';
 import { valueAt } from '../../tools/records.ts';
 import { timeOf } from '../list/record-time.ts';
 
@@ -22,15 +23,6 @@ const fieldsMax = 200;
 /** Characters of a digest, 66 bits. */
 const digestChars = 11;
 
-/** A name or dotted path in snake_case: `ipAddress` is `ip_address`, `userID` is `user_id`. */
-export function foldPath(path: string): string {
-  return path
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .replaceAll('-', '_')
-    .toLowerCase();
-}
-
 /** By folded path: a letter for the value's type, and a digest of the folded value. */
 export function foldRecord(record: Json, rules: FoldRules): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
@@ -39,7 +31,7 @@ export function foldRecord(record: Json, rules: FoldRules): Readonly<Record<stri
     if (value === null || count >= fieldsMax || isIgnored(path, rules.ignore)) return;
     if (isObject(value)) {
       for (const [name, inner] of membersOf(value)) {
-        const folded = foldPath(name);
+        const folded = foldedName(name);
         visit(inner, path === '' ? folded : `${path}.${folded}`);
       }
       return;
@@ -88,7 +80,7 @@ function foldedWithin(value: Json): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map(foldedWithin);
   if (isObject(value)) {
     const members = membersOf(value).flatMap(([name, inner]): [string, Json][] =>
-      inner === null ? [] : [[foldPath(name), foldedWithin(inner)]],
+      inner === null ? [] : [[foldedName(name), foldedWithin(inner)]],
     );
     return Object.fromEntries(members.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }

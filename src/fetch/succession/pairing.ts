@@ -4,7 +4,8 @@
 import type { Stream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { PairPlan, PairSide } from '../../contracts/succession.ts';
-import { type FoldRules, foldPath } from './fold.ts';
+import { foldedPath } from '../../tools/folded-name.ts';
+import type { FoldRules } from './fold.ts';
 
 /** What `succeeds` of a source says. */
 export interface Succession {
@@ -90,11 +91,11 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
   const oldId = before.id;
   const newId = oldId === null ? null : (succeeds.id ?? after.id);
   const rename = new Map(
-    Object.entries(succeeds.fields).map(([from, to]) => [foldPath(from), foldPath(to)]),
+    Object.entries(succeeds.fields).map(([from, to]) => [foldedPath(from), foldedPath(to)]),
   );
-  if (oldId !== null && newId !== null) rename.set(foldPath(oldId), foldPath(newId));
-  const ignore = succeeds.ignore.map(foldPath);
-  const time = [...before.time, ...after.time].map(foldPath);
+  if (oldId !== null && newId !== null) rename.set(foldedPath(oldId), foldedPath(newId));
+  const ignore = succeeds.ignore.map(foldedPath);
+  const time = [...before.time, ...after.time].map(foldedPath);
   const companies = new Set(source.streams.map(({ company }) => company));
   const isKnown = newId !== null;
   // Identities of the new side are made of its own id.

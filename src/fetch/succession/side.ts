@@ -8,9 +8,10 @@ import { isObject, type Json } from '../../contracts/json.ts';
 import type { Stream } from '../../contracts/source.ts';
 import type { Append, FetchSpool, NewPage } from '../../contracts/spool.ts';
 import type { PairRecord } from '../../contracts/succession.ts';
+import { foldedName } from '../../tools/folded-name.ts';
 import { cutRecords, idDigest } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
-import { foldPath, foldRecord, happenedAt } from './fold.ts';
+import { foldRecord, happenedAt } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
 
 /** Longest id in a report. */
@@ -99,7 +100,7 @@ function companyIn(record: Json): string | null {
   if (!isObject(record)) return null;
   for (const [name, value] of Object.entries(record)) {
     const isText = typeof value === 'string' || typeof value === 'number';
-    if (isText && foldPath(name) === 'company_id') return String(value);
+    if (isText && foldedName(name) === 'company_id') return String(value);
   }
   return null;
 }
