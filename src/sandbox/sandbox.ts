@@ -24,7 +24,7 @@ import { type Described, openApiRoute } from './openapi.ts';
 import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
-import { routerOf, type World } from './routes.ts';
+import { type Route, routerOf, type World } from './routes.ts';
 import { SERVICES_ROUTES } from './services-api.ts';
 import type { Credentials, Tokens } from './tokens.ts';
 import { Traffic } from './traffic.ts';
@@ -104,7 +104,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       ...unified,
       openApiRoute(UNIFIED, unified),
       ...SERVICES_ROUTES,
-      openApiRoute(SERVICES, SERVICES_ROUTES),
+      openApiRoute(SERVICES, options.earlier === undefined ? SERVICES_ROUTES : lasting()),
     ]),
     tokens,
     traffic,
@@ -149,6 +149,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await Promise.all(doors.map((door) => door.close()));
     },
   };
+}
+
+/** The services API where it is what another API moves to: none of it ends. */
+function lasting(): readonly Route[] {
+  return SERVICES_ROUTES.map((route) => ({ ...route, deprecated: false }));
 }
 
 function webhooksOf(

@@ -6,8 +6,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { runHere, runSluice } from '../support/cli.ts';
-import { tempDir } from '../support/temp.ts';
+import { startMovingUpstreams } from '../support/moving/upstreams.ts';
+import { afterThisTest, tempDir } from '../support/temp.ts';
 
 const strict = { version: '1.2', schema: 'core', strict: true, uniqueKeys: true } as const;
 const plainSecret = 'k-0123456789abcdef';
@@ -84,6 +86,7 @@ describe.each([
       audit_next: {
         ...{ type: 'logs', path: null, every: '5s', expect_every: '1h', page_limit: 50 },
         ...{ id: 'event_id', time: ['event_time', 'meta.created_at'] },
+        succeeds: { source: 'audit' },
       },
       tickets_next: { type: 'tickets', id: 'ticket_id', ignore: ['updated_at'], removals: true },
       hosts_next: { type: 'hosts', id: 'host_id', removals_after: 3 },
@@ -116,12 +119,145 @@ test('no secret is printed, references stay', async () => {
   expect(value.upstreams.ops.auth.client_secret).toBe('${env:OPS_SECRET}');
 });
 
-test('where no upstream ends it says so, and exits with 0', async () => {
-  const file = aConfig(ops, '\n  tickets: { type: tickets, upstream: ops }');
+test.each([
+  ['services', `${ops}`, '\n  tickets: { type: tickets, upstream: ops }', 'ops'],
+  [
+    'ends: never',
+    edge.replace('api: unified,', 'api: unified, ends: never,'),
+    '\n  audit: { type: audit_events, upstream: edge }',
+    'edge',
+  ],
+])(
+  'where no upstream ends (%s) it says so, and exits with 0',
+  async (_, upstreams, sources, name) => {
+    const file = aConfig(upstreams, sources);
+    const { text, value } = await planned(file);
+
+    expect(text).toBe(`# ${file}: no upstream ends (${name}), so no source needs a successor.\n`);
+    expect(value).toBeNull();
+  },
+);
+
+test('a source that has a successor gets no other', async () => {
+  const file = aConfig(
+    `${edge}\n${ops}`,
+    `
+  audit: { type: audit_events, upstream: edge }
+  log: { type: logs, upstream: ops, path: /api/logs/v1/audit, succeeds: { source: audit } }`,
+  );
+  const { text } = await planned(file);
+
+  expect(text).toBe(
+    `# ${file}: each source of an upstream that ends has a successor.\n# sources.audit: log\n`,
+  );
+});
+
+test('a services API that ends: its sources keep type and names, and their paths are open', async () => {
+  const file = aConfig(
+    ops.replace('api: services,', 'api: services, ends: "2027-06-30",'),
+    `
+  tickets: { type: tickets, upstream: ops, ignore: [updatedAt] }
+  web: { type: logs, upstream: ops, path: /api/logs/v1/web, pagination: { style: offset } }`,
+  );
   const { text, value } = await planned(file);
 
-  expect(text).toBe(`# ${file}: no upstream ends (ops), so no source needs a successor.\n`);
-  expect(value).toBeNull();
+  expect(text).toContain('upstreams.ops ends: 2027-06-30T23:59:59.000Z (upstreams.ops.ends)');
+  expect(value.sources).toMatchObject({
+    tickets_next: { type: 'tickets', upstream: 'ops', path: null, ignore: ['updatedAt'] },
+    web_next: { type: 'logs', path: null, pagination: { style: 'offset' } },
+  });
+  expect(await checked(filled(text))).toMatchObject({ exitCode: 0, stderr: '' });
+});
+
+describe('with the new API at hand', () => {
+  const anUpstream = (name: string, settings: object) => `  ${name}: ${JSON.stringify(settings)}`;
+
+  test('one record of each side proposes ids and times', async () => {
+    const pair = await startMovingUpstreams({ ids: { new: 'unrelated' } });
+    pair.addMany(3);
+    pair.setTicket(1);
+    const { old, new: later } = pair.upstreams;
+    const file = aConfig(
+      `${anUpstream('old', old)}\n${anUpstream('new', later)}`,
+      `
+  tickets: { type: logs, upstream: old, path: /tickets, id: number, time: [opened], pagination: { style: page } }
+  entities: { type: collection, upstream: old, path: /tickets, id: ticketId, pagination: { style: page } }
+  audit: { type: logs, upstream: old, path: /audit, time: [eventTime], pagination: { style: page } }`,
+    );
+    const { text, value } = await planned(file);
+
+    expect(value.sources.tickets_next).toMatchObject({ id: 'ticket_id', time: ['created_at'] });
+    expect(value.sources.entities_next).toMatchObject({ type: 'tickets', id: 'ticket_id' });
+    expect(text).toContain('id: the new record has no field number');
+    expect(text).toContain('time: the new record has no time at opened; these fields are times');
+    expect(text).not.toMatch(/moving-(key|secret|token)|ticket 1/);
+    expect(value.sources.audit_next).toMatchObject({ path: null, time: ['event_time'] });
+    expect(pair.requests('old')).toBeLessThan(12);
+  });
+
+  test.each(['refused', 401, 404, 'reset'] as const)(
+    'an old API that is dead already (%s) is a note',
+    async (how) => {
+      const pair = await startMovingUpstreams();
+      pair.setTicket(1);
+      await pair.die('old', how);
+      const { old, new: later } = pair.upstreams;
+      const file = aConfig(
+        `${anUpstream('old', old)}\n${anUpstream('new', later)}`,
+        '\n  tickets: { type: collection, upstream: old, path: /tickets, id: ticketId }',
+      );
+      const { text, value } = await planned(file);
+
+      expect(text).toContain('the old list cannot be read: ');
+      expect(value.sources.tickets_next).toMatchObject({ type: 'tickets', id: 'ticket_id' });
+    },
+  );
+
+  test('what the sandbox shows, in both readings', async () => {
+    const sandbox = await startSandbox({ earlier: {}, rate: 0, events: 20 });
+    afterThisTest(() => sandbox.close());
+    const { apiKey, clientId, clientSecret, servicesScope } = sandbox.credentials;
+    const plain = { allow_http: true };
+    const upstreams = [
+      anUpstream('old', {
+        ...{ api: 'unified', base_url: sandbox.earlierBaseUrl, ...plain },
+        auth: { api_key: apiKey },
+      }),
+      anUpstream('edge', {
+        ...{ api: 'unified', base_url: sandbox.unifiedBaseUrl, ...plain },
+        auth: { api_key: apiKey },
+      }),
+      anUpstream('new', {
+        ...{ api: 'services', base_url: sandbox.servicesBaseUrl, ...plain },
+        auth: { client_id: clientId, client_secret: clientSecret, scope: servicesScope },
+        companies: ['1001', '1002'],
+      }),
+    ];
+    const file = aConfig(
+      upstreams.join('\n'),
+      `
+  audit: { type: audit_events, upstream: edge }
+  sites: { type: sites, upstream: edge }
+  hosts: { type: collection, upstream: old, path: /hosts, id: hostId, pagination: { style: page } }
+  blocks: { type: collection, upstream: old, path: /utp/block-list, id: entryId, pagination: { style: page } }`,
+    );
+    const { text, value } = await planned(file);
+
+    expect(text).not.toMatch(/cannot be (read|compared)|has no field|ids look different/);
+    expect(text).not.toContain('deprecated');
+    expect(value.sources).toMatchObject({
+      ...{ audit_next: { path: null }, sites_next: { path: null } },
+      ...{ hosts_next: { id: 'host_id' }, blocks_next: { id: 'entry_id' } },
+    });
+  });
+
+  test('references without a value: nothing is requested, and it says why', async () => {
+    const { text } = await planned(aConfig(`${edge}\n${ops}`, allSources));
+
+    expect(text).toContain(
+      'Not compared with records, because these have no value here: ${env:OPS_ID}, ${env:OPS_SECRET}',
+    );
+  });
 });
 
 test('names that are taken, hostile names and texts', async () => {

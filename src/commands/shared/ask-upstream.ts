@@ -71,7 +71,11 @@ async function askParent(
   return null;
 }
 
-async function askList(stream: ListEndpoint, signal: AbortSignal): Promise<ParsedRecord | null> {
+/** Asks for the first record of a list; null: it has none. Throws what is wrong with the answer. */
+export async function askList(
+  stream: ListEndpoint,
+  signal: AbortSignal,
+): Promise<ParsedRecord | null> {
   const windows = stream.pagination.window;
   const now = Date.now();
   const first = firstPlace(stream.pagination);

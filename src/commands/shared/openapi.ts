@@ -20,28 +20,60 @@ export async function openApiNotes(
   streams: readonly Stream[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const path = '/openapi.json';
+  const found = await readDescription(upstream, signal);
+  if (!('described' in found)) return found.notes;
+  const { wantedScope: scope } = upstream;
+  try {
+    const notes = compared(found.described, baseOf(upstream), streams, scope);
+    const more = notes.length - notesMax;
+    return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
+  } catch {
+    return [notComparable];
+  }
+}
+
+const path = '/openapi.json';
+const notComparable = `${path} is no description that can be compared`;
+
+function baseOf({ baseUrl }: UpstreamClient): string {
+  return new URL(baseUrl).pathname;
+}
+
+/** An upstream's description, or notes that say why there is none to compare. Never throws. */
+async function readDescription(
+  upstream: UpstreamClient,
+  signal: AbortSignal,
+): Promise<{ readonly described: Json } | { readonly notes: readonly string[] }> {
   try {
     const answer = await upstream.get({ path, template: path, query: [] }, signal);
     if (answer.outcome !== 'ok') {
       const { status, cause } = answer;
       const isToldOrNone = status === 404 || cause.code === 'token_refused';
-      return isToldOrNone ? [] : [`${path} cannot be compared: ${cause.message}`];
+      return { notes: isToldOrNone ? [] : [`${path} cannot be compared: ${cause.message}`] };
     }
-    if (answer.body.byteLength > bytesMax) return [`${path} is too large to be compared`];
-    const described: Json = JSON.parse(Buffer.from(answer.body).toString('utf8'));
-    const { wantedScope: scope } = upstream;
-    const notes = compared(described, new URL(upstream.baseUrl).pathname, streams, scope);
-    const more = notes.length - notesMax;
-    return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
+    if (answer.body.byteLength > bytesMax)
+      return { notes: [`${path} is too large to be compared`] };
+    return { described: JSON.parse(Buffer.from(answer.body).toString('utf8')) };
   } catch {
-    return [`${path} is no description that can be compared`];
+    return { notes: [notComparable] };
   }
+}
+
+/** Paths that can be read, as an upstream's description has them; empty: it shows none. */
+export async function describedPaths(
+  upstream: UpstreamClient,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found = await readDescription(upstream, signal);
+  if (!('described' in found)) return [];
+  return Array.from(operationsOf(found.described, baseOf(upstream)).values(), (one) => one.below);
 }
 
 interface Operation {
   /** As the description has it. */
   readonly path: string;
+  /** The same below the base address. */
+  readonly below: string;
   readonly deprecated: boolean;
   /** Query parameters by name. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
@@ -207,7 +239,7 @@ function operationsOf(described: Json, base: string): ReadonlyMap<string, Operat
     const below = own !== '' && path.startsWith(`${own}/`) ? path.slice(own.length) : path;
     const security = elements(get.security ?? root.security);
     operations.set(shapeOf(below), {
-      ...{ path, deprecated: get.deprecated === true, parameters },
+      ...{ path, below, deprecated: get.deprecated === true, parameters },
       scopes: security.map((one) => (isObject(one) ? textsIn(Object.values(one)) : [])),
       fieldsAt: (items) => fieldsOf(get, items, root),
     });

@@ -1,21 +1,43 @@
 // `sluice succession plan`: proposes a successor for each source of an upstream that ends. Standard
 // output is the whole config with the successors added, so that `check` reads it once the open
-// values are filled in. What must stay true: nothing is changed, here or upstream, and no secret is
-// printed.
+// values are filled in. If the new API is configured already, it is asked for its description, and
+// both sides for one record. What must stay true: nothing is changed, here or upstream, and no
+// secret is printed.
 
-import { configOption, defineCommand } from '../shared/command.ts';
+import type { Config } from '../../config/config.ts';
+import { planFrom } from '../../config/plan.ts';
+import { openTools } from '../../run/tools.ts';
+import { logForm, openLog } from '../../watch/log.ts';
+import { configOption, defineCommand, logLevelOption } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
-import { proposalFor } from './proposal.ts';
+import { type Proposals, proposalFor } from './proposal.ts';
 import { proposalText } from './proposal-text.ts';
+import { withBothSides } from './read-sides.ts';
 
 /** Prints the proposal as YAML. */
 export const plan = defineCommand({
   name: 'plan',
   about: 'propose successors of all sources of an upstream that ends, as YAML',
-  options: { config: configOption },
-  async run({ config: file }, { env, out }) {
-    const { config } = readConfigToLook(file, env);
-    for (const line of proposalText(config, proposalFor(config))) out(line);
+  options: { config: configOption, logLevel: logLevelOption },
+  async run({ config: file, logLevel = 'error' }, { env, out }) {
+    const { config, unread } = readConfigToLook(file, env);
+    const proposals = proposalFor(config);
+    const isRead = proposals.into !== null && !proposals.into.isNew && unread.length === 0;
+    const whole = isRead ? await compared(config, proposals, logLevel) : proposals;
+    for (const line of proposalText(config, whole, isRead ? [] : unread)) out(line);
     return 0;
   },
 });
+
+async function compared(
+  config: Config,
+  proposals: Proposals,
+  level: NonNullable<Parameters<typeof openLog>[0]['level']>,
+): Promise<Proposals> {
+  const tools = openTools(await openLog({ level, form: logForm(process.stderr) }));
+  try {
+    return await withBothSides(proposals, planFrom(config, tools));
+  } finally {
+    await tools.http.close();
+  }
+}

@@ -9,8 +9,12 @@ import type { Proposal, Proposals } from './proposal.ts';
 
 const commentMax = 400;
 
-/** The lines of the proposal. */
-export function* proposalText(config: Config, proposals: Proposals): Generator<string> {
+/** The lines of the proposal; `unread`: references without a value, so nothing was requested. */
+export function* proposalText(
+  config: Config,
+  proposals: Proposals,
+  unread: readonly string[] = [],
+): Generator<string> {
   const { ending, into, sources, done } = proposals;
   if (into === null) {
     yield* nothingText(config, ending, done);
@@ -22,6 +26,10 @@ export function* proposalText(config: Config, proposals: Proposals): Generator<s
     'file as the config: comments and plain-text secrets of the original are not in it.',
   );
   yield comment('A value null is open: set it, then run: sluice check -c FILE --connect');
+  if (unread.length > 0) {
+    const names = unread.join(', ');
+    yield comment(`Not compared with records, because these have no value here: ${names}`);
+  }
   for (const [name, reason] of ending) yield comment(`upstreams.${name} ends: ${reason}`);
   for (const [of, name] of done) yield comment(`sources.${of} has a successor: ${name}`);
   const kept = isObject(config.kept) ? config.kept : {};

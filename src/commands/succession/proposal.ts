@@ -6,15 +6,20 @@
 
 import type { Config } from '../../config/config.ts';
 import { namePattern, sourceBlock } from '../../config/shape.ts';
+import { invariant } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { foldedPath } from '../../tools/folded-name.ts';
+import { timeText } from '../../tools/time-text.ts';
+import { type UpstreamEnd, upstreamEnd } from '../../upstream/ends.ts';
 import type { UpstreamSettings } from '../../upstream/settings.ts';
+import { blockAt, type Into, intoOf } from './into.ts';
 import { type Target, targetOf } from './targets.ts';
 
 /** One source that has to move. */
 export interface Proposal {
-  /** The source's name. */
+  /** The source's name, and the path that it reads; empty: it has none. */
   readonly of: string;
+  readonly path: string;
   /** Its successor's name and block; null: no source type reads what comes after it. */
   readonly successor: { readonly name: string; readonly block: JsonObject } | null;
   /** What to ask the vendor, a sentence each. */
@@ -28,28 +33,23 @@ export interface Proposals {
   /** Upstreams that end, with the reason. */
   readonly ending: ReadonlyMap<string, string>;
   /** Where successors are read: its name and whole block, and what is open there. */
-  readonly into: {
-    readonly name: string;
-    readonly block: JsonObject;
-    readonly isNew: boolean;
-    readonly notes: readonly string[];
-  } | null;
+  readonly into: Into | null;
   readonly sources: readonly Proposal[];
   /** Sources of such an upstream that have a successor in the config. */
   readonly done: ReadonlyMap<string, string>;
 }
 
-const openCompany = 'COMPANY_ID';
-
 /** Proposes; `config` may hold placeholders for secrets. */
-export function proposalFor(config: Config): Proposals {
-  const ending = endingUpstreams(config);
+export function proposalFor(
+  config: Config,
+  endOf: (upstream: string, settings: UpstreamSettings) => UpstreamEnd = (_, settings) =>
+    upstreamEnd(settings, []),
+): Proposals {
+  const ending = endingUpstreams(config, endOf);
   const done = new Map(
-    Object.entries(config.sources).flatMap(([name, { settings }]) => {
-      const { succeeds } = settings;
-      const of = isObject(succeeds) ? succeeds.source : undefined;
-      return typeof of === 'string' ? [[of, name] as const] : [];
-    }),
+    Object.entries(config.sources).flatMap(([name, { succeeds }]) =>
+      succeeds === undefined ? [] : [[succeeds.source, name] as const],
+    ),
   );
   const moving = Object.entries(config.sources).filter(
     ([name, { settings }]) => ending.has(settings.upstream) && !done.has(name),
@@ -59,10 +59,7 @@ export function proposalFor(config: Config): Proposals {
     moving.map(([name]) => name),
     Object.keys(config.sources),
   );
-  const into = intoOf(
-    config,
-    moving.map(([, { settings }]) => settings.upstream),
-  );
+  const into = intoOf(config, ending, moving[0]?.[1].settings.upstream ?? '');
   const sources = moving.map(([name]) =>
     proposalOf(config, name, { names, done, upstream: into.name }),
   );
@@ -70,12 +67,22 @@ export function proposalFor(config: Config): Proposals {
 }
 
 /** Why each upstream ends that does. */
-function endingUpstreams({ upstreams }: Config): ReadonlyMap<string, string> {
-  const unified = 'api: unified is the earlier API, which works until the end of 2026';
+function endingUpstreams(
+  { upstreams }: Config,
+  endOf: (upstream: string, settings: UpstreamSettings) => UpstreamEnd,
+): ReadonlyMap<string, string> {
   return new Map(
-    Object.entries(upstreams).flatMap(([name, { api }]) =>
-      api === 'unified' ? [[name, unified] as const] : [],
-    ),
+    Object.entries(upstreams).flatMap(([name, settings]) => {
+      const { endsMs, from, endpoint } = endOf(name, settings);
+      if (endsMs === null) return [];
+      const origin = {
+        config: `upstreams.${name}.ends`,
+        sunset: `the Sunset header of ${endpoint}`,
+        deprecation: `the Deprecation header of ${endpoint}`,
+        default: 'the services document: the earlier unified API works until the end of 2026',
+      }[from];
+      return [[name, `${timeText(endsMs)} (${origin})`] as const];
+    }),
   );
 }
 
@@ -97,58 +104,6 @@ function namesFor(
   );
 }
 
-/** The services upstream of the config, or one to be added. */
-function intoOf(config: Config, of: readonly string[]): NonNullable<Proposals['into']> {
-  const services = Object.entries(config.upstreams).filter(([, { api }]) => api === 'services');
-  const found = services.find(([, { companies }]) => companies.length > 0) ?? services[0];
-  const companies = companiesOf(config.upstreams[of[0] ?? '']);
-  if (found !== undefined) {
-    const [name, settings] = found;
-    const others = services.length - 1;
-    const block = blockAt(config, 'upstreams', name);
-    const lacks = settings.companies.length === 0;
-    return {
-      name,
-      isNew: false,
-      block: lacks ? { ...block, companies } : block,
-      notes: [
-        ...(others > 0
-          ? [
-              `the config has ${services.length} upstreams with api: services; check that ${name} is the one`,
-            ]
-          : []),
-        ...(lacks ? ['companies: name the company ids; their paths need them'] : []),
-      ],
-    };
-  }
-  const name =
-    ['services', 'services_api', 'successor'].find(
-      (one) => !Object.hasOwn(config.upstreams, one),
-    ) ?? 'successor_api';
-  return {
-    name,
-    isNew: true,
-    block: {
-      api: 'services',
-      base_url: 'https://svc.example.com',
-      auth: {
-        client_id: '${env:SERVICES_CLIENT_ID:-open}',
-        client_secret: '${env:SERVICES_CLIENT_SECRET:-open}',
-        scope: 'urn:vendor:api:public',
-      },
-      companies,
-    },
-    notes: [
-      'base_url, scope and companies are open: set them to the values of the new API',
-      'create an API user with read access in the operations portal, and give its id and secret as SERVICES_CLIENT_ID and SERVICES_CLIENT_SECRET',
-    ],
-  };
-}
-
-function companiesOf(old: UpstreamSettings | undefined): readonly string[] {
-  return old === undefined || old.companies.length === 0 ? [openCompany] : old.companies;
-}
-
 interface Surroundings {
   readonly names: ReadonlyMap<string, string>;
   readonly done: ReadonlyMap<string, string>;
@@ -158,37 +113,45 @@ interface Surroundings {
 function proposalOf(config: Config, of: string, { names, done, upstream }: Surroundings): Proposal {
   const old = config.sources[of];
   const written = blockAt(config, 'sources', of);
-  const target = old === undefined ? null : targetOf(old);
-  if (old === undefined || target === null || target.definition === null) {
-    return { of, successor: null, questions: target?.questions ?? [], notes: [] };
+  invariant(old !== undefined, 'a source that moves is in the config');
+  const { api = 'unified' } = config.upstreams[old.settings.upstream] ?? {};
+  const target = targetOf(old, api);
+  const path = typeof old.settings.path === 'string' ? old.settings.path : '';
+  if (target.definition === null) {
+    return { of, path, successor: null, questions: target.questions, notes: [] };
   }
+  const left = api === 'services' ? ofPlace : notCarried;
   const known = sourceBlock(target.definition).shape;
   const carried = Object.entries(written).flatMap(([key, value]): [string, Json][] => {
-    if (notCarried.has(key) || value === undefined || !Object.hasOwn(known, key)) return [];
+    if (left.has(key) || value === undefined || !Object.hasOwn(known, key)) return [];
     if (key === 'each') return [[key, eachOf(value, { names, done })]];
-    return [[key, folded.has(key) ? foldedIn(key, value) : value]];
+    return [[key, folded.has(key) && api === 'unified' ? foldedIn(key, value) : value]];
   });
   const block: JsonObject = {
     type: target.definition.type,
     upstream,
-    ...(Object.hasOwn(known, 'succeeds') && { succeeds: { source: of } }),
+    succeeds: { source: of },
     ...target.block,
     ...Object.fromEntries(carried),
   };
   const name = names.get(of) ?? of;
   const { questions, notes } = target;
   return {
-    of,
+    ...{ of, path },
     successor: { name, block },
     questions,
-    notes: [...notes, ...lostOf(written, target)],
+    notes: [...notes, ...(api === 'unified' ? lostOf(written, target) : [])],
   };
 }
 
-/** Keys that say where and how the old list is read. */
+/** Keys that say where the old list is. */
+const ofPlace = new Set(['type', 'upstream', 'path', 'detail', 'start', 'succeeds']);
+
+/** Those, and keys that say how it is read. */
 const notCarried = new Set([
-  ...['type', 'upstream', 'path', 'params', 'pagination', 'order', 'order_by', 'start', 'method'],
-  ...['body', 'response', 'detail', 'single', 'kind', 'succeeds', 'enrich'],
+  ...ofPlace,
+  ...['params', 'pagination', 'order', 'order_by', 'method', 'body', 'response', 'single', 'kind'],
+  'enrich',
 ]);
 
 /** Keys that hold paths within a record. */
@@ -226,11 +189,4 @@ function lostOf(written: JsonObject, { path }: Target): readonly string[] {
     notes.push('pagination of the source is not carried over: pages become offsets');
   }
   return notes;
-}
-
-/** A block as it is written, without its secrets. */
-function blockAt({ kept }: Config, section: 'sources' | 'upstreams', name: string): JsonObject {
-  const blocks = isObject(kept) ? kept[section] : null;
-  const block = isObject(blocks ?? null) ? (blocks as JsonObject)[name] : null;
-  return isObject(block ?? null) ? (block as JsonObject) : {};
 }

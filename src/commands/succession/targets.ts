@@ -35,8 +35,12 @@ const mapped: readonly (readonly [pattern: RegExp, path: string, type: string])[
   [/\/utp(\/|$)/i, blockList, 'block_list'],
 ];
 
-/** What a source of the earlier API is succeeded by. */
-export function targetOf({ definition, settings }: ConfiguredSource): Target {
+/** What a source is succeeded by; `api`: of its upstream. */
+export function targetOf(
+  { definition, settings }: ConfiguredSource,
+  api: 'unified' | 'services',
+): Target {
+  if (api === 'services') return laterVersion(definition);
   const path = typeof settings.path === 'string' ? settings.path.replace(/\/+$/, '') : '';
   const known = mapped.find(([pattern]) => pattern.test(path));
   if (definition.collection !== undefined) return collectionTarget(settings, known);
@@ -45,6 +49,14 @@ export function targetOf({ definition, settings }: ConfiguredSource): Target {
   return nothing(
     `${definition.type}: does the new API send webhooks? Its document shows none. If it does not, which list shows the same events?`,
   );
+}
+
+/** The services API announces new versions in the path, each service by itself. */
+function laterVersion(definition: SourceDefinition): Target {
+  const { type } = definition;
+  const question = `${type}: which path succeeds it, such as another version of the same service?`;
+  if (definition.fields.path === undefined) return nothing(question);
+  return { definition, path: null, block: { path: null }, questions: [question], notes: [] };
 }
 
 type Known = (typeof mapped)[number] | undefined;
@@ -130,7 +142,8 @@ function nothing(question: string): Target {
   return { definition: null, path: null, block: {}, questions: [question], notes: [] };
 }
 
-function typeNamed(type: string): SourceDefinition {
+/** The source type of that name; there is one. */
+export function typeNamed(type: string): SourceDefinition {
   const definition = sources.find((one) => one.type === type);
   invariant(definition !== undefined, `there is a source type ${type}`);
   return definition;
