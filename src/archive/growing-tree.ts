@@ -21,6 +21,14 @@ export interface NamedBytes {
   readonly bytes: Uint8Array;
 }
 
+/** What of a tree is in no full tile or bundle. */
+export interface TreeEdge {
+  /** Hashes by level. */
+  readonly tiles: ReadonlyMap<number, readonly Buffer[]>;
+  /** Of the partial bundle. */
+  readonly entries: readonly Uint8Array[];
+}
+
 /** A log's tree that grows. */
 export class GrowingTree {
   #size = 0;
@@ -42,6 +50,15 @@ export class GrowingTree {
       below = below.length === 0 ? hashes : [...hashes, rootOf(below)];
     }
     return rootOf(below);
+  }
+
+  /** The tree's partial tiles and bundle as they are now. */
+  get edge(): TreeEdge {
+    const tiles = new Map<number, readonly Buffer[]>();
+    for (const [level, { hashes }] of this.#rows.entries()) {
+      if (hashes.length > 0) tiles.set(level, [...hashes]);
+    }
+    return { tiles, entries: [...this.#entries] };
   }
 
   /** Adds an entry; returns its leaf hash. */

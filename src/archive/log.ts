@@ -17,7 +17,7 @@ import { type Authority, authorityOf, type ReadRequest, type RequestRules } from
 import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';
 import { type Entry, encodeEntry, type PageEntry } from './entries.ts';
-import type { GrowingTree } from './growing-tree.ts';
+import type { GrowingTree, TreeEdge } from './growing-tree.ts';
 import { type EarlierLog, follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
@@ -76,6 +76,8 @@ export class Log {
   /** Of the checkpoint in the store; null: there is none. */
   #tag: string | null;
   #published: Published | null;
+  /** Of the tree as it was published. */
+  #edge: TreeEdge | undefined;
   #reader: ProvenReader | null = null;
   #isTold = false;
   readonly #done: string[] = [];
@@ -96,6 +98,7 @@ export class Log {
     this.#tree = state.tree;
     this.#tag = state.tag;
     this.#published = state.published;
+    if (this.#tree.size === this.#published?.size) this.#edge = this.#tree.edge;
   }
 
   /** The index of the next entry. */
@@ -116,7 +119,8 @@ export class Log {
   get reader(): ProvenReader {
     const { size = 0, root = '' } = this.#published ?? {};
     if (this.#reader?.head.size !== size) {
-      this.#reader = new ProvenReader(this.means.store, { size, root: Buffer.from(root, 'hex') });
+      const head = { size, root: Buffer.from(root, 'hex') };
+      this.#reader = new ProvenReader(this.means.store, head, this.#edge);
     }
     return this.#reader;
   }
@@ -194,6 +198,7 @@ export class Log {
     this.#tag = tag;
     const published: Published = { size, root, at, note };
     this.#published = published;
+    this.#edge = this.#tree.edge;
     this.#isTold = false;
     await this.keep(published);
     return published;

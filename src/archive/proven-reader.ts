@@ -1,8 +1,9 @@
 // Reads the entries of a log as its signed tree has them, for a writer that acts on them. The store may be
-// changed by others at any time. What must stay true: no tile and no entry is returned that does not lead to
+// changed by others at any time. A writer has the edge of the tree in memory, and nothing of it is read. What must stay true: no tile and no entry is returned that does not lead to
 // the given root; a bundle or tile that does not is a SyntaxError that names the object.
 
 import type { ObjectStore } from '../objects/store.ts';
+import type { TreeEdge } from './growing-tree.ts';
 import { leafHash, type NodeHashes, rootAt, rootOf, type TreeHead } from './merkle.ts';
 import { ArchiveReader } from './reader.ts';
 import { decodeBundle, encodeBundle, type Tile, tileHashes, tilePath, tileWidth } from './tiles.ts';
@@ -15,10 +16,15 @@ export class ProvenReader extends ArchiveReader {
   /** By level: the full tile that was proven last. */
   readonly #full = new Map<number, { readonly index: number; readonly hashes: Hashes }>();
   #edge: Promise<ReadonlyMap<number, Hashes>> | null = null;
+  /** Those of the partial bundle, where the caller has them. */
+  readonly #entries: readonly Uint8Array[];
 
-  constructor(store: ObjectStore, head: TreeHead) {
+  /** `edge`: that of the tree, where the caller has it; else it is read and proven. */
+  constructor(store: ObjectStore, head: TreeHead, edge?: TreeEdge) {
     super(store);
     this.head = head;
+    if (edge !== undefined) this.#edge = Promise.resolve(edge.tiles);
+    this.#entries = edge?.entries ?? [];
   }
 
   /** Proven hashes of subtrees. */
@@ -33,6 +39,9 @@ export class ProvenReader extends ArchiveReader {
 
   /** The bundle with exactly these entries. Throws a SyntaxError where one is not that of the tree. */
   override async bundle(index: number, width: number) {
+    if (index * tileWidth + this.#entries.length === this.head.size && this.#entries.length > 0) {
+      return { bytes: encodeBundle(this.#entries.slice(0, width)), width };
+    }
     const leaves = await this.tile({ level: 0, index, width });
     const found = await super.bundle(index, width);
     const name = tilePath({ level: 'entries', index, width });
