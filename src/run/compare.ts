@@ -6,8 +6,8 @@
 
 import { createHash } from 'node:crypto';
 import type { Comparison } from '../archive/comparison.ts';
-import { newestPages } from '../archive/newest-pages.ts';
-import { ArchiveReader } from '../archive/reader.ts';
+import { newestPages, signedReader } from '../archive/newest-pages.ts';
+import type { ProvenReader } from '../archive/proven-reader.ts';
 import type { ConditionRecord } from '../contracts/change.ts';
 import type { ListReading } from '../contracts/definition.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -84,7 +84,8 @@ async function compareStream(
 ): Promise<void> {
   const { findings, spool, tools } = means;
   const mayBeMissing = tools.clock.now() - lateMs;
-  const archived = await archivedLists(store, stream);
+  const read = async () => signedReader(store, (await spool.progress(sink)).mark);
+  const archived = await archivedLists(await read(), stream);
   const times = archived.flatMap(({ records }) => timesOf(records));
   // Where nothing has a time there is no range to compare.
   if (times.length === 0) return;
@@ -94,7 +95,7 @@ async function compareStream(
   }
   // What came meanwhile is in the archive by now.
   const isBehind = found.some(({ missing }) => missing.length > 0);
-  const later = isBehind ? await archivedLists(store, stream) : [];
+  const later = isBehind ? await archivedLists(await read(), stream) : [];
   const isMissing = ({ uid }: KnownRecord) => !later.some(({ records }) => records.has(uid));
   const dropped = found.flatMap((one) => one.dropped);
   const missing = found.flatMap((one) => one.missing.filter(isMissing));
@@ -136,11 +137,12 @@ interface ArchivedList {
 
 /** The newest records by their lists; those of a parent that no path can name are left out. */
 async function archivedLists(
-  store: ObjectStore,
+  reader: ProvenReader | null,
   stream: ComparedStream,
 ): Promise<readonly ArchivedList[]> {
   const lists = new Map<string, { list: ListStream; records: Map<string, KnownRecord> }>();
-  const pages = newestPages(new ArchiveReader(store), (name) => name === stream.name);
+  if (reader === null) return [];
+  const pages = newestPages(reader, (name) => name === stream.name);
   let count = 0;
   for await (const page of pages) {
     const { kind, parent = '' } = page.context;
