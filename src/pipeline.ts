@@ -57,6 +57,14 @@ export interface Elsewhere {
   follow(names: readonly string[]): Promise<void>;
 }
 
+/** Reports when upstreams end. */
+interface EndsWatch {
+  /** Looks until aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Looks now; `isFinal`: no response follows. */
+  look(isFinal?: boolean): Promise<void>;
+}
+
 /** How `once` ended. */
 export interface Summary {
   readonly failed: readonly FailedStream[];
@@ -83,9 +91,17 @@ const catchUpShare = 0.5;
 /** A sink that is not trying again has so many chances a second to be seen at the end. */
 const catchUpLookMs = 20;
 
+/** What a pipeline is made with. */
+interface PipelineMeans extends PollingMeans {
+  /** Sinks that have a process of their own are sent to elsewhere; left out: here, too. */
+  readonly far?: Elsewhere;
+  /** Left out: the ends of upstreams are not reported. */
+  readonly ends?: EndsWatch;
+}
+
 /** The whole journey. */
 export class Pipeline {
-  readonly #means: PollingMeans & { readonly far?: Elsewhere };
+  readonly #means: PipelineMeans;
   readonly #polling: Polling;
   #plan: Plan;
   #sending: Sending | null = null;
@@ -94,8 +110,7 @@ export class Pipeline {
   #isOpen = false;
   #changing: Promise<void> | null = null;
 
-  /** `far`: sinks that have a process of their own are sent to elsewhere; left out: here, too. */
-  constructor(plan: Plan, means: PollingMeans & { readonly far?: Elsewhere }) {
+  constructor(plan: Plan, means: PipelineMeans) {
     this.#plan = plan;
     this.#means = means;
     this.#polling = new Polling(means);
@@ -124,7 +139,8 @@ export class Pipeline {
     const noting = this.#noteSinks(AbortSignal.any([stop, over.signal]));
     const failed = Promise.race([this.#polling.failed, sending.failed]);
     this.#polling.start();
-    const watching = this.#drift?.run(AbortSignal.any([stop, over.signal]));
+    const watched = AbortSignal.any([stop, over.signal]);
+    const watching = Promise.all([this.#drift?.run(watched), this.#means.ends?.run(watched)]);
     this.#isOpen = true;
     this.#opened.resolve();
     try {
@@ -167,6 +183,7 @@ export class Pipeline {
     read.abort(new Error('read'));
     await watching;
     await this.#drift?.look();
+    await this.#means.ends?.look(true);
     await this.#delivered(halt).catch(() => undefined);
     if (failed.length === 0 && !halt.aborted) await afterwards?.(halt);
     await this.#delivered(halt).catch(() => undefined);

@@ -49,16 +49,16 @@ export function shardsOf(config: Work): readonly number[] {
   return [...new Set(used)].sort((a, b) => a - b);
 }
 
-/** What the streams of one source, or the look-ups of one upstream, have in common. */
+/** What the streams of one source, or the look-ups or the end of one upstream, have in common. */
 export function ownerOf(stream: string): string {
-  return /^[^/:#]*(#lookups)?/.exec(stream)?.[0] ?? '';
+  return /^[^/:#]*(#lookups|#ends)?/.exec(stream)?.[0] ?? '';
 }
 
 /** The shard that reads a stream; null: the config has no such source or upstream. */
 export function shardOfStream(config: Work, stream: string): number | null {
   const owner = ownerOf(stream);
-  if (owner.endsWith('#lookups')) {
-    const upstream = owner.slice(0, -'#lookups'.length);
+  const [, upstream] = /^(.*)(?:#lookups|#ends)$/.exec(owner) ?? [];
+  if (upstream !== undefined) {
     return Object.hasOwn(config.upstreams, upstream) ? shardIn(config, upstream) : null;
   }
   // What watches a trail is with it.

@@ -49,6 +49,7 @@ export type Condition =
   | 'source.silent'
   | 'source.heard'
   | 'source.cut_over'
+  | 'upstream.ends'
   | 'change.unexplained'
   | 'change.unseen'
   | 'drift.unmatchable'

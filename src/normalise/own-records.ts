@@ -28,6 +28,7 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.silent': 3,
   'source.heard': 1,
   'source.cut_over': 2,
+  'upstream.ends': 3,
   'change.unexplained': 4,
   'change.unseen': 3,
   'drift.unmatchable': 3,

@@ -21,6 +21,7 @@ import type { ClusterFacts } from '../watch/live.ts';
 import { readState, type State } from '../watch/state.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
+import { EndEvents, type EndsPlan } from './end-events.ts';
 import type { FarSinks } from './far-sinks.ts';
 import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
@@ -37,6 +38,7 @@ export interface Journey {
   /** Conditions of sources found since the start, for the status. */
   readonly findings: Findings;
   readonly removedSinks: RemovedSinks;
+  readonly ends: EndEvents;
   /** Publishes the print of the config that runs after a reload to the other processes of the state. */
   configRuns(config: Pick<Config, 'state'>): void;
   /** What it knows of a state in Kafka; left out: the state is in SQLite. */
@@ -78,7 +80,7 @@ export function readersOf({ sinks, drift }: Plan): readonly string[] {
  * `state_damaged` or `disk_full`; then nothing is left open.
  */
 export async function openJourney(
-  plan: Plan,
+  plan: Plan & EndsPlan,
   opened: Config['state'],
   tools: BootTools,
   { polls = true, standBy }: Opening = {},
@@ -139,6 +141,8 @@ export async function openJourney(
     if (!isApart) await far?.close();
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
+    const ends = new EndEvents({ spool, clock, log, found: findings.add });
+    await ends.runs(plan);
     const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));
     const pipeline = new Pipeline(polls ? plan : { ...plan, sources: silent }, {
@@ -147,6 +151,7 @@ export async function openJourney(
         tools: { ...tools, ...turnsOf(shard, ownership, { standBy, clock }) },
       },
       random: tools.random,
+      ...(polls && { ends }),
       found: findings.add,
       ...(far !== null && isApart && { far: far.sinks }),
     });
@@ -156,6 +161,7 @@ export async function openJourney(
       before,
       findings,
       removedSinks,
+      ends,
       configRuns,
       cluster: clusterFacts(state, taken, ownership),
       hurry: () => shard?.hurry(),

@@ -54,7 +54,7 @@ function fixedPart({ config }: Made, key: (typeof fixedKeys)[number]) {
 
 /**
  * Digests by upstream. Those with one credential share its token and its limits, so that they have
- * one digest: what changes one of them changes all. Companies are left out: each has its streams.
+ * one digest: what changes one of them changes all. Left out are companies, each of which has its streams, and `ends`, which is only reported.
  */
 export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, string> {
   const byCredential = Map.groupBy(Object.entries(upstreams), ([, { auth, ...settings }]) =>
@@ -64,7 +64,7 @@ export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, stri
   );
   return new Map(
     [...byCredential.values()].flatMap((sharing) => {
-      const settings = sharing.map(([name, { companies: _, ...rest }]) => [name, rest]);
+      const settings = sharing.map(([name, { companies: _, ends: _e, ...rest }]) => [name, rest]);
       const whole = fingerprintOf(
         settings.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
       );

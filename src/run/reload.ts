@@ -116,6 +116,7 @@ class Reloader {
       throw error;
     }
     await journey.removedSinks.runs(plan, gaps);
+    await journey.ends.runs(plan);
     journey.configRuns(config);
     await journey.spool.retainFor(after);
   }

@@ -71,6 +71,9 @@ export function daysLeft(endsMs: number, now: number): number {
   return Math.floor((endsMs - now) / dayMs);
 }
 
+/** An end is reported by an event so many days before, the first ones first. */
+export const eventDays: readonly number[] = [90, 30, 7, 1];
+
 /** From so many days before an end on, it needs attention. */
 export const noticeDays = 90;
 

@@ -306,8 +306,12 @@ function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {
 
 /** Conditions cannot be acknowledged; after this they are history. */
 const recentMs = 24 * 3_600_000;
-/** A silence is a matter as long as it lasts, and no longer. */
-const toldOtherwise: ReadonlySet<string> = new Set(['source.silent', 'source.heard']);
+/** A silence is a matter as long as it lasts, and the end of an upstream is one by its date. */
+const toldOtherwise: ReadonlySet<string> = new Set([
+  'source.silent',
+  'source.heard',
+  'upstream.ends',
+]);
 
 function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
   const recent = conditions.filter(

@@ -18,6 +18,7 @@ import { holderOf } from '../hold/lock.ts';
 import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { timeText } from '../tools/time-text.ts';
+import { type HeldEnds, parseEndsHeld, upstreamAt } from '../upstream/held-ends.ts';
 import { type compared, lastError, notice, parents, suspects } from './standing.ts';
 
 const text = z.string().nullable().catch(null);
@@ -80,6 +81,8 @@ export interface State {
   readonly knownSinks: ReadonlyMap<string, KnownSink>;
   /** By upstream. */
   readonly lookups: ReadonlyMap<string, HeldLookups['tables']>;
+  /** The ends that responses announced, by upstream. */
+  readonly ends: ReadonlyMap<string, HeldEnds>;
   readonly spool: {
     readonly bytes: number;
     /** Events in the pages held. */
@@ -100,6 +103,7 @@ export const emptyState: State = {
   sinks: new Map(),
   knownSinks: new Map(),
   lookups: new Map(),
+  ends: new Map(),
   spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
   holder: null,
 };
@@ -131,9 +135,9 @@ export function readState(dir: string): State {
  * streams have theirs, and is none's.
  */
 const ofNoStream =
-  /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|encoding|lookups|drift|collections)$/;
+  /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|encoding|lookups|drift|collections|ends)$/;
 
-function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
+function heldOf(store: Store): Pick<State, 'streams' | 'lookups' | 'ends'> {
   const notes = store.noted('stream');
   const moments = store.receipts.moments();
   const held = store.streams.checkpoints();
@@ -147,6 +151,11 @@ function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
     const upstream = lookedUpAt(stream);
     return upstream === null ? [] : [[upstream, parseLookups(checkpoint).tables] as const];
   });
+  const ends = held.flatMap(({ stream, checkpoint }) => {
+    const upstream = upstreamAt(stream);
+    const end = upstream === null ? null : parseEndsHeld(checkpoint);
+    return upstream === null || end === null ? [] : [[upstream, end] as const];
+  });
   const streams = new Map(
     Array.from(names, (name) => {
       const note = streamNote.parse(notes.get(name) ?? {});
@@ -155,7 +164,7 @@ function heldOf(store: Store): Pick<State, 'streams' | 'lookups'> {
       return [name, { ...note, silent_since, checkpoint, reached }];
     }),
   );
-  return { streams, lookups: new Map(lookups) };
+  return { streams, lookups: new Map(lookups), ends: new Map(ends) };
 }
 
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {

@@ -106,9 +106,11 @@ export function storedStanding(
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
     lookups: lookupsOf(plan, stored),
-    upstreams: Array.from(plan.upstreams.values(), (client) =>
-      endFacts(client.name, client.endBy([]), now),
-    ),
+    upstreams: Array.from(plan.upstreams.values(), (client) => {
+      const held = stored.ends.get(client.name);
+      const announced = held?.base === client.baseUrl ? held.announced : [];
+      return endFacts(client.name, client.endBy(announced), now);
+    }),
     config_differences: [],
     removed_sinks: removedSinksOf(stored, {
       present: plan.sinks.map(({ name }) => name),

@@ -10,7 +10,11 @@ import { manualClock } from '../support/manual-clock.ts';
 /** What differs from means that no one answers. */
 export interface MeansParts {
   readonly clock?: Clock;
-  readonly answer?: (url: string) => { readonly status: number; readonly body: string };
+  readonly answer?: (url: string) => {
+    readonly status: number;
+    readonly body: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
 }
 
 /** Means with an HTTP client that asks nobody: `answer` says what comes back, and without it every request fails. */
@@ -25,8 +29,9 @@ export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): P
   const http: PlanMeans['http'] = {
     async request({ url }) {
       if (answer === undefined) throw new Error(`nothing was to be asked, and ${url} was`);
-      const { status, body } = answer(url);
-      return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) };
+      const { status, body, headers } = answer(url);
+      const type = { 'content-type': 'application/json' };
+      return { status, headers: { ...type, ...headers }, body: Buffer.from(body) };
     },
     async close() {},
   };

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { type Config, ConfigError, parseConfig } from '../../src/config/config.ts';
-import { inShards, ofShard, shardsOf } from '../../src/config/shards.ts';
+import { inShards, ofShard, shardOfStream, shardsOf } from '../../src/config/shards.ts';
 
 const names = ['east', 'north', 'south', 'west'];
 const fileSink = 'disk: { type: file, path: "out/{partition}.ndjson", format: json }';
@@ -72,6 +72,18 @@ test('upstreams with a key each are apart, and those that share one are together
 
   expect(withKeys(names)).toEqual(shardsOf(parsed(written({}))));
   expect(withKeys(['k', 'k', 'k', 'k'])).toHaveLength(1);
+});
+
+test('what is stored of an upstream is in the shard of its sources', () => {
+  const config = parsed(written({}));
+  const shardsWith = (suffix: string) =>
+    names.map((name) => shardOfStream(config, `${name}${suffix}`));
+  const ofSources = names.map((name) => shardOfStream(config, `of-${name}`));
+
+  expect(new Set(ofSources).size).toBeGreaterThan(1);
+  expect(shardsWith('#ends')).toEqual(ofSources);
+  expect(shardsWith('#lookups')).toEqual(ofSources);
+  expect(shardOfStream(config, 'unknown#ends')).toBeNull();
 });
 
 test('of one shard the config is as it is', () => {
