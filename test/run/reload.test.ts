@@ -228,8 +228,8 @@ test('all that is wrong is told with its place, and the old config goes on until
   expect(line.next).toContain(`sluice check -c ${run.config}`);
   const flaws = run.logged.filter(({ msg }) => msg === 'the config is wrong');
   expect(flaws.map(({ error }) => error)).toEqual([
-    expect.stringContaining(`${run.config}:9:`),
-    expect.stringContaining(`${run.config}:11:`),
+    expect.stringContaining(`${run.config}:10:`),
+    expect.stringContaining(`${run.config}:12:`),
   ]);
   expect(await run.reload(() => good)).toMatchObject({
     msg: 'the config was read again: no change',
