@@ -43,6 +43,11 @@ export interface PairRecord {
   readonly fields: string;
   /** Digests by which identities of the other side, stored before the pairing, may know its id. */
   readonly before: readonly (readonly [number, number])[];
+  /**
+   * `change`: a change of a collection, which is only a change to the same values. `summary`: of one
+   * side alone, such as a baseline, delivered only by the side that delivers. Default: a record.
+   */
+  readonly as?: 'change' | 'summary';
   /** Where its bytes are in the page's body. */
   readonly start: number;
   readonly end: number;

@@ -7,7 +7,7 @@ import type { PushStream, Stream } from '../contracts/source.ts';
 import type { FetchSpool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { Backfill, type PastTime } from './backfill.ts';
-import { CollectionPoller } from './collection/poller.ts';
+import { type CollectionMeans, CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
@@ -56,6 +56,8 @@ export interface PollerMeans {
   readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
   /** Of a successor: from when on its records are compared, epoch milliseconds. */
   readonly comparedFrom?: () => Promise<number>;
+  /** Of a successor's collection: beside its predecessor's last reported state. */
+  readonly inherited?: CollectionMeans['inherited'];
 }
 
 /** Makes the poller of a stream; nothing is asked yet. */
@@ -69,7 +71,9 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
   if (stream.kind === 'collection') {
     const { collection: reading } = source;
     invariant(reading !== null, `${source.name} says how collections are compared`);
-    return counted(new CollectionPoller({ stream, spool, clock, log, reading, found }), tools);
+    const { inherited } = means;
+    const read = { stream, spool, clock, log, reading, found, inherited };
+    return counted(new CollectionPoller(read), tools);
   }
   const { list, parents } = source;
   invariant(list !== null, `${source.name} says how lists are read`);

@@ -18,6 +18,7 @@ import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { comparedFrom } from './succession/compared-from.ts';
+import { inheritedFor } from './succession/inherited.ts';
 import { type Pairing, pairingsOf, sideIn } from './succession/pairing.ts';
 import { pairedSpool } from './succession/side.ts';
 import { turnsOf } from './turns.ts';
@@ -295,6 +296,7 @@ export class Polling {
       ...this.#means,
       spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, sideOf),
       comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
+      inherited: () => inheritedFor(sideOf(), stream, this.#means.spool),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({

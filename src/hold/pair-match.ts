@@ -14,6 +14,8 @@ export interface MatchRules {
   readonly needsContent: boolean;
   /** How far the new side's times are ahead of the old side's, milliseconds; null: not known yet. */
   readonly aheadMs: number | null;
+  /** Of a collection: changes that were stored before this time are past if a later one followed. */
+  readonly pastBefore: number;
 }
 
 /** Of records with the same id, times that are further apart than this mean two records. */
@@ -38,6 +40,7 @@ export function findMatch(
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
 ): Found {
   const own = fieldsOf(record.fields);
+  if (record.as === 'change') return findChange(record, own, { rows, rules });
   let isApart = false;
   let first: Found | null = null;
   for (const row of rows) {
@@ -53,6 +56,26 @@ export function findMatch(
     first ??= found;
   }
   return first ?? { row: null, fields: {}, isApart };
+}
+
+/**
+ * The latest change to the same values. A change is past if another one of the same fields has
+ * followed and patience is over: a value that returns then is another change.
+ */
+function findChange(
+  record: PairRecord,
+  own: FoldedFields,
+  { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
+): Found {
+  const isEmpty = Object.keys(own).length === 0;
+  for (const row of rows.toReversed()) {
+    if (isOtherCompany(row, record)) continue;
+    const fields = fieldsOf(row.fields);
+    if (isEmpty || agree(own, fields)) return { row, fields, isApart: false };
+    const isSettled = row.state === 0 && Number(row.at) < rules.pastBefore;
+    if (isSettled && Object.keys(own).some((path) => fields[path] !== undefined)) break;
+  }
+  return { row: null, fields: {}, isApart: false };
 }
 
 /** True where all fields that both have are equal, and both have some. */

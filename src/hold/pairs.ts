@@ -123,13 +123,15 @@ export class Pairs {
   #take(state: PairState, side: PairSide, shown: Shown): Fate {
     const { record, uid, now } = shown;
     const delivers = side === deliveringSide(state.phase);
+    if (record.as === 'summary') return delivers ? 'deliver' : 'drop';
     const all = this.rows.withKey(state.id, record.key);
     const own = all.find((row) => isUid(row[side], uid));
     // It was forgotten here and read again.
     if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
     const other = otherSide(side);
     const open = all.filter((row) => row[side] === null && row[other] !== null);
-    const rules = { needsContent: state.plan.needsContent, aheadMs: aheadMs(state) };
+    const { needsContent, patienceMs } = state.plan;
+    const rules = { needsContent, aheadMs: aheadMs(state), pastBefore: now - patienceMs };
     const { row, fields, isApart } = findMatch(record, side, { rows: open, rules });
     const difference =
       open.length === 1 ? differenceOf({ record, happened: open[0]?.happened, side }) : null;

@@ -23,7 +23,7 @@ import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
 import { Generation, type GenerationMeans } from './generation.ts';
 import { KnownEntities } from './known.ts';
 import { CollectionReader, type Reading } from './reader.ts';
-import { changeRecord, hasRawBytes, recordPages } from './records.ts';
+import { type Change, changeRecord, hasRawBytes, recordPages } from './records.ts';
 import {
   type CollectionCheckpoint,
   freshCollectionCheckpoint,
@@ -35,7 +35,15 @@ import { Volatile } from './volatile.ts';
 export interface CollectionMeans extends GenerationMeans {
   readonly spool: FetchSpool;
   readonly found?: Found | undefined;
+  /**
+   * Of a successor: what is left to report of a first full scan, beside its predecessor's last reported
+   * state; null: there is nothing to compare with.
+   */
+  readonly inherited?: (() => Promise<Inherited | null>) | undefined;
 }
+
+/** The changes of a first full scan that are still to be reported. */
+export type Inherited = (changes: readonly Change[]) => Promise<readonly Change[]>;
 
 /**
  * Incomplete readings in a row that are tried again soon. What is wrong after that does not mend by
@@ -59,6 +67,8 @@ export class CollectionPoller {
   readonly #ignored: string[] = [];
   /** Null where it is to be read from the checkpoint. */
   #volatile: Volatile | null = null;
+  /** Set while the first full scan is compared with the predecessor's state. */
+  #inherited: Inherited | null = null;
 
   constructor(means: CollectionMeans) {
     this.#means = means;
@@ -109,10 +119,15 @@ export class CollectionPoller {
     invariant(this.#known !== null, 'what is known was looked through');
     const next = { ...before, generation: before.generation + 1 };
     const volatile = this.#volatileOf(before);
-    const generation: Generation = new Generation(this.#means, {
+    const isFirst = before.baseline === 'open';
+    this.#inherited = isFirst ? ((await this.#means.inherited?.()) ?? null) : null;
+    // Each entity is compared with the predecessor's.
+    const full = { ...rules, baseline: 'full' as const };
+    const means = this.#inherited === null ? this.#means : { ...this.#means, reading: full };
+    const generation: Generation = new Generation(means, {
       known: this.#known,
       volatile,
-      isFirst: before.baseline === 'open',
+      isFirst,
       wasSuspect: before.suspect,
       save: async () => {
         await this.#commit(generation, before, next.generation);
@@ -234,10 +249,11 @@ export class CollectionPoller {
     const now = clock.now();
     const { epoch } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
-    const records = made.changes.map((change) =>
+    const changes = (await this.#inherited?.(made.changes)) ?? made.changes;
+    const records = changes.map((change) =>
       changeRecord(change, stamp, this.#volatile?.rulesOf(change.state.kind) ?? rules),
     );
-    const uids = made.changes.map(({ change, key, state }) =>
+    const uids = changes.map(({ change, key, state }) =>
       this.#identifier.ownUid([change, epoch, generation, key, state.version, state.hash]),
     );
     const conditions = made.findings.map((finding) => conditionRecord(stream, finding, now));
@@ -248,7 +264,7 @@ export class CollectionPoller {
       stream: stream.name,
       pages: [
         ...recordPages(this.#context('drift', now), records, uids, (at) => {
-          const change = made.changes[at];
+          const change = changes[at];
           return change !== undefined && hasRawBytes(change);
         }),
         ...recordPages(this.#context('condition', now), conditions, conditionUids),

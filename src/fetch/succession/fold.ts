@@ -112,12 +112,13 @@ function digest(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, digestChars);
 }
 
-function isIgnored(path: string, ignore: readonly string[]): boolean {
+/** True for a path that is left out, or stands below one. */
+export function isIgnored(path: string, ignore: readonly string[]): boolean {
   return ignore.some((one) => path === one || path.startsWith(`${one}.`));
 }
 
 /** A path by the name of the longest part of it that has another one. */
-function renamed(path: string, rename: FoldRules['rename']): string {
+export function renamed(path: string, rename: FoldRules['rename']): string {
   if (rename.size === 0) return path;
   for (let part = path; part !== ''; part = part.slice(0, Math.max(0, part.lastIndexOf('.')))) {
     const other = rename.get(part);

@@ -5,6 +5,7 @@ import type { Stream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { PairPlan, PairSide } from '../../contracts/succession.ts';
 import { foldedPath } from '../../tools/folded-name.ts';
+import type { ChangeRules } from './changes.ts';
 import type { FoldRules } from './fold.ts';
 
 /** What `succeeds` of a source says. */
@@ -43,11 +44,14 @@ interface SidePaths {
 interface SideRules {
   readonly paths: SidePaths;
   readonly rules: FoldRules;
+  /** Of a collection. */
+  readonly changes: ChangeRules;
 }
 
 /** A pair of the config. */
 export interface Pairing {
   readonly plan: PairPlan;
+  readonly streams: Readonly<Record<PairSide, readonly Stream[]>>;
   readonly sides: Readonly<Record<PairSide, SideRules>>;
 }
 
@@ -100,7 +104,12 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
   const isKnown = newId !== null;
   // Identities of the new side are made of its own id.
   const knownBy = newId === after.id ? newId : null;
+  const rules = {
+    old: { rename, ignore, time },
+    new: { rename: new Map<string, string>(), ignore, time },
+  };
   return {
+    streams: { old: old.streams, new: source.streams },
     plan: {
       ...{ successor: source.name, predecessor: old.name },
       ...{ patienceMs: succeeds.patienceMs, overlapMs: succeeds.overlapMs },
@@ -110,11 +119,13 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
     sides: {
       old: {
         paths: { id: isKnown ? oldId : null, otherId: knownBy, time: before.time },
-        rules: { rename, ignore, time },
+        rules: rules.old,
+        changes: { rules: rules.old, entityId: null },
       },
       new: {
         paths: { id: newId, otherId: oldId, time: after.time },
-        rules: { rename: new Map(), ignore, time },
+        rules: rules.new,
+        changes: { rules: rules.new, entityId: succeeds.id ?? null },
       },
     },
   };

@@ -4,13 +4,13 @@
 // becomes part of one when another source is added to the config.
 
 import { hash } from 'node:crypto';
-import { isObject, type Json } from '../../contracts/json.ts';
+import type { Json } from '../../contracts/json.ts';
 import type { Stream } from '../../contracts/source.ts';
 import type { Append, FetchSpool, NewPage } from '../../contracts/spool.ts';
 import type { PairRecord } from '../../contracts/succession.ts';
-import { foldedName } from '../../tools/folded-name.ts';
 import { cutRecords, idDigest } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
 
@@ -35,8 +35,9 @@ export function pairedSpool(
 }
 
 function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Append {
-  if (of === null || stream.kind === 'collection') return entry;
-  const isCompared = ({ context: { kind } }: NewPage) => kind === 'audit' || kind === 'log';
+  if (of === null) return entry;
+  const kinds = stream.kind === 'collection' ? ['drift'] : ['audit', 'log'];
+  const isCompared = ({ context: { kind } }: NewPage) => kinds.includes(kind);
   if (!entry.pages.some(isCompared)) return entry;
   const pages = entry.pages.map((page) => (isCompared(page) ? pairedPage(page, of) : page));
   return { ...entry, pages };
@@ -46,7 +47,7 @@ function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Appe
 function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
   const { body, items, kept, context } = page;
   const slices = page.slices ?? cutRecords(body, items);
-  const { paths, rules } = pairing.sides[side];
+  const { paths, rules, changes } = pairing.sides[side];
   const company = context.company ?? null;
   const count = kept?.length ?? slices.length;
   const records = Array.from({ length: count }, (_, index): PairRecord => {
@@ -54,6 +55,7 @@ function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
     const [start, end] = [slices.starts[at] ?? 0, slices.ends[at] ?? 0];
     const raw = body.subarray(start, end);
     const record = JSON.parse(Buffer.from(raw).toString('utf8')) as Json;
+    if (context.kind === 'drift') return { ...pairChange(record, changes), start, end };
     const time = happenedAt(record, paths.time);
     const source = paths.id === null ? null : idSource(raw, record, paths.id);
     const id = source === null ? null : idText(source);
@@ -93,14 +95,4 @@ function digestsOf(path: string, source: string): PairRecord['before'] {
   const text = idText(source);
   const isNumber = /^-?(0|[1-9]\d*)$/.test(text);
   return [idDigest(path, JSON.stringify(text)), ...(isNumber ? [idDigest(path, text)] : [])];
-}
-
-/** Whose a record says that it is. */
-function companyIn(record: Json): string | null {
-  if (!isObject(record)) return null;
-  for (const [name, value] of Object.entries(record)) {
-    const isText = typeof value === 'string' || typeof value === 'number';
-    if (isText && foldedName(name) === 'company_id') return String(value);
-  }
-  return null;
 }

@@ -1,0 +1,158 @@
+// The first full scan of a successor's collection, compared with the last reported state of its predecessor. What must stay
+// true: an entity that the predecessor has reported is not created again. Fields that one side alone has are no change;
+// a value that differs is an update, whose `before` is the new entity with the predecessor's values.
+
+import type { Json } from '../../contracts/json.ts';
+import type { CollectionStream, Stream } from '../../contracts/source.ts';
+import type { Spool } from '../../contracts/spool.ts';
+import { foldedName } from '../../tools/folded-name.ts';
+import { valueAt } from '../../tools/records.ts';
+import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
+import type { Inherited } from '../collection/poller.ts';
+import type { Change } from '../collection/records.ts';
+import {
+  type EntityState,
+  parseCollectionCheckpoint,
+  readEntityState,
+} from '../collection/state.ts';
+import { companyIn } from './changes.ts';
+import { type FoldRules, foldRecord, isIgnored, renamed } from './fold.ts';
+import type { SideOfPair } from './pairing.ts';
+
+/**
+ * Null if the stream is no successor's collection, or its predecessor has not finished a first full
+ * scan: then there is nothing to compare with.
+ */
+export async function inheritedFor(
+  of: SideOfPair | null,
+  stream: Stream,
+  spool: Pick<Spool, 'recall' | 'entities'>,
+): Promise<Inherited | null> {
+  if (of?.side !== 'new' || stream.kind !== 'collection') return null;
+  const known: CollectionStream[] = [];
+  for (const old of of.pairing.streams.old) {
+    if (old.kind !== 'collection' || isOtherCompany(old.company, stream.company)) continue;
+    const { checkpoint } = await spool.recall(old.name);
+    if (parseCollectionCheckpoint(checkpoint)?.baseline !== 'told') return null;
+    known.push(old);
+  }
+  if (known.length === 0) return null;
+  return async (changes) => {
+    const states = await statesOf(changes, { known, of, stream, spool });
+    return changes.flatMap((change) => {
+      const { after = 'null', key } = change;
+      if (change.change !== 'state') return [change];
+      const old = states.get(key);
+      if (old === undefined) return [{ ...change, change: 'created' as const }];
+      const before = withOldValues(after, old.text, of.pairing.sides);
+      return before === null ? [] : [{ ...change, change: 'updated' as const, before }];
+    });
+  };
+}
+
+/** The predecessor's entities that these are, by the new key. */
+async function statesOf(
+  changes: readonly Change[],
+  {
+    known,
+    of,
+    stream,
+    spool,
+  }: {
+    readonly known: readonly CollectionStream[];
+    readonly of: SideOfPair;
+    readonly stream: CollectionStream;
+    readonly spool: Pick<Spool, 'entities'>;
+  },
+): Promise<ReadonlyMap<string, EntityState>> {
+  const { changes: rules } = of.pairing.sides.new;
+  const states = new Map<string, EntityState>();
+  for (const old of known) {
+    const keys = new Map(
+      changes.map((change) => [oldKey(change, { old, stream, path: rules.entityId }), change.key]),
+    );
+    const rows = await spool.entities(old.name, [...keys.keys()]);
+    for (const [key, body] of rows) {
+      const state = readEntityState(old.name, body);
+      const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
+      const name = keys.get(key);
+      if (name !== undefined && !isOtherCompany(whose, stream.company)) states.set(name, state);
+    }
+  }
+  return states;
+}
+
+/** The key under which the predecessor knows an entity. */
+function oldKey(
+  { key, after = 'null' }: Change,
+  {
+    old,
+    stream,
+    path,
+  }: {
+    readonly old: CollectionStream;
+    readonly stream: CollectionStream;
+    readonly path: string | null;
+  },
+): string {
+  const [kind, id, ...part] = JSON.parse(key) as readonly string[]; // see entities.ts
+  const shared = path === null ? undefined : valueAt(JSON.parse(after) as Json, path);
+  const isOther = typeof shared === 'string' || typeof shared === 'number';
+  const isEntity = kind === stream.entity.kind;
+  const name = isEntity && part.length === 0 && isOther ? String(shared) : id;
+  return JSON.stringify([isEntity ? old.entity.kind : kind, name, ...part]);
+}
+
+function isOtherCompany(one: string | null | undefined, other: string | undefined): boolean {
+  return typeof one === 'string' && other !== undefined && one !== other;
+}
+
+/** The new entity with the values that the old one has; null: no common field differs. */
+function withOldValues(
+  after: string,
+  before: string,
+  sides: { readonly old: { rules: FoldRules }; readonly new: { rules: FoldRules } },
+): string | null {
+  const [was, is] = [fold(before, sides.old.rules), fold(after, sides.new.rules)];
+  const differing = new Set(
+    Object.keys(is).filter((path) => {
+      const there = was[path];
+      return there !== undefined && there.slice(1) !== is[path]?.slice(1);
+    }),
+  );
+  if (differing.size === 0) return null;
+  const values = new Map(leavesOf(parseExact(before), sides.old.rules));
+  const visit = (value: ExactJson, path: string): ExactJson => {
+    if (isExactObject(value)) {
+      const members = Object.entries(value).map(([name, inner]) => {
+        const folded = foldedName(name);
+        return [name, visit(inner, path === '' ? folded : `${path}.${folded}`)] as const;
+      });
+      return Object.fromEntries(members) as ExactJson;
+    }
+    const named = renamed(path, sides.new.rules.rename);
+    return differing.has(named) ? (values.get(named) ?? value) : value;
+  };
+  return JSON.stringify(visit(parseExact(after), ''));
+}
+
+function fold(text: string, rules: FoldRules): Readonly<Record<string, string>> {
+  return foldRecord(JSON.parse(text) as Json, rules);
+}
+
+/** By folded path, as the old side calls it: what is no object. */
+function* leavesOf(
+  value: ExactJson,
+  rules: FoldRules,
+  path = '',
+): Generator<readonly [string, ExactJson]> {
+  if (isExactObject(value)) {
+    for (const [name, inner] of Object.entries(value)) {
+      const folded = foldedName(name);
+      yield* leavesOf(inner, rules, path === '' ? folded : `${path}.${folded}`);
+    }
+    return;
+  }
+  const named = renamed(path, rules.rename);
+  if (!isIgnored(named, rules.ignore)) yield [named, value];
+}
