@@ -20,6 +20,8 @@ export interface FullArchive {
   readonly state: State;
   /** Number of the next event. */
   readonly next: number;
+  /** Uids of the pages that are not pruned, also of the erased record. */
+  readonly uids: readonly string[];
 }
 
 /** Makes one. Its pages were read 40, 20, 2, 1 and 0 days ago, in two streams; its key is that of `aSigner()`. */
@@ -30,10 +32,12 @@ export async function fullArchive(): Promise<FullArchive> {
   let now = 0;
   const writer = await aWriter({ store, state, now: () => now });
   let next = 0;
+  const kept: HeldPage[] = [];
   for (const days of [40, 20, 2, 1, 0]) {
     now = Date.now() - days * dayMs;
     const pages = pagesAt(now, next);
     next += pages.length * 3;
+    if (days < 40) kept.push(...pages);
     if (days === 20) {
       await store.put(prunePath, [encodeWish(now - 10 * dayMs, now)]);
       const span = { from: timeText(now - dayMs), to: timeText(now + dayMs) };
@@ -53,9 +57,10 @@ export async function fullArchive(): Promise<FullArchive> {
     await archived(writer, pages);
     await cut(place, eventsOf(pages), () => now);
   }
-  await archived(writer, pagesAt(now, next));
+  const last = pagesAt(now, next);
+  await archived(writer, last);
   await writer.close();
-  return { place, state, next: next + 18 };
+  return { place, state, next: next + 18, uids: uidsOfPages([...kept, ...last]) };
 }
 
 function pagesAt(fetchedAt: number, first: number): readonly HeldPage[] {
