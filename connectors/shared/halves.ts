@@ -50,15 +50,15 @@ const fewEvents = 4;
  * Sends the whole batch, then halves of a part that is too large, oldest first, one after the other;
  * of a part that one event spoils, the events before it, that event alone, and the events after it. An
  * event that is refused alone while nothing was accepted ends this: the others are to be sent
- * again. So does the first part that has to wait or is refused: if nothing was answered before, its
- * answer is that of the batch; otherwise it and all parts after it are to be sent again.
+ * again. So does the first part with an event that is to be sent again, and the first one that has to
+ * wait or is refused: if nothing was answered before, its answer is that of the batch; otherwise it
+ * and all parts after it are to be sent again.
  */
 export async function sendInHalves(
   batch: Batch,
   sendPart: (range: Range) => Promise<PartAnswer>,
 ): Promise<Delivery> {
   const refused: Refusal[] = [];
-  const again: Uid[] = [];
   const waiting: Waiting[] = [{ from: 0, to: batch.events.length, since: null }];
   let [settled, accepted] = [0, 0];
   let pending: Refusal | null = null;
@@ -80,10 +80,11 @@ export async function sendInHalves(
         break;
       case 'partly':
         refused.push(...answer.refused);
-        again.push(...answer.again);
         settled += size - answer.again.length;
         accepted += size - answer.again.length - answer.refused.length;
-        break;
+        if (answer.again.length === 0) break;
+        // What follows an event that waits would pass it.
+        return { outcome: 'partly', refused, again: [...answer.again, ...left(null)] };
       case 'too_large':
       case 'spoiled': {
         const { by = 'receiver', cause } = answer;
@@ -106,19 +107,19 @@ export async function sendInHalves(
         return {
           outcome: 'partly',
           refused,
-          again: [...again, ...left(accepted === 0 ? null : range)],
+          again: left(accepted === 0 ? null : range),
         };
       }
       case 'retry':
       case 'refused':
         if (settled === 0) return answer;
-        return { outcome: 'partly', refused, again: [...again, ...left(range)] };
+        return { outcome: 'partly', refused, again: left(range) };
     }
   }
   if (pending !== null) refused.push(pending);
-  return refused.length + again.length === 0
+  return refused.length === 0
     ? { outcome: 'delivered' }
-    : { outcome: 'partly', refused, again };
+    : { outcome: 'partly', refused, again: [] };
 }
 
 /** The parts to send in place of a part, the oldest last. */

@@ -3,8 +3,9 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { type PartAnswer, sendInHalves } from '../../connectors/shared/halves.ts';
 import type { Event } from '../../src/contracts/event.ts';
-import type { Delivery } from '../../src/contracts/sink.ts';
+import type { Delivery, Sink } from '../../src/contracts/sink.ts';
 import { anAppend } from '../support/a-page.ts';
 import { waitUntil } from '../support/temp.ts';
 import {
@@ -246,6 +247,44 @@ function requestsOfHalving(ids: readonly string[], bad: ReadonlySet<string>, siz
   for (let at = 0; at < ids.length; at += size) total += requests(ids.slice(at, at + size));
   return total;
 }
+
+test.each([1, 4])(
+  'an event that is to be sent again is sent before what follows it, also where a batch goes in parts (%i in flight)',
+  async (inFlightMax) => {
+    const spool = await heldEvents(24, 12);
+    const accepted: string[] = [];
+    const waits = new Set<string>();
+    const sink: Sink = {
+      send: (batch) =>
+        sendInHalves(batch, async ({ from, to }): Promise<PartAnswer> => {
+          if (to - from > 3) return { outcome: 'too_large', cause };
+          const events = batch.events.slice(from, to);
+          // The receiver is busy for every seventh event once.
+          const again = events.filter((event) => {
+            const isFirst = Number(idOf(event)) % 7 === 1 && !waits.has(idOf(event));
+            return isFirst && waits.add(idOf(event));
+          });
+          accepted.push(...events.filter((event) => !again.includes(event)).map(idOf));
+          return { outcome: 'partly', refused: [], again: again.map(({ uid }) => uid) };
+        }),
+      close: async () => undefined,
+    };
+    const sender = senderOn(spool, sink, { eventsMax: 12, inFlightMax });
+
+    await drained(spool, sender);
+
+    expect(accepted.toSorted((a, b) => Number(a) - Number(b))).toEqual(numbers(24));
+    expect([...waits].toSorted()).toEqual(['1', '15', '22', '8']);
+    for (const id of inFlightMax === 1 ? waits : []) {
+      const later = accepted
+        .slice(0, accepted.indexOf(id))
+        .filter((one) => Number(one) > Number(id));
+      // Only those of the same request were accepted before it.
+      expect([id, later.every((one) => Number(one) - Number(id) <= 2)]).toEqual([id, true]);
+    }
+    await spool.close();
+  },
+);
 
 test('one accepted event is evidence against each bad one before it, also where none follows', async () => {
   const spool = await heldEvents(4);
