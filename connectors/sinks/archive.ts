@@ -4,7 +4,6 @@
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { caFileFlaw } from '../../src/archive/anchors/stamper.ts';
 import { witnessFlaw } from '../../src/archive/anchors/witnesses.ts';
 import { operatorFlaw, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -111,13 +110,9 @@ export const archiveSink = defineSink({
   },
   carries: ['json'],
   usualFormat: 'json',
-  flaw: ({ location, object_lock: lock, tsa, witnesses = [], operators = [], ...settings }) => {
+  flaw: ({ location, object_lock: lock, witnesses = [], operators = [], ...settings }) => {
     if (lock !== undefined && !isBucket(location)) return 'object_lock needs a bucket as location';
-    const flaws = [
-      tsa && caFileFlaw(tsa.ca_file),
-      ...witnesses.map(({ key }) => witnessFlaw(key)),
-      ...operators.map(operatorFlaw),
-    ];
+    const flaws = [...witnesses.map(({ key }) => witnessFlaw(key)), ...operators.map(operatorFlaw)];
     return flaws.find((flaw) => flaw) ?? signingFlaw(settings);
   },
   companion: ({ lake, ...place }) =>

@@ -183,5 +183,6 @@ function checkWhole(
 ): void {
   const flaw = at.definition.flaw?.(at.settings) ?? null;
   if (flaw !== null) tellBlockFlaw(flaw, at.entry, reading);
-  checkTlsFiles(at.entry, reading, flaw === null);
+  checkTlsFiles(at.entry, reading, { pairs: flaw === null });
+  checkTlsFiles(at.entry, reading, { block: 'tsa' });
 }

@@ -15,17 +15,20 @@ import type { Written } from './written.ts';
 export function checkTlsFiles(
   { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
   reading: BlockReading,
-  pairs = true,
+  {
+    pairs = true,
+    block = 'tls',
+  }: { readonly pairs?: boolean; readonly block?: 'tls' | 'tsa' } = {},
 ): void {
-  const tls = written.children?.get('tls');
+  const tls = written.children?.get(block);
   if (tls?.children == null) return;
   const { flaws, notices } = reading;
   const named = filesOf(tls);
-  const files = contentsOf(named, [...path, 'tls'], reading);
+  const files = contentsOf(named, [...path, block], reading);
   const add = (to: typeof flaws | undefined, key: TlsFileKey, message: string) => {
     const file = named.get(key);
     if (file !== undefined)
-      to?.add(file.at, [...path, 'tls', key], `the file ${shown(file)} ${message}`);
+      to?.add(file.at, [...path, block, key], `the file ${shown(file)} ${message}`);
   };
   for (const { key, message } of tlsFaults(files)) add(flaws, key, message);
   for (const { key, message } of tlsNotices(files, Date.now())) add(notices, key, message);

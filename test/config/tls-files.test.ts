@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { signingKeyText } from '../../src/archive/note.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Certificates, makeCa } from '../support/certificates.ts';
 import { aConfig, around, flawLines } from './config-text.ts';
@@ -25,6 +26,24 @@ function sinkWith(tls: string): string {
     sinks: `  siem: { type: syslog, address: "tls://h:6514", format: cef, ${tls} }`,
   });
 }
+
+test.each<readonly [string, Record<string, string>, RegExp | null]>([
+  ['one that serves', { '/ca': ca.ca }, null],
+  ['one in DER', { '/ca': '0\u0082abc' }, /tsa\.ca_file: the file "\/ca" is not PEM text/],
+  ['a damaged one', { '/ca': ca.ca.replace(/MII/, 'AAA') }, /tsa\.ca_file: .* cannot be parsed/],
+  ['none', {}, /tsa\.ca_file: the file "\/ca" cannot be read/],
+])('the config check reads the authorities of an archive’s time stamps: %s', (_, files, flaw) => {
+  const tsa = 'tsa: { url: "http://tsa.example", ca_file: /ca }';
+  const proof = `  proof: { type: archive, location: ./a, signing_key: "\${env:KEY}", ${tsa} }`;
+  const env = { KEY: signingKeyText('archive.test', Buffer.alloc(32, 1)) };
+  const config = aConfig({ sinks: proof });
+
+  const lines = flawLines(config, around(env, files));
+  const elsewhere = flawLines(config, { ...around({}, {}), placeholders: 'all' });
+
+  expect(lines).toEqual(flaw === null ? [] : [expect.stringMatching(flaw)]);
+  expect(elsewhere).toEqual([]);
+});
 
 test.each<readonly [string, Record<string, string>, RegExp | null]>([
   ['a pair that fits', { '/cert': client.cert, '/key': client.key, '/ca': ca.ca }, null],

@@ -45,16 +45,6 @@ export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
   };
 }
 
-/** Why the file of authorities is none; null: it is one. */
-export function caFileFlaw(file: string): string | null {
-  try {
-    authoritiesIn(readFileSync(file, 'utf8'));
-    return null;
-  } catch (error) {
-    return `tsa.ca_file: ${errorText(error)}`;
-  }
-}
-
 async function stamped(
   note: Uint8Array,
   { url, ca_file: caFile, proxy }: StampSettings,
