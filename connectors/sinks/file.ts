@@ -68,6 +68,7 @@ export const fileSink = defineSink({
   }),
   testSettings: () => null,
   own: ({ path }) => ({ key: 'path', name: sameFile(path) }),
+  writes: ({ path }) => path,
 
   async open(settings, { name, numbering, mark, tools }) {
     const log = tools.log.with({ sink: name });

@@ -1,7 +1,7 @@
 // `sluice check`: whether a config is right, what it makes, and what its author should know about
 // it. With --connect also whether the world answers: each upstream is asked for a token, each
-// stream for one record, each sink for a connection. Nothing is read into the
-// spool, and no event is sent but the one that --send-test asks for.
+// stream for one record, each sink for a connection. An output file that another process writes to is
+// reported in either case. Nothing is read into the spool, and no event is sent but the one that --send-test asks for.
 
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { placeholderWord } from '../config/placeholders.ts';
@@ -18,7 +18,13 @@ import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { endFacts, endMatters, endText, originText } from '../watch/upstream-ends.ts';
 import { promiseOf } from './shared/assurance.ts';
-import { answersOf, answerText, descriptionNotes, locksBeside } from './shared/check-answers.ts';
+import {
+  answersOf,
+  answerText,
+  descriptionNotes,
+  filesInUse,
+  locksBeside,
+} from './shared/check-answers.ts';
 import { ClockCheck } from './shared/clock-check.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
@@ -53,7 +59,10 @@ export const check = defineCommand({
       await tellConfig(config, plan, means);
       for (const line of endLines(plan)) means.out(line);
       if (why) await tellWhy(config, plan, means);
-      return 0;
+      // Another machine may have the files.
+      const inUse = given.withoutSecrets ? [] : await filesInUse(config, plan);
+      for (const answer of inUse) means.out(answerText(answer));
+      return inUse.length === 0 ? 0 : 3;
     }
     const opened = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
     const clock = new ClockCheck(opened.clock);

@@ -106,6 +106,8 @@ export interface SinkSpec<F extends Fields> {
   flaw?(settings: Settings<F>): string | null;
   /** What it must have for itself: a second sink with the same is a flaw (`null`: nothing). */
   own?(settings: Settings<F>): OwnThing | null;
+  /** The output file on this machine that one process writes to at a time; left out: there is none. */
+  writes?(settings: Settings<F>): string;
   /** A sink that comes with it and gets the same events at its own pace, called `NAME.SUFFIX`. */
   companion?(settings: Settings<F>): Companion | null;
   assurance(settings: Settings<F>): Assurance;
@@ -201,6 +203,7 @@ export type SinkDefinition = Omit<
   format?(settings: SinkSettings, chosen: FormatChoice): FormatChoice;
   flaw?(settings: SinkSettings): string | null;
   own?(settings: SinkSettings): OwnThing | null;
+  writes?(settings: SinkSettings): string;
   companion?(settings: SinkSettings): Companion | null;
   assurance(settings: SinkSettings): Assurance;
   shared?(settings: SinkSettings): SharedPromise;

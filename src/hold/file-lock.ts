@@ -39,6 +39,24 @@ export function lockFile(path: string, writer: FileWriter): FileLock {
   };
 }
 
+/** Why an output file cannot be written to while another process writes to it; null: it can. No file is made. */
+export function fileInUse(path: string): ExportError | null {
+  try {
+    const real = realPathOf(path);
+    for (const place of [lockPath(real), ...hardLinkPlace(real)]) {
+      if (statSync(place, { throwIfNoEntry: false }) === undefined) continue;
+      try {
+        exclusiveOn(place)();
+      } catch (error) {
+        if (isBusy(error)) return inUse(place, real, error);
+      }
+    }
+  } catch {
+    // What else is wrong is found with the file itself.
+  }
+  return null;
+}
+
 function locked(path: string, file: string, { spool, sharesState }: FileWriter): FileLock {
   // Made here, so that what keeps it from being made is the system's own error.
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
@@ -52,12 +70,7 @@ function locked(path: string, file: string, { spool, sharesState }: FileWriter):
     const owner = ownerOf(path);
     // A process that was replaced may be stopped, and its successor resumes with the same state.
     if (sharesState && owner?.spool === spool) return { release: () => undefined };
-    const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
-    throw new ExportError('sink_unreachable', `opening ${file}: ${who} writes to it`, {
-      next: 'Give each process a path of its own, or stop the other one. This one takes over when the other ends. Nothing is lost: the events are kept.',
-      details: { owner: who },
-      cause: error,
-    });
+    throw inUse(path, file, error);
   }
   const owner = { pid: process.pid, host: hostname(), spool, since: new Date().toISOString() };
   try {
@@ -66,6 +79,16 @@ function locked(path: string, file: string, { spool, sharesState }: FileWriter):
     // On a full disk, say. It is for people: the lock decides.
   }
   return { release };
+}
+
+function inUse(lock: string, file: string, cause: unknown): ExportError {
+  const owner = ownerOf(lock);
+  const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
+  return new ExportError('sink_unreachable', `opening ${file}: ${who} writes to it`, {
+    next: 'Give each process a path of its own, or stop the other one. This one takes over when the other ends. Nothing is lost: the events are kept.',
+    details: { owner: who },
+    cause,
+  });
 }
 
 function lockPath(path: string): string {

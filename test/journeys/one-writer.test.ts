@@ -2,11 +2,16 @@
 // path it names the file, and takes over when the first is gone, also after SIGKILL.
 
 import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
 import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
+
+/** The note beside a file that names its owner. */
+function noteOf(file: string): string {
+  return readFileSync(join(dirname(file), `.${basename(file)}.sluice.owner`), 'utf8');
+}
 
 /** The same config with a state of its own, and the file under another path. */
 function second({ dir, config }: Setup, path: string, name = 'second'): string {
@@ -27,6 +32,10 @@ test('a second process writes nothing to the file of the first, and takes over a
 
   const own = await runHere(['check', '--connect', '-c', setup.config]);
   const checked = await runHere(['check', '--connect', '-c', other]);
+  const noteBefore = noteOf(file);
+  const plain = await runHere(['check', '-c', other]);
+  const ownPlain = await runHere(['check', '-c', setup.config]);
+  const noteAfter = noteOf(file);
   const beside = startSluice(['run', '-c', other]);
   await beside.waitForLine('writes to it');
   setup.sandbox.control.grow(auditPath, 50);
@@ -42,6 +51,11 @@ test('a second process writes nothing to the file of the first, and takes over a
   expect(own.exitCode).toBe(0);
   expect([checked.exitCode, checked.stdout]).toEqual([3, checked.stdout]);
   expect(checked.stdout).toContain(`process ${first.pid} on`);
+  expect([plain.exitCode, ownPlain.exitCode]).toEqual([3, 0]);
+  expect(plain.stdout).toMatch(
+    new RegExp(`FAIL +sink disk: file: .*process ${first.pid} on .* writes to it`),
+  );
+  expect(noteAfter).toBe(noteBefore);
   expect(new Set(whileFirst).size).toBe(350);
 });
 
@@ -62,10 +76,13 @@ test.each([
   await waitUntil(() => setup.delivered().length === 50, { what: '50 events in the file' });
 
   const checked = await runHere(['check', '--connect', '-c', second(setup, join(setup.dir, name))]);
+  const plain = await runHere(['check', '-c', second(setup, join(setup.dir, name))]);
   await first.kill();
+  const plainAfter = await runHere(['check', '-c', second(setup, join(setup.dir, name))]);
   const after = await runHere(['check', '--connect', '-c', second(setup, join(setup.dir, name))]);
 
   expect([checked.exitCode, after.exitCode]).toEqual([3, 0]);
+  expect([plain.exitCode, plainAfter.exitCode]).toEqual([3, 0]);
   expect(checked.stdout).toContain(`process ${first.pid} on`);
 });
 

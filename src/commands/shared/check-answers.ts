@@ -203,6 +203,26 @@ export async function locksBeside(
   };
 }
 
+/**
+ * The output files of sinks that another process writes to. The process that runs with the config may
+ * have them; with a state in Kafka each partition has a file of its own.
+ */
+export async function filesInUse(
+  config: Config,
+  { sinks }: Pick<WholePlan, 'sinks'>,
+): Promise<readonly Answer[]> {
+  if (config.state.kafka !== null) return [];
+  const { whereItRuns } = await import('./at-work.ts');
+  const { fileInUse } = await import('../../hold/file-lock.ts');
+  const own = holderOf(whereItRuns(config).config.state.dir);
+  return sinks.flatMap(({ name, definition, settings }): Answer[] => {
+    const path = definition.writes?.(settings);
+    const cause = path === undefined ? null : fileInUse(path);
+    const isOwn = own !== null && cause?.details.owner === own;
+    return cause === null || isOwn ? [] : [[`sink ${name}: file`, cause]];
+  });
+}
+
 /** What the sink has had remembered. */
 async function markOf(config: Config, sink: string): Promise<Json | null> {
   const { whereItRuns } = await import('./at-work.ts');
