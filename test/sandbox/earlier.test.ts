@@ -1,7 +1,6 @@
 // The earlier form of the ledger beside the later ones: the same records, in another form and at another port, with the faults
 // that a move between the two has to be rehearsed with.
 
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type FaultScript, parseFaultScript, type Sandbox } from '../../src/sandbox/sandbox.ts';
 import { patienceMs, waitUntil } from '../support/temp.ts';
@@ -164,23 +163,6 @@ describe('faults', () => {
       });
     expect(differing).toEqual([['10000007', 'unknown']]);
     expect(tickets.slice(0, 1)).toMatchObject([{ ticketId: 4712, status: 'lost' }]);
-  });
-
-  test('those of config/sandbox-faults-moving.yaml', async () => {
-    const file = new URL('../../config/sandbox-faults-moving.yaml', import.meta.url);
-    await using sandbox = await stillSandbox({ earlier: {}, events: 320 });
-    await under(sandbox, parseFaultScript(readFileSync(file, 'utf8')));
-    const old = (await walked(sandbox, '/audit/events')).map((one) => folded(one) as Value);
-    const later = await served(sandbox, `${logs}?limit=500`);
-    const idsOf = (records: readonly Value[]) => new Set(records.map(({ id }) => id));
-
-    expect([...idsOf(old).difference(idsOf(later))]).toEqual(['10000305']);
-    expect([...idsOf(later).difference(idsOf(old))]).toEqual(['10000315']);
-    const differing = later.filter((one) => {
-      const other = old.find(({ id }) => id === one.id);
-      return other !== undefined && other.outcome !== one.outcome;
-    });
-    expect(differing.map(({ id }) => id)).toEqual(['10000310']);
   });
 
   test.each([401, 404, 410])('an API that ends in the middle, with %i', async (status) => {
