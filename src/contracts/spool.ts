@@ -8,7 +8,7 @@
 import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Numbering } from './numbering.ts';
-import type { PairPage, PairPlan, PairReport } from './succession.ts';
+import type { PairPage, PairPlan, PairReport, PairScan } from './succession.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
@@ -129,6 +129,8 @@ export interface Append {
   /** In the order they came by. */
   readonly trail?: readonly TrailEntry[];
   readonly entities?: EntityChange;
+  /** Of a successor's collection. */
+  readonly scan?: PairScan | undefined;
   /** The stream is this parent's list, and its checkpoint stands in the parent's row. */
   readonly parent?: { readonly stream: string; readonly id: string };
   /** Of whichever streams. */

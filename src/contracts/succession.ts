@@ -62,6 +62,16 @@ export interface PairPage {
   readonly records: readonly PairRecord[];
 }
 
+/** Entities of a successor's first full scan, beside its predecessor's last reported state. */
+export interface PairScan {
+  /** The successor's name. */
+  readonly pair: string;
+  /** Entities that both have; the folded fields as in `PairRecord`. */
+  readonly entities: readonly { readonly id: string; readonly old: string; readonly new: string }[];
+  /** At the end of the scan: entities of the predecessor that the successor does not show. */
+  readonly missing?: PairAlone | undefined;
+}
+
 /** Records of one side that the other has not shown. */
 export interface PairAlone {
   readonly count: number;

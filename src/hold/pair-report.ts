@@ -2,7 +2,7 @@
 
 import type { PairAlone, PairReport, PairSide } from '../contracts/succession.ts';
 import { reachedBy } from './pair-brake.ts';
-import { deliveringSide, otherSide, type PairState } from './pair-state.ts';
+import { deliveringSide, examplesMax, otherSide, type PairState } from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
 import type { Statements } from './statements.ts';
 
@@ -43,7 +43,11 @@ export function pairReport(
     phase: phase === 'shadow' && notReady.length === 0 ? 'ready' : phase,
     ...{ begunAt: state.begunAt, cutOverAt: state.cutOverAt },
     ...{ matched: state.matched, known: state.known },
-    ...{ onlyOld: counted(onlyOld), onlyNew: counted(onlyNew), early: counted(early) },
+    ...{
+      onlyOld: together([onlyOld, ...Object.values(state.missing)]),
+      onlyNew: counted(onlyNew),
+      early: counted(early),
+    },
     ...{ waiting: waiting.count, waitingBytes: waiting.bytes },
     differing: state.differing,
     fields: Object.entries(state.fields)
@@ -88,6 +92,13 @@ function whyNotReady(
     why.push(`less than ${Math.ceil(windowMs / 1_000)} s have passed since ${from}`);
   }
   return why;
+}
+
+function together(all: readonly PairAlone[]): PairAlone {
+  return {
+    count: all.reduce((sum, { count }) => sum + count, 0),
+    examples: all.flatMap(({ examples }) => examples).slice(0, examplesMax),
+  };
 }
 
 function counted({ count, examples }: PairAlone): PairAlone {

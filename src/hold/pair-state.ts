@@ -1,7 +1,7 @@
 // What is stored of a pair beside its records: its plan, its phase and its counts, as one row of
 // JSON that changes in the transaction of what it counts.
 
-import type { PairPhase, PairPlan, PairSide } from '../contracts/succession.ts';
+import type { PairAlone, PairPhase, PairPlan, PairSide } from '../contracts/succession.ts';
 import { parsedObject } from './requests.ts';
 import type { Row } from './statements.ts';
 
@@ -32,6 +32,8 @@ export interface PairState {
   fields: Record<string, { count: number; types: [string, string][] }>;
   onlyOldFields: Record<string, number>;
   onlyNewFields: Record<string, number>;
+  /** Entities of the old side that the first full scan of the new one did not show, by stream. */
+  missing: Record<string, PairAlone>;
   apart: { count: number; examples: string[] };
   /** The last differences between the two sides' times of a record: the new less the old. */
   differences: number[];
@@ -49,7 +51,13 @@ export function freshPair(id: number, plan: PairPlan, now: number): PairState {
   return {
     ...{ id, plan, phase: 'shadow', begunAt: now, cutOverAt: null, isRetired: false, turns: 0 },
     ...{ matched: 0, known: 0, streams: {}, differing: { count: 0, examples: [] }, fields: {} },
-    ...{ onlyOldFields: {}, onlyNewFields: {}, apart: { count: 0, examples: [] }, differences: [] },
+    ...{
+      onlyOldFields: {},
+      onlyNewFields: {},
+      missing: {},
+      apart: { count: 0, examples: [] },
+      differences: [],
+    },
     ...{ hour: 0, matchedInHour: 0, matchedInHourBefore: 0, isProven: false, brake: null },
   };
 }

@@ -7,7 +7,13 @@
 
 import type { NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import type { PairPhase, PairPlan, PairRecord, PairSide } from '../contracts/succession.ts';
+import type {
+  PairPhase,
+  PairPlan,
+  PairRecord,
+  PairScan,
+  PairSide,
+} from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { brakeOf, reachedBy } from './pair-brake.ts';
 import { differenceOf, type FoldedFields, fieldsOf, findMatch, isSame } from './pair-match.ts';
@@ -118,6 +124,21 @@ export class Pairs {
     this.#save(state);
     if (delivered.length === shown.records.length) return rest;
     return delivered.length === 0 ? answerOf(rest) : without(rest, delivered);
+  }
+
+  /** Counts what the first full scan of a collection showed. */
+  scan(stream: string, { pair, entities, missing }: PairScan, now: number): void {
+    const state = this.#all().get(pair);
+    if (state === undefined || state.isRetired) return;
+    for (const { id, old, new: late } of entities) {
+      noteMatch(state, now);
+      if (compare(state, fieldsOf(old), fieldsOf(late))) addExample(state.differing, id);
+    }
+    for (const name of [stream, ...state.plan.streams.old]) {
+      streamOf(state, name).matched += entities.length;
+    }
+    if (missing !== undefined) state.missing[stream] = missing;
+    this.#save(state);
   }
 
   #take(state: PairState, side: PairSide, shown: Shown): Fate {

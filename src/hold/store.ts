@@ -128,6 +128,7 @@ export class Store {
   append(entry: Append, now: number): Landed {
     const { stream, checkpoint, identities, trail, entities } = entry;
     const pages = entry.pages.map((page) => (page.pair ? this.pairs.judge(page, now) : page));
+    if (entry.scan) this.pairs.scan(entry.stream, entry.scan, now);
     const firsts = pages.map((page) => (page === null ? noPlace : this.hold(page, now)));
     if (checkpoint !== undefined) {
       if (entry.parent === undefined) this.streams.saveCheckpoint(stream, checkpoint, now);

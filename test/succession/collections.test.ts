@@ -129,3 +129,22 @@ test('after the cutover the new source reports, and the dead old one disturbs no
     { source: 'new', change: 'updated', id: '4', subject: 'only new' },
   ]);
 });
+
+test('succession lists what the first full scan showed', async () => {
+  const { pair, config, reported } = await withBaseline();
+  pair.setTicket(7, { subject: 'differs' }, 'new');
+  pair.removeTicket(20, 'new');
+
+  const sluice = startSluice(['run', '-c', config]);
+  await waitUntil(() => reported().length > 0, { what: 'ticket 7' });
+  const { stdout } = await runSluice(['succession', '-c', config, '--json']);
+  await sluice.kill();
+
+  const [listed] = JSON.parse(stdout).sources;
+  expect(listed).toMatchObject({
+    matched: 19,
+    only_old: { count: 1, examples: ['20'] },
+    differing: { count: 1, examples: ['7'] },
+  });
+  expect(reported().filter(({ change }) => change === 'deleted')).toEqual([]);
+});

@@ -17,6 +17,7 @@ import { ExportError, invariant } from '../../contracts/errors.ts';
 import type { PageContext } from '../../contracts/event.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
 import type { FetchSpool } from '../../contracts/spool.ts';
+import type { PairAlone, PairScan } from '../../contracts/succession.ts';
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
@@ -42,8 +43,16 @@ export interface CollectionMeans extends GenerationMeans {
   readonly inherited?: (() => Promise<Inherited | null>) | undefined;
 }
 
-/** The changes of a first full scan that are still to be reported. */
-export type Inherited = (changes: readonly Change[]) => Promise<readonly Change[]>;
+/** Compares what a first full scan shows with the predecessor's state. */
+export interface Inherited {
+  /** The changes that are still to be reported, and what was compared. */
+  compare(changes: readonly Change[]): Promise<{
+    readonly changes: readonly Change[];
+    readonly scan: PairScan;
+  }>;
+  /** The predecessor's entities that a complete scan did not show; undefined: not comparable. */
+  missing(has: (key: string) => boolean): Promise<PairAlone | undefined>;
+}
 
 /**
  * Incomplete readings in a row that are tried again soon. What is wrong after that does not mend by
@@ -249,7 +258,12 @@ export class CollectionPoller {
     const now = clock.now();
     const { epoch } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
-    const changes = (await this.#inherited?.(made.changes)) ?? made.changes;
+    const compared = await this.#inherited?.compare(made.changes);
+    const { changes } = compared ?? made;
+    const isEnd = checkpoint.baseline === 'told';
+    const missing = isEnd
+      ? await this.#inherited?.missing((key) => made.known.has(key))
+      : undefined;
     const records = changes.map((change) =>
       changeRecord(change, stamp, this.#volatile?.rulesOf(change.state.kind) ?? rules),
     );
@@ -271,6 +285,7 @@ export class CollectionPoller {
       ],
       checkpoint,
       entities: made.known.change,
+      ...(compared === undefined ? {} : { scan: { ...compared.scan, missing } }),
     });
     made.settle();
     for (const condition of conditions) found?.(condition);

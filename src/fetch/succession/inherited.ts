@@ -5,6 +5,7 @@
 import type { Json } from '../../contracts/json.ts';
 import type { CollectionStream, Stream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
+import type { PairAlone, PairScan } from '../../contracts/succession.ts';
 import { foldedName } from '../../tools/folded-name.ts';
 import { valueAt } from '../../tools/records.ts';
 import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
@@ -18,6 +19,11 @@ import {
 import { companyIn } from './changes.ts';
 import { type FoldRules, foldRecord, isIgnored, renamed } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
+
+/** Rows of entities read at a time. */
+const rowsMax = 200;
+/** Ids in a report, and their longest. */
+const [examplesMax, idCharsMax] = [3, 64];
 
 /**
  * Null if the stream is no successor's collection, or its predecessor has not finished a first full
@@ -37,33 +43,77 @@ export async function inheritedFor(
     known.push(old);
   }
   if (known.length === 0) return null;
-  return async (changes) => {
-    const states = await statesOf(changes, { known, of, stream, spool });
-    return changes.flatMap((change) => {
-      const { after = 'null', key } = change;
-      if (change.change !== 'state') return [change];
-      const old = states.get(key);
-      if (old === undefined) return [{ ...change, change: 'created' as const }];
-      const before = withOldValues(after, old.text, of.pairing.sides);
-      return before === null ? [] : [{ ...change, change: 'updated' as const, before }];
-    });
+  const means: Means = { known, of, stream, spool };
+  return {
+    async compare(all) {
+      const states = await statesOf(all, means);
+      const { pairing } = of;
+      const entities: Compared[] = [];
+      const changes = all.flatMap((change) => {
+        const { after = 'null', key } = change;
+        if (change.change !== 'state') return [change];
+        const old = states.get(key);
+        if (old === undefined) return [{ ...change, change: 'created' as const }];
+        const folded = [
+          fold(old.text, pairing.sides.old.rules),
+          fold(after, pairing.sides.new.rules),
+        ] as const;
+        const [was, is] = [JSON.stringify(folded[0]), JSON.stringify(folded[1])];
+        entities.push({ id: change.state.id.slice(0, idCharsMax), old: was, new: is });
+        const before = withOldValues(after, old.text, { folded, sides: pairing.sides });
+        return before === null ? [] : [{ ...change, change: 'updated' as const, before }];
+      });
+      return { changes, scan: { pair: pairing.plan.successor, entities } };
+    },
+    missing: (has) => missingIn(has, means),
   };
+}
+
+type Compared = PairScan['entities'][number];
+
+interface Means {
+  /** The predecessor's streams. */
+  readonly known: readonly CollectionStream[];
+  readonly of: SideOfPair;
+  readonly stream: CollectionStream;
+  readonly spool: Pick<Spool, 'entities'>;
+}
+
+/** The predecessor's entities that the successor's complete scan did not show. */
+async function missingIn(
+  has: (key: string) => boolean,
+  { known, of, stream, spool }: Means,
+): Promise<PairAlone | undefined> {
+  // The id that both have is in the new entity only.
+  if (of.pairing.sides.new.changes.entityId !== null) return undefined;
+  let count = 0;
+  const examples: string[] = [];
+  for (const old of known) {
+    for (let after = ''; ; ) {
+      const rows = await spool.entities(old.name, { after, max: rowsMax });
+      for (const [key, body] of rows) {
+        after = key;
+        const [kind, ...rest] = JSON.parse(key) as readonly string[]; // see entities.ts
+        const isEntity = kind === old.entity.kind;
+        if (has(JSON.stringify([isEntity ? stream.entity.kind : kind, ...rest]))) continue;
+        const state = readEntityState(old.name, body);
+        const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
+        if (isOtherCompany(whose, stream.company)) continue;
+        // Another stream of the successor may have it.
+        if (whose === null && of.pairing.plan.needsContent) return undefined;
+        count += 1;
+        if (examples.length < examplesMax) examples.push(state.id.slice(0, idCharsMax));
+      }
+      if (rows.size < rowsMax) break;
+    }
+  }
+  return { count, examples };
 }
 
 /** The predecessor's entities that these are, by the new key. */
 async function statesOf(
   changes: readonly Change[],
-  {
-    known,
-    of,
-    stream,
-    spool,
-  }: {
-    readonly known: readonly CollectionStream[];
-    readonly of: SideOfPair;
-    readonly stream: CollectionStream;
-    readonly spool: Pick<Spool, 'entities'>;
-  },
+  { known, of, stream, spool }: Means,
 ): Promise<ReadonlyMap<string, EntityState>> {
   const { changes: rules } = of.pairing.sides.new;
   const states = new Map<string, EntityState>();
@@ -111,9 +161,14 @@ function isOtherCompany(one: string | null | undefined, other: string | undefine
 function withOldValues(
   after: string,
   before: string,
-  sides: { readonly old: { rules: FoldRules }; readonly new: { rules: FoldRules } },
+  {
+    folded: [was, is],
+    sides,
+  }: {
+    readonly folded: readonly [Folded, Folded];
+    readonly sides: SideOfPair['pairing']['sides'];
+  },
 ): string | null {
-  const [was, is] = [fold(before, sides.old.rules), fold(after, sides.new.rules)];
   const differing = new Set(
     Object.keys(is).filter((path) => {
       const there = was[path];
@@ -136,7 +191,9 @@ function withOldValues(
   return JSON.stringify(visit(parseExact(after), ''));
 }
 
-function fold(text: string, rules: FoldRules): Readonly<Record<string, string>> {
+type Folded = Readonly<Record<string, string>>;
+
+function fold(text: string, rules: FoldRules): Folded {
   return foldRecord(JSON.parse(text) as Json, rules);
 }
 
