@@ -1,7 +1,15 @@
 // What an auditor's commands read, in each kind of archive: in a directory and a bucket, of one log and of several shards,
 // before and after a key was handed on; with pages that are pruned, a record that is erased, and one that is there often.
 
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
@@ -256,6 +264,23 @@ describe('three shards, one of which', () => {
 
     for (const [name, { exitCode }] of Object.entries(results))
       expect([name, exitCode]).toEqual([name, 0]);
+  });
+
+  test('was begun under the name of the key, and is replaced by a copy of another such log', async () => {
+    const location = join(tempDir(), 'archive');
+    for (const shard of ['0', '1']) {
+      const open = async () => openDirectory(join(location, shard));
+      await writeLog(open, { log: 'archive.test', rotates: false });
+    }
+    const verify = () => runHere(['archive', 'verify', location, '--key', vkeyOf(false)]);
+    const whole = await verify();
+    rmSync(join(location, '1'), { recursive: true });
+    cpSync(join(location, '0'), join(location, '1'), { recursive: true });
+    const copied = await verify();
+
+    expect(whole).toMatchObject({ exitCode: 0 });
+    expect(copied).toMatchObject({ exitCode: 1 });
+    expect(copied.stdout).toContain(`the log of ${join(location, '0')} is here once more`);
   });
 
   test('lies in the place of all: the others are verified all the same', async () => {
