@@ -50,13 +50,6 @@ export interface PipelineState {
   readonly unreadTimes: readonly UnreadTimesOf[];
 }
 
-/** Sinks that other processes send to. */
-export interface Elsewhere {
-  readonly state: PipelineState['sinks'];
-  /** From now on it is these. */
-  follow(names: readonly string[]): Promise<void>;
-}
-
 /** Reports when upstreams end. */
 interface EndsWatch {
   /** Looks until aborted. */
@@ -93,8 +86,6 @@ const catchUpLookMs = 20;
 
 /** What a pipeline is made with. */
 interface PipelineMeans extends PollingMeans {
-  /** Sinks that have a process of their own are sent to elsewhere; left out: here, too. */
-  readonly far?: Elsewhere;
   /** Left out: the ends of upstreams are not reported. */
   readonly ends?: EndsWatch;
 }
@@ -123,7 +114,7 @@ export class Pipeline {
   get state(): PipelineState {
     return {
       streams: this.#polling.state,
-      sinks: [...(this.#sending?.state ?? []), ...(this.#means.far?.state ?? [])],
+      sinks: this.#sending?.state ?? [],
       filterFailures: this.#sending?.filterFailures ?? [],
       transcoded: this.#sending?.transcoded ?? [],
       unreadTimes: this.#sending?.unreadTimes ?? [],
@@ -232,13 +223,12 @@ export class Pipeline {
       sending.follow(wanted);
       await settlePairs(this.#means.spool, wanted.sources);
       polling.add(wanted.sources, kept.streams);
-      await this.#means.far?.follow(farOf(wanted));
-      const wantedSinks = this.#ownSinks(wanted).filter(({ name }) => !kept.sinks.has(name));
+      const wantedSinks = wanted.sinks.filter(({ name }) => !kept.sinks.has(name));
       const opened = await sending.open(wantedSinks);
       this.#plan = wanted;
       await polling.remove(without(polling.names, streamNames(wanted)));
       await forgetLeft(this.#means.spool, wanted.sources);
-      sending.remove(without(sending.names, sinkNames(this.#ownSinks(wanted))));
+      sending.remove(without(sending.names, sinkNames(wanted)));
       sending.start(opened);
       polling.start();
     };
@@ -279,14 +269,10 @@ export class Pipeline {
   /** Opens all sinks and sends. */
   async #send(): Promise<Sending> {
     const sending = new Sending(this.#means, this.#plan);
-    const opened = await sending.open(this.#ownSinks(this.#plan));
+    const opened = await sending.open(this.#plan.sinks);
     this.#sending = sending;
     sending.start(opened);
     return sending;
-  }
-
-  #ownSinks({ sinks }: Plan): Plan['sinks'] {
-    return this.#means.far === undefined ? sinks : sinks.filter(({ isApart }) => !isApart);
   }
 
   async #endSending(sending: Sending, withinMs: number): Promise<void> {
@@ -334,11 +320,6 @@ export class Pipeline {
   }
 }
 
-/** The sinks of a plan that have a process of their own. */
-export function farOf({ sinks }: Plan): readonly string[] {
-  return sinks.filter(({ isApart }) => isApart).map(({ name }) => name);
-}
-
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
@@ -351,7 +332,7 @@ function streamNames({ sources }: Plan): ReadonlySet<string> {
   return new Set(sources.flatMap(({ streams }) => streams.map(({ name }) => name)));
 }
 
-function sinkNames(sinks: Plan['sinks']): ReadonlySet<string> {
+function sinkNames({ sinks }: Plan): ReadonlySet<string> {
   return new Set(sinks.map(({ name }) => name));
 }
 

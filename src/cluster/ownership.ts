@@ -73,7 +73,6 @@ export class Ownership implements Membership {
   readonly #settings: MemberSettings;
   readonly #means: OwnershipMeans;
   readonly #group: string;
-  readonly #names: ReturnType<typeof shardNames>;
   readonly #self: Omit<SelfDescription, 'print'>;
   readonly #connections: Connections;
   readonly #over = new AbortController();
@@ -95,8 +94,7 @@ export class Ownership implements Membership {
     this.#settings = settings;
     this.#means = means;
     this.hearing = new Hearing(settings.sessionMs, means);
-    this.#names = shardNames(settings);
-    this.#group = this.#names.owners;
+    this.#group = shardNames(settings).owners;
     this.#self = {
       ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
@@ -126,10 +124,8 @@ export class Ownership implements Membership {
       await ownership.close();
       throw signal.aborted ? signal.reason : error;
     }
-    const { sink } = settings;
-    const what = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
     const generation = ownership.#generation;
-    means.log.info(`this process ${what}`, { group: ownership.#group, generation });
+    means.log.info('this process has the state in Kafka', { group: ownership.#group, generation });
     void ownership.#keep();
     return ownership;
   }
@@ -197,9 +193,7 @@ export class Ownership implements Membership {
       await this.#round(signal);
       if (isTold || this.#ownsSince !== null || this.#generation < 0) continue;
       isTold = true;
-      const { sink } = this.#settings;
-      const other = sink === undefined ? 'has the state in Kafka' : 'sends to the sink';
-      const why = this.#whyWaits(`another process ${other}`);
+      const why = this.#whyWaits();
       const generation = this.#generation;
       this.#means.log.info(`standing by: ${why}`, { group: this.#group, generation });
       this.#means.waits?.();
@@ -211,8 +205,8 @@ export class Ownership implements Membership {
     return isDrained?.() === true || isGiven?.() === true;
   }
 
-  #whyWaits(otherwise: string): string {
-    if (!this.#standsAside) return otherwise;
+  #whyWaits(): string {
+    if (!this.#standsAside) return 'another process has the state in Kafka';
     if (this.#means.isDrained?.() === true) return 'drained';
     return 'the shard moves to a process that has fewer shards';
   }
@@ -319,7 +313,7 @@ export class Ownership implements Membership {
     this.#memberId = joined.memberId;
     const { generationId, leader, skipAssignment, members } = joined;
     const shares = leader === joined.memberId && !skipAssignment;
-    const given = shares ? assignments(members, this.#names.turn) : [];
+    const given = shares ? assignments(members, this.#settings.shard ?? 0) : [];
     const sentAt = this.#moment();
     const synced = await syncGroupV5.api.async(
       connection,

@@ -6,7 +6,7 @@ import type { Clock } from '../contracts/tools.ts';
 import { Asking, type DescribedGroup } from './asking.ts';
 import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
-import { type LogSettings, type MemberSettings, shardNames } from './log/settings.ts';
+import { type LogSettings, shardNames } from './log/settings.ts';
 
 /** What a process says of itself; of what another version says, nulls. */
 export interface SelfDescription {
@@ -39,7 +39,7 @@ const pauseMs = 200;
 
 /** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
 export async function processesOf(
-  settings: LogSettings & Pick<MemberSettings, 'sink'>,
+  settings: LogSettings,
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
   const asking = new Asking(settings, clock);
@@ -56,7 +56,7 @@ export async function processesOf(
  */
 export async function askForProcesses(
   asking: Asking,
-  settings: LogSettings & Pick<MemberSettings, 'sink'>,
+  settings: LogSettings,
   { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): Promise<readonly ClusterProcess[]> {
   const id = shardNames(settings).owners;

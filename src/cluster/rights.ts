@@ -20,8 +20,7 @@ export interface Right {
 export function rightsOf({
   prefix,
   shards = 1,
-  senders = [],
-}: Pick<LogSettings, 'prefix' | 'shards' | 'senders'>): readonly Right[] {
+}: Pick<LogSettings, 'prefix' | 'shards'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -29,7 +28,7 @@ export function rightsOf({
       // Pages that every sink has are deleted.
       operations: ['Read', 'Write', 'Delete', 'DescribeConfigs', 'Create'],
     },
-    ...['state', 'dead', 'control', ...(senders.length > 0 ? ['sent'] : [])].map(
+    ...['state', 'dead', 'control'].map(
       (name): Right => ({
         ...{ resource: 'topic', ...literal, name: `${prefix}.${name}` },
         operations: ['Read', 'Write', 'DescribeConfigs', 'Create'],
@@ -46,7 +45,7 @@ export function rightsOf({
     {
       ...{
         resource: 'group',
-        pattern: shards === 1 && senders.length === 0 ? 'literal' : 'prefixed',
+        pattern: shards === 1 ? 'literal' : 'prefixed',
       },
       ...{ name: `${prefix}.owners`, operations: ['Read'] },
     },

@@ -230,12 +230,12 @@ const assuranceTexts = {
 
 /** What is allowed and yet worth knowing. */
 function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
-  const { upstreams, sinks, notices, state } = config;
+  const { upstreams, sinks, notices, ignored, state } = config;
   if (state.warning !== null) yield state.warning;
   if (config.unset.length > 0) {
     yield `not resolved (--without-secrets): ${config.unset.join(', ')}; their values count as right`;
   }
-  for (const notice of notices) yield flawText(config.file, notice);
+  for (const notice of [...ignored, ...notices]) yield flawText(config.file, notice);
   for (const [name, { base_url: url }] of Object.entries(upstreams)) {
     if (!url.startsWith('http:')) continue;
     yield `upstreams.${name}: plain http, as allow_http permits for loopback: for trying out only`;

@@ -4,7 +4,7 @@
 // either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
 import type { Control } from '../cluster/control.ts';
-import { type Config, readConfig } from '../config/config.ts';
+import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
@@ -94,6 +94,9 @@ async function runJourney(
   const own = { ...opened, log };
   warnThroughLog(log);
   if (config.state.warning !== null) log.warn(config.state.warning);
+  if (seat === null) {
+    for (const key of config.ignored) log.warn(flawText(config.file, key));
+  }
   const shutdown = listenForShutdown(() => {
     log.warn('a second signal: ending at once; nothing is lost');
     means.exit(1);
@@ -102,22 +105,9 @@ async function runJourney(
   shutdown.stop.addEventListener('abort', () => {
     stopMs = performance.now();
   });
-  const drains = seat?.sink ? null : await openDrains(config.state, log);
+  const drains = await openDrains(config.state, log);
   let deploymentChanged: string | null = null;
   try {
-    if (seat?.sink) {
-      const { sendApart } = await import('../run/send-apart.ts');
-      const tools = openTools(log);
-      const lost = (why: ExportError) => {
-        tellEnd(log, why, seat);
-        means.exit(1);
-      };
-      const { sink } = seat;
-      await sendApart({ sink, seat, config, read, requests, tools, lost }, shutdown.stop);
-      await tools.http.close();
-      logStopped(log, shutdown);
-      return 0;
-    }
     await drains?.known(shutdown.stop);
     const { kafka } = config.state;
     if (drains !== null && kafka !== null && seat === null) {
@@ -126,8 +116,7 @@ async function runJourney(
       const deps = { control: drains.control, clock: systemClock(), log };
       deploymentChanged = await agreeOnDeployment(kafka, deps);
     }
-    const isShared = (kafka?.shards ?? 1) > 1 || (kafka?.senders ?? []).length > 0;
-    if (drains !== null && seat === null && isShared) {
+    if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/keep-shards.ts');
       const args = commandLine(given);
       const { env } = means;

@@ -25,7 +25,6 @@ export function withCompanions(sinks: Sinks, routes: readonly Route[]) {
       format: formatBlock(format).parse({ type: format.type }),
       batch: definition.batch ?? batchDefault,
       retry: sink.retry,
-      isApart: false,
     };
     return [
       [name, sink],

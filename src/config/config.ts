@@ -36,7 +36,7 @@ import {
   upstreamBlock,
 } from './shape.ts';
 import { checkShards, digestOf, sinksOfOne } from './shards.ts';
-import { type ConfiguredSink, readSinks } from './sinks.ts';
+import { type ConfiguredSink, ignoredKeyNotices, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
 import { checkSuccession, withSuccessors } from './succession.ts';
@@ -82,6 +82,8 @@ export interface Config {
   readonly unset: readonly string[];
   /** What is allowed and may not be meant, e.g. a source without a route; for `check`. */
   readonly notices: readonly Flaw[];
+  /** Keys of older versions that have no effect any more; for `check` and for the log of `run`. */
+  readonly ignored: readonly Flaw[];
 }
 
 /** Reads and checks a config file. Throws a ConfigError with every flaw. */
@@ -107,22 +109,23 @@ export function readConfig(file: string, around: Surroundings = { env: process.e
 export function parseConfig(text: string, file: string, around: Surroundings): Config {
   const lines = new LineCounter();
   const flaws = new Flaws(lines);
-  const notices = new Flaws(lines);
+  const [notices, ignored] = [new Flaws(lines), new Flaws(lines)];
   const top = readWritten(text, { lines, flaws, around });
-  const config = top === null ? null : readTop(top, file, { flaws, around, notices });
+  const config = top === null ? null : readTop(top, file, { flaws, around, notices, ignored });
   if (top !== null) plainSecretNotices(top, notices);
   if (top !== null && config === null && flaws.count === 0) {
     flaws.add(null, [], `this cannot be checked without ${flaws.unset.join(', ')}`);
   }
   if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
-  return { file, ...config, kept: keptOf(top), notices: notices.list, unset: flaws.unset };
+  const found = { notices: notices.list, ignored: ignored.list, unset: flaws.unset };
+  return { file, ...config, kept: keptOf(top), ...found };
 }
 
 function readTop(
   top: Written,
   file: string,
-  reading: BlockReading & { readonly notices: Flaws },
-): Omit<Config, 'file' | 'kept' | 'notices' | 'unset'> | null {
+  reading: BlockReading & { readonly notices: Flaws; readonly ignored: Flaws },
+): Omit<Config, 'file' | 'kept' | 'notices' | 'ignored' | 'unset'> | null {
   const { flaws } = reading;
   if (top.children === null || Array.isArray(top.value)) {
     const empty = top.value === null || top.value === undefined;
@@ -149,9 +152,8 @@ function readTop(
 
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
   const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
-  const sinks = readSinks(readSection(top, 'sinks', reading), reading, {
-    isShared: kafka !== undefined,
-  });
+  const sinks = readSinks(readSection(top, 'sinks', reading), reading);
+  ignoredKeyNotices(sinks, reading.ignored);
   checkParents(sources, reading);
   checkSuccession(sources, reading);
   const written = readRoutes(at('routes').written, { sources, sinks }, reading);
@@ -167,13 +169,9 @@ function readTop(
     readable(upstreams),
     () => keptOf(top),
   );
-  const senders = Object.entries(readable(sinks)).flatMap(([name, { isApart }]) =>
-    isApart ? [name] : [],
-  );
   const work = {
     state: {
       ...found,
-      kafka: found.kafka && { ...found.kafka, senders },
       maxBytes: state.max_bytes,
       keepMs: state.keep,
       removedSinksMs: state.removed_sinks,

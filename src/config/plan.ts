@@ -161,7 +161,6 @@ function plannedSinks(config: Config): readonly PlannedSink[] {
       bounds: { eventsMax: sink.batch.events, bytesMax: sink.batch.bytes },
       waitMs: sink.batch.waitMs,
       retry: sink.retry,
-      isApart: sink.isApart,
     };
   });
 }

@@ -353,18 +353,19 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
-/** Keys of sinks that do not take pages: those keep a log beside the state. */
-const sendKeys = {
+/** Keys of sinks that do not take pages, which have no effect any more. */
+const ignoredKeys = {
   own_process: z
     .boolean()
-    .default(false)
-    .describe('send from a process of its own, on whichever machine has room; with state.kafka'),
+    .optional()
+    .describe('no effect: the process of a shard sends to all sinks; remove the key'),
 };
 
 /** A sink's block; what may stand in `format` hangs on its type, so it waits. Pages have none. */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
-  const own = definition.takes === 'pages' ? {} : { format: z.unknown().optional(), ...sendKeys };
+  const own =
+    definition.takes === 'pages' ? {} : { format: z.unknown().optional(), ...ignoredKeys };
   return z.strictObject({ type, ...definition.fields, ...own, ...sinkKeys });
 });
 

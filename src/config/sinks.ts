@@ -6,7 +6,7 @@ import { sinks } from '../../connectors/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
 import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
 import { type BlockReading, parseBlock, shown } from './block.ts';
-import type { Path } from './flaws.ts';
+import type { Flaws, Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
 import { formatBlock, sinkBlock } from './shape.ts';
@@ -21,19 +21,13 @@ export interface ConfiguredSink {
   readonly format: FormatChoice;
   readonly batch: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   readonly retry: { readonly minMs: number; readonly maxMs: number };
-  /** It has a process of its own. */
-  readonly isApart: boolean;
 }
 
 /** Bounds of a batch where neither config nor sink says any. */
 export const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
 
-/** Reads all sinks; `isShared`: their state is in Kafka. */
-export function readSinks(
-  section: Section<null>,
-  reading: BlockReading,
-  { isShared }: { readonly isShared: boolean },
-): Section<ConfiguredSink> {
+/** Reads all sinks. */
+export function readSinks(section: Section<null>, reading: BlockReading): Section<ConfiguredSink> {
   const read = section.map((entry) => {
     const before = reading.flaws.count;
     const definition = definitionOf(sinks, { ...entry, what: 'sink' }, reading);
@@ -44,16 +38,13 @@ export function readSinks(
     const {
       batch,
       retry,
-      own_process: isApart,
+      own_process: _ignored,
       format: _,
       ...settings
     } = { format: null, own_process: false, ...parsed };
     checkWhole({ entry, definition, settings }, reading);
     if (retry.min > retry.max) {
       tellBlockFlaw('retry.min is longer than retry.max', entry, reading);
-    }
-    if (isApart && !isShared) {
-      tellBlockFlaw('own_process is for several processes: it needs state.kafka', entry, reading);
     }
     if (reading.flaws.count > before) return null;
     const format = wrapped({ definition, settings, chosen, entry }, reading);
@@ -69,12 +60,24 @@ export function readSinks(
         waitMs: batch?.wait ?? usual.waitMs,
       },
       retry: { minMs: retry.min, maxMs: retry.max },
-      isApart,
     };
   });
   // Two sinks on one file cut off each other's lines; on one transactional id they collide.
   tellShared('sink', read, reading);
   return read;
+}
+
+/** Reports keys of sinks that older versions used and that have no effect any more. */
+export function ignoredKeyNotices(section: Section<unknown>, notices: Flaws): void {
+  for (const { written, path } of section.entries.values()) {
+    const key = written.children?.get('own_process');
+    if (key === undefined) continue;
+    notices.add(
+      key.keyAt,
+      [...path, 'own_process'],
+      'this key has no effect: the process of a shard sends to all of its sinks; remove the key',
+    );
+  }
 }
 
 /** True where a format writes the record as upstream sent it, which no redaction reaches. */

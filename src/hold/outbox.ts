@@ -7,8 +7,7 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import type { HeldPage } from '../contracts/spool.ts';
-import { heldPage, wholeRow, writeParts } from './held-page.ts';
+import { wholeRow, writeParts } from './held-page.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** A row on its way to the log or from it. */
@@ -108,11 +107,6 @@ export function restoreRow(statements: Statements, { table, key, value }: Outbox
   const marks = columns.map(() => '?').join(', ');
   const insert = `INSERT OR REPLACE INTO ${table} (${columns.join(', ')}) VALUES (${marks})`;
   statements.run(insert, ...Object.values(row));
-}
-
-/** The page in a row of the table of pages. Throws `state_damaged` where it is not what was written. */
-export function pageOf(value: Uint8Array): HeldPage {
-  return heldPage(readValue(pageTable, value));
 }
 
 function valueAt(statements: Statements, table: string, key: readonly (string | number)[]) {

@@ -30,7 +30,6 @@ import {
   refuseHalf,
 } from './cluster.ts';
 import { agreeOnDeployment } from './deployment.ts';
-import { takeSent } from './far-sinks.ts';
 
 interface Means {
   readonly clock: Clock;
@@ -105,6 +104,8 @@ export async function exportState(
   const lock = takeLock(dir);
   const made = mkdtempSync(join(dir, 'export-'));
   try {
+    // Its client takes long to load.
+    const { takeOverSent } = await import('./own-process-upgrade.ts');
     return await withShards(kafka, means, {
       wanted: [],
       work: async (taken, control) => {
@@ -119,7 +120,7 @@ export async function exportState(
         for (const { shard, log } of taken) {
           const place = join(made, `shard-${shard}`);
           whole = await readWhole(log, place, kafka);
-          await takeSent({ ...kafka, shard }, { ...means, dir: place });
+          await takeOverSent({ ...kafka, shard }, { ...means, dir: place });
           dirs.set(shard, place);
         }
         let [all = ''] = dirs.values();

@@ -121,22 +121,7 @@ export class ClusterLook implements ClusterSight {
       { ...stored, spool: { ...stored.spool, oldest }, holder },
       { plan, state: { ...config.state, dir }, refused: null },
     );
-    const senders = await this.#senders(kafka);
-    return { shard, processes, senders, standing, note: lookInto(dir, null, clusterNote) };
-  }
-
-  /** Who sends to the sinks that have a process of their own. */
-  async #senders(kafka: MemberSettings): Promise<SeenShard['senders']> {
-    const { clock } = this.#means;
-    this.#asking ??= new Asking(kafka, clock);
-    const asking = this.#asking;
-    const senders = new Map<string, ClusterProcess | null>();
-    for (const sink of kafka.senders ?? []) {
-      const how = { clock, waitMs: kafka.sessionMs };
-      const processes = await askForProcesses(asking, { ...kafka, sink }, how);
-      senders.set(sink, processes.find(({ works }) => works) ?? null);
-    }
-    return senders;
+    return { shard, processes, standing, note: lookInto(dir, null, clusterNote) };
   }
 
   async #copied(shard: number, kafka: MemberSettings): Promise<string> {
@@ -162,8 +147,6 @@ function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSetti
 interface SeenShard {
   readonly shard: number;
   readonly processes: readonly ClusterProcess[];
-  /** Of the sinks that have a process of their own, who has it; null: nobody does now. */
-  readonly senders: ReadonlyMap<string, ClusterProcess | null>;
   readonly standing: StoredStanding;
   readonly note: ClusterNote | null;
 }
@@ -183,7 +166,7 @@ function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): Clust
     prefix,
     ...(shards > 1 && { shards }),
     processes: [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()]
-      .map((of) => processOf(of, seen, shards))
+      .map((of) => processOf(of, shards))
       .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state)),
     config_differences: kafka === null ? [] : differencesIn(seats, kafka),
     takeovers: seen.reduce((sum, { note }) => sum + (note?.takeovers ?? 0), 0),
@@ -211,50 +194,30 @@ const order: readonly StandingProcess['state'][] = [
   'drained',
 ];
 
-function processOf(
-  seats: readonly WorkerSeat[],
-  seen: readonly SeenShard[],
-  shards: number,
-): StandingProcess {
+function processOf(seats: readonly WorkerSeat[], shards: number): StandingProcess {
   // One that is unsettled says nothing of itself.
   const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as WorkerSeat);
   const { instance, host, pid, address, startedAt } = one;
   const owned = seats.filter(({ one: { works } }) => works);
-  const sinks = sinksOf(seatKey(one), seen);
+  const sinks = sinksIn(owned);
   const isDrained = seats.every((seat) => seat.one.isDrained);
   // Each owner notes itself once its worker has opened the state.
   const isNoted = ({ note }: WorkerSeat) =>
     note !== null && note.host === host && note.pid === pid && note.ended !== true;
   const since = owned.filter(isNoted).flatMap(({ note }) => note?.since ?? []);
   const notRunning = owned.filter((seat) => !isNoted(seat)).map(({ shard }) => shard);
-  const sends = seen.some(({ senders }) =>
-    [...senders.values()].some((sender) => sender !== null && seatKey(sender) === seatKey(one)),
-  );
   const rests = isDrained ? 'drained' : 'standing by';
   return {
     instance: instance && cleanText(instance, nameLengthMax),
     host: host && cleanText(host, nameLengthMax),
     ...{ pid, address: cleanText(address, nameLengthMax) },
-    state: since.length > 0 || sends ? 'working' : owned.length > 0 ? 'starting' : rests,
+    state: since.length > 0 ? 'working' : owned.length > 0 ? 'starting' : rests,
     ...(shards > 1 && { shards: owned.map(({ shard }) => shard) }),
     ...(notRunning.length > 0 && { not_running: notRunning }),
     started_at: timeText(startedAt),
     works_since: since.length === 0 ? null : timeText(Math.min(...since)),
     sinks,
   };
-}
-
-/** Those that a process sends to: those of its shards, but for what another one has. */
-function sinksOf(process: string, seen: readonly SeenShard[]): StoredStanding['sinks'] {
-  const own = seen.map(({ processes, senders, standing }) => {
-    const works = processes.find((one) => one.works) ?? null;
-    const isOwn = ({ name }: { readonly name: string }) => {
-      const sender = senders.has(name) ? (senders.get(name) ?? null) : works;
-      return sender !== null && seatKey(sender) === process;
-    };
-    return { ...standing, sinks: standing.sinks.filter(isOwn) };
-  });
-  return joinedSinks(own);
 }
 
 function sinksIn(seen: readonly SeenShard[]): StoredStanding['sinks'] {

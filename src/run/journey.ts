@@ -14,7 +14,7 @@ import { forgetLeft } from '../fetch/collection/left.ts';
 import { settlePairs } from '../fetch/succession/pairing.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
-import { farOf, Pipeline, type Plan } from '../pipeline.ts';
+import { Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
 import type { ClusterFacts } from '../watch/live.ts';
@@ -22,7 +22,6 @@ import { readState, type State } from '../watch/state.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
 import { EndEvents, type EndsPlan } from './end-events.ts';
-import type { FarSinks } from './far-sinks.ts';
 import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
 import { mendState } from './mend-state.ts';
 import { RemovedSinks } from './removed-sinks.ts';
@@ -90,7 +89,6 @@ export async function openJourney(
   let held: OwnSpool | null = null;
   let ownership: Membership | null = null;
   const over = new AbortController();
-  let far: { readonly sinks: FarSinks; close(): Promise<void> } | null = null;
   try {
     const findings = new Findings();
     const { log, clock } = tools;
@@ -134,11 +132,6 @@ export async function openJourney(
     await configs?.look();
     await removedSinks.runs(plan, gaps);
     void configs?.follow(over.signal);
-    far = state.kafka && (await farSinks(state, state.kafka, { spool, tools }));
-    // Who was not started by another process sends to all sinks itself.
-    const isApart = standBy?.membership !== undefined && farOf(plan).length > 0;
-    await far?.sinks.follow(isApart ? farOf(plan) : []);
-    if (!isApart) await far?.close();
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
     const ends = new EndEvents({ spool, clock, log, found: findings.add });
@@ -153,7 +146,6 @@ export async function openJourney(
       random: tools.random,
       ...(polls && { ends }),
       found: findings.add,
-      ...(far !== null && isApart && { far: far.sinks }),
     });
     return {
       pipeline,
@@ -170,7 +162,6 @@ export async function openJourney(
         ceilings.close();
         over.abort(new Error('the journey is closed'));
         removedSinks.close();
-        await far?.close();
         if (taken !== null) noteEnd(spool, taken.note);
         await spool.close();
         await shard?.close();
@@ -183,7 +174,6 @@ export async function openJourney(
     shard?.cut();
     // Its lock would keep this process from opening the state again.
     await held?.close().catch(() => undefined);
-    await far?.close();
     await ownership?.close();
     await tools.http.close();
     throw error;
@@ -240,28 +230,6 @@ function clusterFacts(
   });
 }
 
-/** What other processes have sent, and from now on do. */
-async function farSinks(
-  { dir }: Config['state'],
-  kafka: NonNullable<Config['state']['kafka']>,
-  { spool, tools: { clock, log } }: { readonly spool: OwnSpool; readonly tools: BootTools },
-) {
-  const [{ Sent }, { FarSinks }] = await Promise.all([
-    import('../cluster/sent.ts'),
-    import('./far-sinks.ts'),
-  ]);
-  const sent = new Sent(kafka, clock);
-  await sent.follow(log);
-  const sinks = await FarSinks.open({ spool, sent, dir, clock, log });
-  return {
-    sinks,
-    close: async () => {
-      await sinks.close();
-      await sent.close();
-    },
-  };
-}
-
 /** What sinks have to know of other processes; nothing, where there can be none. */
 function turnsOf(
   shard: ShardLog | null,
@@ -314,13 +282,17 @@ async function takeShard(
   ownership: Membership | null,
 ) {
   if (kafka === null) return null;
-  // Its client takes long to load.
-  const { ShardLog } = await import('../cluster/log/shard-log.ts');
+  // Their client takes long to load.
+  const [{ ShardLog }, { takeOverSent }] = await Promise.all([
+    import('../cluster/log/shard-log.ts'),
+    import('./own-process-upgrade.ts'),
+  ]);
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
     tools.log.info('the state was read from Kafka', rebuilt);
     const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
+    await takeOverSent(kafka, { ...tools, dir });
     if (missing !== null) {
       tools.log.error('events are gone from Kafka that a sink has not had', {
         ...missing,

@@ -7,7 +7,7 @@
 import { aborted } from 'node:util';
 import { isGiver } from '../cluster/assignment.ts';
 import { type ConfigPrint, printAfter } from '../cluster/config-print.ts';
-import { type MemberSettings, processName } from '../cluster/log/settings.ts';
+import { processName } from '../cluster/log/settings.ts';
 import { usedShards } from '../cluster/log/topics.ts';
 import { Ownership } from '../cluster/ownership.ts';
 import { processesOf } from '../cluster/processes.ts';
@@ -24,7 +24,7 @@ import type { Drains } from './drains.ts';
 import type { Member } from './member-note.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
-import { keyOf, ShardTally, type WorkerKey } from './shard-tally.ts';
+import { ShardTally } from './shard-tally.ts';
 
 /** What shards are kept with. */
 export interface KeeperMeans {
@@ -56,21 +56,14 @@ export class ShardKeeper {
   #config: Config;
   /** What the other processes know of its config. */
   #print: ConfigPrint | null;
-  /** Those it has, by the names of their seats. */
-  readonly #processes = new Map<string, ShardProcess>();
-  /** The seats that it serves, by their names, with what ends that. */
-  readonly #served = new Map<
-    string,
-    {
-      readonly seat: WorkerKey;
-      readonly done: Promise<number>;
-      end(why: Error): void;
-    }
-  >();
+  /** Those it has, by the numbers of their shards. */
+  readonly #processes = new Map<number, ShardProcess>();
+  /** The shards that it serves, with what ends that. */
+  readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
   /** Why a shard cannot be served, which ends them all. */
   readonly #failed = Promise.withResolvers<never>();
   /** Given away, until another process has it. */
-  #given: string | null = null;
+  #given: number | null = null;
   readonly #tally = new ShardTally();
 
   constructor(means: KeeperMeans) {
@@ -115,11 +108,7 @@ export class ShardKeeper {
 
   /** Has the streams and sinks of a name asked now. */
   askNow(name: string): readonly Asked[] {
-    const here = [...this.#processes.values()];
-    const { senders = [] } = this.#config.state.kafka ?? {};
-    const isElsewhere = senders.includes(name) && here.every(({ sink }) => sink !== name);
-    const asked = here.flatMap((one) => one.askNow(name));
-    return asked.filter(({ part }) => part === 'stream' || !isElsewhere);
+    return [...this.#processes.values()].flatMap((one) => one.askNow(name));
   }
 
   /**
@@ -135,7 +124,7 @@ export class ShardKeeper {
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
     const left = await this.#left();
-    for (const shard of [...shardsOf(this.#config), ...left]) this.#serveShard(shard, ending);
+    for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(shard, ending);
     const beside = this.#means.once
       ? []
       : [this.#balance(ending), this.#reloads(ending), this.#notes(ending)].map((work) =>
@@ -163,97 +152,80 @@ export class ShardKeeper {
     return used.filter((shard) => !wanted.includes(shard));
   }
 
-  /** Serves a shard and its sinks; where its work has an end, they end with it. */
-  #serveShard(shard: number, stop: AbortSignal): void {
-    const seats = seatsOf(this.#config, shard);
-    for (const seat of seats) if (!this.#served.has(keyOf(seat))) this.#serve(seat, stop);
-    const done = this.#served.get(keyOf({ shard, sink: null }))?.done;
-    void done?.then(() => {
-      for (const seat of seats) {
-        if (seat.sink !== null) this.#served.get(keyOf(seat))?.end(new Error('the shard is done'));
-      }
-    });
-  }
-
-  #serve(seat: WorkerKey, stop: AbortSignal): void {
+  #serve(shard: number, stop: AbortSignal): void {
+    if (this.#served.has(shard)) return;
     const own = new AbortController();
     const ending = AbortSignal.any([stop, own.signal]);
-    const done = this.#keep(seat, ending)
+    const done = this.#keep(shard, ending)
       .catch((error) => {
         if (ending.aborted) return 0;
-        this.#means.log.error('a shard cannot be served', { ...told(seat) });
+        this.#means.log.error('a shard cannot be served', { shard });
         this.#failed.reject(error);
         return 1;
       })
-      .finally(() => this.#tally.left(seat));
-    this.#served.set(keyOf(seat), { seat, done, end: (why) => own.abort(why) });
+      .finally(() => this.#tally.left(shard));
+    this.#served.set(shard, { done, end: (why) => own.abort(why) });
   }
 
   /** Waits for a shard and works on it, again and again. */
-  async #keep(seat: WorkerKey, stop: AbortSignal): Promise<number> {
+  async #keep(shard: number, stop: AbortSignal): Promise<number> {
     const { clock } = this.#means;
     for (let pauseMs = pauseMsMin; ; ) {
       const begunAt = clock.monotonic();
-      const isLeft = !shardsOf(this.#config).includes(seat.shard);
-      const hasEnd = seat.sink === null && (this.#means.once || isLeft);
-      const code = await this.#turn(seat, isLeft, stop);
-      if (hasEnd || stop.aborted) return code;
+      const isLeft = !shardsOf(this.#config).includes(shard);
+      const code = await this.#turn(shard, isLeft, stop);
+      if (this.#means.once || isLeft || stop.aborted) return code;
       pauseMs = code === 0 || clock.monotonic() - begunAt > pauseMsMax ? pauseMsMin : pauseMs * 2;
       if (code !== 0) await clock.sleep(Math.min(pauseMs, pauseMsMax), stop);
     }
   }
 
-  /** From waiting for a seat to the end of its process; resolves with that one's exit code. */
-  async #turn(seat: WorkerKey, isLeft: boolean, stop: AbortSignal): Promise<number> {
+  /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
+  async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
     const { clock, drains, env } = this.#means;
-    const { shard, sink } = seat;
-    const name = keyOf(seat);
     // What is left over is delivered, and nothing read.
     const beyond = isLeft && !this.#means.once ? ['--once'] : [];
     const args = [...this.#means.args, ...beyond];
-    const log = this.#means.log.with(told(seat));
-    const member = memberOf(this.#config, seat);
+    const log = this.#means.log.with({ shard });
+    const member = ofShard(this.#config, shard).state.kafka;
     if (member === null) return 0;
-    // The sinks that a process has matter where pages are held.
-    const kafka = sink === null ? { ...member, config: () => this.#print } : member;
+    const kafka = { ...member, config: () => this.#print };
     const own: { process: ShardProcess | null } = { process: null };
     const ownership = await Ownership.gain(
       kafka,
       {
         ...{ log, clock },
         isDrained: () => drains.isDrained(),
-        isGiven: () => this.#given === name,
-        waits: () => this.#tally.given(seat),
-        heard: (at) => this.#tally.heard(seat, at),
-        load: () => this.#processes.size - (this.#processes.has(name) ? 1 : 0),
+        isGiven: () => this.#given === shard,
+        waits: () => this.#tally.given(shard),
+        heard: (at) => this.#tally.heard(shard, at),
+        load: () => this.#processes.size - (this.#processes.has(shard) ? 1 : 0),
         lost: (why: ExportError) => own.process?.lose(why),
       },
       stop,
     );
-    this.#tally.gained(seat);
+    this.#tally.gained(shard);
     const turn = drains.orDrained(stop);
     try {
       const { sessionMs } = kafka;
-      const means = { shard, sink, args, env, ownership, sessionMs, clock, log };
+      const means = { shard, args, env, ownership, sessionMs, clock, log };
       const process = new ShardProcess(means);
       own.process = process;
-      this.#processes.set(name, process);
-      this.#tally.started(seat, process);
+      this.#processes.set(shard, process);
+      this.#tally.started(shard, process);
       const end = () => process.stop();
       turn.addEventListener('abort', end, { once: true });
       if (turn.aborted) end();
       const code = await process.ended;
-      this.#tally.ended(seat, process.isStopped ? 0 : code);
+      this.#tally.ended(shard, process.isStopped ? 0 : code);
       turn.removeEventListener('abort', end);
-      if (code !== 0) {
-        log.warn(`the process of the ${sink === null ? 'shard' : 'sink'} has ended`, { code });
-      }
+      if (code !== 0) log.warn('the process of the shard has ended', { code });
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
-      this.#processes.delete(name);
+      this.#processes.delete(shard);
       await ownership.close(stop.aborted);
-      this.#tally.released(seat);
+      this.#tally.released(shard);
     }
   }
 
@@ -273,8 +245,7 @@ export class ShardKeeper {
       const { kafka } = this.#config.state;
       if (kafka === null) return;
       await clock.sleep(kafka.sessionMs * (1 + random()), stop);
-      const seats = shardsOf(this.#config).flatMap((shard) => seatsOf(this.#config, shard));
-      const members = seats.flatMap((seat) => memberOf(this.#config, seat) ?? []);
+      const members = inShards(this.#config).flatMap(({ state }) => state.kafka ?? []);
       const asked = Promise.all(members.map((one) => processesOf(one, clock)));
       const processes = await asked.catch(() => null);
       if (processes === null) continue;
@@ -283,13 +254,11 @@ export class ShardKeeper {
         this.#given = null;
         continue;
       }
-      // What only sends has no state to be read anew.
-      const mine = [...this.#processes].sort(([, a], [, b]) => order(a) - order(b));
-      const [name] = mine.at(-1) ?? [];
-      if (name === undefined || !isGiver(processName(kafka), processes)) continue;
-      this.#given = name;
-      log.info('another process has less to do, and gets a part', { part: name });
-      this.#processes.get(name)?.stop();
+      const shard = [...this.#processes.keys()].at(-1);
+      if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
+      this.#given = shard;
+      log.info('another process has fewer shards, and gets one', { shard });
+      this.#processes.get(shard)?.stop();
     }
   }
 
@@ -309,14 +278,10 @@ export class ShardKeeper {
         this.#print = printAfter(this.#print, printOf(next), removalAllowed);
         const { control } = this.#means.drains;
         if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
-        for (const shard of wanted) this.#serveShard(shard, stop);
-        const seats = new Set(
-          [...wanted].flatMap((shard) => seatsOf(this.#config, shard).map(keyOf)),
-        );
-        for (const [name, { seat, end }] of this.#served) {
-          if (seats.has(name) || !dropped.includes(seat.shard)) continue;
-          end(new Error('the config has no more work for it'));
-          this.#served.delete(name);
+        for (const shard of wanted) this.#serve(shard, stop);
+        for (const shard of dropped) {
+          this.#served.get(shard)?.end(new Error('the config has no more work for it'));
+          this.#served.delete(shard);
         }
       } catch (error) {
         const { message } = asExportError(error, 'reading the config again');
@@ -328,24 +293,4 @@ export class ShardKeeper {
 
 function printOf({ state }: Config): ConfigPrint | null {
   return state.kafka?.config?.() ?? null;
-}
-
-/** All that processes are to be had for in a shard. */
-function seatsOf({ state }: Config, shard: number): readonly WorkerKey[] {
-  const { senders = [] } = state.kafka ?? {};
-  return [{ shard, sink: null }, ...senders.map((sink) => ({ shard, sink }))];
-}
-
-/** By what a process is in a seat's group; null: the state is not in Kafka. */
-function memberOf(config: Config, { shard, sink }: WorkerKey): MemberSettings | null {
-  const { kafka } = ofShard(config, shard).state;
-  return kafka && { ...kafka, ...(sink !== null && { sink }) };
-}
-
-function order({ sink }: ShardProcess): number {
-  return sink === null ? 0 : 1;
-}
-
-function told({ shard, sink }: WorkerKey): { shard: number; sink?: string } {
-  return sink === null ? { shard } : { shard, sink };
 }

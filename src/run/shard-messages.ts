@@ -8,8 +8,6 @@ import type { TailTake, TailWish } from '../watch/tail.ts';
 
 /** The variable that tells a process which shard it was started for. */
 export const shardVariable = 'SLUICE_SHARD';
-/** And the one that tells it to which sink of that alone it sends. */
-export const sinkVariable = 'SLUICE_SHARD_SINK';
 
 /** An error on its way. */
 export interface SentError {

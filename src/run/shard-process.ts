@@ -17,7 +17,6 @@ import {
   type SentError,
   sentError,
   shardVariable,
-  sinkVariable,
   type ToShard,
 } from './shard-messages.ts';
 import { ShardTails } from './shard-tail.ts';
@@ -25,8 +24,6 @@ import { ShardTails } from './shard-tail.ts';
 /** What it is started with. */
 export interface ShardProcessMeans {
   readonly shard: number;
-  /** It sends to this sink, and does nothing else; null: it works on the shard. */
-  readonly sink: string | null;
   /** Words and options of its command line. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -55,12 +52,9 @@ export class ShardProcess {
   readonly ended: Promise<number>;
 
   constructor(means: ShardProcessMeans) {
-    const { shard, sink, args, env, log } = means;
+    const { shard, args, env, log } = means;
     this.#means = means;
-    this.#child = startChild(args, {
-      ...{ ...env, [shardVariable]: String(shard) },
-      ...(sink !== null && { [sinkVariable]: sink }),
-    });
+    this.#child = startChild(args, { ...env, [shardVariable]: String(shard) });
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
     const over = new AbortController();
@@ -69,18 +63,11 @@ export class ShardProcess {
       this.#tails.end();
     });
     this.#looks(over.signal).catch(() => undefined);
-    log.info(`a process has begun for the ${sink === null ? 'shard' : 'sink'}`, {
-      pid: this.#child.pid ?? null,
-    });
+    log.info('a process has begun for the shard', { pid: this.#child.pid ?? null });
   }
 
   get shard(): number {
     return this.#means.shard;
-  }
-
-  /** The one that it only sends to; null: it does all else. */
-  get sink(): string | null {
-    return this.#means.sink;
   }
 
   /** A view of its newest events, until `gone` aborts. */

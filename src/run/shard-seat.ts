@@ -19,7 +19,6 @@ import {
   receivedError,
   sentError,
   shardVariable,
-  sinkVariable,
   type ToShard,
 } from './shard-messages.ts';
 import { AskedTails } from './shard-tail.ts';
@@ -27,18 +26,14 @@ import { AskedTails } from './shard-tail.ts';
 /** What the process of a shard has from the one that has started it. */
 export interface ShardSeat {
   readonly shard: number;
-  /** It only sends to this sink; null: it does all else. */
-  readonly sink: string | null;
   /** What its log lines have besides. */
-  readonly fields: { readonly shard: number; readonly sink?: string };
+  readonly fields: { readonly shard: number };
   /** What it has of a config, in which all else is for whoever has started it. */
   part(config: Config): Config;
   /** What it may work by; `lost` is called once, when another process has the shard. */
   membership(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void): Membership;
   /** Tells how it stands from now on, and does what is asked there, until closed. */
   show(shown: SeatShown): { close(): void };
-  /** Reports that the process works, though it may have nothing to show yet. */
-  works(): void;
   /** Reports why the process ends by itself. */
   ends(why: unknown): void;
   /** Whether anybody may want to see events (`status.tail`). */
@@ -48,8 +43,7 @@ export interface ShardSeat {
 }
 
 interface SeatShown {
-  /** Null: who works on the shard tells it. */
-  readonly look: (() => Moment) | null;
+  readonly look: () => Moment;
   readonly tap: () => EventTap | null;
   readonly retry: Pipeline['askNow'];
 }
@@ -104,9 +98,8 @@ export function takeSeat(
   tell().catch((error) => {
     if (!over.signal.aborted) throw error;
   });
-  const sink = env[sinkVariable] ?? null;
   return {
-    ...{ shard, sink, fields: { shard, ...(sink !== null && { sink }) } },
+    ...{ shard, fields: { shard } },
     part(config) {
       const { state, ...part } = ofShard(config, shard);
       status = config.status;
@@ -118,14 +111,11 @@ export function takeSeat(
     get isTailed() {
       return status?.tail === true;
     },
-    works() {
-      runs = true;
-    },
     ends: (why) => send(own, { say: 'ends', error: sentError(why, 'running') }),
     show(shown) {
       runs = true;
       // Of thousands of streams it is too much to be told for nobody.
-      if (status !== null && shown.look !== null) look = shown.look;
+      if (status !== null) look = shown.look;
       const tails = new AskedTails(shown.tap, (message) => send(own, message));
       const heard = (message: ToShard) => {
         if (message.say === 'ask now') shown.retry(message.name);

@@ -5,12 +5,6 @@
 
 import type { LastError, ShardShare } from '../watch/standing.ts';
 
-/** What a worker is for: a shard, or a sink of a shard that has a process of its own. */
-export interface WorkerKey {
-  readonly shard: number;
-  readonly sink: string | null;
-}
-
 /** A worker, as far as the tally asks for it. */
 interface Worker {
   /** It has opened its part of the state, and works. */
@@ -24,70 +18,66 @@ interface Worker {
 }
 
 interface Entry {
-  readonly key: WorkerKey;
   readonly worker: Worker | null;
   readonly ends: number;
   readonly error: LastError | null;
 }
 
-/** The workers of one process. */
+/** The workers of one process, by the numbers of their shards. */
 export class ShardTally {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<number, Entry>();
   /** Epoch milliseconds of the last answer of the group of each. */
-  readonly #heardAt = new Map<string, number>();
+  readonly #heardAt = new Map<number, number>();
   #takeovers = 0;
 
   /** The group has assigned it to this process. */
-  gained(key: WorkerKey): void {
-    this.#put(key, { worker: null });
+  gained(shard: number): void {
+    this.#put(shard, { worker: null });
   }
 
-  started(key: WorkerKey, worker: Worker): void {
-    this.#put(key, { worker });
+  started(shard: number, worker: Worker): void {
+    this.#put(shard, { worker });
   }
 
   /** A worker has ended with this exit code. */
-  ended(key: WorkerKey, code: number): void {
-    const { worker, ends = 0 } = this.#entries.get(keyOf(key)) ?? {};
+  ended(shard: number, code: number): void {
+    const { worker, ends = 0 } = this.#entries.get(shard) ?? {};
     this.#takeovers += worker?.takeovers ?? 0;
     const isFailed = code !== 0;
     const inRow = worker?.runs === true ? 1 : ends + 1;
-    this.#put(key, { worker: null, ends: isFailed ? inRow : 0, error: worker?.error ?? null });
+    this.#put(shard, { worker: null, ends: isFailed ? inRow : 0, error: worker?.error ?? null });
   }
 
   /** The process has left its group. */
-  released(key: WorkerKey): void {
-    if ((this.#entries.get(keyOf(key))?.ends ?? 0) === 0) this.#entries.delete(keyOf(key));
+  released(shard: number): void {
+    if ((this.#entries.get(shard)?.ends ?? 0) === 0) this.#entries.delete(shard);
   }
 
   /** Another process has it, or nothing needs it any more. */
-  given(key: WorkerKey): void {
-    this.#entries.delete(keyOf(key));
+  given(shard: number): void {
+    this.#entries.delete(shard);
   }
 
   /** Its group has answered a request that was sent then; epoch milliseconds. */
-  heard(key: WorkerKey, at: number): void {
-    this.#heardAt.set(keyOf(key), at);
+  heard(shard: number, at: number): void {
+    this.#heardAt.set(shard, at);
   }
 
   /** The process takes no more part in its group. */
-  left(key: WorkerKey): void {
-    this.#entries.delete(keyOf(key));
-    this.#heardAt.delete(keyOf(key));
+  left(shard: number): void {
+    this.#entries.delete(shard);
+    this.#heardAt.delete(shard);
   }
 
   get share(): ShardShare {
-    const all = [...this.#entries.values()];
-    const shards = all.filter(({ key }) => key.sink === null);
+    const all = [...this.#entries].sort(([a], [b]) => a - b);
+    const runs = all.filter(([, entry]) => isRunning(entry));
     return {
-      owned: shards.map(({ key }) => key.shard).sort((a, b) => a - b),
-      running: shards
-        .filter(isRunning)
-        .map(({ key }) => key.shard)
-        .sort((a, b) => a - b),
+      owned: all.map(([shard]) => shard),
+      running: runs.map(([shard]) => shard),
       failing: all
-        .filter((entry) => !isRunning(entry))
-        .map(({ key, ends, error }) => ({ ...key, ends, error })),
+        .filter(([, entry]) => !isRunning(entry))
+        .map(([shard, { ends, error }]) => ({ shard, sink: null, ends, error })),
     };
   }
 
@@ -102,17 +92,12 @@ export class ShardTally {
     return this.#heardAt.size === 0 ? null : Math.min(...this.#heardAt.values());
   }
 
-  #put(key: WorkerKey, change: Partial<Entry>): void {
-    const known = this.#entries.get(keyOf(key)) ?? { key, worker: null, ends: 0, error: null };
-    this.#entries.set(keyOf(key), { ...known, ...change });
+  #put(shard: number, change: Partial<Entry>): void {
+    const known = this.#entries.get(shard) ?? { worker: null, ends: 0, error: null };
+    this.#entries.set(shard, { ...known, ...change });
   }
 }
 
 function isRunning({ worker }: Entry): boolean {
   return worker !== null && (worker.runs || worker.isStopped);
-}
-
-/** A worker by name: the shard's number, and the sink behind it. */
-export function keyOf({ shard, sink }: WorkerKey): string {
-  return sink === null ? `${shard}` : `${shard} ${sink}`;
 }

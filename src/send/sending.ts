@@ -34,8 +34,6 @@ export interface PlannedSink {
   readonly bounds: BatchBounds;
   readonly waitMs: number;
   readonly retry: { readonly minMs: number; readonly maxMs: number };
-  /** It has a process of its own, where the state is shared. */
-  readonly isApart?: boolean;
 }
 
 /** What says which events a sink gets, and what they are. */

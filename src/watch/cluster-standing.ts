@@ -22,7 +22,7 @@ export interface StandingProcess {
   readonly not_running?: readonly number[];
   readonly started_at: string | null;
   readonly works_since: string | null;
-  /** Those that it sends to, also of shards that another one works on, as they stand by what is committed. */
+  /** Those of its shards, by the positions that are committed. */
   readonly sinks: StoredSinks;
 }
 

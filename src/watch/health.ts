@@ -199,8 +199,8 @@ function refusalOf(sink: Standstill): Ailment | null {
 
 /** Workers that do not run: nothing is read or sent for their shards, so there is no patience. */
 function shardAilments(share: ShardShare | undefined): readonly Ailment[] {
-  return (share?.failing ?? []).map(({ shard, sink, ends, error }): Ailment => {
-    const name = sink === null ? `${shard}` : `${shard}, sink ${sink}`;
+  return (share?.failing ?? []).map(({ shard, ends, error }): Ailment => {
+    const name = String(shard);
     const times = ends === 1 ? 'once' : `${ends} times in a row`;
     const what =
       ends === 0

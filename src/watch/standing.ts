@@ -212,7 +212,7 @@ export const shardShare = z.object({
   failing: many(
     z.object({
       shard: count,
-      /** The sink that the worker only sends to; null: it does all the work of the shard. */
+      /** Always null; older versions had workers that only sent to one sink. */
       sink: z.string().nullable(),
       /** How often in a row it has ended by itself; 0: it has only started. */
       ends: count,

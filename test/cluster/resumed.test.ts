@@ -24,19 +24,12 @@ const workersOf = ({ stderr }: RunningSluice): readonly number[] =>
     .map((line) => (JSON.parse(line) as { readonly pid: number }).pid);
 
 test.each([
-  { of: 'a state of one shard', shards: 1, workers: true, apart: false },
-  { of: 'several shards, with its workers', shards: 50, workers: true, apart: false },
-  { of: 'several shards, without its workers', shards: 50, workers: false, apart: false },
-  {
-    of: 'one shard whose sinks have processes of their own',
-    shards: 1,
-    workers: true,
-    apart: true,
-  },
-  { of: 'the same, without these processes', shards: 1, workers: false, apart: true },
+  { of: 'a state of one shard', shards: 1, workers: true },
+  { of: 'several shards, with its workers', shards: 50, workers: true },
+  { of: 'several shards, without its workers', shards: 50, workers: false },
 ])(
   'paused beyond the session and resumed ($of): it sends nothing that its successor has',
-  async ({ shards, workers, apart }) => {
+  async ({ shards, workers }) => {
     const brokers = JSON.stringify(await kafkaBrokers());
     const topics = { one: await newTopic('resumed-1'), two: await newTopic('resumed-2') };
     const prefix = `p-${crypto.randomUUID()}`;
@@ -47,7 +40,6 @@ test.each([
       return { answer: 'reply', status: 200 };
     });
     const { sandbox, upstreams, env } = await anEdge(600);
-    const own = apart ? ', own_process: true' : '';
     const start = (instance: 'one' | 'two') => {
       const file = join(dir, `${instance}.yaml`);
       writeFileSync(
@@ -58,9 +50,9 @@ test.each([
 ${upstreams}
 sources: { audit: { type: audit_events, upstream: edge, every: 100ms, page_limit: 20 } }
 sinks:
-  disk: { type: file, path: '${dir}/out-{partition}.ndjson', format: json, batch: { events: 10, wait: 20ms }${own} }
-  hook: { type: http, url: '${hook.url}', format: json, headers: { x-instance: ${instance} }, batch: { events: 5 }${own} }
-  lake: { type: kafka, brokers: ${brokers}, topic: ${topics[instance]}, format: json, batch: { events: 10, wait: 20ms }${own} }
+  disk: { type: file, path: '${dir}/out-{partition}.ndjson', format: json, batch: { events: 10, wait: 20ms } }
+  hook: { type: http, url: '${hook.url}', format: json, headers: { x-instance: ${instance} }, batch: { events: 5 } }
+  lake: { type: kafka, brokers: ${brokers}, topic: ${topics[instance]}, format: json, batch: { events: 10, wait: 20ms } }
 `,
       );
       return startSluice(['run', '-c', file], { env });

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { ShardTally } from '../../src/run/shard-tally.ts';
 
-const key = { shard: 3, sink: null };
+const shard = 3;
 const error = { code: 'disk_full', message: 'no space', next: 'Free some.' };
 const aWorker = () => ({
   runs: false,
@@ -14,69 +14,59 @@ const aWorker = () => ({
 
 test('a shard counts as running from when its worker works to when it ends, also while it is stopped in order', () => {
   const tally = new ShardTally();
-  tally.gained(key);
+  tally.gained(shard);
   const worker = aWorker();
-  tally.started(key, worker);
+  tally.started(shard, worker);
   expect(tally.share).toEqual({
     ...{ owned: [3], running: [] },
-    failing: [{ ...key, ends: 0, error: null }],
+    failing: [{ shard, sink: null, ends: 0, error: null }],
   });
   worker.runs = true;
   expect(tally.share).toEqual({ owned: [3], running: [3], failing: [] });
 
   worker.isStopped = true;
-  tally.ended(key, 0);
-  tally.released(key);
+  tally.ended(shard, 0);
+  tally.released(shard);
   expect(tally.share).toEqual({ owned: [], running: [], failing: [] });
 });
 
 test('a worker that ends by itself is failing until it runs again or another process has its shard, also in the pause between', () => {
   const tally = new ShardTally();
   for (const ends of [1, 2, 3]) {
-    tally.gained(key);
-    tally.started(key, { ...aWorker(), error });
-    tally.ended(key, 1);
-    tally.released(key);
+    tally.gained(shard);
+    tally.started(shard, { ...aWorker(), error });
+    tally.ended(shard, 1);
+    tally.released(shard);
     expect(tally.share).toEqual({
       ...{ owned: [3], running: [] },
-      failing: [{ ...key, ends, error }],
+      failing: [{ shard, sink: null, ends, error }],
     });
   }
-  tally.gained(key);
+  tally.gained(shard);
   const worker = { ...aWorker(), runs: true };
-  tally.started(key, worker);
+  tally.started(shard, worker);
   expect(tally.share.failing).toEqual([]);
-  tally.ended(key, 1);
-  tally.released(key);
-  expect(tally.share.failing).toEqual([{ ...key, ends: 1, error: null }]);
-  tally.given(key);
+  tally.ended(shard, 1);
+  tally.released(shard);
+  expect(tally.share.failing).toEqual([{ shard, sink: null, ends: 1, error: null }]);
+  tally.given(shard);
   expect(tally.share).toEqual({ owned: [], running: [], failing: [] });
 });
 
 test('takeovers are counted over the ends of workers, and the oldest answer of all groups is told', () => {
   const tally = new ShardTally();
   expect([tally.takeovers, tally.heardAt]).toEqual([0, null]);
-  tally.gained(key);
-  tally.started(key, { ...aWorker(), runs: true, takeovers: 1 });
+  tally.gained(shard);
+  tally.started(shard, { ...aWorker(), runs: true, takeovers: 1 });
   expect(tally.takeovers).toBe(1);
-  tally.ended(key, 0);
-  tally.released(key);
-  tally.gained(key);
-  tally.started(key, { ...aWorker(), takeovers: 0 });
+  tally.ended(shard, 0);
+  tally.released(shard);
+  tally.gained(shard);
+  tally.started(shard, { ...aWorker(), takeovers: 0 });
   expect(tally.takeovers).toBe(1);
-  tally.heard(key, 2_000);
-  tally.heard({ shard: 4, sink: 'lake' }, 1_000);
+  tally.heard(shard, 2_000);
+  tally.heard(4, 1_000);
   expect(tally.heardAt).toBe(1_000);
-  tally.left({ shard: 4, sink: 'lake' });
+  tally.left(4);
   expect(tally.heardAt).toBe(2_000);
-});
-
-test('a worker of a sink that does not run is failing, and its shard is not owned by that', () => {
-  const tally = new ShardTally();
-  const sink = { shard: 3, sink: 'lake' };
-  tally.gained(sink);
-  expect(tally.share).toEqual({
-    ...{ owned: [], running: [] },
-    failing: [{ ...sink, ends: 0, error: null }],
-  });
 });

@@ -1,7 +1,6 @@
 // `npm run torture -- --minutes 20 --seed 7`: a torture run as long as one likes. Prints the seed first, so that a run that
 // fails can be run again, and at the end what was survived. Ends with 1 and what is missing where if anything is. With
-// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts), with `--shards 4` as several, with
-// `--apart` their sink by a process of its own.
+// `--cluster` three processes that share their state in Kafka are tortured (cluster/torture.ts), with `--shards 4` as several.
 
 import { parseArgs } from 'node:util';
 import { endAllChildren } from '../support/children.ts';
@@ -15,7 +14,6 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '8' },
     cluster: { type: 'boolean', default: false },
     shards: { type: 'string', default: '1' },
-    apart: { type: 'boolean', default: false },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -49,7 +47,6 @@ async function clusterRun() {
   const result = await runClusterTorture({
     ...options,
     shards: Number(values.shards),
-    apart: values.apart,
   });
   return { ...result, report: clusterReportOf(result) };
 }

@@ -1,7 +1,6 @@
 // What reading and writing the log of a shard are made from.
 
 import { hostname } from 'node:os';
-import { crc32 } from 'node:zlib';
 import type { ConnectionsOptions } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
 import type { KafkaSasl } from '../../../connectors/sinks/kafka/port.ts';
 import type { HostPort } from '../../contracts/settings.ts';
@@ -11,7 +10,7 @@ import type { ConfigPrint } from '../config-print.ts';
 /** The cluster, and what its topics are called there. */
 export interface LogSettings {
   readonly brokers: readonly HostPort[];
-  /** Topics are `<prefix>.shards`, `.pages`, `.state`, `.dead`, `.control`, and `.sent` where there are senders. */
+  /** Topics are `<prefix>.shards`, `.pages`, `.state`, `.dead` and `.control`. */
   readonly prefix: string;
   /** Of the topics that are made; left out: as the brokers are set (`default.replication.factor`). */
   readonly replicationFactor?: number | undefined;
@@ -19,16 +18,12 @@ export interface LogSettings {
   readonly shards?: number | undefined;
   /** Which of them, from 0, is written and read; left out: the first. */
   readonly shard?: number | undefined;
-  /** The sinks that have processes of their own (`own_process`); left out: none. */
-  readonly senders?: readonly string[];
   readonly tls?: TlsSettings | undefined;
   readonly sasl?: KafkaSasl | undefined;
 }
 
 /** As well, who takes part in owning it. */
 export interface MemberSettings extends LogSettings {
-  /** Which of its sinks is sent to, by a process of its own; left out: it is the shard that is worked on. */
-  readonly sink?: string | undefined;
   /** A process that was silent for so long is taken for dead. */
   readonly sessionMs: number;
   /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
@@ -51,23 +46,14 @@ export interface MemberSettings extends LogSettings {
 }
 
 /** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
-export function shardNames({
-  prefix,
-  shards = 1,
-  shard = 0,
-  sink,
-}: Omit<LogSettings, 'brokers'> & Pick<MemberSettings, 'sink'>) {
-  const owners = shards === 1 ? `${prefix}.owners` : `${prefix}.owners.${shard}`;
+export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<LogSettings, 'brokers'>) {
   return {
-    /** Of processes that have as much to do, which one begins: another one for each. */
-    turn: shard + (sink === undefined ? 0 : crc32(sink)),
     pages: { topic: `${prefix}.pages`, partition: shard },
     state: { topic: `${prefix}.state`, partition: shard },
     dead: { topic: `${prefix}.dead`, partition: shard },
-    sent: { topic: `${prefix}.sent`, partition: shard },
     transactionalId: `${prefix}.shard.${shard}`,
-    /** Its members stand ready to have the shard, or to send to the sink. */
-    owners: sink === undefined ? owners : `${prefix}.owners.${shard}.${sink}`,
+    /** Its members stand ready to have the shard. */
+    owners: shards === 1 ? `${prefix}.owners` : `${prefix}.owners.${shard}`,
   };
 }
 

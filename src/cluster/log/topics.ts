@@ -20,7 +20,6 @@ const topics: Readonly<Record<string, TopicSettings>> = {
   state: { 'cleanup.policy': 'compact' },
   dead: { 'cleanup.policy': 'compact' },
   control: { 'cleanup.policy': 'compact' },
-  sent: { 'cleanup.policy': 'compact' },
 };
 /** Given to a new topic as well, and anyone's to change. */
 const usual: TopicSettings = {
@@ -28,11 +27,7 @@ const usual: TopicSettings = {
   'message.timestamp.type': 'LogAppendTime',
 };
 const compacted: TopicSettings = { 'segment.ms': '3600000', 'min.cleanable.dirty.ratio': '0.1' };
-const tuning: Readonly<Record<string, TopicSettings>> = {
-  state: compacted,
-  dead: compacted,
-  sent: compacted,
-};
+const tuning: Readonly<Record<string, TopicSettings>> = { state: compacted, dead: compacted };
 /** In the protocol: as the brokers are set. */
 const replicationOfBrokers = -1;
 const createMsMax = 30_000;
@@ -46,9 +41,8 @@ export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): numbe
 }
 
 /** The topics' names. */
-export function topicsOf({ prefix, senders = [] }: Size): readonly string[] {
-  const names = Object.keys(topics).filter((name) => name !== 'sent' || senders.length > 0);
-  return names.map((name) => `${prefix}.${name}`);
+export function topicsOf({ prefix }: Pick<Size, 'prefix'>): readonly string[] {
+  return Object.keys(topics).map((name) => `${prefix}.${name}`);
 }
 
 /** What a topic is made with. */

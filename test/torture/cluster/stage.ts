@@ -49,8 +49,6 @@ export interface ClusterStageOptions {
   readonly processes: number;
   /** Of more than one, whoever has the upstream's shard starts a process for it, which is not frozen with it. */
   readonly shards: number;
-  /** The sink has a process of its own, which is not frozen with the one that has it. */
-  readonly apart: boolean;
 }
 
 /** Starts everything but the processes. */
@@ -93,7 +91,6 @@ export class ClusterStage {
     readonly lists: readonly ListBehaviour[];
     readonly limits: [typeof ceiling];
     readonly shards: number;
-    readonly apart: boolean;
   };
   /** What went wrong on the way, apart from what the accounts will show. */
   readonly defects: string[] = [];
@@ -113,7 +110,6 @@ export class ClusterStage {
       lists: options.lists,
       limits: [ceiling],
       shards: options.shards,
-      apart: options.apart,
     };
     toKafka.forEach((_, index) => {
       writeFileSync(this.configOf(index), this.#configText(index));
@@ -215,7 +211,7 @@ upstreams:
 sources:
   audit: { type: audit_events, upstream: edge, every: 1s, page_limit: 50, lookback: 30s, rewind_every: 30s, reconcile_every: 2m }
 sinks:
-  lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: { type: json, raw_data: true }, exactly_once: true, timeout: 5s, retry: { min: 100ms, max: 2s }, own_process: ${this.options.apart} }
+  lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: { type: json, raw_data: true }, exactly_once: true, timeout: 5s, retry: { min: 100ms, max: 2s } }
   proof: { type: archive, shared: true, location: ${this.#archives}, signing_key: "\${file:${key}}", checkpoint_every: 1s, retry: { min: 100ms, max: 2s } }
 shutdown: { timeout: 4s }
 `;

@@ -23,8 +23,6 @@ export interface ClusterTortureOptions {
   readonly processes?: number;
   /** Default 1. */
   readonly shards?: number;
-  /** Whether the sink has a process of its own; default: no. */
-  readonly apart?: boolean;
   /** Told what happens, a line each. */
   readonly tell: (line: string) => void;
 }
@@ -54,11 +52,10 @@ export async function runClusterTorture({
   rate = 20,
   processes = 3,
   shards = 1,
-  apart = false,
   tell,
 }: ClusterTortureOptions): Promise<ClusterTortureResult> {
   const lists = listsOf(seed).filter(({ path }) => path === audit);
-  const stage = await openClusterStage({ seed, lists, rate, processes, shards, apart });
+  const stage = await openClusterStage({ seed, lists, rate, processes, shards });
   let isWhole = false;
   try {
     const survived = await breakThings(stage, { seed, forMs, processes, tell });
@@ -80,12 +77,7 @@ export async function runClusterTorture({
 
 async function breakThings(
   stage: ClusterStage,
-  {
-    seed,
-    forMs,
-    processes,
-    tell,
-  }: Required<Omit<ClusterTortureOptions, 'rate' | 'shards' | 'apart'>>,
+  { seed, forMs, processes, tell }: Required<Omit<ClusterTortureOptions, 'rate' | 'shards'>>,
 ): Promise<ReadonlyMap<string, number>> {
   const survived = new Map<string, number>();
   const end = performance.now() + forMs;
