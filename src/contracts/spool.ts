@@ -240,8 +240,7 @@ export interface Spool {
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   readonly parents: HeldParents;
-  /** Left out: nothing can be set aside here. */
-  readonly aside?: Aside;
+  readonly aside: Aside;
   /** Left out: no source has a successor here. */
   readonly pairs?: PairStore;
   /** Resolves once durable, with the number of the block of identities. */

@@ -16,8 +16,7 @@ import type { StopSignals } from './stop-signals.ts';
 export interface LanesDeps {
   readonly name: string;
   readonly sink: Sink;
-  /** Null: nothing can be set aside here. */
-  readonly aside: Aside | null;
+  readonly aside: Aside;
   readonly outlet: Pick<Outlet, 'ofHeld'>;
   readonly health: SinkHealth;
   readonly clock: Clock;
@@ -75,8 +74,8 @@ export class Lanes {
    * was set aside is before that position when it is sent.
    */
   get canSetAside(): boolean {
-    const { aside, sink } = this.#deps;
-    return aside !== null && sink.destinationOf !== undefined && sink.committed === undefined;
+    const { sink } = this.#deps;
+    return sink.destinationOf !== undefined && sink.committed === undefined;
   }
 
   get facts(): readonly AsideFacts[] {
@@ -107,7 +106,7 @@ export class Lanes {
   /** Resumes what was set aside before this process started; it is probed at once. */
   async load(): Promise<void> {
     const { aside, name, sink } = this.#deps;
-    if (aside === null || sink.destinationOf === undefined) return;
+    if (sink.destinationOf === undefined) return;
     for (const { destination, events, reason, since } of await aside.destinations(name)) {
       this.#add({ destination, events, reason, since }, 0);
     }
@@ -139,7 +138,7 @@ export class Lanes {
     const { aside, name } = this.#deps;
     let count = 0;
     for (const lane of this.#lanes.values()) {
-      for (let after = 0; aside !== null; ) {
+      for (let after = 0; ; ) {
         const rows = await aside.read(name, lane.destination, { after, most: readMost });
         const last = rows.at(-1);
         if (last === undefined) break;
@@ -184,7 +183,6 @@ export class Lanes {
   /** True: the destination has accepted events, or an event was found to blame. */
   async #step(lane: Lane, signals: StopSignals): Promise<boolean> {
     const { aside, name, log } = this.#deps;
-    if (aside === null) return false;
     const which = { after: 0, most: lane.size };
     const rows = await aside.read(name, lane.destination, which);
     const [first] = rows;
@@ -235,7 +233,6 @@ export class Lanes {
   /** The first event of each other stream; where there is none, the next one of the same. */
   async #others(lane: Lane, suspect: HeldAside): Promise<readonly HeldAside[]> {
     const { aside, name } = this.#deps;
-    if (aside === null) return [];
     const after = Math.max(lane.cursor, suspect.id);
     const rows = await aside.read(name, lane.destination, { after, most: readMost });
     lane.cursor = rows.length < readMost ? 0 : (rows.at(-1)?.id ?? 0);
@@ -272,7 +269,7 @@ export class Lanes {
   ): Promise<void> {
     const { aside, name, health, log } = this.#deps;
     if (accepted.length + guilty.length === 0) return;
-    await aside?.settle(name, { delivered: accepted, guilty });
+    await aside.settle(name, { delivered: accepted, guilty });
     lane.events -= accepted.length + guilty.length;
     if (accepted.length > 0) health.succeeded(accepted.length);
     health.buried(guilty.length);

@@ -99,7 +99,7 @@ export class Sender {
     this.#position = new Position(settings.name, settings.position, settings);
     this.#health = new SinkHealth(settings);
     const send = (batch: Batch, signals: StopSignals) => this.#send(batch, signals);
-    const aside = settings.spool.aside ?? null;
+    const { aside } = settings.spool;
     this.#lanes = new Lanes({ ...settings, aside, health: this.#health, send });
     this.#settlement = new Settlement({
       ...settings,

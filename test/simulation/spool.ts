@@ -117,6 +117,7 @@ export class ModelSpool {
       room: async () => undefined,
       entities: async (_stream, which) => this.#choose(which),
       parents: { due: never, answered: never, counts: never },
+      aside: { destinations: never, read: never, settle: never },
       note: () => undefined,
       read: never,
       arrival: never,

@@ -233,7 +233,12 @@ test('a kill at any commit loses nothing and tells nothing twice', async () => {
 
 async function faceOf(spool: Spool): Promise<Spool> {
   return {
-    ...{ numbering: spool.numbering, gauge: spool.gauge, parents: spool.parents },
+    ...{
+      numbering: spool.numbering,
+      gauge: spool.gauge,
+      parents: spool.parents,
+      aside: spool.aside,
+    },
     append: (one) => spool.append(one),
     read: (...by) => spool.read(...by),
     arrival: (...by) => spool.arrival(...by),
