@@ -83,7 +83,7 @@ function takeOver(
     if (position >= from) store.acknowledge(sink, { position, mark, deadLetters }, clock.now());
     store.note('cluster', note, JSON.stringify(report), clock.now());
   });
-  if (position === from && deadLetters.length === 0) return;
+  if (position <= from) return;
   log.info('took over the position of a sender process of an older version', {
     ...{ sink, from, position, dead_letters: deadLetters.length },
   });
