@@ -70,8 +70,8 @@ export const ofCluster: readonly Mutation[] = [
   {
     ...{ of: 'cluster', file: keeper },
     what: 'nobody gives a shard away',
-    from: 'if (name === undefined || !isGiver(',
-    to: 'if (name === undefined || mine.length < 1_000 || !isGiver(',
+    from: 'if (shard === undefined || !isGiver(',
+    to: 'if (shard === undefined || this.#processes.size < 1_000 || !isGiver(',
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/settings.ts' },
