@@ -148,7 +148,7 @@ test('positions and refused events of sender processes are taken over once, and 
   expect(await letters()).toEqual([uids[3]]);
   expect(second.stderr.join('\n')).toContain('took over the position of a sender process');
   const published = (await consumeAll(`${prefix}.sent`)).filter(({ key }) => key?.includes('held'));
-  expect(JSON.parse(published.at(-1)?.value ?? '')).toMatchObject({ sinks: {} });
+  expect(JSON.parse(published.at(-1)?.value ?? '').sinks).toEqual({});
 
   const third = start('one');
   await third.waitForLine('running');
