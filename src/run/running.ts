@@ -1,0 +1,74 @@
+// A journey that runs, and its status: what the loops beside it share (run-loops.ts). What must stay
+// true: the status shows the config that runs, also after a reload.
+
+import type { Control } from '../cluster/control.ts';
+import type { Config } from '../config/config.ts';
+import type { WholePlan } from '../config/plan.ts';
+import { timeText } from '../tools/time-text.ts';
+import { type Moment, watching } from '../watch/live.ts';
+import type { EventTap } from '../watch/tail.ts';
+import { eventTap } from './event-tap.ts';
+import type { Journey } from './journey.ts';
+import type { OwnLog } from './own-log.ts';
+import { openPage } from './own-page.ts';
+import type { Made } from './reload-changes.ts';
+import type { ReloadRefusal } from './running-config.ts';
+import type { ShardSeat } from './shard-seat.ts';
+import type { Shutdown } from './shutdown.ts';
+import type { BootTools } from './tools.ts';
+
+/** An open journey with its process. */
+export interface Running {
+  /** What runs: another one once that was reloaded. */
+  config: Config;
+  readonly plan: WholePlan;
+  readonly journey: Journey;
+  readonly tools: BootTools;
+  readonly shutdown: Shutdown;
+  /** Lines of the command to stdout and to stderr. */
+  readonly means: { readonly out: (line: string) => void; readonly err: (line: string) => void };
+  /** Where another process has started this one for a shard. */
+  readonly seat: ShardSeat | null;
+  /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
+  readonly deploymentChanged: string | null;
+  /** Reads the config as it stands in its file now, or what this process has of it. */
+  readonly read: () => Config;
+  readonly own: OwnLog;
+  /** What operators ask for on other machines; null: the state is not in Kafka. */
+  readonly control: Control | null;
+  /** What the status shows: of another config once that runs. */
+  sight: Sight;
+  /** Why the config in its file does not run; null: it does. */
+  refused: ReloadRefusal | null;
+}
+
+interface Sight {
+  readonly look: () => Moment;
+  readonly tap: EventTap | null;
+}
+
+/** What the status shows of a config that runs. */
+export function sightOf(
+  made: Made,
+  { journey, tools: { clock, log }, seat }: Pick<Running, 'journey' | 'tools' | 'seat'>,
+): Sight {
+  const isTailed = seat?.isTailed ?? made.config.status?.tail === true;
+  return {
+    look: watching({ ...journey, plan: made.plan, state: made.config.state, clock, log }),
+    tap: isTailed ? eventTap({ ...made, spool: journey.spool, clock }) : null,
+  };
+}
+
+/** The status page; in a process that another one has started for a shard, that one has it. */
+export async function openStatus(running: Running): Promise<{ close(): unknown } | null> {
+  const { seat, own, tools } = running;
+  const look = (): Moment => ({
+    ...running.sight.look(),
+    reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
+    deployment_changed: running.deploymentChanged,
+  });
+  const retry = (name: string) => running.journey.pipeline.askNow(name);
+  const shown = { look, tap: () => running.sight.tap, retry };
+  if (seat !== null) return seat.show(shown);
+  return await openPage({ ...shown, config: () => running.config }, tools, own);
+}
