@@ -1,6 +1,6 @@
 // Which sinks hold pages back, and what becomes of the pages of a sink that was removed. What must
 // stay true: pages that a sink of a running config needs are never deleted; pages that only removed
-// sinks need are deleted where their time is over or the spool is full, oldest first, and each
+// sinks need are deleted where their time is over, or the spool or the disk is full, oldest first, and each
 // deletion is counted for the sink that loses events by it.
 
 import type { Offset } from '../contracts/event.ts';
@@ -61,11 +61,21 @@ export class Holders {
 
   /** Deletes what only removed sinks need, where it would pause polling. */
   makeRoom({ pages, aside }: HeldEvents, now: number): void {
+    const bytesMax = pages.bytesMax * (this.#isPaused ? resumeShare : 1);
+    this.#release({ pages, aside }, bytesMax, now);
+  }
+
+  /** On a full disk: deletes a tenth of what is held, as far as only removed sinks need it. */
+  makeDiskRoom({ pages, aside }: HeldEvents, now: number): void {
+    const bytesMax = (pages.gauge().bytes + aside.bytes) * resumeShare;
+    this.#release({ pages, aside }, bytesMax, now);
+  }
+
+  #release({ pages, aside }: HeldEvents, bytesMax: number, now: number): void {
     const kept = this.#kept();
     if (kept.length === 0) return;
-    const bytesMax = pages.bytesMax * (this.#isPaused ? resumeShare : 1);
     const used = pages.gauge().bytes + aside.bytes;
-    if (used < bytesMax) return;
+    if (used === 0 || used < bytesMax) return;
     // Events that were set aside are older than what a sink has yet to pass.
     const names = kept.map(({ name }) => name);
     for (const [name, events] of aside.release(names, used - bytesMax + 1)) {

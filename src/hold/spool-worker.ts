@@ -159,6 +159,16 @@ function makeRoom(): void {
   emptyLog();
 }
 
+/** Polling does not pause for a removed sink, also where the disk is full. */
+function releaseForDisk(): void {
+  try {
+    store.transaction(() => store.makeDiskRoom(Date.now()));
+    store.shrink();
+  } catch (error) {
+    described(error, 'deleting pages of removed sinks');
+  }
+}
+
 function emptyLog(): void {
   try {
     store.emptyLog();
@@ -283,6 +293,7 @@ const operations = {
     store.holders.paused(isPaused);
     store.shrink();
     if (!reserve.held) {
+      releaseForDisk();
       emptyLog();
       reserve.retake();
     }

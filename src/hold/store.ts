@@ -235,6 +235,11 @@ export class Store {
     return mayBeMore;
   }
 
+  /** On a full disk: deletes some of what only removed sinks need. */
+  makeDiskRoom(now: number): void {
+    this.holders.makeDiskRoom({ pages: this.#pages, aside: this.aside }, now);
+  }
+
   /** The offset before which no sink holds pages back, removed ones included. */
   passed(): Offset {
     return this.holders.passed(this.#pages.end);

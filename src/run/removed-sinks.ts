@@ -114,13 +114,13 @@ export class RemovedSinks {
   async #reportRelease(released: Released): Promise<void> {
     const { spool, log } = this.#deps;
     const { sink, events, why } = released;
-    const reason = why === 'full' ? 'the spool is full' : 'state.removed_sinks is over';
+    const reason = why === 'full' ? 'the spool or its disk is full' : 'state.removed_sinks is over';
     const message = `${events} events that were kept for the removed sink ${sink} were released: ${reason}`;
     log.warn('events kept for a removed sink were released', {
       ...{ sink, events, why: reason },
       next:
         why === 'full'
-          ? 'Put the sink back into the config, raise state.max_bytes, or give its events up with sluice sinks remove.'
+          ? 'Put the sink back into the config, raise state.max_bytes, make room in state.dir, or give its events up with sluice sinks remove.'
           : 'Put the sink back into the config if it still needs events: it resumes at the oldest page held.',
     });
     const [stream] = this.#plan.sources.flatMap((source) => source.streams);

@@ -50,7 +50,7 @@ export function removedMatters(
     const message =
       released === 0
         ? null
-        : `${released.toLocaleString('en')} older ones were released, since the spool was full`;
+        : `${released.toLocaleString('en')} older ones were released, since the spool or its disk was full`;
     const next = `Put it back into the config, or give its events up: ${command('sinks remove', name)}`;
     return [{ mood: 'warn', who: `Sink ${cleanText(name, 80)}`, what, message, next }];
   });

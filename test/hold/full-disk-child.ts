@@ -1,12 +1,13 @@
 // A whole pipeline whose state directory is on a disk of its own, for a test that lets that disk run full. The list has
 // a fixed number of pages; the sink takes nothing until it is told to. Started by full-disk.test.ts, never imported.
 
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { mendDatabase } from '../../src/hold/mend.ts';
 import { openSpool } from '../../src/hold/spool.ts';
+import { Store } from '../../src/hold/store.ts';
 import { Pipeline, type Plan } from '../../src/pipeline.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { answerWith, cursorIn, madeUpList } from '../support/made-up-list.ts';
@@ -104,11 +105,23 @@ const plan: Plan = {
   routes: [],
 };
 
+/** The state knows a sink that is no longer in the config, and keeps pages for it. */
+if (process.argv[3] === 'removed') {
+  mkdirSync(stateDir, { mode: 0o700 });
+  const store = new Store({ dir: stateDir, sync: 'full', keepMs: 0, removedSinksMs: 1e9 });
+  for (const own of [['s', 'old'], ['s']]) {
+    const running = { own, others: [], isAll: true };
+    store.transaction(() => store.knownSinks.settle(running, 0, Date.now()));
+  }
+  store.close();
+  open = true;
+}
+
 /** A spool and a pipeline on it, opened as the program opens them. */
 async function start() {
   const shared = { dir: stateDir, sync: 'full', sinks: ['s'] } as const;
   mendDatabase({ ...shared, streams: [stream.name], tell: () => null });
-  const spool = await openSpool({ ...shared, keepMs: 0, bytesMax: 1e9 });
+  const spool = await openSpool({ ...shared, keepMs: 0, bytesMax: 1e9, removedSinksMs: 1e9 });
   const http = { request: () => Promise.reject(), close: async () => {} };
   const tools = { clock, log: silent, http };
   const pipeline = new Pipeline(plan, { spool, tools, random: () => 0 });

@@ -15,12 +15,12 @@ const canMount =
 if (!canMount) console.log('skipped: spool on a full disk: unshare cannot mount a tmpfs here');
 
 /** A pipeline in a process of its own, with its state on a disk of so many megabytes. */
-async function pipelineOn(megabytes: number) {
+async function pipelineOn(megabytes: number, ...words: readonly string[]) {
   const dir = tempDir();
   const mount = `mount -t tmpfs -o size=${megabytes}m tmpfs ${dir}; exec "$@"`;
   const child = spawnChild(
     'unshare',
-    ['-rm', 'sh', '-c', mount, 'sh', process.execPath, childFile, dir],
+    ['-rm', 'sh', '-c', mount, 'sh', process.execPath, childFile, dir, ...words],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { PATH: process.env.PATH } },
   );
   afterThisTest(() => endChild(child, 'SIGKILL'));
@@ -117,6 +117,22 @@ test.skipIf(!canMount)(
 
     expect(started.end).toBeGreaterThanOrEqual(3);
     expect(held.end).toBe(started.end);
+    expect(last.taken).toEqual(ids);
+  },
+);
+
+test.skipIf(!canMount)(
+  'spool on a disk that is full of pages for a removed sink releases the oldest, and polling goes on',
+  async () => {
+    const { ask, until } = await pipelineOn(6, 'removed');
+
+    const done = await until(
+      ({ stored, stream }) => stored === pages && stream.caughtUp,
+      'all of it',
+    );
+    const last = await ask('stop');
+
+    expect(done.stream.error).toBeNull();
     expect(last.taken).toEqual(ids);
   },
 );
