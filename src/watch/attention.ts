@@ -10,6 +10,7 @@ import { cleanText } from '../tools/clean-text.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
 import type { LiveStanding, Matter, Standing, StoredUpstream } from './standing.ts';
+import { successionMatters } from './successions.ts';
 import { endMatters } from './upstream-ends.ts';
 
 /** A standing as far as attention asks for it; what is left out is not known. */
@@ -22,6 +23,7 @@ export interface AttentionFacts
       | 'filters'
       | 'lookups'
       | 'removed_sinks'
+      | 'successions'
       | 'config_differences'
       | 'standing_by'
       | 'unread_times'
@@ -75,6 +77,7 @@ export function attentionOf(
     ...asideMatters(standing),
     ...letterMatters(standing, command),
     ...removedMatters(standing.removed_sinks ?? [], command),
+    ...successionMatters(standing.successions ?? [], command),
     ...differenceMatters(standing),
     ...noticeMatters(standing),
     ...conditionMatters(standing, now),

@@ -49,6 +49,7 @@ export function joinedMoment(
     transcoded: all('transcoded').flat(),
     lookups: all('lookups').flat(),
     removed_sinks: joinedRemoved(all('removed_sinks')),
+    successions: all('successions').flat(),
     unread_times: all('unread_times').flat(),
     config_differences: [...new Set(all('config_differences').flat())],
     reload_refused: moments.find((one) => one.reload_refused !== null)?.reload_refused ?? null,
@@ -132,6 +133,7 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
     lookups: parts.flatMap(({ lookups }) => lookups),
     upstreams: parts.flatMap(({ upstreams }) => upstreams),
     removed_sinks: joinedRemoved(parts.map((part) => part.removed_sinks)),
+    successions: parts.flatMap(({ successions }) => successions),
   };
 }
 

@@ -25,6 +25,7 @@ import type {
 } from './standing.ts';
 import { type CheckpointFacts, readState, type State, settledBefore } from './state.ts';
 import { lookupsOf } from './stored.ts';
+import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
 
@@ -59,6 +60,7 @@ export interface Moment
     | 'transcoded'
     | 'lookups'
     | 'removed_sinks'
+    | 'successions'
     | 'unread_times'
     | 'config_differences'
     | 'reload_refused'
@@ -97,6 +99,7 @@ export function idleMoment(maxBytes: number, waitsFor: string | null): Moment {
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
     removed_sinks: [],
+    successions: [],
     unread_times: [],
     config_differences: [],
     ...{ transcoded: [], intervals: new Map(), refused: new Map(), found: [], logLinesLost: null },
@@ -175,6 +178,7 @@ export function watching(sights: Sights): () => Moment {
         present: sinks.map(({ name }) => name),
         removedSinksMs: state.removedSinksMs,
       }),
+      successions: durable.pairs.map(successionFacts),
       unread_times: unreadTimes,
       reload_refused: null,
       standing_by: null,

@@ -92,6 +92,7 @@ export function standingOf(observed: Observed): LiveStanding {
     transcoded: moment.transcoded,
     lookups: moment.lookups,
     removed_sinks: moment.removed_sinks,
+    successions: moment.successions,
     unread_times: moment.unread_times,
     config_differences: moment.config_differences,
     reload_refused: moment.reload_refused,

@@ -192,6 +192,29 @@ const removedSink = z.object({
 });
 
 /** A stream most of whose records have a time that cannot be read, since the start. */
+const succession = z.object({
+  source: z.string(),
+  successor: z.string(),
+  phase: z.enum(['shadow', 'ready', 'cut_over']),
+  /** Records that both have shown. */
+  matched: count,
+  /** Records that wait for the other source. */
+  waiting: count,
+  /** Records that one of the two alone has shown. */
+  only_old: count,
+  only_new: count,
+  /** Matched records with a field that differs, and these fields. */
+  differing: count,
+  fields: many(z.string()),
+  /** Records are stored and not delivered, since too few match. */
+  held: z.boolean(),
+  /** Why it cannot be cut over; empty: it can, or has been. */
+  not_ready: many(z.string()),
+});
+
+/** A source that moves to its successor. */
+export type SuccessionFacts = z.output<typeof succession>;
+
 const unreadTime = z.object({
   stream: z.string(),
   source: z.string(),
@@ -234,6 +257,7 @@ const standing = z.object({
   lookups: many(lookup).default([]),
   upstreams: many(upstreamEnd.extend({ name: z.string() })).default([]),
   removed_sinks: many(removedSink).default([]),
+  successions: many(succession).default([]),
   unread_times: many(unreadTime).default([]),
   /** With `state.kafka`: how the configs of other processes differ, a sentence for each process. */
   config_differences: many(z.string()).default([]),

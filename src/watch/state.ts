@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { AsideDestination } from '../contracts/spool.ts';
+import type { PairReport } from '../contracts/succession.ts';
 import { parseCollectionCheckpoint } from '../fetch/collection/state.ts';
 import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
 import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
@@ -79,6 +80,8 @@ export interface State {
   readonly sinks: ReadonlyMap<string, SinkState>;
   /** The sinks of this config and of earlier ones. */
   readonly knownSinks: ReadonlyMap<string, KnownSink>;
+  /** Sources that move to their successors. */
+  readonly pairs: readonly PairReport[];
   /** By upstream. */
   readonly lookups: ReadonlyMap<string, HeldLookups['tables']>;
   /** The ends that responses announced, by upstream. */
@@ -102,6 +105,7 @@ export const emptyState: State = {
   streams: new Map(),
   sinks: new Map(),
   knownSinks: new Map(),
+  pairs: [],
   lookups: new Map(),
   ends: new Map(),
   spool: { bytes: 0, events: 0, oldestAt: null, oldest: 0, end: 0 },
@@ -126,7 +130,8 @@ export function readState(dir: string): State {
     const { bytes, oldest, end } = store.refresh();
     const spool = { bytes, oldest, end, ...store.held(), answers: store.answers() };
     const knownSinks = store.knownSinks.all();
-    return { ...heldOf(store), sinks: sinksOf(store), knownSinks, spool, holder };
+    const pairs = store.pairReports(Date.now());
+    return { ...heldOf(store), sinks: sinksOf(store), knownSinks, pairs, spool, holder };
   });
 }
 

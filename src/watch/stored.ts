@@ -13,6 +13,7 @@ import {
   type StoredStanding,
 } from './standing.ts';
 import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
+import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
 
@@ -116,6 +117,7 @@ export function storedStanding(
       present: plan.sinks.map(({ name }) => name),
       removedSinksMs: state.removedSinksMs,
     }),
+    successions: stored.pairs.map(successionFacts),
     unread_times: [],
   };
 }

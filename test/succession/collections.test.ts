@@ -138,6 +138,7 @@ test('succession lists what the first full scan showed', async () => {
   const sluice = startSluice(['run', '-c', config]);
   await waitUntil(() => reported().length > 0, { what: 'ticket 7' });
   const { stdout } = await runSluice(['succession', '-c', config, '--json']);
+  const status = await runSluice(['status', '-c', config, '--json']);
   await sluice.kill();
 
   const [listed] = JSON.parse(stdout).sources;
@@ -146,5 +147,8 @@ test('succession lists what the first full scan showed', async () => {
     only_old: { count: 1, examples: ['20'] },
     differing: { count: 1, examples: ['7'] },
   });
+  expect(JSON.parse(status.stdout).successions).toMatchObject([
+    { source: 'old_tickets', successor: 'new_tickets', matched: 19, only_old: 1, held: false },
+  ]);
   expect(reported().filter(({ change }) => change === 'deleted')).toEqual([]);
 });

@@ -107,6 +107,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
     transcoded: [],
     lookups: [],
     removed_sinks: [],
+    successions: [],
     unread_times: [],
     config_differences: [],
     reload_refused: null,

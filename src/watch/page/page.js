@@ -12,6 +12,7 @@ import {
   sinkTable,
   spoolFacts,
   streamTable,
+  successionParts,
   upstreamParts,
 } from './parts.js';
 import { keepTail, nameUnseen, offerForms } from './tail.js';
@@ -130,6 +131,8 @@ function draw(state) {
   fill(at('spool'), ...spoolFacts(state.spool, now));
   fill(at('sinks'), sinkTable(state.sinks, now));
   fill(at('upstreams'), ...upstreamParts(state));
+  at('moves').hidden = state.successions.length === 0;
+  fill(at('successions'), ...successionParts(state));
   fill(at('conditions'), ...conditionParts(state, now));
   offerForms(state.tail_forms);
 }

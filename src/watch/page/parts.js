@@ -273,6 +273,37 @@ function endOfLife({ endpoint, deprecation_at, sunset_at }) {
   return make('p', { class: 'warn-text' }, `${endpoint} is going away, ${date}.`);
 }
 
+/** Pairs of a source and its successor. */
+export function successionParts({ successions }) {
+  return successions.map((pair) => {
+    const alone = `only ${pair.source}: ${number(pair.only_old)}, only ${pair.successor}: ${number(pair.only_new)}`;
+    const differs =
+      pair.fields.length === 0 ? 'no field differs' : `differing fields: ${pair.fields.join(', ')}`;
+    return make(
+      'div',
+      { class: 'entry' },
+      make(
+        'p',
+        { class: 'limit' },
+        make('strong', {}, `${pair.source} to ${pair.successor}`),
+        make('span', {}, pair.phase.replaceAll('_', ' ')),
+      ),
+      make('p', {}, `${number(pair.matched)} matched, ${alone}, ${number(pair.waiting)} wait`),
+      make('p', { class: 'quiet' }, differs),
+      pair.held
+        ? make(
+            'p',
+            { class: 'warn-text' },
+            'Too few records match: unmatched ones are not delivered.',
+          )
+        : null,
+      ...(pair.phase === 'shadow' ? pair.not_ready : []).map((why) =>
+        make('p', { class: 'quiet' }, `Not ready: ${why}.`),
+      ),
+    );
+  });
+}
+
 /** Gaps, resets and the like. */
 export function conditionParts({ conditions }, now) {
   if (conditions.length === 0) {
