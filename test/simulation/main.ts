@@ -4,6 +4,7 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import './archive/hooks.ts';
 import './cluster/hooks.ts';
 import { findMutations } from './mutate.ts';
 import { type Kind, worlds } from './worlds.ts';

@@ -2,6 +2,7 @@
 // instead and not noticed. A text that is no more in the code is an error (mutations.test.ts), so
 // that they move with it.
 
+import { ofArchive } from './archive/mutations.ts';
 import { ofCluster } from './cluster/mutations.ts';
 import type { Kind } from './worlds.ts';
 
@@ -287,4 +288,5 @@ export const mutations: readonly Mutation[] = [
     to: 'const rows = [0].flatMap(',
   },
   ...ofCluster,
+  ...ofArchive,
 ];

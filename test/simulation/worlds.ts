@@ -6,7 +6,7 @@ import { runList } from './run.ts';
 import type { Tell, Verdict } from './verdict.ts';
 
 /** A kind of world. */
-export type Kind = 'list' | 'collection' | 'parents' | 'cluster';
+export type Kind = 'list' | 'collection' | 'parents' | 'cluster' | 'archive';
 
 export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promise<Verdict>>> = {
   list: runList,
@@ -14,4 +14,6 @@ export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promis
   parents: runParents,
   // Loads the cluster's code behind the hooks of cluster/hooks.ts, or what a test has in their place.
   cluster: async (seed, tell) => await (await import('./cluster/run.ts')).runCluster(seed, tell),
+  // Likewise, behind the hooks of archive/hooks.ts.
+  archive: async (seed, tell) => await (await import('./archive/run.ts')).runArchive(seed, tell),
 };

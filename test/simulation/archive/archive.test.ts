@@ -1,0 +1,31 @@
+// A thousand simulated attackers at each run of the tests; `npm run simulate -- --of archive --seeds 100000` has more.
+
+import { expect, test, vi } from 'vitest';
+import { runArchive } from './run.ts';
+
+vi.mock('../../../src/parquet/read.ts', () => import('./tables.ts'));
+vi.mock('../../../src/parquet/erase.ts', () => import('./tables.ts'));
+
+const count = 1_000;
+/** In which something was found once. */
+const found = [1314, 5391];
+
+test('whatever an attacker without a key changes, a whole archive is what upstream has sent', async () => {
+  const findings: string[] = [];
+  for (const seed of [...Array.from({ length: count }, (_, n) => n + 1), ...found]) {
+    const verdict = await runArchive(seed);
+    findings.push(...verdict.findings.map((finding) => `seed ${seed}: ${finding}`));
+  }
+
+  expect(findings).toEqual([]);
+});
+
+test('a seed does the same again', async () => {
+  const lines = async () => {
+    const told: string[] = [];
+    await runArchive(7, (line) => told.push(line));
+    return told;
+  };
+
+  expect(await lines()).toEqual(await lines());
+});
