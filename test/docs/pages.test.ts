@@ -54,6 +54,16 @@ test('the index leads to every page', () => {
   expect(all.map(({ path }) => path).filter((path) => !linked.has(path))).toEqual([]);
 });
 
+/** Lines of a diagram of states that are no transition with its reason. */
+function badLinesOf(diagram: string): readonly string[] {
+  const [kind = '', ...lines] = diagram.trim().split('\n');
+  const isTransition = (line: string) => /^ {2}(\[\*\]|\w+) --> (\[\*\]|\w+) : [^:;#]+$/.test(line);
+  return [
+    ...(kind === 'stateDiagram-v2' ? [] : [kind]),
+    ...lines.filter((line) => !isTransition(line)),
+  ];
+}
+
 function linksOf(text: string): readonly string[] {
   // What stands in code leads nowhere.
   const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '`');
@@ -99,9 +109,10 @@ describe.each([...all, ...readmes])('$path', ({ path, text }) => {
 
   test('says of each other block what it is', () => {
     for (const { info, text: inside } of blocksOf(page)) {
-      expect(info).toMatch(/^(yaml|yaml \w+|json|sh|text|ini)$/);
+      expect(info).toMatch(/^(yaml|yaml \w+|json|sh|text|ini|mermaid)$/);
       if (info.startsWith('yaml ')) expect(() => parse(inside)).not.toThrow();
       if (info === 'json') expect(() => JSON.parse(inside)).not.toThrow();
+      if (info === 'mermaid') expect(badLinesOf(inside)).toEqual([]);
     }
   });
 
@@ -142,4 +153,14 @@ test('a recipe that was not tested on the real system says so in its first parag
       ),
     ]);
   }
+});
+
+test('each state of the archive’s writer in the diagram has its row, and no other', () => {
+  const text = all.find(({ path }) => path === 'archive.md')?.text ?? '';
+  const [, diagram = ''] = /```mermaid\n([^`]*)```/.exec(text) ?? [];
+  const states = new Set([...diagram.matchAll(/(\w+) (?:-->|:)/g)].map(([, state]) => state));
+  const rows = [...text.matchAll(/^\| `([A-Z]\w+)` \| /gm)].map(([, state]) => state);
+
+  expect(rows.length).toBeGreaterThan(5);
+  expect(new Set(rows)).toEqual(states);
 });
