@@ -205,8 +205,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'parents', file: `${parents}/ask-object.ts` },
     what: 'an object is told at each asking',
-    from: 'if (digest === known.digest) return',
-    to: "if (digest === '') return",
+    from: 'digest === known.digest ||',
+    to: "digest === '' ||",
   },
   {
     ...{ of: 'parents', file: `${parents}/ask-object.ts` },
