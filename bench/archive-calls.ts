@@ -14,6 +14,10 @@ const [checkout = '.'] = process.argv.slice(2);
 const archive = (file: string) => import(join(checkout, 'src/archive', file));
 const { openWriter } = (await archive('writer.ts')) as typeof import('../src/archive/writer.ts');
 const notes = (await archive('note.ts')) as typeof import('../src/archive/note.ts');
+/** Absent in older checkouts, which enter unsigned cuts. */
+const signing = (await archive('cut-signature.ts').catch(() => null)) as
+  | typeof import('../src/archive/cut-signature.ts')
+  | null;
 const signer = notes.parseSigningKey(notes.signingKeyText('bench', Buffer.alloc(32, 1)));
 const checkpoints = 400;
 const pagesEach = 4;
@@ -40,8 +44,10 @@ function counted(store: ObjectStore, calls: Map<string, number>): ObjectStore {
 async function cut(store: ObjectStore, from: number, next: number): Promise<void> {
   const facts = { 'sluice-spool': 'spool-1', 'sluice-epoch': '1', 'sluice-next': `${next}` };
   const made = { objects: [], events: [from, next], read: [0, 0] };
+  const rest = Buffer.from(`${JSON.stringify(made)}\n`);
   const name = `lake/cuts/2026/01/01/0000000000001-${String(from).padStart(16, '0')}.cut`;
-  await store.put(name, [Buffer.from(`${JSON.stringify(facts)}\n${JSON.stringify(made)}\n`)]);
+  const line = await signing?.signedFacts(facts, [rest], { signer, object: name });
+  await store.put(name, [line ?? Buffer.from(`${JSON.stringify(facts)}\n`), rest]);
 }
 
 async function measured(kind: 'plain' | 'lake' | 'holds'): Promise<string> {
