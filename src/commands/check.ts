@@ -56,8 +56,7 @@ export const check = defineCommand({
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
-      await tellConfig(config, plan, means);
-      for (const line of endLines(plan)) means.out(line);
+      await tellConfig(config, plan, means, endLines(plan));
       if (why) await tellWhy(config, plan, means);
       // Another machine may have the files.
       const inUse = given.withoutSecrets ? [] : await filesInUse(config, plan);
@@ -73,7 +72,7 @@ export const check = defineCommand({
     };
     try {
       const plan = planFrom(config, tools);
-      await tellConfig(config, plan, means);
+      await tellConfig(config, plan, means, []);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
       for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink })) {
@@ -140,8 +139,14 @@ async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise
   for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
 }
 
-async function tellConfig(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
-  for (const line of summaryLines(config, plan)) out(line);
+/** `ends`: the lines about the ends of upstreams, where no response can name a date. */
+async function tellConfig(
+  config: Config,
+  plan: WholePlan,
+  { out }: Means,
+  ends: readonly string[],
+): Promise<void> {
+  for (const line of [...summaryLines(config, plan), ...ends]) out(line);
   const all = [...adviceLines(config, plan), ...(await parentsLines(config, plan))];
   const notes = all.filter((note) => !note.includes(placeholderWord));
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
