@@ -11,7 +11,7 @@ import type { Clock } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { writerPath } from './layout.ts';
-import { readSmall } from './small-objects.ts';
+import { jsonIn, readSmall } from './small-objects.ts';
 
 const claimShape = z.object({
   /** The spool whose pages are archived: a process that began later with it takes over at once. */
@@ -101,9 +101,10 @@ function isBefore(
   return claim?.spool === spool && (claim.epoch ?? 0) <= (epoch ?? Number.POSITIVE_INFINITY);
 }
 
-function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
+/** What an object says of who writes; null: it is no claim. */
+export function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
   try {
-    return claimShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+    return claimShape.parse(jsonIn(bytes));
   } catch {
     return null; // nobody's: what was there is no claim
   }

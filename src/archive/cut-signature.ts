@@ -4,8 +4,9 @@
 // it was made; and nothing of a cut is entered that no key of the log has signed.
 
 import { createHash } from 'node:crypto';
-import { isObject, type Json } from '../contracts/json.ts';
+import { isObject } from '../contracts/json.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
+import { jsonIn } from './small-objects.ts';
 
 /** A cut's file is at most so long: 16 bytes for each of its events, and a list of its objects. */
 export const cutBytesMax: number = 32 * 1024 * 1024;
@@ -41,7 +42,7 @@ export function signerOfCut(
 ): Verifier | null {
   const end = bytes.indexOf(lineEnd) + 1;
   const line = Buffer.from(bytes.subarray(0, end));
-  const facts = JSON.parse(line.toString('utf8')) as Json;
+  const facts = jsonIn(line);
   if (!isObject(facts) || !lineOf(facts).equals(line)) {
     throw new SyntaxError('it is no cut of a lake');
   }

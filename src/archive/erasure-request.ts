@@ -4,6 +4,7 @@
 // record, its pages and its objects of the lake in what is proven.
 
 import { z } from 'zod';
+import { jsonIn } from './small-objects.ts';
 
 /** What names of requests begin with. */
 export const requestsPrefix = 'erase/';
@@ -38,7 +39,7 @@ export function encodeRequest(request: ErasureRequest): Buffer {
 
 /** A request as it was written; those of older versions say more, which is ignored. Throws a SyntaxError. */
 export function parseRequest(bytes: Uint8Array): ErasureRequest {
-  const { data } = requestShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  const { data } = requestShape.safeParse(jsonIn(bytes));
   if (data === undefined) throw new SyntaxError('it is not what a request is written as');
   return data;
 }

@@ -5,6 +5,7 @@
 
 import type { ObjectStore } from '../objects/store.ts';
 import { erasuresIn } from './erasures.ts';
+import { lakeBytesMax } from './lake-cuts.ts';
 import { checkpointPath, manifestPath } from './layout.ts';
 import { isPruned, loggedEntries, newestCheckpoint } from './logged.ts';
 import type { ArchiveReader, NamedObject } from './reader.ts';
@@ -29,9 +30,6 @@ export interface Exported {
 
 const dayMs = 86_400_000;
 
-/** A segment may be longer than what is read whole otherwise. */
-const whole = { from: 0, length: 2 ** 40 };
-
 /** Copies it. Throws a SyntaxError where the archive is damaged, or something stands in the place. */
 export async function exportRange(
   reader: ArchiveReader,
@@ -50,13 +48,15 @@ export async function exportRange(
     if (body === null) throw new SyntaxError(`${name} is missing`);
     await write(name, body);
   };
-  const named = (kind: NamedObject, name: string) => copy(name, reader.named(kind, name, whole));
-  await copy(manifestPath, reader.read(manifestPath));
+  const named = (kind: NamedObject, name: string, bytesMax = lakeBytesMax) =>
+    copy(name, bounded(reader, { kind, name, bytesMax }));
+  await copy(manifestPath, reader.small(manifestPath));
   await copyTree(reader, size, write);
   const anchored = new Set<string>();
   const segments = new Set<string>();
   let pages = 0;
   let isCut = false;
+  let segmentBytes = 0;
   for await (const { entry } of loggedEntries(reader, size)) {
     if (entry.t === 'checkpoint' || entry.t === 'anchor') {
       await named(entry.t, entry.object);
@@ -75,13 +75,16 @@ export async function exportRange(
       const last = (await erasuresIn(reader)).lake.get(entry.object)?.at(-1);
       if (last?.rows !== 0) await named('lake', entry.object);
     }
+    if (entry.t === 'segment') segmentBytes = entry.bytes;
     if (entry.t !== 'page') continue;
     const at = Date.parse(entry.fetched_at);
     if (at < from || at >= to) continue;
     pages += 1;
     const { segment } = entry.body;
     if (segments.has(segment)) continue;
-    const body = await reader.named('segment', segment, whole);
+    const versions = (await erasuresIn(reader)).pages.get(segment) ?? [];
+    const bytesMax = Math.max(segmentBytes, ...versions.map((one) => one.segment.bytes));
+    const body = await bounded(reader, { kind: 'segment', name: segment, bytesMax });
     if (body === null && (await isPruned(reader, segment))) continue;
     await copy(segment, Promise.resolve(body));
     segments.add(segment);
@@ -89,11 +92,22 @@ export async function exportRange(
   // What no entry names yet: the newest checkpoint, and what others have said of the last ones.
   for await (const kept of keptObjects(reader)) {
     if (kept.size <= size && !anchored.has(kept.name))
-      await copy(kept.name, reader.read(kept.name));
+      await copy(kept.name, reader.small(kept.name));
   }
   // The last thing that is written, so that an export that was broken off is none.
   await write(checkpointPath, note);
   return { pages, segments: segments.size, bytes };
+}
+
+/** An object; null where it is not there. Throws a SyntaxError for one that is longer than its entry says. */
+async function bounded(
+  reader: ArchiveReader,
+  of: { readonly kind: NamedObject; readonly name: string; readonly bytesMax: number },
+): Promise<Uint8Array | null> {
+  const { kind, name, bytesMax } = of;
+  const body = await reader.named(kind, name, { from: 0, length: bytesMax + 1 });
+  if (body === null || body.length <= bytesMax) return body;
+  throw new SyntaxError(`${name} is longer than its entry says`);
 }
 
 /** Tiles and bundles, at the right edge in the width of the tree. */

@@ -10,9 +10,10 @@ import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { Authority, ReadRequest } from './authority.ts';
 import type { Log } from './log.ts';
-import { readSmall } from './small-objects.ts';
+import { jsonIn, readSmall } from './small-objects.ts';
 
-const prefix = 'holds/';
+/** What names of holds' objects begin with. */
+export const holdsPrefix = 'holds/';
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const time = z.iso.datetime();
 
@@ -33,7 +34,7 @@ export type Hold = z.output<typeof holdShape>;
 
 /** The name of a hold's object; null: no hold can be called that. */
 export function holdPath(id: string): string | null {
-  return idPattern.test(id) ? `${prefix}${id}.json` : null;
+  return idPattern.test(id) ? `${holdsPrefix}${id}.json` : null;
 }
 
 /** The bytes of a hold's object. */
@@ -41,8 +42,9 @@ export function encodeHold(hold: Hold): Buffer {
   return Buffer.from(`${JSON.stringify(hold, null, 2)}\n`);
 }
 
-function parseHold(bytes: Uint8Array): Hold {
-  const hold = holdShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+/** Throws a SyntaxError where it is no hold. */
+export function parseHold(bytes: Uint8Array): Hold {
+  const hold = holdShape.safeParse(jsonIn(bytes));
   if (hold.success) return hold.data;
   throw new SyntaxError('it is not what a hold is written as');
 }
@@ -50,7 +52,7 @@ function parseHold(bytes: Uint8Array): Hold {
 /** All holds that were set, the released ones too. Throws a SyntaxError where one is damaged. */
 export async function holdsIn(store: ObjectStore): Promise<readonly Hold[]> {
   const holds: Hold[] = [];
-  for await (const { name } of store.list(prefix)) {
+  for await (const { name } of store.list(holdsPrefix)) {
     const found = await readSmall(store, name);
     if (found === null) continue;
     try {

@@ -4,7 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { erasedRows, erasuresIn } from './erasures.ts';
-import { lakeBytesMax, lakePlace, lakePrefix } from './lake-cuts.ts';
+import { lakePlace, lakePrefix } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
 import { type ProvenCut, type ProvenCuts, type ReadSpan, readSpanOf } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
@@ -52,11 +52,13 @@ export async function lakeCopiesOf(
 /** Null where the object is gone. Throws a SyntaxError where no entry leads to what is there. */
 async function standingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
   const { object, sha256 } = entry;
-  const found = await reader.store.read(object, { from: 0, length: lakeBytesMax + 1 });
+  const erasures = await erasuresIn(reader);
+  const versions = [entry, ...(erasures.lake.get(object) ?? [])];
+  const length = Math.max(...versions.map(({ bytes }) => bytes)) + 1;
+  const found = await reader.store.read(object, { from: 0, length });
   if (found === null) return null;
   const now = hash('sha256', found.body);
-  if (now === sha256 || erasedRows(entry, now, await erasuresIn(reader)) !== null)
-    return found.body;
+  if (now === sha256 || erasedRows(entry, now, erasures) !== null) return found.body;
   throw new SyntaxError(`${object} is not what its entry says`);
 }
 

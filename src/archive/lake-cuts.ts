@@ -12,6 +12,7 @@
 
 import { z } from 'zod';
 import type { ObjectStore } from '../objects/store.ts';
+import { jsonIn } from './small-objects.ts';
 
 /** What names in a lake begin with. */
 export const lakePrefix = 'lake/';
@@ -20,6 +21,9 @@ export const cutsPrefix = `${lakePrefix}cuts/`;
 
 /** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
 export const lakeBytesMax = 96 * 1024 * 1024;
+
+/** No cut's lines are longer; behind them is the list of uids. */
+const linesBytesMax = 16 * 1024 * 1024;
 
 const count = z.int().min(0);
 
@@ -63,8 +67,8 @@ const placeShape = z.object({
 /** How far a cut reaches in which spool, and what it made. Throws a SyntaxError. */
 export function parseLakeCut(bytes: Uint8Array) {
   const [facts = '', line = ''] = Buffer.from(bytes).toString('latin1').split('\n', 2);
-  const place = placeShape.safeParse(JSON.parse(facts));
-  const made = madeShape.safeParse(JSON.parse(line));
+  const place = placeShape.safeParse(jsonIn(Buffer.from(facts, 'latin1')));
+  const made = madeShape.safeParse(jsonIn(Buffer.from(line, 'latin1')));
   if (!place.success || !made.success) throw new SyntaxError('it is no cut of a lake');
   const { 'sluice-spool': spool, 'sluice-epoch': epoch, 'sluice-next': next } = place.data;
   return { place: { spool, epoch, next }, ...(made.data as LakeMade) };
@@ -74,7 +78,7 @@ export function parseLakeCut(bytes: Uint8Array) {
 export async function lakePlace(store: ObjectStore): Promise<readonly [number, number] | null> {
   let last: string | null = null;
   for await (const { name } of store.list(cutsPrefix)) last = name;
-  const found = last === null ? null : await store.read(last);
+  const found = last === null ? null : await store.read(last, { from: 0, length: linesBytesMax });
   if (found === null) return null;
   const { epoch, next } = parseLakeCut(found.body).place;
   return [epoch, next];

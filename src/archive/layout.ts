@@ -16,6 +16,7 @@
 
 import { z } from 'zod';
 import { parseVkey, type Verifier } from './note.ts';
+import { jsonIn } from './small-objects.ts';
 
 /** Name of the object that says what the archive is. */
 export const manifestPath = 'archive.json';
@@ -70,7 +71,7 @@ export class NewerFormatError extends SyntaxError {
 
 /** Parses it, and its key. Throws a SyntaxError, of a format that is newer than this a NewerFormatError. */
 export function parseManifest(bytes: Uint8Array): Manifest & { readonly verifier: Verifier } {
-  const manifest = manifestShape.safeParse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  const manifest = manifestShape.safeParse(jsonOrNull(bytes));
   if (!manifest.success) throw new SyntaxError('archive.json is not that of an archive of sluice');
   if (manifest.data.version > formatVersion) {
     throw new NewerFormatError(
@@ -78,6 +79,14 @@ export function parseManifest(bytes: Uint8Array): Manifest & { readonly verifier
     );
   }
   return { ...manifest.data, verifier: parseVkey(manifest.data.key) };
+}
+
+function jsonOrNull(bytes: Uint8Array): unknown {
+  try {
+    return jsonIn(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** Name of the segment whose entry has this index. `at`: epoch milliseconds. */

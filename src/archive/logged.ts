@@ -10,7 +10,7 @@ import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
 
 /** The signed note under which an archive is read, and what it says. */
 export async function newestCheckpoint(reader: ArchiveReader) {
-  const note = await reader.read(checkpointPath);
+  const note = await reader.small(checkpointPath);
   if (note === null) throw new SyntaxError('the archive has no checkpoint');
   return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text) };
 }

@@ -116,7 +116,7 @@ async function checkpointOver(reader: ArchiveReader, index: number) {
     most = size;
     cosigned = name;
   }
-  const note = cosigned === null ? null : await reader.read(cosigned);
+  const note = cosigned === null ? null : await reader.small(cosigned);
   const head = note === null ? null : headOf(note);
   if (note !== null && head !== null && keyIdsOf(note).isSupersetOf(keys)) {
     return { note, ...head.checkpoint };

@@ -4,7 +4,8 @@
 // here writes, and no name that an entry gives leads to an object of another kind.
 
 import type { ObjectRange, ObjectStore } from '../objects/store.ts';
-import type { TreeHead } from './merkle.ts';
+import { hashBytes, type TreeHead } from './merkle.ts';
+import { readSmall } from './small-objects.ts';
 import {
   bundleBytesMax,
   decodeTile,
@@ -24,7 +25,25 @@ const namePatterns = {
   manifest: /^manifests\/(?:[^/.][^/]*\/)+\d{4}-\d\d-\d\d\.json$/,
 } as const;
 
+/** Of these every one is of a few lines. */
+const small: ReadonlySet<string> = new Set(['checkpoint', 'anchor', 'manifest']);
+
 const wholeRange: ObjectRange = { from: 0, length: bundleBytesMax + 1 };
+
+/** A byte more than a tile has. */
+const tileRange: ObjectRange = { from: 0, length: tileWidth * hashBytes + 1 };
+const bundleRange: ObjectRange = { from: 0, length: 1024 * 1024 };
+
+/** True where bytes have as many entries as a bundle can. */
+function hasAllEntries(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (let count = 0; count < tileWidth; count += 1) {
+    if (at + 2 > bytes.length) return false;
+    at += 2 + view.getUint16(at);
+  }
+  return at <= bytes.length;
+}
 
 /** What an entry names an object as. */
 export type NamedObject = keyof typeof namePatterns;
@@ -51,7 +70,12 @@ export class ArchiveReader {
   /** An object that an entry names; null where it is not there. Throws a SyntaxError for a name of another kind. */
   async named(kind: NamedObject, name: string, range?: ObjectRange): Promise<Uint8Array | null> {
     if (!namePatterns[kind].test(name)) throw new SyntaxError(`no ${kind} has that name`);
-    return await this.read(name, range);
+    return small.has(kind) ? await this.small(name) : await this.read(name, range);
+  }
+
+  /** An object of a few lines; null where it is not there, no bytes where it is longer than any can be. */
+  async small(name: string): Promise<Uint8Array | null> {
+    return (await readSmall(this.store, name))?.body ?? null;
   }
 
   /**
@@ -75,14 +99,24 @@ export class ArchiveReader {
   ): Promise<{ readonly bytes: Uint8Array; readonly width: number } | null> {
     const full = { ...tile, width: tileWidth };
     for (const one of tile.width === tileWidth ? [full] : [tile, full]) {
-      const bytes = await this.read(tilePath(one));
+      const bytes = await this.#wholeTile(one);
       if (bytes !== null) return { bytes, width: one.width };
     }
     for await (const width of this.widthsOf(tile)) {
-      const bytes = width > tile.width ? await this.read(tilePath({ ...tile, width })) : null;
+      const bytes = width > tile.width ? await this.#wholeTile({ ...tile, width }) : null;
       if (bytes !== null) return { bytes, width };
     }
     return null;
+  }
+
+  /** All bytes of a tile or bundle; of one that is too long so many that this shows. */
+  async #wholeTile(tile: Tile): Promise<Uint8Array | null> {
+    const name = tilePath(tile);
+    if (tile.level !== 'entries') return await this.read(name, tileRange);
+    const head = await this.read(name, bundleRange);
+    // Few bundles are as long, and what others put there may be much longer.
+    if (head === null || head.length < bundleRange.length || hasAllEntries(head)) return head;
+    return await this.read(name);
   }
 
   /** The widths in which a tile or bundle is there. */

@@ -17,7 +17,7 @@ import type { Log } from './log.ts';
 import { loggedEntries, sizeOf } from './logged.ts';
 import { dayOfCut, ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ArchiveReader } from './reader.ts';
-import { readSmall } from './small-objects.ts';
+import { jsonIn, readSmall } from './small-objects.ts';
 
 /** A request of `archive prune`. */
 export const prunePath = 'prune.json';
@@ -223,10 +223,10 @@ export class Retention {
   }
 }
 
-/** Throws a SyntaxError for bytes that are no request. */
-function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
+/** What `prune.json` requests. Throws a SyntaxError for bytes that are no request. */
+export function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
   try {
-    return wishShape.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+    return wishShape.parse(jsonIn(bytes));
   } catch {
     throw new SyntaxError(`${prunePath} is not what a request is written as`);
   }

@@ -2,6 +2,7 @@
 // Others may write to the store, so no such object is read whole whatever its length: a file of a
 // gigabyte, sparse or not, is damaged and costs no more than the longest right one.
 
+import type { Json } from '../contracts/json.ts';
 import type { ObjectContent, ObjectStore } from '../objects/store.ts';
 
 const bytesMaxUsual = 1024 * 1024;
@@ -18,4 +19,15 @@ export async function readSmall(
   const found = await store.read(name, { from: 0, length: bytesMax + 1 });
   if (found === null || found.body.length <= bytesMax) return found;
   return { ...found, body: new Uint8Array(0) };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** What bytes say as JSON in UTF-8. Throws a SyntaxError that shows nothing of them: they may be any file of the machine. */
+export function jsonIn(bytes: Uint8Array): Json {
+  try {
+    return JSON.parse(utf8.decode(bytes)) as Json;
+  } catch {
+    throw new SyntaxError('it is no JSON in UTF-8');
+  }
 }

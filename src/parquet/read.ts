@@ -52,7 +52,7 @@ const rowsAtOnce = 32_768;
 
 /** All events of an object in the order of their time, many at a time. */
 export async function* readEvents(body: Uint8Array): AsyncGenerator<OcsfEvent[]> {
-  const file = Uint8Array.from(body).buffer;
+  const file = bufferOf(body);
   const whole = await parquetMetadataAsync(file);
   const metadata = withoutNulls(whole);
   for (let rowStart = 0; rowStart < whole.num_rows; rowStart += rowsAtOnce) {
@@ -67,20 +67,41 @@ export const cutFact = 'sluice.cut';
 
 /** The uids of an object's events, in the order of their time. Throws where it is no such object. */
 export async function readUids(body: Uint8Array): Promise<readonly string[]> {
-  const file = Uint8Array.from(body).buffer;
+  const file = bufferOf(body);
   const metadata = withoutNulls(await parquetMetadataAsync(file), 'metadata.uid');
   const rows = await parquetReadObjects({ file, metadata, compressors });
   return rows.map(({ metadata: about }) => String(about?.uid));
 }
 
-/** The cut that an object is of, by its footer; null where that names none. Throws likewise. */
-export function cutOf(body: Uint8Array): string | null {
-  return factsOf(body)[cutFact] ?? null;
+/**
+ * The cut that an object of so many bytes is of, by its footer; null where that names none. Throws likewise. `read`:
+ * so many bytes from a place on.
+ */
+export async function cutOf(
+  bytes: number,
+  read: (from: number, length: number) => Promise<Uint8Array>,
+): Promise<string | null> {
+  const end = Buffer.from(await read(Math.max(0, bytes - endBytes), endBytes));
+  const length = Math.min(bytes, footerBytesMax, end.readUInt32LE(0) + endBytes);
+  return factsOf(await read(bytes - length, length))[cutFact] ?? null;
+}
+
+/** The footer of an object with all columns of its class has some 100 KB. */
+const footerBytesMax = 16 * 1024 * 1024;
+/** At an object's end: the length of its footer, and four letters. */
+const endBytes = 8;
+
+/** The bytes as a buffer of their own, which is copied only where it holds others as well. */
+function bufferOf(body: Uint8Array): ArrayBuffer {
+  const { buffer, byteOffset, byteLength } = body;
+  if (buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength)
+    return buffer;
+  return Uint8Array.from(body).buffer;
 }
 
 /** What stands in an object's footer beside the schema. Throws likewise. */
 export function factsOf(body: Uint8Array): Facts {
-  const { key_value_metadata: facts = [] } = parquetMetadata(Uint8Array.from(body).buffer);
+  const { key_value_metadata: facts = [] } = parquetMetadata(bufferOf(body));
   return Object.fromEntries(facts.map(({ key, value = '' }) => [key, value]));
 }
 

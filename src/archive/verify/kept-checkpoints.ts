@@ -49,6 +49,6 @@ export async function newestKept(reader: ArchiveReader): Promise<Head | null> {
   for await (const kept of keptObjects(reader)) {
     if (kept.isNote && (newest === null || kept.size >= newest.size)) newest = kept;
   }
-  const bytes = newest === null ? null : await reader.read(newest.name);
+  const bytes = newest === null ? null : await reader.small(newest.name);
   return bytes === null ? null : headOf(bytes);
 }

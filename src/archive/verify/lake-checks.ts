@@ -279,9 +279,11 @@ export class LakeChecks {
   /** True for an object of a cut that is being written, or was broken off. */
   async #isWaiting(name: string): Promise<boolean> {
     try {
-      const whole = { from: 0, length: lakeBytesMax };
-      const body = await this.#means.reader.named('lake', name, whole);
-      const cut = body === null ? null : (await tables()).cutOf(body);
+      const { bytes = 0 } = (await this.#means.reader.store.facts(name)) ?? {};
+      if (bytes === 0 || bytes > lakeBytesMax) return false;
+      const read = async (from: number, length: number) =>
+        (await this.#means.reader.named('lake', name, { from, length })) ?? new Uint8Array(0);
+      const cut = await (await tables()).cutOf(bytes, read);
       return cut !== null && cut > stemOfCut(this.#lastCut);
     } catch (error) {
       if (error instanceof ExportError) throw error;

@@ -37,7 +37,7 @@ export class LakeObjects {
   /** By the cut's name: what is missing of it until an entry says that it went. */
   readonly #missing = new Map<string, readonly Break[]>();
   /** By object: as the last entry that erases from it has it. */
-  readonly #erased = new Map<string, string>();
+  readonly #erased = new Map<string, Pick<EntryOf<'lake_erased'>, 'bytes' | 'sha256'>>();
 
   constructor(means: LakeObjectMeans) {
     this.#means = means;
@@ -63,7 +63,9 @@ export class LakeObjects {
       const body = await this.#read('lake', object, entry.bytes);
       if (body !== null && isAs(entry, body)) return { body, erased: [] };
       const erasures = await this.#means.erasures();
-      const now = erasures.lake.has(object) ? await this.#read('lake', object, lakeBytesMax) : body;
+      const versions = erasures.lake.get(object) ?? [];
+      const most = Math.max(entry.bytes, ...versions.map(({ bytes }) => bytes));
+      const now = versions.length > 0 ? await this.#read('lake', object, most) : body;
       const erased = erasedRows(entry, hash('sha256', now ?? new Uint8Array(0)), erasures);
       if (erased !== null) return { body: now, erased };
       if (now === null) return this.#miss(cut, index, { object, what: 'the object' });
@@ -75,8 +77,9 @@ export class LakeObjects {
   }
 
   /** An entry that erases from an object. */
-  erase({ object, sha256 }: EntryOf<'lake_erased'>): void {
-    if (this.#erased.has(object) || this.#erased.size < erasedMax) this.#erased.set(object, sha256);
+  erase({ object, bytes, sha256 }: EntryOf<'lake_erased'>): void {
+    if (this.#erased.has(object) || this.#erased.size < erasedMax)
+      this.#erased.set(object, { bytes, sha256 });
   }
 
   /** A cut that went with its objects; true where some of it is missing. */
@@ -92,9 +95,9 @@ export class LakeObjects {
   async tell(): Promise<readonly string[]> {
     for (const one of [...this.#missing.values()].flat()) this.#means.found(one);
     const undone: string[] = [];
-    for (const [object, sha256] of this.#erased) {
-      const body = await this.#read('lake', object, lakeBytesMax).catch(() => null);
-      if (body === null || hash('sha256', body) === sha256) continue;
+    for (const [object, facts] of this.#erased) {
+      const body = await this.#read('lake', object, facts.bytes).catch(() => null);
+      if (body === null || isAs(facts, body)) continue;
       undone.push(
         `${object} still has what entries say is erased: that is not carried out yet, or an older copy was put back`,
       );
@@ -121,6 +124,6 @@ export class LakeObjects {
   }
 }
 
-function isAs({ bytes, sha256 }: Facts, body: Uint8Array): boolean {
+function isAs({ bytes, sha256 }: Pick<Facts, 'bytes' | 'sha256'>, body: Uint8Array): boolean {
   return body.length === bytes && hash('sha256', body) === sha256;
 }

@@ -121,6 +121,11 @@ export class Removals {
     }
   }
 
+  /** The ids of the holds that are in force at the end of the log. */
+  get holds(): readonly string[] {
+    return [...this.#holds.keys()];
+  }
+
   /** True where a segment is as one of its erasures has it. */
   async isRewritten(object: string): Promise<boolean> {
     const versions = (await this.#deps.erasures()).pages.get(object) ?? [];

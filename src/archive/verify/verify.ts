@@ -27,6 +27,7 @@ import { ProvenLog } from './proven-log.ts';
 import { LogKeys, vkeysIn } from './signatures.ts';
 import { splitBundle } from './split-bundle.ts';
 import { Strays } from './strays.ts';
+import { wishRemarks } from './wishes.ts';
 
 /** What is asked of a verification. */
 export interface VerifyOptions extends Outside {
@@ -74,7 +75,7 @@ class Verification {
   }
 
   async run(): Promise<Report> {
-    const manifest = await this.#reader.read(manifestPath);
+    const manifest = await this.#reader.small(manifestPath);
     const head = await this.#head(manifest !== null);
     const keys = await this.#keys(manifest, head);
     const { checkpoint } = head;
@@ -110,6 +111,7 @@ class Verification {
     });
     await this.#walk(log, checks, checkpoint.size);
     this.#remarks.push(...(await lake.finish()));
+    this.#remarks.push(...(await wishRemarks(this.#reader, checks.removals.holds)));
     const isSigned = this.#checkSignatures(head, keys);
     if (checks.newer !== null) this.#tellNewer(checks.newer, isSigned);
     await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
@@ -141,7 +143,7 @@ class Verification {
 
   /** The newest checkpoint; where it is damaged the newest one that was kept stands in for it. */
   async #head(isArchive: boolean): Promise<Head> {
-    const bytes = await this.#reader.read(checkpointPath);
+    const bytes = await this.#reader.small(checkpointPath);
     const head = bytes === null ? null : headOf(bytes);
     if (head !== null) return head;
     const kept = await newestKept(this.#reader);
@@ -262,7 +264,7 @@ class Verification {
     for await (const { name, size, isNote } of keptObjects(this.#reader)) {
       if (!isNote && size <= checkpoint.size && name > from) await anchors.left(name);
       if (size < checkpoint.size || (!isNote && size === checkpoint.size)) continue;
-      const kept = await this.#reader.read(name);
+      const kept = await this.#reader.small(name);
       if (kept === null) continue;
       if (size === checkpoint.size) {
         isKept = true;
@@ -271,7 +273,7 @@ class Verification {
         continue;
       }
       // A writer that is at work has signed that one since, and the checkpoint before its copy.
-      const now = headOf((await this.#reader.read(checkpointPath)) ?? kept.subarray(0, 0));
+      const now = headOf((await this.#reader.small(checkpointPath)) ?? kept.subarray(0, 0));
       if (now !== null && now.checkpoint.size >= size) continue;
       const what = !isNote
         ? `a checkpoint of ${size} entries was seen outside: the one here is an older one`

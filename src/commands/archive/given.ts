@@ -58,19 +58,23 @@ export async function archivesAt(
 ): Promise<readonly [string, ...string[]]> {
   const { store } = await openArchive(location, env);
   try {
+    const isHere = (await store.facts(checkpointPath)) !== null;
     const numbers: string[] = [];
+    /** Files in the place of an archive, which cannot be read. */
+    const inPlace: string[] = [];
     // Digits come before what an archive's own names begin with.
     for (let name = await firstBehind(store, ''); name !== null && name < ':'; ) {
       const [number = '', ...below] = name.split('/');
-      const isNumber = below.length > 0 && /^\d+$/.test(number);
-      if (isNumber && (await hasBegun(store, number))) numbers.push(number);
+      const isNumber = /^\d+$/.test(number);
+      if (isNumber && below.length === 0) inPlace.push(number);
+      else if (isNumber && (await hasBegun(store, number))) numbers.push(number);
       // What is below it is not of interest: "0" is what follows "/".
       name = await firstBehind(store, below.length === 0 ? name : `${number}0`);
     }
-    const found = numbers
+    const found = [...numbers, ...(isHere ? [] : inPlace)]
       .sort((a, b) => Number(a) - Number(b))
       .map((number) => `${location.replace(/\/+$/, '')}/${number}`);
-    const hasOwn = found.length === 0 || (await store.facts(checkpointPath)) !== null;
+    const hasOwn = found.length === 0 || isHere;
     const [first, ...others] = hasOwn ? [location, ...found] : found;
     return first === undefined ? [location] : [first, ...others];
   } catch (error) {
@@ -208,7 +212,7 @@ export async function signatureOf(
 /** What the newest checkpoint says; where the archive is damaged there, an ExportError says so. */
 export async function signedHead(store: ObjectStore): Promise<Checkpoint> {
   return await readably(store, async () => {
-    const found = await store.read(checkpointPath);
+    const found = await readSmall(store, checkpointPath);
     if (found === null) throw new SyntaxError('there is no archive');
     return parseCheckpoint(parseNote(found.body).text);
   });

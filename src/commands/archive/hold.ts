@@ -5,6 +5,7 @@
 import { encodeHold, type Hold, holdPath, isHeld, releaseOf } from '../../archive/holds.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { segmentsBefore } from '../../archive/retention.ts';
+import { readSmall } from '../../archive/small-objects.ts';
 import { UsageError } from '../../contracts/errors.ts';
 import type { ObjectStore } from '../../objects/store.ts';
 import { counted, tableLines } from '../../terminal/table.ts';
@@ -68,7 +69,7 @@ const release = defineCommand({
     const { store } = await openArchive(location, env);
     const path = pathOf(id);
     const hold = (await holdsAt(store)).find((one) => one.id === id);
-    const found = await store.read(path);
+    const found = await readSmall(store, path);
     if (hold === undefined || found === null) throw new UsageError(`--id: there is no hold ${id}`);
     if (hold.released_at !== null) out(`the hold ${id} was released at ${hold.released_at}`);
     else {

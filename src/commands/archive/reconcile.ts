@@ -15,6 +15,7 @@ import {
   markArchived,
   type ReconcileWishes,
 } from '../../archive/reconcile.ts';
+import { readSmall } from '../../archive/small-objects.ts';
 import { readUidList } from '../../archive/uid-list.ts';
 import { TooManyUids, UidTable, uidsMax } from '../../archive/uid-table.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
@@ -129,7 +130,7 @@ async function trustedHead(
   trusted: readonly Verifier[],
   shard: number | undefined,
 ) {
-  const note = (await store.read(checkpointPath))?.body;
+  const note = (await readSmall(store, checkpointPath))?.body;
   if (note === undefined) throw new SyntaxError('there is no checkpoint');
   const head = parseCheckpoint(parseNote(note).text);
   const { by } = openNote(

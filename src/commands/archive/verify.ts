@@ -80,6 +80,9 @@ The tree and the chain of every stream are proven as a whole also where --from o
     };
     const locations = await archivesAt(location, env);
     if (locations.length > 1) refuseOfSeveral(locations, { since, html, metrics });
+    for (const place of missingShards(location, locations)) {
+      err(`${place} is not there: its shard has archived nothing, or its archive is gone`);
+    }
     const reports: Report[] = [];
     let isUnread = false;
     const twins = await twinsAmong(locations, env);
@@ -159,6 +162,16 @@ function withTwin(report: Report, other: string | undefined): Report {
   const what = `the log of ${other} is here once more, in the place of another`;
   const twin = { index: null, stream: null, seq: null, object: manifestPath, what };
   return { ...report, breaks: [twin, ...report.breaks] };
+}
+
+/** Places of shards below the highest one that have no archive. */
+function missingShards(location: string, locations: readonly string[]): readonly string[] {
+  const last = locations.at(-1) ?? location;
+  const highest = last === location ? 0 : (shardAt(last) ?? 0);
+  const base = last.replace(/\d+$/, '');
+  return Array.from({ length: highest }, (_, i) => `${base}${i}`).filter(
+    (place) => !locations.includes(place),
+  );
 }
 
 /** Throws a UsageError for what is of one archive only. */
