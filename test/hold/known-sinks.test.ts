@@ -148,6 +148,31 @@ test('a sink that returns after its time begins at the oldest page held, and the
   expect(runs.known('es')).toMatchObject({ missingSince: null, keeps: true, begun: 30 });
 });
 
+test('a sink that returns in another process keeps its gap for the process that reports it', () => {
+  const runs = withoutEs();
+  runs.prune(1_100);
+  runs.hold(10);
+
+  runs.runs(['disk'], 1_200, { others: ['es'] });
+  const { oldest } = runs.store.gauge();
+
+  expect(runs.known('es')).toMatchObject({ missingSince: null, keeps: true });
+  expect(runs.store.knownSinks.gaps(['es'], oldest)).toEqual([{ sink: 'es', from: 10, until: 30 }]);
+});
+
+test('events of two removals that no report has named are counted together', () => {
+  const runs = withoutEs();
+  runs.prune(1_100);
+  runs.runs(['disk', 'es'], 1_200);
+  runs.hold(5);
+  runs.pass('disk');
+  runs.runs(['disk'], 1_300);
+
+  runs.prune(2_300);
+
+  expect(runs.store.knownSinks.unreported()).toEqual([{ sink: 'es', events: 25, why: 'expired' }]);
+});
+
 test('no sink is missing while it is not known which sinks the other processes have', () => {
   const runs = withoutEs();
   runs.runs(['disk', 'es'], 200);
@@ -345,11 +370,13 @@ test('a sink that is given up leaves nothing but its dead letters', () => {
   const letter = { offset: 1, uid: '00', reason: 'r', record: Buffer.from('{}') };
   const { context } = aPage({ ids: ['x'] });
   runs.store.transaction(() => runs.store.letters.add('es', { ...letter, context }, 0));
+  for (const sink of ['es', 'disk']) runs.store.note('sink', sink, '{"type":"file"}', 0);
 
   runs.store.transaction(() => runs.store.knownSinks.forget('es'));
   runs.prune(100);
 
   expect([runs.known('es'), runs.held]).toEqual([undefined, 0]);
   expect(runs.store.positions().has('es')).toBe(false);
+  expect([...runs.store.noted('sink').keys()]).toEqual(['disk']);
   expect(runs.store.letters.counts().get('es')).toBe(1);
 });
