@@ -25,6 +25,8 @@ const patterns: Readonly<Record<Focus, RegExp>> = {
   lake: /^(lake|erase|prune)/,
 };
 
+const openingPatterns = [/^tile\/\d/, /^tile\/entries/, /^tile/, /^(archive\.json|checkpoint)/];
+
 /** An archive that is attacked. */
 interface Target {
   readonly store: HostileStore;
@@ -49,6 +51,9 @@ export class Attacker {
   readonly #tell: Tell;
   readonly #now: () => number;
   readonly #focus: Focus;
+  /** Calls that he waits for, and how often he acts then. */
+  readonly #pattern: RegExp;
+  readonly #eagerness: number;
   #budget: number;
   #targets: readonly Target[] = [];
   #undo: Undo[] = [];
@@ -64,6 +69,10 @@ export class Attacker {
     this.#random = random;
     this.#budget = about.budget;
     this.#focus = about.focus;
+    // Of the calls of an opening one kind is enough: the first that is refused ends it.
+    const isOne = about.focus === 'opening' && random.chance(0.75);
+    this.#pattern = isOne ? random.pick(openingPatterns) : patterns[about.focus];
+    this.#eagerness = isOne ? 0.3 : 0.12;
     this.#now = about.now;
     this.#tell = about.tell;
   }
@@ -76,8 +85,8 @@ export class Attacker {
   before(store: HostileStore, call: StoreCall): void {
     this.calls += 1;
     if (this.#budget <= 0) return;
-    const isMeant = this.#focus !== 'any' && patterns[this.#focus].test(call.name);
-    if (!this.#random.chance(isMeant ? 0.1 : 0.02)) return;
+    const isMeant = this.#focus !== 'any' && this.#pattern.test(call.name);
+    if (!this.#random.chance(isMeant ? this.#eagerness : 0.02)) return;
     const isTile = call.name.startsWith('tile/') && call.kind === 'read';
     if (isTile && this.#random.chance(0.6)) {
       this.#apply(store, 'an entry', forgedEntry(store, this.#random, this.#now()), true);

@@ -42,7 +42,9 @@ export function forgedEntry(store: HostileStore, random: Random, now: number): F
   const found = entriesIn(store);
   if (found === null) return null;
   const { entries } = found;
-  const at = random.below(entries.length);
+  // What is resumed from is the last page of a stream.
+  const last = entries.findLastIndex((one) => one.toString().startsWith('{"t":"page"'));
+  const at = last >= 0 && random.chance(0.3) ? last : random.below(entries.length);
   const entry = parsed(entries[at]);
   if (entry === null) return null;
   entries[at] = Buffer.from(JSON.stringify(changed(entry, entries, random, now)));

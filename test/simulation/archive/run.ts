@@ -39,7 +39,7 @@ function traitsOf(seed: number) {
 /** How often something happens in a step; what is left is for the operator. */
 const chances = {
   any: { pages: 0.45, restart: 0.12, loss: 0.08, time: 0.08, lake: 0.08 },
-  opening: { pages: 0.45, restart: 0.2, loss: 0.2, time: 0.03, lake: 0 },
+  opening: { pages: 0.45, restart: 0.15, loss: 0.3, time: 0.03, lake: 0 },
   holds: { pages: 0.4, restart: 0.05, loss: 0.03, time: 0.12, lake: 0.02 },
   erasures: { pages: 0.5, restart: 0.05, loss: 0.03, time: 0.02, lake: 0.05 },
   lake: { pages: 0.4, restart: 0.05, loss: 0.03, time: 0.1, lake: 0.2 },
@@ -110,7 +110,7 @@ export async function runArchive(seed: number, tell: Tell = () => undefined): Pr
       process.restart();
     } else if (what === 'loss') {
       const kept =
-        random.chance(0.4) && process.states.length > 0 ? random.pick(process.states) : null;
+        random.chance(0.3) && process.states.length > 0 ? random.pick(process.states) : null;
       tell(`${step}: the state is ${kept === null ? 'lost' : 'an older one'}`);
       process.loseState(kept);
     } else if (what === 'time') {
