@@ -28,37 +28,27 @@ export function reachedBy(statements: Statements, streams: readonly string[]): n
   return moments.length === 0 ? 0 : Math.min(...moments);
 }
 
-/** The brake from now on; null: nothing is held. */
+/**
+ * The brake from now on; null: nothing is held. `before`: records of this side that were stored
+ * before then have waited long enough, and the other side was read past them.
+ */
 export function brakeOf(
   state: PairState,
   rows: PairRows,
-  {
-    side,
-    reached,
-    now,
-    due,
-  }: {
-    readonly side: PairSide;
-    readonly reached: number;
-    readonly now: number;
-    readonly due: boolean;
-  },
+  how: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): PairState['brake'] {
-  if (!due && state.brake === null) return null;
-  const isHeld =
-    !areFirstFit(state, rows, { side, reached }) || !isHourFit(state, rows, { side, reached, now });
-  if (!isHeld) return null;
-  const { examples } = rows.alone(state.id, side, { from: 0, before: reached });
-  return state.brake ?? { since: now, examples };
+  if (areFirstFit(state, rows, how) && isHourFit(state, rows, how)) return null;
+  const { examples } = rows.alone(state.id, how.side, { from: 0, before: how.before });
+  return state.brake ?? { since: how.now, examples };
 }
 
 function areFirstFit(
   state: PairState,
   rows: PairRows,
-  { side, reached }: { readonly side: PairSide; readonly reached: number },
+  { side, before }: { readonly side: PairSide; readonly before: number },
 ): boolean {
   if (state.isProven) return true;
-  const { compared, matched } = rows.first(state.id, side, { reached, max: firstMax });
+  const { compared, matched } = rows.first(state.id, side, { before, max: firstMax });
   const isFit = compared < firstMin || matched * 2 >= compared;
   state.isProven = isFit && compared >= firstMax;
   return isFit;
@@ -67,13 +57,8 @@ function areFirstFit(
 function isHourFit(
   state: PairState,
   rows: PairRows,
-  {
-    side,
-    reached,
-    now,
-  }: { readonly side: PairSide; readonly reached: number; readonly now: number },
+  { side, before, now }: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): boolean {
-  const before = Math.min(reached, now - state.plan.patienceMs);
   const { count } = rows.alone(state.id, side, { from: now - hourMs, before });
   const hours = Math.floor(now / hourMs) - state.hour;
   const { matchedInHour, matchedInHourBefore } = state;

@@ -18,6 +18,9 @@ export interface MatchRules {
   readonly pastBefore: number;
 }
 
+/** What of a record says who it is. */
+type Compared = Pick<PairRecord, 'company' | 'happenedAt' | 'fields' | 'id' | 'as'>;
+
 /** Of records with the same id, times that are further apart than this mean two records. */
 const apartMsMax = 5 * 60_000;
 /** As long as the difference of the clocks is not known. */
@@ -25,37 +28,34 @@ const apartMsUnknown = 24 * 3_600_000;
 
 /** What was found among the records of the other side that have the same key. */
 export interface Found {
-  /** The row that it matches; null: none. */
-  readonly row: Row | null;
-  /** The fields of that row, as stored. */
-  readonly fields: FoldedFields;
+  /** The row whose content is equal; null: none is. */
+  readonly same: Row | null;
+  /** Rows that it is only if nothing equal turns up, in the order in which they were shown. */
+  readonly others: readonly Row[];
   /** A row has the same id, and a time that is too far apart. */
   readonly isApart: boolean;
 }
 
-/** Finds the row of the other side that is this record, among those that nothing has matched yet. */
+/** Finds the rows of the other side that may be this record, among those that nothing has matched. */
 export function findMatch(
-  record: PairRecord,
+  record: Compared,
   side: PairSide,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
 ): Found {
   const own = fieldsOf(record.fields);
   if (record.as === 'change') return findChange(record, own, { rows, rules });
+  const others: Row[] = [];
   let isApart = false;
-  let first: Found | null = null;
   for (const row of rows) {
     if (isOtherCompany(row, record)) continue;
     if (isTooFar(row, record, side, rules)) {
       isApart = true;
       continue;
     }
-    const fields = fieldsOf(row.fields);
-    const found = { row, fields, isApart: false };
-    if (agree(own, fields)) return found;
-    if (mustAgree(row, record, rules)) continue;
-    first ??= found;
+    if (agree(own, fieldsOf(row.fields))) return { same: row, others: [], isApart: false };
+    if (!mustAgree(row, record, rules)) others.push(row);
   }
-  return first ?? { row: null, fields: {}, isApart };
+  return { same: null, others, isApart: isApart && others.length === 0 };
 }
 
 /**
@@ -63,7 +63,7 @@ export function findMatch(
  * followed and patience is over: a value that returns then is another change.
  */
 function findChange(
-  record: PairRecord,
+  record: Compared,
   own: FoldedFields,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
 ): Found {
@@ -71,11 +71,11 @@ function findChange(
   for (const row of rows.toReversed()) {
     if (isOtherCompany(row, record)) continue;
     const fields = fieldsOf(row.fields);
-    if (isEmpty || agree(own, fields)) return { row, fields, isApart: false };
+    if (isEmpty || agree(own, fields)) return { same: row, others: [], isApart: false };
     const isSettled = row.state === 0 && Number(row.at) < rules.pastBefore;
     if (isSettled && Object.keys(own).some((path) => fields[path] !== undefined)) break;
   }
-  return { row: null, fields: {}, isApart: false };
+  return { same: null, others: [], isApart: false };
 }
 
 /** True where all fields that both have are equal, and both have some. */
@@ -100,18 +100,18 @@ export function fieldsOf(text: unknown): FoldedFields {
   return typeof text === 'string' ? (JSON.parse(text) as FoldedFields) : {};
 }
 
-function isOtherCompany({ company }: Row, record: PairRecord): boolean {
+function isOtherCompany({ company }: Row, record: Compared): boolean {
   return typeof company === 'string' && record.company !== null && company !== record.company;
 }
 
-function mustAgree({ company }: Row, record: PairRecord, { needsContent }: MatchRules): boolean {
+function mustAgree({ company }: Row, record: Compared, { needsContent }: MatchRules): boolean {
   if (record.id === null) return true;
   return needsContent && (typeof company !== 'string' || record.company === null);
 }
 
 function isTooFar(
   { happened }: Row,
-  record: PairRecord,
+  record: Compared,
   side: PairSide,
   { aheadMs }: MatchRules,
 ): boolean {
@@ -128,7 +128,7 @@ export function differenceOf({
   side,
 }: {
   readonly happened: unknown;
-  readonly record: PairRecord;
+  readonly record: Pick<PairRecord, 'happenedAt'>;
   readonly side: PairSide;
 }): number | null {
   if (typeof happened !== 'number' || record.happenedAt === null) return null;

@@ -62,6 +62,16 @@ export class PairRows {
     return this.#statements.rows(found, pair, key);
   }
 
+  withId(id: number): Row | undefined {
+    return this.#statements.row('SELECT * FROM pair_record WHERE id = ?', id);
+  }
+
+  /** Forgets a record that turned out to be one of another row. */
+  remove(id: number): void {
+    this.#statements.run('DELETE FROM pair_record WHERE id = ?', id);
+    this.#unwait(id);
+  }
+
   /** Adds a record that a side has shown; `isKnown`: the other side had delivered it before. */
   add(
     pair: number,
@@ -215,7 +225,7 @@ export class PairRows {
   first(
     pair: number,
     side: PairSide,
-    { reached, max }: { readonly reached: number; readonly max: number },
+    { before, max }: { readonly before: number; readonly max: number },
   ): { readonly compared: number; readonly matched: number } {
     const other = side === 'old' ? 'new' : 'old';
     const row = this.#statements.row(
@@ -223,7 +233,7 @@ export class PairRows {
          SELECT ${other} IS NOT NULL AS there FROM pair_record
          WHERE pair = ? AND ${side} IS NOT NULL AND (${other} IS NOT NULL OR at < ?)
          ORDER BY id LIMIT ?)`,
-      ...[pair, reached, max],
+      ...[pair, before, max],
     );
     return { compared: Number(row?.n), matched: Number(row?.matched) };
   }

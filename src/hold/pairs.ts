@@ -16,7 +16,14 @@ import type {
 } from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { brakeOf, reachedBy } from './pair-brake.ts';
-import { differenceOf, type FoldedFields, fieldsOf, findMatch, isSame } from './pair-match.ts';
+import {
+  differenceOf,
+  type FoldedFields,
+  fieldsOf,
+  findMatch,
+  isSame,
+  type MatchRules,
+} from './pair-match.ts';
 import { PairRows, type WaitingRow } from './pair-rows.ts';
 import {
   addExample,
@@ -151,29 +158,31 @@ export class Pairs {
     if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
     const other = otherSide(side);
     const open = all.filter((row) => row[side] === null && row[other] !== null);
-    const { needsContent, patienceMs } = state.plan;
-    const rules = { needsContent, aheadMs: aheadMs(state), pastBefore: now - patienceMs };
-    const { row, fields, isApart } = findMatch(record, side, { rows: open, rules });
+    const rules = rulesOf(state, now);
+    const { same, others, isApart } = findMatch(record, side, { rows: open, rules });
     const difference =
       open.length === 1 ? differenceOf({ record, happened: open[0]?.happened, side }) : null;
     if (difference !== null && record.id !== null) noteDifference(state, difference);
-    if (row !== null) {
-      this.#matched(state, side, { row, fields, shown });
-      this.rows.match(Number(row.id), side, uid);
+    const { stream } = shown.page.context;
+    if (same !== null) {
+      this.#matched(state, side, { row: same, fields: record.fields, stream, id: record.id, now });
+      this.rows.match(Number(same.id), side, uid);
       // Who waits is not delivered: this side's form is.
-      return row.state === 1 ? 'deliver' : 'drop';
+      return same.state === 1 ? 'deliver' : 'drop';
     }
     if (isApart) addExample(state.apart, record.id ?? '');
     if (this.#isKnown(state, other, { record, all })) {
       this.rows.add(state.id, { record, side, uid, now, stream: null, isKnown: true });
       noteMatch(state, now);
       state.known += 1;
-      streamOf(state, shown.page.context.stream).matched += 1;
+      streamOf(state, stream).matched += 1;
       return 'drop';
     }
-    const { stream } = shown.page.context;
     const id = this.rows.add(state.id, { record, side, uid, now, stream, isKnown: false });
-    if (delivers) return 'deliver';
+    // Another version of it may be delivered already, or be the same with a value that differs: that is
+    // decided when nothing equal has turned up.
+    const mayBeDelivered = others.some((row) => row.state === 0);
+    if (delivers && !mayBeDelivered) return 'deliver';
     this.rows.wait(id, { pair: state.id, page: shown.page, record, uid, now });
     return 'wait';
   }
@@ -209,37 +218,74 @@ export class Pairs {
     side: PairSide,
     {
       row,
-      fields: there,
-      shown,
-    }: { readonly row: Row; readonly fields: FoldedFields; readonly shown: Shown },
+      fields,
+      stream,
+      id,
+      now,
+    }: {
+      readonly row: Row;
+      readonly fields: unknown;
+      readonly stream: string;
+      readonly id: string | null;
+      readonly now: number;
+    },
   ): void {
-    noteMatch(state, shown.now);
-    streamOf(state, shown.page.context.stream).matched += 1;
+    noteMatch(state, now);
+    streamOf(state, stream).matched += 1;
     if (typeof row.stream === 'string') streamOf(state, row.stream).matched += 1;
-    const here = fieldsOf(shown.record.fields);
-    const [old, now] = side === 'old' ? [here, there] : [there, here];
-    if (compare(state, old, now)) addExample(state.differing, shown.record.id ?? '');
+    const [here, there] = [fieldsOf(fields), fieldsOf(row.fields)];
+    const [old, late] = side === 'old' ? [here, there] : [there, here];
+    if (compare(state, old, late)) addExample(state.differing, id ?? '');
   }
 
   /** Stores records as events whose patience is over. Called now and then, and cheap then. */
   release(now: number, store: (page: NewPage) => unknown): void {
     for (const state of this.all) {
-      const due = this.rows.isDue(state.id, now - state.plan.patienceMs, now);
-      if (!due && state.brake === null) continue;
+      const until = now - state.plan.patienceMs;
+      const isDue = this.rows.isDue(state.id, until, now);
+      if (!isDue && state.brake === null) continue;
       const side = otherSide(deliveringSide(state.phase));
       const reached = reachedBy(this.#statements, state.plan.streams[otherSide(side)]);
-      const brake = state.isRetired ? null : brakeOf(state, this.rows, { side, reached, now, due });
-      if (JSON.stringify(brake) !== JSON.stringify(state.brake)) {
-        state.brake = brake;
-        this.#save(state);
-      }
-      if (!due) continue;
-      // Of a side whose other side cannot be read, the brake holds nothing.
-      const from = brake === null ? 0 : reached;
-      const until = now - state.plan.patienceMs;
-      const waiting = this.rows.waiting(state.id, { from, until, now, max: releasedMax });
-      this.#deliver(waiting, store);
+      const due = { from: 0, until, now, max: releasedMax };
+      const alone = this.#unmatched(state, this.rows.waiting(state.id, due), now);
+      const before = Math.min(reached, until);
+      const brake = state.isRetired ? null : brakeOf(state, this.rows, { side, before, now });
+      if (JSON.stringify(brake) !== JSON.stringify(state.brake)) state.brake = brake;
+      this.#save(state);
+      if (brake === null) this.#deliver(alone, store);
+      // Of a side whose other side cannot be read, and of the other side, the brake holds nothing.
+      else this.#deliver(this.rows.waiting(state.id, { ...due, from: reached }), store);
     }
+  }
+
+  /** Of records whose patience is over, those that are no version of one that is delivered. */
+  #unmatched(state: PairState, waiting: readonly WaitingRow[], now: number): readonly WaitingRow[] {
+    return waiting.filter(({ id, uid, context }) => {
+      const own = hasVersions({ context }) ? this.rows.withId(id) : undefined;
+      if (own === undefined || !(own.key instanceof Uint8Array)) return true;
+      const side = own.old === null ? 'new' : 'old';
+      const [other] = this.#others(state, own, side, now).filter((row) => row.state === 0);
+      if (other === undefined) return true;
+      const [stream, shown] = [String(own.stream), own.shown as string | null];
+      this.#matched(state, side, { row: other, fields: own.fields, stream, id: shown, now });
+      this.rows.remove(id);
+      this.rows.match(Number(other.id), side, uid);
+      return false;
+    });
+  }
+
+  /** Rows of the other side that a waiting record may be another version of. */
+  #others(state: PairState, own: Row, side: PairSide, now: number): readonly Row[] {
+    const other = otherSide(side);
+    const all = this.rows.withKey(state.id, own.key as Uint8Array);
+    const rows = all.filter((row) => row[side] === null && row[other] !== null);
+    const record = {
+      id: own.shown as string | null,
+      company: own.company as string | null,
+      happenedAt: own.happened as number | null,
+      fields: String(own.fields),
+    };
+    return findMatch(record, side, { rows, rules: rulesOf(state, now) }).others;
   }
 
   /**
@@ -268,12 +314,16 @@ export class Pairs {
     state.isProven = false;
     state.brake = null;
     this.#save(state);
-    const all = { from: 0, until: Number.MAX_SAFE_INTEGER, now, max: releasedMax };
-    for (;;) {
-      const waiting = this.rows.waiting(state.id, all);
-      if (waiting.length === 0) break;
-      this.#deliver(waiting, store);
-    }
+    const all = { from: 0, until: Number.MAX_SAFE_INTEGER, now, max: Number.MAX_SAFE_INTEGER };
+    const side = deliveringSide(phase);
+    const waiting = this.rows.waiting(state.id, all).filter(({ id, context }) => {
+      const own = hasVersions({ context }) ? this.rows.withId(id) : undefined;
+      // What may be another version of an event is decided when its patience is over.
+      return (
+        own === undefined || !this.#others(state, own, side, now).some((row) => row.state === 0)
+      );
+    });
+    this.#deliver(waiting, store);
     store(page);
   }
 
@@ -313,6 +363,17 @@ export class Pairs {
 }
 
 type Row = Record<string, unknown>;
+
+function rulesOf(state: PairState, now: number): MatchRules {
+  const { needsContent, patienceMs } = state.plan;
+  return { needsContent, aheadMs: aheadMs(state), pastBefore: now - patienceMs };
+}
+
+/** True for a record of upstream's, which may come in versions; a change of a collection is one by itself. */
+function hasVersions({ context }: Pick<WaitingRow, 'context'>): boolean {
+  const { kind } = JSON.parse(context) as NewPage['context'];
+  return kind === 'audit' || kind === 'log';
+}
 
 interface Shown {
   readonly record: PairRecord;
