@@ -9,6 +9,7 @@ import { invariant } from '../contracts/errors.ts';
 import type { PageContext } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { comparisonShape } from './comparison.ts';
+import { successionShape } from './succession.ts';
 import { entryBytesMax } from './tiles.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -267,6 +268,19 @@ const reconciledEntry = z.object({
   ...comparisonShape.shape,
 });
 
+/** Which source of a pair delivers from then on (succession.ts), reported by that page. */
+const successionEntry = z.object({
+  t: z.literal('succession'),
+  at: time,
+  stream: z.string(),
+  seq: count,
+  ...successionShape.shape,
+  /** The last page of each stream of the pair before this entry; null: it has none here. */
+  streams: z.array(
+    z.object({ side: z.enum(['old', 'new']), stream: z.string(), seq: count.nullable() }),
+  ),
+});
+
 /** A manifest of completeness (manifests.ts): what that day of the stream comes to by the entries before. */
 const manifestEntry = z.object({
   t: z.literal('manifest'),
@@ -296,6 +310,7 @@ export const anyEntry = z.discriminatedUnion('t', [
   erasedEntry,
   lakeErasedEntry,
   reconciledEntry,
+  successionEntry,
   manifestEntry,
 ]);
 

@@ -13,6 +13,7 @@ import { type Comparison, comparisonIn } from './comparison.ts';
 import type { PageEntry } from './entries.ts';
 import { keptRecords, recordsRoot } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
+import { type Succession, successionIn } from './succession.ts';
 
 /** An entry has room for so much of a path. */
 const pathMax = 4_096;
@@ -25,6 +26,8 @@ export interface PreparedPage {
   readonly body: { readonly sha256: string; readonly bytes: number };
   /** What the page tells of a comparison with upstream; null: nothing. */
   readonly comparison: Comparison | null;
+  /** Which source of a pair delivers from now on, as the page reports it; null: it does not. */
+  readonly succession: Succession | null;
 }
 
 /** Prepares a page. `epoch`: the spool's present one; `salt`: the archive's. */
@@ -58,6 +61,7 @@ export async function preparePage(
     entry,
     body: { sha256, bytes: body.length },
     comparison: context.kind === 'condition' ? comparisonIn(body) : null,
+    succession: context.kind === 'condition' ? successionIn(body) : null,
   };
 }
 

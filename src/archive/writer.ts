@@ -286,7 +286,8 @@ export class ArchiveWriter {
     });
     let at = 0;
     const compared: Entry[] = [];
-    for (const { frames, entry, body, comparison } of pages) {
+    const turned: (() => Entry)[] = [];
+    for (const { frames, entry, body, comparison, succession } of pages) {
       const { stream, fetched_at: readAt } = entry;
       const [{ length }, kept] = frames;
       const chain = log.chainOf(stream);
@@ -295,9 +296,22 @@ export class ArchiveWriter {
       if (comparison !== null) {
         compared.push({ t: 'reconciled', at: readAt, stream, seq: chain.seq, ...comparison });
       }
+      if (succession !== null) {
+        const { facts, streams } = succession;
+        const about = { at: readAt, stream, seq: chain.seq, ...facts };
+        const lastOf = (name: string) => (log.heads.streams[name]?.[0] ?? 0) - 1;
+        turned.push(() => ({
+          ...{ t: 'succession', ...about },
+          streams: streams.map((one) => {
+            const last = lastOf(one.stream);
+            return { ...one, seq: last < 0 ? null : last };
+          }),
+        }));
+      }
     }
     // Behind all pages: these stand together.
     for (const entry of compared) log.append(entry);
+    for (const entryOf of turned) log.append(entryOf());
     return { name: segment, parts };
   }
 

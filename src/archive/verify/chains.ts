@@ -37,6 +37,11 @@ export class StreamChains {
     if (this.#lost.size < lostMax) this.#lost.set(leaf.toString('hex'), lost);
   }
 
+  /** The number of a stream's last page so far; null: it has none. */
+  lastOf(stream: string): number | null {
+    return this.#heads.get(stream)?.seq ?? null;
+  }
+
   /** The next entry of a stream. */
   take(index: number, leaf: Buffer, { stream, seq, prev }: PageEntry): void {
     const head = this.#heads.get(stream);

@@ -24,7 +24,7 @@ import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
 import { Comparisons } from './comparisons.ts';
 import type { DayChecks } from './day-checks.ts';
-import type { Break, ConfigChange } from './findings.ts';
+import type { Break, ConfigChange, SuccessionSeen } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
 
 import { SegmentReading } from './page-bodies.ts';
@@ -81,6 +81,7 @@ export class EntryChecks {
   bodyBytes = 0;
   checkpoints = 0;
   readonly configs: ConfigChange[] = [];
+  readonly successions: SuccessionSeen[] = [];
   readonly comparisons = new Comparisons();
   readonly clocks = new ClockDifferences();
   /** The first entry of which this version does not know what it says. */
@@ -157,6 +158,9 @@ export class EntryChecks {
         this.comparisons.take({ index, ...compared });
         return;
       }
+      case 'succession':
+        this.#succession(index, entry);
+        return;
       case 'config':
         this.#config(index, entry);
         return;
@@ -181,6 +185,19 @@ export class EntryChecks {
   #config(index: number, { at, sha256 }: EntryOf<'config'>): void {
     if (this.configs.at(-1)?.sha256 === sha256 || this.configs.length >= configsMax) return;
     this.configs.push({ index, at, sha256 });
+  }
+
+  #succession(index: number, entry: EntryOf<'succession'>): void {
+    const { t: _, stream: __, seq: ___, ...facts } = entry;
+    this.successions.push({ index, ...facts });
+    for (const { stream, seq } of entry.streams) {
+      const last = this.#chains.lastOf(stream);
+      if (seq === last) continue;
+      this.#break(
+        index,
+        `the entry names page ${seq ?? 'none'} as the last one of ${stream}, and it is ${last ?? 'none'}`,
+      );
+    }
   }
 
   #break(index: number, what: string, object: string | null = null): void {

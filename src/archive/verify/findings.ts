@@ -1,6 +1,7 @@
 // What a verification finds, as everybody gets it: the command, its JSON and its page.
 
 import type { Comparison } from '../comparison.ts';
+import type { EntryOf } from '../entries.ts';
 import type { Verifier } from '../note.ts';
 
 /** Something that is not as the signed log says, and where. */
@@ -70,6 +71,11 @@ export interface ConfigChange {
   readonly sha256: string;
 }
 
+/** Which source of a pair delivers from an entry on. */
+export interface SuccessionSeen extends Omit<EntryOf<'succession'>, 't' | 'stream' | 'seq'> {
+  readonly index: number;
+}
+
 /** Records that went from one page, and why. */
 export interface Erasure {
   readonly index: number;
@@ -132,6 +138,7 @@ export interface Report {
   readonly strays: readonly string[];
   /** The first one, and each that differs from the one before. */
   readonly configs: readonly ConfigChange[];
+  readonly successions: readonly SuccessionSeen[];
   /** The last comparison of each stream, and before it those that have found something. */
   readonly compared: readonly Compared[];
   /** In the order of the log. */

@@ -317,13 +317,13 @@ class Verification {
 
   #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
-    const { pages, records, bodyBytes, checkpoints, configs, removals } = checks;
+    const { pages, records, bodyBytes, checkpoints, configs, successions, removals } = checks;
     const { streams, gaps } = this.#accounts;
     const { remarks, ...seen } = anchors.end();
     return {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
-      ...{ configs, erasures: removals.erasures, removed: removals.removed },
+      ...{ configs, successions, erasures: removals.erasures, removed: removals.removed },
       compared: checks.comparisons.told,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       strays: this.#strays.names,

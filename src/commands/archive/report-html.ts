@@ -15,6 +15,7 @@ import {
   groupedBreaks,
   groupText,
   placeText,
+  successionText,
   verdictText,
 } from './report-lines.ts';
 
@@ -40,7 +41,7 @@ small { color: #555 }
 
 /** The page. */
 export function reportHtml(report: Report): string {
-  const { breaks, gaps, erasures, compared, configs, streams, remarks } = report;
+  const { breaks, gaps, erasures, compared, configs, successions, streams, remarks } = report;
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
@@ -52,6 +53,7 @@ export function reportHtml(report: Report): string {
     list('Records that were erased', bounded(erasures, erasureText)),
     list('Compared with what upstream served', bounded(compared, comparedText)),
     list('Configs that were in force', bounded(configs, configText)),
+    list('Successions', bounded(successions, successionText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...inTwoParts(streams, timelines(streams)),
     list('What to know besides', remarks),

@@ -26,6 +26,7 @@ export function reportJson(report: Report): object {
     removed: report.removed,
     strays: report.strays,
     configs: report.configs,
+    successions: report.successions,
     compared: report.compared,
     streams: report.streams.map(({ days, ...stream }) => ({
       ...stream,

@@ -9,6 +9,7 @@ import type {
   Gap,
   Report,
   Seen,
+  SuccessionSeen,
 } from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
@@ -21,7 +22,17 @@ const listMax = 200;
 
 /** The report in lines. */
 export function reportLines(report: Report): readonly string[] {
-  const { breaks, breaksOmitted, gaps, erasures, compared, configs, streams, remarks } = report;
+  const {
+    breaks,
+    breaksOmitted,
+    gaps,
+    erasures,
+    compared,
+    configs,
+    successions,
+    streams,
+    remarks,
+  } = report;
   return [
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
@@ -36,6 +47,8 @@ export function reportLines(report: Report): readonly string[] {
     ...bounded(compared, comparedText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('configs that were in force', configs),
     ...bounded(configs, configText).map((text) => `  ${text}`),
+    ...heading('successions', successions),
+    ...bounded(successions, successionText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('streams', streams),
     ...streamLines(report).map((line) => `  ${line}`),
     ...heading('what to know besides', remarks),
@@ -154,6 +167,23 @@ export function comparedText(one: Compared): string {
 /** Which config was in force, and from when on. */
 export function configText({ index, at, sha256 }: ConfigChange): string {
   return `from ${at}, entry ${index}: ${sha256}`;
+}
+
+/** Which source delivers from an entry on, and where its streams are then. */
+export function successionText({
+  index,
+  at,
+  phase,
+  predecessor,
+  successor,
+  streams,
+}: SuccessionSeen): string {
+  const [delivers, other] =
+    phase === 'cut_over' ? [successor, predecessor] : [predecessor, successor];
+  const places = streams.map(({ stream, seq }) =>
+    seq === null ? `${stream} has no page yet` : `${stream} is at page ${seq}`,
+  );
+  return `from ${at}, entry ${index}: ${delivers} delivers in place of ${other}; ${places.join(', ')}`;
 }
 
 function heading(text: string, list: readonly unknown[]): readonly string[] {

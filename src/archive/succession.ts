@@ -1,0 +1,49 @@
+// A cutover or rollback of a pair of sources on its way into the log: the process reports it as a
+// condition, and the writer enters it behind that page, with where each stream of the pair is then.
+
+import { z } from 'zod';
+import { isObject, type Json } from '../contracts/json.ts';
+import { parseBody } from '../tools/records.ts';
+
+const count = z.int().min(0);
+
+/** What is entered of it. */
+export const successionShape = z.object({
+  predecessor: z.string(),
+  successor: z.string(),
+  /** From now on: `cut_over`, the successor delivers; `shadow`, the predecessor does again. */
+  phase: z.enum(['shadow', 'cut_over']),
+  /** Records that both have shown, and that only one has. */
+  matched: count,
+  only_old: count,
+  only_new: count,
+});
+
+const conditionDetails = successionShape.extend({
+  streams_old: z.array(z.string()),
+  streams_new: z.array(z.string()),
+});
+
+/** A change of who delivers. */
+export interface Succession {
+  readonly facts: z.output<typeof successionShape>;
+  /** Streams of the predecessor and of the successor. */
+  readonly streams: readonly { readonly side: 'old' | 'new'; readonly stream: string }[];
+}
+
+/** The change that a page of conditions reports; null: none. */
+export function successionIn(body: Uint8Array): Succession | null {
+  const records: Json = parseBody(body);
+  for (const record of Array.isArray(records) ? records : []) {
+    if (!isObject(record) || record.condition !== 'source.cut_over') continue;
+    const { data } = conditionDetails.safeParse(record.details);
+    if (data === undefined) return null;
+    const of = (side: 'old' | 'new', streams: readonly string[]) =>
+      streams.map((stream) => ({ side, stream }));
+    return {
+      facts: successionShape.parse(data),
+      streams: [...of('old', data.streams_old), ...of('new', data.streams_new)],
+    };
+  }
+  return null;
+}

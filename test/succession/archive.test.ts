@@ -1,0 +1,53 @@
+// An archive beside a move: both sides are archived as received, the entry of the cutover shows where one continues the other,
+// and each record is in it once.
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runHere, startSluice } from '../support/cli.ts';
+import { aMove } from './a-move.ts';
+
+test('the archive of a move is whole, shows the cutover, and has each record once', async () => {
+  const succeeds = { patience: '1s', overlap: '2h' };
+  const move = await aMove({ succeeds: null });
+  const { pair, config, dir } = move;
+  const key = join(dir, 'key');
+  const vkey = (await runHere(['archive', 'keys', 'new', key])).stdout.trim();
+  const location = join(dir, 'archive');
+  const proof = {
+    type: 'archive',
+    location,
+    signing_key: `\${file:${key}}`,
+    checkpoint_every: '100ms',
+  };
+  const disk = { type: 'file', path: join(dir, 'events.ndjson') };
+  move.write({ succeeds, top: { sinks: { disk, proof } } });
+  pair.addMany(40);
+  pair.only('new').addMany(3);
+  const sluice = startSluice(['run', '-c', config]);
+  await move.complete();
+  const cut = await runHere(['succession', 'cutover', '-c', config, 'new_audit', '--force']);
+  pair.addMany(10);
+  pair.only('old').addMany(2);
+  await move.complete();
+  await sluice.kill('SIGTERM');
+  const verified = await runHere(['archive', 'verify', location, '--key', vkey, '--json']);
+  const shown = await runHere(['archive', 'verify', location, '--key', vkey]);
+
+  expect([cut.exitCode, verified.exitCode, verified.stderr]).toEqual([0, 0, '']);
+  const report = JSON.parse(verified.stdout);
+  // The records of both sides and the event of the cutover.
+  expect([report.verdict, report.records]).toEqual(['whole', pair.entries.length + 1]);
+  expect(report.successions).toEqual([
+    expect.objectContaining({
+      phase: 'cut_over',
+      predecessor: 'old_audit',
+      successor: 'new_audit',
+    }),
+  ]);
+  expect(report.successions[0].streams.map((one: { stream: string }) => one.stream)).toEqual([
+    'old_audit',
+    'new_audit',
+  ]);
+  expect(shown.stdout).toContain('new_audit delivers in place of old_audit');
+  expect(move.delivered().repeated).toEqual([]);
+});
