@@ -167,10 +167,13 @@ function countOf({ state }: Pick<Work, 'state'>): number {
   return state.kafka?.shards ?? 1;
 }
 
-/** The shard of an upstream: that of the first by name of those with its client. */
-function shardIn(config: Pick<Work, 'state' | 'upstreams'>, upstream: string): number {
+/**
+ * The shard of an upstream: that of the first by name of those with its client; of a successor's
+ * upstream, that of the upstream of the source that it takes the place of.
+ */
+function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream: string): number {
   const { upstreams } = config;
-  const known = numbers.get(upstreams) ?? numbersOf(upstreams);
+  const known = numbers.get(upstreams) ?? numbersOf(config);
   numbers.set(upstreams, known);
   return (known.get(upstream) ?? numberOf(upstream)) % countOf(config);
 }
@@ -178,15 +181,32 @@ function shardIn(config: Pick<Work, 'state' | 'upstreams'>, upstream: string): n
 /** Asked for each source of each shard, and the same for as long as a config is. */
 const numbers = new WeakMap<Work['upstreams'], ReadonlyMap<string, number>>();
 
-function numbersOf(upstreams: Work['upstreams']): ReadonlyMap<string, number> {
+function numbersOf({
+  upstreams,
+  sources,
+}: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, number> {
   const inOrder = Object.entries(upstreams).sort(([a], [b]) => (a < b ? -1 : 1));
   const clients = Map.groupBy(inOrder, ([, settings]) => clientOf(settings));
-  return new Map(
-    [...clients.values()].flatMap((same) => {
-      const number = numberOf(same[0]?.[0] ?? '');
-      return same.map(([name]) => [name, number] as const);
-    }),
+  const first = new Map(
+    [...clients.values()].flatMap((same) => same.map(([name]) => [name, same[0]?.[0] ?? name])),
   );
+  // By the first of a client, the first of the client that it follows.
+  const leaders = new Map<string, string>();
+  for (const { settings, succeeds } of Object.values(sources)) {
+    const old = succeeds && sources[succeeds.source]?.settings.upstream;
+    const [from, to] = [first.get(settings.upstream), first.get(old ?? '')];
+    if (from !== undefined && to !== undefined && from !== to) leaders.set(from, to);
+  }
+  const leaderOf = (name: string) => {
+    const way = [name];
+    for (let next = leaders.get(name); next !== undefined; next = leaders.get(next)) {
+      // Two pairs in opposite directions.
+      if (way.includes(next)) return way.toSorted()[0] ?? name;
+      way.push(next);
+    }
+    return way.at(-1) ?? name;
+  };
+  return new Map(Array.from(first, ([name, of]) => [name, numberOf(leaderOf(of))] as const));
 }
 
 function numberOf(name: string): number {

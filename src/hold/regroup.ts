@@ -10,6 +10,8 @@ import { reachOf } from '../contracts/numbering.ts';
 import { openDatabase, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
+import { pairBody, pairStateOf } from './pair-state.ts';
+import { Pairs } from './pairs.ts';
 import { readReached } from './reached.ts';
 import { momentsOf } from './receipts.ts';
 import { joinKnown, keptSinks, positionsOfKept } from './regroup-known.ts';
@@ -95,6 +97,7 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
     copyStreams(origin, to, regrouping);
     copyRequests(origin, to, { regrouping, letters: copyLetters(origin, to, numbers) });
     copyAside(origin, to);
+    copyPairs(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
     copyPositions(origin, to, { numbers, sinks, regrouping });
   }
@@ -191,6 +194,25 @@ function copyAside({ sends, statements }: Opened, to: Statements): void {
   if (statements.row(table) === undefined) return;
   for (const { id: _, ...row } of statements.each('SELECT * FROM set_aside ORDER BY id')) {
     if (sends(String(parsedObject(row.context)?.stream))) insert(to, 'set_aside', row);
+  }
+}
+
+/** Pairs with their records; both sides of a pair are in one database. */
+function copyPairs({ keeps, statements, blocksBefore }: Opened, to: Statements): void {
+  if (!new Pairs(statements).rows.isThere) return;
+  for (const row of statements.rows('SELECT id, name, body FROM pair')) {
+    const state = pairStateOf(row);
+    if (state === null || !state.plan.streams.old.some(keeps)) continue;
+    for (const counts of Object.values(state.streams)) {
+      if (counts.before !== null) counts.before += blocksBefore;
+    }
+    const pair = insert(to, 'pair', { name: row.name, body: pairBody(state) });
+    const records = 'SELECT * FROM pair_record WHERE pair = ? ORDER BY id';
+    for (const { id, ...record } of statements.each(records, Number(row.id))) {
+      const moved = insert(to, 'pair_record', { ...record, pair });
+      const waiting = statements.row('SELECT * FROM pair_waiting WHERE id = ?', Number(id));
+      if (waiting !== undefined) insert(to, 'pair_waiting', { ...waiting, id: moved, pair });
+    }
   }
 }
 
