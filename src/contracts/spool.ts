@@ -206,6 +206,8 @@ export interface StreamMemory {
 export interface PairStore {
   /** The pairs of the config from now on; those that are new begin. */
   settle(pairs: readonly PairPlan[]): Promise<void>;
+  /** Whether a successor delivers, as far as is known by now. */
+  isCutOver(successor: string): boolean;
   /** What is known of each pair of the config. */
   reports(): Promise<readonly PairReport[]>;
 }

@@ -267,6 +267,7 @@ export class Polling {
       note: (facts) => {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
+      isExcused: () => this.#hasSuccessor(source.name),
       reached: (at) => {
         if (source.past === undefined) spool.note('reached', stream.name, at);
       },
@@ -275,6 +276,20 @@ export class Polling {
         return { ...(deliveries && { deliveries }), ...(parents && { parents }) };
       },
     });
+  }
+
+  /** True where the successor of a source delivers and is read without a failure. */
+  #hasSuccessor(source: string): boolean {
+    const of = sideIn(this.#pairings, source);
+    if (of === null || of.side === 'new') return false;
+    const { successor } = of.pairing.plan;
+    if (this.#means.spool.pairs?.isCutOver(successor) !== true) return false;
+    const runners = Array.from(this.#streams.values()).filter(
+      ({ stream }) => stream.source === successor,
+    );
+    return runners.every(
+      ({ runner }) => runner.failure === null && runner.state.caughtUpAt !== null,
+    );
   }
 
   #silenceOf(
@@ -331,8 +346,9 @@ async function readOn(
   runner.askNow();
   for (;;) {
     await clock.sleep(readLookMs);
-    const { name, polls, state, error, isAtTail } = runner.state;
-    if (polls > begun && error !== null) return `${name} cannot be read: ${error.message}`;
+    const { name, polls, state, isAtTail } = runner.state;
+    const { failure } = runner;
+    if (polls > begun && failure !== null) return `${name} cannot be read: ${failure.message}`;
     if (polls > begun && state === 'waiting' && isAtTail) return null;
     if (isOver()) return `${name} was not read to its end in time`;
   }
@@ -348,5 +364,6 @@ async function readOnce(
     .runOnce(limit)
     .catch((error) => asExportError(error, `reading ${stream}`));
   await silence?.look();
-  if (cause !== null) failed.push({ stream, cause: runner.state.error ?? cause });
+  const isExcused = runner.failure !== null && runner.state.error === null;
+  if (cause !== null && !isExcused) failed.push({ stream, cause: runner.failure ?? cause });
 }

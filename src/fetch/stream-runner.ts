@@ -56,6 +56,8 @@ export interface RunnerSettings {
   readonly note: (facts: JsonObject) => void;
   /** Told where all that upstream showed by then, epoch milliseconds, is held. */
   readonly reached: (at: number) => void;
+  /** True where its failures are no fault: its API has ended, and its successor delivers. */
+  readonly isExcused?: () => boolean;
   /** What there is to show of some kinds only. */
   readonly besides?: () => Besides;
 }
@@ -89,6 +91,7 @@ export class StreamRunner {
   #isRunning = false;
   #isPolling = false;
   #nextPollAt: number | null = null;
+  #isEndReported = false;
 
   constructor(settings: RunnerSettings) {
     this.#settings = settings;
@@ -99,13 +102,32 @@ export class StreamRunner {
     return {
       name: this.#settings.name,
       source: this.#settings.source,
-      ...this.#health.state,
+      ...this.#shown,
       ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
       nextPollAt: this.#nextPollAt,
       isAtTail: this.#isAtRest,
       ...this.#settings.besides?.(),
     };
+  }
+
+  /** Why its last poll failed, also where that is no fault; null: it did not. */
+  get failure(): ExportError | null {
+    return this.#health.state.error;
+  }
+
+  /** As its health has it; failures of an API that has ended are none. */
+  get #shown() {
+    const { state } = this.#health;
+    const { isExcused, log } = this.#settings;
+    if (state.error === null || isExcused?.() !== true) return state;
+    if (!this.#isEndReported) {
+      log.info('the stream is not read any more: its successor delivers', {
+        error: state.error.message,
+      });
+    }
+    this.#isEndReported = true;
+    return { ...state, state: 'waiting' as const, error: null };
   }
 
   /** Polls until aborted. */
@@ -273,7 +295,7 @@ export class StreamRunner {
 
   #note(waitMs: number): void {
     const { clock, note, source, besides } = this.#settings;
-    const { state, polls, records, caughtUpAt, error } = this.#health.state;
+    const { state, polls, records, caughtUpAt, error } = this.#shown;
     note({
       source,
       state,

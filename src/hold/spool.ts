@@ -131,6 +131,8 @@ class WorkerSpool implements OwnSpool {
   readonly #recent: RecentPages;
   /** Size of the page appended last. */
   #pageBytes = 0;
+  /** Successors that deliver. */
+  #cutOver = new Set<string>();
   /** Where each sink read last, and when. */
   readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
   readonly #tick: NodeJS.Timeout;
@@ -158,7 +160,14 @@ class WorkerSpool implements OwnSpool {
       settle: (...settled) => thread.ask('asideSettle', ...settled),
     };
     this.pairs = {
-      settle: (pairs) => thread.ask('settlePairs', pairs),
+      settle: async (pairs) => {
+        await thread.ask('settlePairs', pairs);
+        const reports = await thread.ask('pairReports');
+        this.#cutOver = new Set(
+          reports.flatMap(({ successor, phase }) => (phase === 'cut_over' ? [successor] : [])),
+        );
+      },
+      isCutOver: (successor) => this.#cutOver.has(successor),
       reports: () => thread.ask('pairReports'),
     };
     this.numbering = opened.numbering ?? { spool: '', epochs: [] };
@@ -290,8 +299,11 @@ class WorkerSpool implements OwnSpool {
     return this.#thread.ask('moved', stream);
   }
 
-  cutOver(wish: CutoverWish): Promise<Cutover> {
-    return this.#thread.ask('cutOver', wish);
+  async cutOver(wish: CutoverWish): Promise<Cutover> {
+    const turned = await this.#thread.ask('cutOver', wish);
+    if (turned.isDone && wish.phase === 'cut_over') this.#cutOver.add(wish.pair);
+    else if (turned.isDone) this.#cutOver.delete(wish.pair);
+    return turned;
   }
 
   async retainFor(sinks: readonly string[]): Promise<void> {

@@ -12,7 +12,7 @@ import { pairedSpool } from '../../src/fetch/succession/side.ts';
 import { Store } from '../../src/hold/store.ts';
 import { tempDir } from '../support/temp.ts';
 
-const seeds = Number(process.env.PAIR_SEEDS ?? 60);
+const seeds = Number(process.env.PAIR_SEEDS ?? 25);
 const patienceMs = 1_000;
 const begun = Date.UTC(2026, 10, 1);
 
