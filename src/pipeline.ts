@@ -16,7 +16,7 @@ import {
   type PollingMeans,
 } from './fetch/polling.ts';
 import type { RunnerState } from './fetch/stream-runner.ts';
-import { settlePairs } from './fetch/succession/pairing.ts';
+import { settlePairs } from './fetch/succession/settle.ts';
 import type { FilterFailuresOf } from './send/filter-failures.ts';
 import type { Route } from './send/route.ts';
 import { factsOf, type SenderState } from './send/sender.ts';

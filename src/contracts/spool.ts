@@ -8,7 +8,14 @@
 import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Numbering } from './numbering.ts';
-import type { PairPage, PairPlan, PairReport, PairScan } from './succession.ts';
+import type {
+  PairPage,
+  PairPlan,
+  PairRecord,
+  PairReport,
+  PairScan,
+  WaitingRecord,
+} from './succession.ts';
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
@@ -202,10 +209,25 @@ export interface StreamMemory {
   readonly identities: readonly { readonly block: number; readonly bytes: Uint8Array }[];
 }
 
+/** What is compared of a record that waits. */
+export interface ComparedAnew {
+  readonly id: number;
+  readonly record: PairRecord;
+}
+
 /** Pairs of a source and its successor. */
 export interface PairStore {
-  /** The pairs of the config from now on; those that are new begin. */
-  settle(pairs: readonly PairPlan[]): Promise<void>;
+  /**
+   * The pairs of the config from now on; those that are new begin. Returns the successors whose
+   * records are folded otherwise than before.
+   */
+  settle(pairs: readonly PairPlan[]): Promise<readonly string[]>;
+  /** Up to so many records that wait, in order, after one. */
+  waiting(successor: string, after: number, most: number): Promise<readonly WaitingRecord[]>;
+  /** Compares records that wait as they are folded now. */
+  compare(successor: string, records: readonly ComparedAnew[]): Promise<void>;
+  /** Resolves when a side that does not deliver may be read: few enough of its records wait. */
+  room(signal: AbortSignal): Promise<void>;
   /** Whether a successor delivers, as far as is known by now. */
   isCutOver(successor: string): boolean;
   /** What is known of each pair of the config. */
@@ -219,6 +241,8 @@ export interface SpoolGauge {
   readonly end: Offset;
   /** In order, those of the answers held, which are no events; left out: there are none. */
   readonly answers?: readonly Offset[];
+  /** Of the bytes, those of records that wait for the other side of a pair. */
+  readonly waiting?: number;
 }
 
 /** Events held for a sink that has come this far; what was deleted before is not among them. */

@@ -22,6 +22,8 @@ export interface PairPlan {
   /** How long before the pairing the comparison begins, milliseconds. */
   readonly overlapMs: number;
   readonly streams: Readonly<Record<PairSide, readonly string[]>>;
+  /** Stands for how records are folded: with another one, records that wait are compared anew. */
+  readonly rules: string;
   /** There are several companies: where a side does not say whose a record is, content must agree. */
   readonly needsContent: boolean;
 }
@@ -70,6 +72,16 @@ export interface PairScan {
   readonly entities: readonly { readonly id: string; readonly old: string; readonly new: string }[];
   /** At the end of the scan: entities of the predecessor that the successor does not show. */
   readonly missing?: PairAlone | undefined;
+}
+
+/** A record that waits, to be compared anew. */
+export interface WaitingRecord {
+  readonly id: number;
+  readonly side: PairSide;
+  /** A PageContext as JSON. */
+  readonly context: string;
+  readonly uid: Uint8Array;
+  readonly record: Uint8Array;
 }
 
 /** Records of one side that the other has not shown. */

@@ -309,7 +309,10 @@ export class Polling {
     const sideOf = () => (source.past === undefined ? sideIn(this.#pairings, source.name) : null);
     const read: PollerMeans = {
       ...this.#means,
-      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, sideOf),
+      spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, {
+        sideOf,
+        pairs: this.#means.spool.pairs,
+      }),
       comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
       inherited: () => inheritedFor(sideOf(), stream, this.#means.spool),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),

@@ -3,7 +3,7 @@
 // identities are.
 
 import type { NewPage } from '../contracts/spool.ts';
-import type { PairRecord, PairSide } from '../contracts/succession.ts';
+import type { PairRecord, PairSide, WaitingRecord } from '../contracts/succession.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** A record that waits. */
@@ -188,6 +188,29 @@ export class PairRows {
       uid: uid instanceof Uint8Array ? uid : nothing,
       record: record instanceof Uint8Array ? record : nothing,
     }));
+  }
+
+  /** Records of a pair that wait, in order, after one. */
+  waitingAfter(pair: number, after: number, most: number): readonly WaitingRecord[] {
+    const rows = this.#statements.rows(
+      `SELECT w.id, w.context, w.uid, w.record, r.old FROM pair_waiting w
+         JOIN pair_record r ON r.id = w.id
+       WHERE w.pair = ? AND w.id > ? ORDER BY w.id LIMIT ?`,
+      ...[pair, after, most],
+    );
+    return rows.map(({ id, context, uid, record, old }) => ({
+      ...{ id: Number(id), side: old === null ? 'new' : 'old', context: String(context) },
+      uid: uid instanceof Uint8Array ? uid : nothing,
+      record: record instanceof Uint8Array ? record : nothing,
+    }));
+  }
+
+  /** What is compared of a record from now on. */
+  fold(id: number, { key, company, id: shown, happenedAt, fields }: PairRecord): void {
+    this.#statements.run(
+      'UPDATE pair_record SET key = ?, happened = ?, shown = ?, company = ?, fields = ? WHERE id = ?',
+      ...[key, happenedAt, shown, company, fields, id],
+    );
   }
 
   /** How many wait, and their bytes. */

@@ -6,13 +6,14 @@
 // spool's bound.
 
 import type { NewPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import { type ComparedAnew, uidBytes } from '../contracts/spool.ts';
 import type {
   PairPhase,
   PairPlan,
   PairRecord,
   PairScan,
   PairSide,
+  WaitingRecord,
 } from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { brakeOf, reachedBy } from './pair-brake.ts';
@@ -80,15 +81,20 @@ export class Pairs {
   }
 
   /** The pairs of the config from now on; of others nothing is compared any more. */
-  settle(plans: readonly PairPlan[], now: number): void {
+  settle(plans: readonly PairPlan[], now: number): readonly string[] {
     const named = new Set(plans.map(({ successor }) => successor));
     for (const state of this.all) {
       if (named.has(state.plan.successor) || state.isRetired) continue;
       state.isRetired = true;
       this.#save(state);
     }
+    const folded = new Map(this.all.map(({ plan }) => [plan.successor, plan.rules]));
     for (const plan of plans) this.#begin(plan, now);
     this.#known.clear();
+    return plans.flatMap(({ successor, rules }) => {
+      const before = folded.get(successor);
+      return before === undefined || before === rules ? [] : [successor];
+    });
   }
 
   #begin(plan: PairPlan, now: number): void {
@@ -145,6 +151,49 @@ export class Pairs {
       streamOf(state, name).matched += entities.length;
     }
     if (missing !== undefined) state.missing[stream] = missing;
+    this.#save(state);
+  }
+
+  /** Records that wait, in order, after one. */
+  waiting(successor: string, after: number, most: number): readonly WaitingRecord[] {
+    const state = this.#all().get(successor);
+    if (state === undefined) return [];
+    return this.rows.waitingAfter(state.id, after, most);
+  }
+
+  /** Takes what is compared of waiting records from now on; those that match then are dropped. */
+  compare(successor: string, records: readonly ComparedAnew[], now: number): void {
+    const state = this.#all().get(successor);
+    if (state === undefined) return;
+    for (const { id, record } of records) {
+      const own = this.rows.withId(id);
+      if (own === undefined || own.state !== 1) continue;
+      this.rows.fold(id, record);
+      const side = own.old === null ? 'new' : 'old';
+      const other = otherSide(side);
+      const all = this.rows.withKey(state.id, record.key).filter((row) => row.id !== id);
+      const open = all.filter((row) => row[side] === null && row[other] !== null);
+      const { same } = findMatch(record, side, { rows: open, rules: rulesOf(state, now) });
+      const uid = own[side] as Uint8Array;
+      const stream = String(own.stream);
+      if (same !== null && same.state === 0) {
+        this.#matched(state, side, {
+          row: same,
+          fields: record.fields,
+          stream,
+          id: record.id,
+          now,
+        });
+        this.rows.remove(id);
+        this.rows.match(Number(same.id), side, uid);
+      } else if (same === null && this.#isKnown(state, other, { record, all })) {
+        noteMatch(state, now);
+        state.known += 1;
+        streamOf(state, stream).matched += 1;
+        this.rows.remove(id);
+        this.rows.add(state.id, { record, side, uid, now, stream: null, isKnown: true });
+      }
+    }
     this.#save(state);
   }
 

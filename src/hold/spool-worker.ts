@@ -19,6 +19,7 @@ import type {
   AsideSettled,
   EntityChoice,
   HeldPage,
+  PairStore,
 } from '../contracts/spool.ts';
 import type { PairPlan } from '../contracts/succession.ts';
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
@@ -248,6 +249,8 @@ const operations = {
   asideSettle: (sink: string, settled: AsideSettled) =>
     store.settleAside(sink, settled, Date.now()),
   settlePairs: (pairs: readonly PairPlan[]) => store.pairs.settle(pairs, Date.now()),
+  pairsWaiting: (...which: Parameters<PairStore['waiting']>) => store.pairs.waiting(...which),
+  pairsCompare: (...of: Parameters<PairStore['compare']>) => store.pairs.compare(...of, Date.now()),
   pairReports: () => store.pairReports(Date.now()),
   cutOver(wish: CutoverWish): Cutover {
     // Among them is how far each side was read.
@@ -307,7 +310,14 @@ export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ...(['append', 'acknowledge', 'settle', 'inform', 'takeUp', 'withdraw', 'leave'] as const),
-  ...(['asideSettle', 'settleSinks', 'reported', 'settlePairs', 'cutOver'] as const),
+  ...([
+    'asideSettle',
+    'settleSinks',
+    'reported',
+    'settlePairs',
+    'pairsCompare',
+    'cutOver',
+  ] as const),
 ]);
 
 function isWrite({ op }: Question): boolean {

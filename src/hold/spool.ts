@@ -92,6 +92,8 @@ const recentBytesDefault = 3 * 1024 * 1024;
 const recentLargeBytesMax = 32 * 1024 * 1024;
 /** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
 const crowdedShare = 0.75;
+/** Records that wait for the other side of a pair fill this share of the spool at most. */
+const waitingShareMax = 0.5;
 /** A sink that has not read for so long waits for its far side, and polling not for it. */
 const atWorkMs = 200;
 /**
@@ -131,6 +133,11 @@ class WorkerSpool implements OwnSpool {
   readonly #recent: RecentPages;
   /** Size of the page appended last. */
   #pageBytes = 0;
+  /** So much waits for the other sides of pairs that sides which do not deliver pause. */
+  get #waitsFull(): boolean {
+    return (this.#gauge.waiting ?? 0) >= this.#settings.bytesMax * waitingShareMax;
+  }
+
   /** Successors that deliver. */
   #cutOver = new Set<string>();
   /** Where each sink read last, and when. */
@@ -161,12 +168,16 @@ class WorkerSpool implements OwnSpool {
     };
     this.pairs = {
       settle: async (pairs) => {
-        await thread.ask('settlePairs', pairs);
+        const changed = await thread.ask('settlePairs', pairs);
         const reports = await thread.ask('pairReports');
         this.#cutOver = new Set(
           reports.flatMap(({ successor, phase }) => (phase === 'cut_over' ? [successor] : [])),
         );
+        return changed;
       },
+      waiting: (...which) => thread.ask('pairsWaiting', ...which),
+      compare: (...of) => thread.ask('pairsCompare', ...of),
+      room: (signal) => this.#watchers.until(() => !this.#waitsFull, signal),
       isCutOver: (successor) => this.#cutOver.has(successor),
       reports: () => thread.ask('pairReports'),
     };
@@ -385,10 +396,12 @@ class WorkerSpool implements OwnSpool {
     if ((this.#answers[answersMany] ?? gauge.oldest) < gauge.oldest) {
       this.#answers = this.#answers.filter((offset) => offset >= gauge.oldest);
     }
+    const waited = this.#waitsFull;
     this.#gauge = { ...gauge, answers: this.#answers };
     const wasFull = this.#full;
     const cap = this.#settings.bytesMax;
     this.#full = wasFull ? gauge.bytes > cap * resumeShare : gauge.bytes >= cap;
-    if (grown || wasFull !== this.#full) this.#watchers.wake();
+    const hasRoom = waited && !this.#waitsFull;
+    if (grown || hasRoom || wasFull !== this.#full) this.#watchers.wake();
   }
 }

@@ -296,7 +296,8 @@ export class Store {
 
   gauge(): SpoolGauge {
     const gauge = this.#pages.gauge();
-    return { ...gauge, bytes: gauge.bytes + this.aside.bytes + this.pairs.bytes };
+    const waiting = this.pairs.bytes;
+    return { ...gauge, bytes: gauge.bytes + this.aside.bytes + waiting, waiting };
   }
 
   /** Events held at or after an offset, and when the oldest page of all was held; null: none is. */

@@ -11,7 +11,7 @@ import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Tools } from '../contracts/tools.ts';
 import { driftKey } from '../drift/state.ts';
 import { forgetLeft } from '../fetch/collection/left.ts';
-import { settlePairs } from '../fetch/succession/pairing.ts';
+import { settlePairs } from '../fetch/succession/settle.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
 import { type OwnSpool, openSpool } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';

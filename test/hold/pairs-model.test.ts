@@ -169,7 +169,10 @@ class Runner {
     const entries: Append[] = [];
     const spool = { append: (entry: Append) => Promise.resolve(entries.push(entry)) };
     const sideOf = () => sideIn(this.#pairings, source);
-    const paired = pairedSpool(spool as unknown as FetchSpool, stream, sideOf);
+    const paired = pairedSpool(spool as unknown as FetchSpool, stream, {
+      sideOf,
+      pairs: undefined,
+    });
     await paired.append({ stream: name, pages: [page] });
     const [entry] = entries as [Append];
     const commit = (isCut: boolean) =>

@@ -76,7 +76,7 @@ export async function aMove(options: MoveOptions = {}): Promise<Move> {
         const { lost, repeated } = delivered(expected);
         return `nothing to be lost; ${lost.length} are, such as ${lost[0]}, ${repeated.length} repeated`;
       };
-      await waitUntil(() => delivered(expected).lost.length === 0, { what, timeoutMs: 60_000 });
+      await waitUntil(() => delivered(expected).lost.length === 0, { what });
     },
   };
 }

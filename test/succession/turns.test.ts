@@ -19,7 +19,7 @@ async function becomesReady(move: Move): Promise<void> {
     seen = now;
     return now.phase === 'ready';
   };
-  await waitUntil(isReady, { what, timeoutMs: 60_000 });
+  await waitUntil(isReady, { what });
 }
 
 function namesIn(move: Move): readonly string[] {

@@ -1,8 +1,8 @@
 // Pairs made of the sources of a config: which streams are compared, and how their records are
 // folded.
 
+import { hash } from 'node:crypto';
 import type { Stream } from '../../contracts/source.ts';
-import type { Spool } from '../../contracts/spool.ts';
 import type { PairPlan, PairSide } from '../../contracts/succession.ts';
 import { foldedPath } from '../../tools/folded-name.ts';
 import type { ChangeRules } from './changes.ts';
@@ -72,14 +72,6 @@ export function pairingsOf(sources: readonly PairedSource[]): readonly Pairing[]
   });
 }
 
-/** Has the pairs of these sources begin or go on, before any of their streams is read. */
-export async function settlePairs(
-  { pairs }: Pick<Spool, 'pairs'>,
-  sources: readonly PairedSource[],
-): Promise<void> {
-  await pairs?.settle(pairingsOf(sources).map(({ plan }) => plan));
-}
-
 /** A source's place in one of the pairs; null: it has none. */
 export function sideIn(pairings: readonly Pairing[], source: string): SideOfPair | null {
   for (const pairing of pairings) {
@@ -114,6 +106,7 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
       ...{ successor: source.name, predecessor: old.name },
       ...{ patienceMs: succeeds.patienceMs, overlapMs: succeeds.overlapMs },
       streams: { old: namesOf(old), new: namesOf(source) },
+      rules: hash('sha256', JSON.stringify([oldId, newId, [...rename], ignore, time]), 'base64url'),
       needsContent: companies.size > 1,
     },
     sides: {

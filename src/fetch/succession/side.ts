@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import type { Json } from '../../contracts/json.ts';
 import type { Stream } from '../../contracts/source.ts';
-import type { Append, FetchSpool, NewPage } from '../../contracts/spool.ts';
+import type { Append, FetchSpool, NewPage, PairStore } from '../../contracts/spool.ts';
 import type { PairRecord } from '../../contracts/succession.ts';
 import { cutRecords, idDigest } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
@@ -18,18 +18,30 @@ import type { SideOfPair } from './pairing.ts';
 const idCharsMax = 64;
 const keyBytes = 16;
 
+/** How a stream looks up its pair. */
+interface SideMeans {
+  readonly sideOf: () => SideOfPair | null;
+  readonly pairs: Pick<PairStore, 'room' | 'isCutOver'> | undefined;
+}
+
 /** The spool for a stream that is part of a pair whenever `sideOf` says so. */
 export function pairedSpool(
   spool: FetchSpool,
   stream: Stream,
-  sideOf: () => SideOfPair | null,
+  { sideOf, pairs }: SideMeans,
 ): FetchSpool {
   return {
     append: (entry) => spool.append(pairedEntry(entry, stream, sideOf())),
     recall: (name) => spool.recall(name),
     trail: (name) => spool.trail(name),
     entities: (name, which) => spool.entities(name, which),
-    room: (signal) => spool.room(signal),
+    async room(signal) {
+      const of = sideOf();
+      const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
+      // Only of the side that does not deliver records wait.
+      if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);
+      await spool.room(signal);
+    },
     parents: spool.parents,
   };
 }
@@ -44,7 +56,7 @@ function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Appe
 }
 
 /** The page with what is compared of its kept records. */
-function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
+export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
   const { body, items, kept, context } = page;
   const slices = page.slices ?? cutRecords(body, items);
   const { paths, rules, changes } = pairing.sides[side];

@@ -1,0 +1,38 @@
+// Ids that never match: what does not match is held, the operator says where the old id is, and nothing is repeated.
+
+import { expect, test } from 'vitest';
+import { runHere, startSluice } from '../support/cli.ts';
+import { waitUntil } from '../support/temp.ts';
+import { aMove } from './a-move.ts';
+
+test('records with ids that never match are held until the id is set, and then each is delivered once', async () => {
+  const succeeds = { patience: '500ms', overlap: '2h' };
+  const old = { id: 'requestId' };
+  const move = await aMove({ succeeds, old, ids: { new: 'unrelated' } });
+  const { pair, config } = move;
+  const pairNow = async () => {
+    const { stdout } = await runHere(['succession', '-c', config, '--json']);
+    return JSON.parse(stdout).sources[0];
+  };
+  pair.addMany(30);
+  const sluice = startSluice(['run', '-c', config]);
+  await move.complete();
+  await waitUntil(async () => (await pairNow()).brake !== null, { what: 'the brake' });
+  const held = await pairNow();
+  const refused = await runHere(['succession', 'cutover', '-c', config, 'new_audit']);
+
+  move.write({ old, succeeds: { ...succeeds, id: 'request_id' } });
+  await sluice.waitForLine('the config is reloaded');
+  const isMatched = async () => {
+    const { matched, waiting, brake } = await pairNow();
+    return matched === 30 && waiting === 0 && brake === null;
+  };
+  await waitUntil(isMatched, { what: 'all to match' });
+  pair.addMany(10);
+  await move.complete();
+  await sluice.kill();
+
+  expect([held.matched, held.waiting, held.brake.examples.length]).toEqual([0, 30, 3]);
+  expect(refused.exitCode).toBe(1);
+  expect(move.delivered().repeated).toEqual([]);
+});
