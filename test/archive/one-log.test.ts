@@ -75,6 +75,15 @@ describe('a stream that was read to its end, and then from a place that no answe
     expect(await verified([...toEnd, ...more])).toMatchObject({ breaks: [], gaps: [] });
   });
 
+  test('is an open gap in a log that was added to a state with events', async () => {
+    const [first = begins(asked(null, 'a')), ...others] = toEnd;
+    const late = { ...first, entry: { ...first.entry, place: [1, 500] } };
+    const { breaks, gaps } = await verified([late, ...others, asked('x', 'y')]);
+
+    expect(breaks).toEqual([]);
+    expect(gaps).toMatchObject([{ seq: 3, isOpen: true }]);
+  });
+
   test('explains one request by a reset, and not the next', async () => {
     const { breaks } = await verified([...toEnd, reset, asked('x', 'y'), asked('z', null)]);
 

@@ -34,24 +34,36 @@ interface List {
 export class CursorChains {
   /** By stream and parent, the one whose answer came last at the end. */
   readonly #lists = new Map<string, List>();
-  /** Streams whose first entry says where it continues from: the log proves that no other has a part of them. */
+  /** Streams whose first entry says that they begin there: the log proves that no other has a part of them. */
   readonly #named = new Set<string>();
   #cursors = 0;
   /** False once a list was forgotten: it may come again, from its beginning, with earlier cursors. */
   #isWhole = true;
   #starts = 0;
-  /** The newest start of a writer that knew nothing of the log: what came before it may be in no log. */
+  /**
+   * The newest start of a writer that knew nothing of the log, or whose state is another one than the
+   * state of the start before: what came between may be in another log, or in none.
+   */
   #resumed = -1;
+  #spool: string | null = null;
+  /** The first page of the log has the first event of its state; null: there was no page. */
+  #isFromStart: boolean | null = null;
 
   /** A process starts to write. */
-  start({ resumed_from }: EntryOf<'start'>): void {
+  start({ resumed_from, spool }: EntryOf<'start'>): void {
     this.#starts += 1;
-    if (resumed_from !== undefined) this.#resumed = this.#starts;
+    // A state that `cluster import` or `export` has moved is another spool.
+    const isMoved = this.#spool !== null && this.#spool !== spool;
+    if (resumed_from !== undefined || isMoved) this.#resumed = this.#starts;
+    this.#spool = spool;
   }
 
   /** Whether a page was requested with a cursor that no answer has led to. */
-  jump({ stream, parent, answer, seq, continues, conditions = [] }: PageEntry): Jump {
-    if (seq === 0 && continues !== undefined) this.#named.add(stream);
+  jump(entry: PageEntry): Jump {
+    const { stream, parent, answer, seq, continues, place, kept, conditions = [] } = entry;
+    // A log that began later than its state has no part of what was read before.
+    this.#isFromStart ??= place[1] <= Math.max(kept, 1);
+    if (seq === 0 && continues === 'beginning' && this.#isFromStart) this.#named.add(stream);
     const key = JSON.stringify([stream, parent]);
     const known = this.#lists.get(key);
     // After a reset reading resumes wherever it can.
