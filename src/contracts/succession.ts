@@ -22,7 +22,7 @@ export interface PairPlan {
   /** How long before the pairing the comparison begins, milliseconds. */
   readonly overlapMs: number;
   readonly streams: Readonly<Record<PairSide, readonly string[]>>;
-  /** Stands for how records are folded: with another one, records that wait are compared anew. */
+  /** Stands for how records are folded: with another one, records that wait are compared again. */
   readonly rules: string;
   /** There are several companies: where a side does not say whose a record is, content must agree. */
   readonly needsContent: boolean;
@@ -74,7 +74,7 @@ export interface PairScan {
   readonly missing?: PairAlone | undefined;
 }
 
-/** A record that waits, to be compared anew. */
+/** A record that waits, to be compared again. */
 export interface WaitingRecord {
   readonly id: number;
   readonly side: PairSide;

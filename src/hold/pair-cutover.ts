@@ -59,12 +59,12 @@ export function cutOver(
   // Who cannot be read must not deliver: nothing would.
   const isAllowed = reasons.length === 0 || (phase === 'cut_over' && isForced);
   if (!isAllowed) return { isDone: false, reasons, report };
-  const told = (state: PairState) => toldPage(state, { report, phase, reasons, now });
-  pairs.turn(pair, phase, { now, store, told });
+  const reportPage = (state: PairState) => cutoverPage(state, { report, phase, reasons, now });
+  pairs.turn(pair, phase, { now, store, reportPage });
   return { isDone: true, reasons, report };
 }
 
-function toldPage(
+function cutoverPage(
   { plan, turns }: PairState,
   {
     report,

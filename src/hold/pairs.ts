@@ -339,7 +339,7 @@ export class Pairs {
 
   /**
    * Changes who delivers. Records that wait are those of the side that delivers from now on: they
-   * become events. `told` makes the page that reports it, from what is known then.
+   * become events. `reportPage` makes the page that reports it, from what is known then.
    */
   turn(
     pair: string,
@@ -347,16 +347,16 @@ export class Pairs {
     {
       now,
       store,
-      told,
+      reportPage,
     }: {
       readonly now: number;
       readonly store: (page: NewPage) => unknown;
-      readonly told: (state: PairState) => NewPage;
+      readonly reportPage: (state: PairState) => NewPage;
     },
   ): void {
     const state = this.#all().get(pair);
     if (state === undefined || state.phase === phase) return;
-    const page = told(state);
+    const page = reportPage(state);
     state.phase = phase;
     state.cutOverAt = phase === 'cut_over' ? now : null;
     state.turns += 1;

@@ -16,7 +16,7 @@ const investigations = '/v1/intelligence/investigations';
 function configFor(sandbox: Sandbox, dir: string): string {
   const { clientId, clientSecret, unifiedScope, servicesScope } = sandbox.credentials;
   const upstream = (api: string, base: string, scope: string) =>
-    `{ api: ${api}, base_url: "${base}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
+    `{ api: ${api}, base_url: "${base}", allow_http: true, ends: never, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
   const how = (api: string) => `upstream: ${api}, every: 300ms`;
   const ids = [...sandbox.ledger().collection(investigations).entities().keys()].slice(0, 5);
   const config = join(dir, 'sluice.yaml');

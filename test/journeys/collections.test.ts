@@ -55,7 +55,7 @@ async function configFor(sandbox: Sandbox, dir: string, topic: string): Promise<
   const config = join(dir, 'sluice.yaml');
   const { clientId, clientSecret, unifiedScope, servicesScope } = sandbox.credentials;
   const upstream = (api: string, base: string, scope: string) =>
-    `{ api: ${api}, base_url: "${base}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
+    `{ api: ${api}, base_url: "${base}", allow_http: true, ends: never, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
   const how = 'every: 500ms, confirm_after: 0s, settle: 1s, baseline: full';
   const source = (type: string) =>
     `  ${type}: { type: ${type}, upstream: ${resources[type]?.startsWith('/v1') ? 'edge' : 'ops'}, ${how} }`;

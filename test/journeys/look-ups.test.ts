@@ -33,6 +33,7 @@ upstreams:
     api: services
     base_url: ${sandbox.servicesBaseUrl}
     allow_http: true
+    ends: never
     auth: { client_id: ${sandbox.credentials.clientId}, client_secret: "\${env:SECRET}", scope: "urn:sandbox:api:public" }
     companies: [c-1]
 sources:

@@ -41,7 +41,7 @@ function configFor(sandbox: Sandbox, dir: string): string {
   const config = join(dir, 'sluice.yaml');
   const { clientId, clientSecret, unifiedScope, servicesScope } = sandbox.credentials;
   const upstream = (api: string, base: string, scope: string) =>
-    `{ api: ${api}, base_url: "${base}", allow_http: true, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
+    `{ api: ${api}, base_url: "${base}", allow_http: true, ends: never, auth: { client_id: ${clientId}, client_secret: ${clientSecret}, scope: "${scope}" }`;
   const these = (path: string) => `each: { ids: ${JSON.stringify(some(sandbox, path))} }`;
   const ofAudit = `each: { of: audit, id: resource.id, where: 'event.api.operation.startsWith("incident")' }`;
   const how = (api: string) => `upstream: ${api}, every: 300ms`;

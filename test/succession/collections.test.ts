@@ -62,7 +62,8 @@ async function withBaseline() {
   const move = await aCollection();
   for (let id = 1; id <= 20; id += 1) move.pair.setTicket(id);
   move.write(false);
-  await runSluice(['run', '-c', move.config, '--once']);
+  const first = await runSluice(['run', '-c', move.config, '--once']);
+  expect(first.exitCode, first.stderr).toBe(0);
   move.write(true);
   return move;
 }

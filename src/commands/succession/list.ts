@@ -96,11 +96,11 @@ function linesOf(listed: readonly ListedSource[]): readonly string[] {
 
 function factsOf(pair: PairReport): readonly string[] {
   const { successor, brake } = pair;
-  const tell = (text: string) => `${successor}: ${text}`;
+  const line = (text: string) => `${successor}: ${text}`;
   const alone = (what: string, { count, examples }: PairAlone) =>
     count === 0
       ? []
-      : [tell(`${count} ${what}, such as ${examples.map((id) => cleanText(id, 64)).join(', ')}`)];
+      : [line(`${count} ${what}, such as ${examples.map((id) => cleanText(id, 64)).join(', ')}`)];
   return [
     ...alone(`records only in ${pair.predecessor}`, pair.onlyOld),
     ...alone(`records only in ${successor}`, pair.onlyNew),
@@ -109,20 +109,20 @@ function factsOf(pair: PairReport): readonly string[] {
     ...alone('equal ids with times too far apart', pair.apart),
     ...pair.fields.map(({ path, count, types }) => {
       const kinds = types.map(([old, late]) => `${typeOf(old)} and ${typeOf(late)}`).join(', ');
-      return tell(`field ${cleanText(path, 100)} differs in ${count} records (${kinds})`);
+      return line(`field ${cleanText(path, 100)} differs in ${count} records (${kinds})`);
     }),
-    ...onlyFields(`only in ${pair.predecessor}`, pair.onlyOldFields).map(tell),
-    ...onlyFields(`only in ${successor}`, pair.onlyNewFields).map(tell),
-    ...(pair.waiting === 0 ? [] : [tell(`${pair.waiting} records wait for the other side`)]),
+    ...onlyFields(`only in ${pair.predecessor}`, pair.onlyOldFields).map(line),
+    ...onlyFields(`only in ${successor}`, pair.onlyNewFields).map(line),
+    ...(pair.waiting === 0 ? [] : [line(`${pair.waiting} records wait for the other side`)]),
     ...(brake === null
       ? []
       : [
-          tell(
+          line(
             `too few records match since ${timeText(brake.since)}, such as ${brake.examples.join(', ')}; they are stored and not delivered. Set succeeds.id, fields or ignore, or cut over with --force`,
           ),
         ]),
-    ...(pair.phase === 'shadow' ? pair.notReady.map((why) => tell(`not ready: ${why}`)) : []),
-    ...(pair.phase === 'ready' ? [tell(`can be cut over: succession cutover ${successor}`)] : []),
+    ...(pair.phase === 'shadow' ? pair.notReady.map((why) => line(`not ready: ${why}`)) : []),
+    ...(pair.phase === 'ready' ? [line(`can be cut over: succession cutover ${successor}`)] : []),
   ];
 }
 

@@ -1,4 +1,4 @@
-// The pairs of a config as the spool has them. Records that wait are compared anew where the config
+// The pairs of a config as the spool has them. Records that wait are compared again where the config
 // folds them otherwise than before: an operator who sets `id` or `fields` because too few match must
 // not get twice what was held until then.
 

@@ -114,7 +114,7 @@ export const ofArchive: readonly Mutation[] = [
   {
     ...{ of, file: `${src}/lake-copies.ts` },
     what: 'an object of the lake is believed',
-    from: 'if (now === sha256 || erasedRows(entry, now, await erasuresIn(reader)) !== null)',
+    from: 'if (now === sha256 || erasedRows(entry, now, erasures) !== null)',
     to: 'if (now.length === sha256.length)',
   },
   {
