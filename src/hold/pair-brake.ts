@@ -4,7 +4,7 @@
 
 import type { PairSide } from '../contracts/succession.ts';
 import type { PairRows } from './pair-rows.ts';
-import type { PairState } from './pair-state.ts';
+import { comparedSince, type PairState } from './pair-state.ts';
 import { momentsOf } from './receipts.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
@@ -38,7 +38,10 @@ export function brakeOf(
   how: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): PairState['brake'] {
   if (areFirstFit(state, rows, how) && isHourFit(state, rows, how)) return null;
-  const { examples } = rows.alone(state.id, how.side, { from: 0, before: how.before });
+  const { examples } = rows.alone(state.id, how.side, {
+    ...{ from: 0, before: how.before },
+    since: comparedSince(state, how.side),
+  });
   return state.brake ?? { since: how.now, examples };
 }
 
@@ -48,7 +51,10 @@ function areFirstFit(
   { side, before }: { readonly side: PairSide; readonly before: number },
 ): boolean {
   if (state.isProven) return true;
-  const { compared, matched } = rows.first(state.id, side, { before, max: firstMax });
+  const { compared, matched } = rows.first(state.id, side, {
+    ...{ before, max: firstMax },
+    since: comparedSince(state, side),
+  });
   const isFit = compared < firstMin || matched * 2 >= compared;
   state.isProven = isFit && compared >= firstMax;
   return isFit;
@@ -59,7 +65,10 @@ function isHourFit(
   rows: PairRows,
   { side, before, now }: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): boolean {
-  const { count } = rows.alone(state.id, side, { from: now - hourMs, before });
+  const { count } = rows.alone(state.id, side, {
+    ...{ from: now - hourMs, before },
+    since: comparedSince(state, side),
+  });
   const hours = Math.floor(now / hourMs) - state.hour;
   const { matchedInHour, matchedInHourBefore } = state;
   const recent = [matchedInHour + matchedInHourBefore, matchedInHour];

@@ -2,7 +2,13 @@
 
 import type { PairAlone, PairReport, PairSide } from '../contracts/succession.ts';
 import { reachedBy } from './pair-brake.ts';
-import { deliveringSide, examplesMax, otherSide, type PairState } from './pair-state.ts';
+import {
+  comparedSince,
+  deliveringSide,
+  examplesMax,
+  otherSide,
+  type PairState,
+} from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
 import type { Statements } from './statements.ts';
 
@@ -28,12 +34,15 @@ export function pairReport(
   const patient = now - plan.patienceMs;
   const aloneOn = (side: PairSide) => {
     const before = Math.min(patient, reached[otherSide(side)]);
-    return pairs.rows.alone(state.id, side, { from: 0, before });
+    return pairs.rows.alone(state.id, side, { from: 0, before, since: comparedSince(state, side) });
   };
   const [onlyOld, onlyNew] = [aloneOn('old'), aloneOn('new')];
   const silent = otherSide(deliveringSide(phase));
   const unread = Math.min(patient, reached[otherSide(silent)]);
-  const early = pairs.rows.alone(state.id, silent, { from: unread, before: patient });
+  const early = pairs.rows.alone(state.id, silent, {
+    ...{ from: unread, before: patient },
+    since: comparedSince(state, silent),
+  });
   const waiting = pairs.rows.waitingOf(state.id);
   const latest = Math.max(onlyOld.latest ?? 0, onlyNew.latest ?? 0);
   const notReady = whyNotReady(state, { reached, latest, early: early.count, now });

@@ -222,21 +222,24 @@ export class PairRows {
     return { count: Number(row?.n), bytes: Number(row?.bytes) };
   }
 
-  /** Records that only one side has shown, from a time on and before another; ids of the first. */
+  /**
+   * Records that only one side has shown, from a time on and before another; ids of the first. A
+   * record that happened before `since` is not compared.
+   */
   alone(
     pair: number,
     side: PairSide,
-    { from, before }: { readonly from: number; readonly before: number },
+    { from, before, since }: Readonly<Record<'from' | 'before' | 'since', number>>,
   ): { readonly count: number; readonly latest: number | null; readonly examples: string[] } {
     const other = side === 'old' ? 'new' : 'old';
     const chosen = `FROM pair_record WHERE pair = ? AND (old IS NULL OR new IS NULL)
-       AND at >= ? AND at < ? AND ${other} IS NULL`;
+       AND at >= ? AND at < ? AND ${other} IS NULL AND (happened IS NULL OR happened >= ?)`;
     const row = this.#statements.row(
       `SELECT count(*) AS n, max(at) AS latest ${chosen}`,
-      ...[pair, from, before],
+      ...[pair, from, before, since],
     );
     const shown = `SELECT shown ${chosen} AND shown IS NOT NULL ORDER BY at LIMIT 3`;
-    const examples = this.#statements.rows(shown, pair, from, before);
+    const examples = this.#statements.rows(shown, pair, from, before, since);
     return {
       count: Number(row?.n),
       latest: typeof row?.latest === 'number' ? row.latest : null,
@@ -248,15 +251,16 @@ export class PairRows {
   first(
     pair: number,
     side: PairSide,
-    { before, max }: { readonly before: number; readonly max: number },
+    { before, max, since }: Readonly<Record<'before' | 'max' | 'since', number>>,
   ): { readonly compared: number; readonly matched: number } {
     const other = side === 'old' ? 'new' : 'old';
     const row = this.#statements.row(
       `SELECT count(*) AS n, coalesce(sum(there), 0) AS matched FROM (
          SELECT ${other} IS NOT NULL AS there FROM pair_record
          WHERE pair = ? AND ${side} IS NOT NULL AND (${other} IS NOT NULL OR at < ?)
+           AND (happened IS NULL OR happened >= ?)
          ORDER BY id LIMIT ?)`,
-      ...[pair, before, max],
+      ...[pair, before, since, max],
     );
     return { compared: Number(row?.n), matched: Number(row?.matched) };
   }

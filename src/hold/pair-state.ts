@@ -74,6 +74,14 @@ export function pairBody({ id: _, ...body }: PairState): string {
   return JSON.stringify(body);
 }
 
+/**
+ * From when on records of a side are compared, epoch milliseconds: the successor's first walk begins
+ * `overlap` before the pairing, so it does not show what the old side has from before.
+ */
+export function comparedSince({ begunAt, plan }: PairState, side: PairSide): number {
+  return side === 'old' ? begunAt - plan.overlapMs : Number.MIN_SAFE_INTEGER;
+}
+
 /** The side that delivers in a phase. */
 export function deliveringSide(phase: PairPhase): PairSide {
   return phase === 'shadow' ? 'old' : 'new';
