@@ -55,7 +55,7 @@ function world(port: number, path: string) {
     const base = `http://127.0.0.1:${port}/v1`;
     const config = {
       state: { dir: join(dir, 'state'), sync: 'normal' },
-      upstreams: { up: { api: 'unified', base_url: base, allow_http: true, auth } },
+      upstreams: { up: { api: 'unified', base_url: base, allow_http: true, ends: 'never', auth } },
       sources: { list: { type: 'logs', upstream: 'up', path: `/${path}`, pagination } },
       sinks: { disk: { type: 'file', path: join(dir, 'out', 'e.ndjson') } },
     };
