@@ -82,7 +82,7 @@ test('spool has room for polling by what it holds, and keeps all of it', async (
         asking.abort();
 
         const [oldest, end] = [begin + passed, begin + sizes.length];
-        expect(spool.gauge).toEqual({ bytes, oldest, end, answers: [] });
+        expect(spool.gauge).toEqual({ bytes, oldest, end, answers: [], waiting: 0 });
         expect(isLetGoAtOnce()).toBe(!full);
         if (wasFull && step.do === 'pass') expect(letGo()).toBe(!full);
       }

@@ -262,7 +262,7 @@ class Run {
     );
     expect(isSame).toEqual(held.map(() => true));
     const oldest = model.pages[0]?.first ?? model.end;
-    expect(store.gauge()).toEqual({ bytes: model.bytes, oldest, end: model.end });
+    expect(store.gauge()).toEqual({ bytes: model.bytes, oldest, end: model.end, waiting: 0 });
     expect(store.passed()).toBe(Math.min(model.end, ...Object.values(model.positions)));
     for (const each of sinks) {
       const progress = { position: model.positions[each], mark: model.marks[each] };

@@ -491,7 +491,8 @@ test('what is noticed is asked first, and again where it is noticed while it is 
   await notice('p77');
   await poll();
 
-  expect(asked.slice(0, 2).toSorted()).toEqual(['new', 'p77']);
+  // Four are requested at a time, and in any order among themselves.
+  expect(asked.slice(0, 4)).toEqual(expect.arrayContaining(['new', 'p77']));
   const [row] = await spool.parents.due('src', Number.MAX_SAFE_INTEGER, 1);
   const was = row?.due ?? 0;
   await notice(row?.id ?? '');
