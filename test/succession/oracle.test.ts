@@ -88,10 +88,10 @@ describe('records are the same by their ids, whatever the two sides do otherwise
       entries.map(({ id }) => String(id)).toSorted();
     const shown = (alone: unknown) => [...Object(alone).examples].toSorted();
     expect(move.delivered()).toMatchObject({ lost: [], repeated: [] });
-    expect([shown(report.only_old), shown(report.only_new)]).toEqual([
-      idsOf(onlyOld),
-      idsOf(onlyNew).slice(0, Object(report.only_new).examples.length),
-    ]);
+    expect(shown(report.only_old)).toEqual(idsOf(onlyOld));
+    // Three examples at most; of several streams, which are read side by side, any three.
+    expect(shown(report.only_new)).toHaveLength(Math.min(3, onlyNew.length));
+    expect(idsOf(onlyNew)).toEqual(expect.arrayContaining(shown(report.only_new)));
     const paths = (report.fields as unknown as { path: string }[]).map(({ path }) => path);
     expect([report.brake, paths]).toEqual([null, differing]);
   });
