@@ -126,7 +126,7 @@ async function serveAfar(
 
 function notInTime(why: string): ExportError {
   return new ExportError('upstream_unreachable', `not read to its tail: ${why}`, {
-    next: 'Run again: it goes on from its checkpoint. Nothing is lost.',
+    next: 'Run again: it resumes at its checkpoint. Nothing is lost.',
   });
 }
 

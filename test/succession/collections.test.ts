@@ -54,7 +54,12 @@ async function aCollection(succeeds: object | null = {}) {
         source: (after ?? before).ticketId === undefined ? 'new' : 'old',
         ...{ change, id, subject: after?.subject },
       }));
-  return { pair, config, write, reported };
+  const baselines = (): readonly string[] =>
+    (existsSync(out) ? readFileSync(out, 'utf8') : '')
+      .split('\n')
+      .filter((line) => line.includes('"change":"baseline"'))
+      .map((line) => JSON.parse(line).entity_kind);
+  return { pair, config, write, reported, baselines };
 }
 
 /** Runs once with the old source alone, so that its state is there. */
@@ -152,4 +157,20 @@ test('succession lists what the first full scan showed', async () => {
     { source: 'old_tickets', successor: 'new_tickets', matched: 19, only_old: 1, held: false },
   ]);
   expect(reported().filter(({ change }) => change === 'deleted')).toEqual([]);
+});
+
+test('two sources that start together report one baseline, and nothing as created', async () => {
+  const { pair, config, write, reported, baselines } = await aCollection();
+  for (let id = 1; id <= 20; id += 1) pair.setTicket(id);
+  write(true);
+
+  const sluice = startSluice(['run', '-c', config]);
+  await waitUntil(() => baselines().length > 0, { what: 'the baseline' });
+  // Past the patience of all that the new side may have stored.
+  pair.setTicket(21, { subject: 'only new' }, 'new');
+  await waitUntil(() => reported().some(({ id }) => id === '21'), { what: 'ticket 21' });
+  await sluice.kill();
+
+  expect(baselines()).toHaveLength(1);
+  expect(reported().map(({ id }) => id)).toEqual(['21']);
 });

@@ -10,7 +10,7 @@ import { pairedPage } from './side.ts';
 /** Records that are compared in one transaction. */
 const comparedAtOnce = 256;
 
-/** Has the pairs of these sources begin or go on, before any of their streams is read. */
+/** Starts or resumes the pairs of these sources, before any of their streams is read. */
 export async function settlePairs(
   { pairs }: Pick<Spool, 'pairs'>,
   sources: readonly PairedSource[],
