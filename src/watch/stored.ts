@@ -4,6 +4,7 @@ import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
+import type { AnnouncedEnd } from '../upstream/ends.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import {
   elsewhere,
@@ -11,6 +12,7 @@ import {
   roomInSpool,
   type Standing,
   type StoredStanding,
+  type StoredUpstream,
 } from './standing.ts';
 import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
 import { successionFacts } from './successions.ts';
@@ -107,11 +109,7 @@ export function storedStanding(
     orphans: { streams: orphans[0] ?? [], sinks: orphans[1] ?? [] },
     filters: [],
     lookups: lookupsOf(plan, stored),
-    upstreams: Array.from(plan.upstreams.values(), (client) => {
-      const held = stored.ends.get(client.name);
-      const announced = held?.base === client.baseUrl ? held.announced : [];
-      return endFacts(client.name, client.endBy(announced), now);
-    }),
+    upstreams: storedEnds(stored, plan, now),
     config_differences: [],
     removed_sinks: removedSinksOf(stored, {
       present: plan.sinks.map(({ name }) => name),
@@ -120,6 +118,26 @@ export function storedStanding(
     successions: stored.pairs.map(successionFacts),
     unread_times: [],
   };
+}
+
+/** When each upstream ends, by its config and the dates of responses that the state has. */
+export function storedEnds(
+  stored: Pick<State, 'ends'>,
+  plan: Pick<Configured['plan'], 'upstreams'>,
+  now: number,
+): readonly StoredUpstream[] {
+  return Array.from(plan.upstreams.values(), (client) => {
+    return endFacts(client.name, client.endBy(announcedOf(stored, client)), now);
+  });
+}
+
+/** The dates that responses of an upstream have named, as the state has them. */
+export function announcedOf(
+  { ends }: Pick<State, 'ends'>,
+  { name, baseUrl }: Pick<UpstreamClient, 'name' | 'baseUrl'>,
+): readonly AnnouncedEnd[] {
+  const held = ends.get(name);
+  return held?.base === baseUrl ? held.announced : [];
 }
 
 /** The standing of a part that another process has: this machine knows its names only. */

@@ -3,11 +3,11 @@
 
 import type { Config } from '../../config/config.ts';
 import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/succession.ts';
-import { lookInto } from '../../hold/store.ts';
+import { commandOf } from '../../terminal/command-text.ts';
 import { tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { isAfar, withCopy } from '../shared/afar.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
+import { knownMoves } from '../shared/known-moves.ts';
 import { partsAtWork } from '../shared/parts.ts';
 
 /** A source with its successor; times are RFC 3339 or null. */
@@ -15,6 +15,8 @@ interface ListedSource {
   readonly source: string;
   readonly upstream: string;
   readonly successor: string | null;
+  /** When its API ends; null: never. */
+  readonly endsAt: string | null;
   /** Null: the state has no pair yet. */
   readonly pair: PairReport | null;
 }
@@ -33,33 +35,38 @@ export const list = defineCommand({
   about: 'show each source that has a successor, and how far its move has come',
   options: { config: configOption, json: { about: 'as JSON' } },
   async run({ config: file, json }, { out, ...means }) {
-    const configs = partsAtWork(file, { out, ...means }).map(({ config }) => config);
+    const parts = partsAtWork(file, { out, ...means }).map(({ config }) => config);
     const listed: ListedSource[] = [];
-    for (const config of configs) listed.push(...(await listedIn(config)));
+    for (const config of parts) listed.push(...(await listedIn(config)));
+    const [{ file: path } = { file }] = parts;
     if (json) out(JSON.stringify({ sources: listed.map(jsonOf), changes }, null, 2));
-    else for (const line of linesOf(listed)) out(line);
+    else for (const line of linesOf(listed, commandOf(path))) out(line);
     return 0;
   },
 });
 
 async function listedIn(config: Config): Promise<readonly ListedSource[]> {
-  const look = ({ state }: Config) =>
-    lookInto(state.dir, [], (store) => store.pairReports(Date.now()));
-  const reports = isAfar(config) ? await withCopy(config, look) : look(config);
+  const { pairs, upstreams } = await knownMoves(config);
+  const ends = new Map(upstreams.map(({ name, ends_at: endsAt }) => [name, endsAt]));
   return Object.entries(config.sources).flatMap(([name, { settings }]) => {
+    const { upstream } = settings;
+    const endsAt = ends.get(upstream) ?? null;
     const successor =
       Object.keys(config.sources).find((one) => config.sources[one]?.succeeds?.source === name) ??
       null;
-    if (successor === null) return [];
-    const pair = reports.find((report) => report.successor === successor) ?? null;
-    return [{ source: name, upstream: settings.upstream, successor, pair }];
+    if (successor === null && endsAt === null) return [];
+    const pair = pairs.find((report) => report.successor === successor) ?? null;
+    return [{ source: name, upstream, successor, endsAt, pair }];
   });
 }
 
-function jsonOf({ source, upstream, successor, pair }: ListedSource): object {
-  if (pair === null) return { source, upstream, successor, phase: null };
+function jsonOf({ source, upstream, successor, endsAt, pair }: ListedSource): object {
+  const who = { source, upstream, ends_at: endsAt, successor };
+  if (pair === null) {
+    return { ...who, phase: null, matched: null, only_old: null, only_new: null, fields: null };
+  }
   return {
-    ...{ source, upstream, successor, phase: pair.phase },
+    ...{ ...who, phase: pair.phase },
     ...{ begun_at: timeText(pair.begunAt), cut_over_at: timeText(pair.cutOverAt) },
     ...{ matched: pair.matched, known_before: pair.known },
     ...{ only_old: pair.onlyOld, only_new: pair.onlyNew, delivered_early: pair.early },
@@ -79,19 +86,32 @@ function typeOf(letter: string): string {
   return pairTypeNames[letter] ?? 'another';
 }
 
-function linesOf(listed: readonly ListedSource[]): readonly string[] {
-  if (listed.length === 0) return ['no source has a successor; `succession plan` proposes some'];
-  const heads = ['source', 'successor', 'phase', 'matched', 'only old', 'only new', 'fields'];
-  const rows = listed.map(({ source, successor, pair }) => [
-    ...[source, successor ?? '-', pair?.phase ?? 'not begun', countText(pair?.matched)],
-    ...[countText(pair?.onlyOld.count), countText(pair?.onlyNew.count)],
+type CommandText = ReturnType<typeof commandOf>;
+
+function linesOf(listed: readonly ListedSource[], command: CommandText): readonly string[] {
+  if (listed.length === 0) return ['no upstream ends, and no source has a successor'];
+  const heads = ['source', 'ends', 'successor', 'phase', 'matched', 'only old', 'only new'];
+  const rows = listed.map(({ source, successor, endsAt, pair }) => [
+    ...[source, endsAt?.slice(0, 10) ?? 'never', successor ?? 'none', phaseText(successor, pair)],
+    ...[countText(pair?.matched), countText(pair?.onlyOld.count), countText(pair?.onlyNew.count)],
     pair === null ? '-' : pair.fields.map(({ path }) => cleanText(path, 60)).join(', ') || '-',
   ]);
+  const alone = listed.filter(({ successor }) => successor === null);
   return [
-    ...tableLines(heads, rows),
+    ...tableLines([...heads, 'fields'], rows),
     ...listed.flatMap(({ pair }) => (pair === null ? [] : factsOf(pair))),
+    ...(alone.length === 0 ? [] : [noSuccessor(alone, command)]),
     `A cutover changes what a receiver sees: ${changes.join('; ')}.`,
   ];
+}
+
+function phaseText(successor: string | null, pair: PairReport | null): string {
+  return successor === null ? '-' : (pair?.phase ?? 'not begun');
+}
+
+function noSuccessor(alone: readonly ListedSource[], command: CommandText): string {
+  const names = alone.map(({ source }) => source).join(', ');
+  return `no successor: ${names}. Propose successors: ${command('succession plan')}`;
 }
 
 function factsOf(pair: PairReport): readonly string[] {

@@ -7,8 +7,10 @@
 import type { Config } from '../../config/config.ts';
 import { planFrom } from '../../config/plan.ts';
 import { openTools } from '../../run/tools.ts';
+import { upstreamEnd } from '../../upstream/ends.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, logLevelOption } from '../shared/command.ts';
+import { knownEnds } from '../shared/known-moves.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type Proposals, proposalFor } from './proposal.ts';
 import { proposalText } from './proposal-text.ts';
@@ -21,7 +23,12 @@ export const plan = defineCommand({
   options: { config: configOption, logLevel: logLevelOption },
   async run({ config: file, logLevel = 'error' }, { env, out }) {
     const { config, unread } = readConfigToLook(file, env);
-    const proposals = proposalFor(config);
+    // A state that cannot be read, such as one in Kafka, leaves the dates of the config.
+    const ends = await knownEnds(config).catch(() => null);
+    const proposals = proposalFor(
+      config,
+      (name, settings) => ends?.get(name) ?? upstreamEnd(settings, []),
+    );
     const isRead = proposals.into !== null && !proposals.into.isNew && unread.length === 0;
     const whole = isRead ? await compared(config, proposals, logLevel) : proposals;
     for (const line of proposalText(config, whole, isRead ? [] : unread)) out(line);

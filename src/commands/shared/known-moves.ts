@@ -1,0 +1,43 @@
+// What config and state know of a move: when upstreams end, and the pairs of sources. For commands
+// that look: nothing is changed, and no upstream is asked.
+
+import type { Config } from '../../config/config.ts';
+import { inShards } from '../../config/shards.ts';
+import type { PairReport } from '../../contracts/succession.ts';
+import { planToLook } from '../../run/plan-to-look.ts';
+import type { UpstreamEnd } from '../../upstream/ends.ts';
+import type { StoredUpstream } from '../../watch/standing.ts';
+import { readState, type State } from '../../watch/state.ts';
+import { announcedOf, storedEnds } from '../../watch/stored.ts';
+import { isAfar, withCopy } from './afar.ts';
+import { whereItRuns } from './at-work.ts';
+
+/** The ends of all upstreams of a config, and its pairs. */
+export interface KnownMoves {
+  readonly upstreams: readonly StoredUpstream[];
+  readonly pairs: readonly PairReport[];
+}
+
+/** Reads the state of a config, or of its part; in Kafka where no process has it here. */
+export async function knownMoves(config: Config): Promise<KnownMoves> {
+  const stored = await storedOf(config);
+  const plan = await planToLook(config);
+  return { upstreams: storedEnds(stored, plan, Date.now()), pairs: stored.pairs };
+}
+
+/** When each upstream ends, by its config and the dates of responses that the state has. */
+export async function knownEnds(config: Config): Promise<ReadonlyMap<string, UpstreamEnd>> {
+  const parts = inShards(config).map(async (part) => {
+    const { config: at } = whereItRuns(part);
+    const [stored, plan] = [await storedOf(at), await planToLook(at)];
+    return Array.from(plan.upstreams.values(), (client) => {
+      return [client.name, client.endBy(announcedOf(stored, client))] as const;
+    });
+  });
+  return new Map((await Promise.all(parts)).flat());
+}
+
+async function storedOf(config: Config): Promise<State> {
+  const look = ({ state }: Config) => readState(state.dir);
+  return isAfar(config) ? await withCopy(config, look) : look(config);
+}
