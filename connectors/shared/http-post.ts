@@ -5,6 +5,7 @@
 // make dead letters; everything else waits or stops the sink.
 
 import { z } from 'zod';
+import { type Compression, compressed } from '../../src/contracts/compression.ts';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
 import { headerValue, type Secret } from '../../src/contracts/settings.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
@@ -15,7 +16,6 @@ import {
   type TlsSettings,
   type Tools,
 } from '../../src/contracts/tools.ts';
-import { type Compression, compressed } from './compression.ts';
 import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, plainLine, receiverWords } from './receiver-words.ts';
 import { retryAfterMs } from './retry-after.ts';

@@ -4,12 +4,12 @@
 // would be cut is not sent, and becomes a dead letter that says so; of late ones an operator is told.
 
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
 import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
-import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

@@ -6,6 +6,7 @@
 // (elasticsearch/bulk-answer.ts).
 
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
 import type { Event, Uid } from '../../src/contracts/event.ts';
@@ -17,7 +18,6 @@ import {
   tls,
 } from '../../src/contracts/settings.ts';
 import type { Batch, Refusal } from '../../src/contracts/sink.ts';
-import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';

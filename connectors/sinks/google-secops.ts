@@ -4,12 +4,12 @@
 // stay true: an event becomes a dead letter only where it was refused by itself.
 
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
 import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
-import { compression } from '../shared/compression.ts';
 import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {
   type FailedAnswer,

@@ -6,11 +6,11 @@
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
-import { compression } from '../shared/compression.ts';
 import { type Range, sendInHalves } from '../shared/halves.ts';
 import {
   credentialAdvice,

@@ -9,9 +9,16 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
 import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
 import type { Clock, Tools } from '../../src/contracts/tools.ts';
+import {
+  KafkaFailure,
+  type KafkaRecord,
+  type KafkaTransactions,
+  loadDriver,
+  loadReader,
+} from '../../src/kafka/index.ts';
+import { keptDigits } from '../shared/known-events.ts';
 import { ProducerConnection } from './kafka/connection.ts';
-import { deliveryOf, type FailureContext, KafkaFailure } from './kafka/failure.ts';
-import type { KafkaDriver, KafkaRecord, KafkaTransactions } from './kafka/port.ts';
+import { deliveryOf, type FailureContext } from './kafka/outcome.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
 import { fields, type KafkaSettings, optionsOf } from './kafka/settings.ts';
 import { TopicStanding } from './kafka/standing.ts';
@@ -117,8 +124,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
   const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
-  const { kafkajsReader } = await import('./kafka/kafkajs.ts');
-  const reader = kafkajsReader(optionsOf(settings, tools, transactions));
+  const reader = await loadReader(optionsOf(settings, tools, transactions), keptDigits);
   const standing = new TopicStanding({ numbering, mark, reader, log: tools.log });
   const maker = new RecordMaker(settings.key);
 
@@ -205,7 +211,7 @@ async function connect(
   tools: Tools,
   transactions?: KafkaTransactions,
 ): Promise<ProducerConnection> {
-  const make = await driverOf(settings.driver);
+  const make = await loadDriver(settings.driver);
   const options = optionsOf(settings, tools, transactions);
   return new ProducerConnection({
     make: () => make(options),
@@ -213,16 +219,6 @@ async function connect(
     mayPutOut: tools.confirm !== undefined,
     timeoutMs: settings.timeout,
   });
-}
-
-// Loaded when a Kafka sink opens: nobody else should pay for a Kafka client.
-async function driverOf(driver: KafkaSettings['driver']): Promise<KafkaDriver> {
-  switch (driver) {
-    case 'kafkajs':
-      return (await import('./kafka/kafkajs.ts')).kafkajsDriver;
-    case 'platformatic':
-      return (await import('./kafka/platformatic.ts')).platformaticDriver;
-  }
 }
 
 function contextOf(settings: KafkaSettings, opening: SinkOpening): FailureContext {

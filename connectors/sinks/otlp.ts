@@ -5,12 +5,12 @@
 // only when it reads as an OTLP answer.
 
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError, invariant } from '../../src/contracts/errors.ts';
 import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
-import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

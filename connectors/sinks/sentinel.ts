@@ -6,13 +6,13 @@
 // 204 is its word.
 
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
 import { duration, proxy, Secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch, Delivery, Refusal } from '../../src/contracts/sink.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
-import { compression } from '../shared/compression.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { onlyEvents } from '../shared/known-events.ts';

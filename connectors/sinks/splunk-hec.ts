@@ -6,6 +6,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import {
@@ -16,7 +17,6 @@ import {
   secret,
   tls,
 } from '../../src/contracts/settings.ts';
-import { compression } from '../shared/compression.ts';
 import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { Collector } from './splunk-hec/collector.ts';

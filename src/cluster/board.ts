@@ -3,11 +3,11 @@
 // write it is left alone, since others may write there; and whoever writes knows when it is kept.
 
 import { ProduceAcks } from '@platformatic/kafka';
-import { Client } from '../../connectors/sinks/kafka/platformatic-client.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { parsedObject } from '../hold/requests.ts';
+import { Client } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';
 import { LogClient, type Partition } from './log/client.ts';
 import type { LogRecord } from './log/committed.ts';

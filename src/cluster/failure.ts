@@ -1,8 +1,8 @@
 // What those are told who ask Kafka about a state there, and get no good answer.
 
-import { KafkaFailure } from '../../connectors/sinks/kafka/failure.ts';
-import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
+import { KafkaFailure } from '../kafka/index.ts';
+import { failureOf } from '../kafka/log-client.ts';
 
 /** `sink_unreachable` or `sink_refused`; what is told already, as it is. */
 export function clusterError(error: unknown, doing: string): ExportError {

@@ -2,11 +2,11 @@
 // and the group of owners, each looked at from outside. What must stay true: nothing is changed, and
 // whoever works there meanwhile is left alone.
 
-import { type KafkaFailure, missingIssuerOf } from '../../connectors/sinks/kafka/failure.ts';
-import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { type HostPort, hostPortText } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
+import { type KafkaFailure, missingIssuerOf } from '../kafka/index.ts';
+import { failureOf } from '../kafka/log-client.ts';
 import { Asking, type DescribedTopic } from './asking.ts';
 import { clusterError } from './failure.ts';
 import { LogClient } from './log/client.ts';

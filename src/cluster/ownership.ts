@@ -15,10 +15,9 @@ import {
   ResponseError,
   syncGroupV5,
 } from '@platformatic/kafka';
-import { Connections } from '../../connectors/sinks/kafka/platformatic-connections.ts';
-import { failureOf } from '../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
+import { Connections, failureOf } from '../kafka/log-client.ts';
 import { assignments, owns } from './assignment.ts';
 import type { ConfigPrint } from './config-print.ts';
 import { Hearing, type SentAt } from './hearing.ts';

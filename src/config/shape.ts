@@ -3,7 +3,6 @@
 
 import { z } from 'zod';
 import { postUrl } from '../../connectors/shared/http-post.ts';
-import { fields as kafkaFields } from '../../connectors/sinks/kafka/settings.ts';
 import type {
   FormatDefinition,
   SinkDefinition,
@@ -18,6 +17,7 @@ import {
   size,
   tls,
 } from '../contracts/settings.ts';
+import { connectionFields } from '../kafka/index.ts';
 import { upstreamFields } from '../upstream/settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
@@ -59,7 +59,7 @@ export const stateBlock = z
       .describe('full: safe through a power cut; normal: through a crash of the process only'),
     kafka: z
       .strictObject({
-        brokers: kafkaFields.brokers,
+        brokers: connectionFields.brokers,
         prefix: z
           .string()
           .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
@@ -104,8 +104,8 @@ export const stateBlock = z
           .describe(
             'name of the deployment that the state belongs to; another one is refused. Default: made at the first start from the upstreams’ addresses and client ids, and stored',
           ),
-        sasl: kafkaFields.sasl,
-        tls: kafkaFields.tls,
+        sasl: connectionFields.sasl,
+        tls: connectionFields.tls,
       })
       .optional()
       .describe(

@@ -42,6 +42,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/hold': ['src/contracts'],
   'src/objects': ['src/contracts', 'src/tools', 'src/hold/lock.ts'],
   'src/normalise': ['src/contracts'],
+  'src/kafka': ['src/contracts'],
   'src/parquet': ['src/contracts', 'src/normalise/schema.ts', 'src/objects/store.ts'],
   'src/archive': ['src/contracts', 'src/tools', 'src/objects', 'src/parquet'],
   formats: ['src/contracts'],
@@ -50,6 +51,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'src/contracts',
     'src/objects',
     'src/archive',
+    'src/kafka',
     'connectors/shared',
     'src/parquet',
     // What an event says, and who acts in it, is the same text in every sink.
@@ -58,8 +60,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     'formats/text.ts',
   ],
   'connectors/sources': ['src/contracts', 'connectors/shared'],
-  // One wrapping of Kafka's client serves the sink and the log.
-  'src/cluster': ['src/contracts', 'src/hold', 'connectors/sinks/kafka'],
+  'src/cluster': ['src/contracts', 'src/hold', 'src/kafka'],
   'src/fetch': ['src/contracts', 'src/tools'],
   // What it copies, and what must hold for it to be copied, is what the normaliser takes.
   'src/transcode': ['src/contracts', 'src/normalise'],
@@ -83,6 +84,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/config': [
     'src/contracts',
+    'src/kafka',
     'src/cluster/log/settings.ts',
     'src/tools',
     'src/terminal',
@@ -136,6 +138,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/boot': ['src/contracts', 'src/commands'],
 };
 
+/** The files of a package that other packages import. A package that is not listed has no entry points yet. */
+const entryPoints: Readonly<Record<string, readonly string[]>> = {
+  'src/kafka': ['index.ts', 'log-client.ts'],
+  'src/sandbox': ['sandbox.ts'],
+};
+
 /** The imports that still stand against the list above, each until its step of the tidying takes it away. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   'src/commands/quickstart.ts': ['src/sandbox/sandbox.ts'],
@@ -152,8 +160,8 @@ const wrappers: Readonly<Record<string, readonly string[]>> = {
   '@smithy/signature-v4': ['connectors/sinks/elasticsearch/sigv4.ts'],
   undici: ['src/tools/'],
   '@grpc/grpc-js': ['connectors/sinks/otlp/grpc.ts'],
-  kafkajs: ['connectors/sinks/kafka/'],
-  '@platformatic/kafka': ['connectors/sinks/kafka/', 'src/cluster/'],
+  kafkajs: ['src/kafka/'],
+  '@platformatic/kafka': ['src/kafka/', 'src/cluster/'],
   'syslog-client': ['connectors/sinks/syslog/'],
   '@opentelemetry/otlp-transformer': ['formats/'],
   '@opentelemetry/resources': ['formats/', 'src/watch/collector-log.ts'],
@@ -186,6 +194,22 @@ test.each(Object.entries(allowed))('%s imports only what it may', (folder, other
   expect(inside.length).toBeGreaterThan(0);
   expect(strays).toEqual([]);
 });
+
+test.each(Object.entries(entryPoints))(
+  '%s is imported by its entry points only',
+  (folder, entries) => {
+    const inside = (path: string) => path.startsWith(`${folder}/`);
+    const entered = new Set(
+      imports
+        .filter(({ file, target }) => inside(target) && !inside(file))
+        .map(({ target }) => target),
+    );
+
+    expect([...entered].toSorted()).toEqual(
+      entries.map((entry) => `${folder}/${entry}`).toSorted(),
+    );
+  },
+);
 
 test('each room has its directions', () => {
   const rooms = files.filter((file) => !Object.keys(allowed).some((room) => file.startsWith(room)));

@@ -1,10 +1,10 @@
 // Where the cluster is and as whom it is asked. A credential becomes a header at each request, so
 // that one that was rotated is taken up.
 
+import type { Compression } from '../../../src/contracts/compression.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { Secret } from '../../../src/contracts/settings.ts';
 import type { HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
-import type { Compression } from '../../shared/compression.ts';
 import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';

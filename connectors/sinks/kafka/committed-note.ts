@@ -3,16 +3,13 @@
 
 import { z } from 'zod';
 
-const rangesShape = z.record(z.string(), z.tuple([z.string(), z.string()]));
+const rangesShape = z.record(z.string(), z.tuple([z.string(), z.string()]).readonly()).readonly();
 const noteShape = z.object({
   epoch: z.number(),
   unknown: z.union([rangesShape, z.literal('newest')]).optional(),
 });
 /** `offset.metadata.max.bytes` of the brokers is 4,096 unless it is set. */
 const noteBytesMax = 4_000;
-
-/** By partition: from the first offset to behind the last. */
-export type Ranges = Readonly<z.output<typeof rangesShape>>;
 
 /** `unknown` left out: nothing. `newest`: among the newest, in more partitions than are noted. */
 export type CommittedNote = Readonly<z.output<typeof noteShape>>;

@@ -6,8 +6,8 @@
 
 import { invariant } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
-import { KafkaFailure } from './failure.ts';
-import type { KafkaProducer } from './port.ts';
+import type { KafkaProducer } from '../../../src/kafka/index.ts';
+import { KafkaFailure } from '../../../src/kafka/index.ts';
 
 const closeMsMax = 5_000;
 

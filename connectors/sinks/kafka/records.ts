@@ -3,9 +3,8 @@
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
+import { batchHeadBytes, KafkaRecord, recordBytes } from '../../../src/kafka/index.ts';
 import { lineAt } from '../../shared/lines.ts';
-import { KafkaRecord } from './port.ts';
-import { batchHeadBytes, recordBytes } from './record-batch.ts';
 
 /** What a record's key is made of. */
 export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';

@@ -1,24 +1,19 @@
 // What a Kafka sink is told in the config, and what of it the client is told.
 
 import { z } from 'zod';
+import { compression } from '../../../src/contracts/compression.ts';
 import type { Settings } from '../../../src/contracts/definition.ts';
-import {
-  duration,
-  hostPortSetting,
-  parseHostPort,
-  secret,
-  size,
-  tls,
-} from '../../../src/contracts/settings.ts';
+import { duration, parseHostPort, size } from '../../../src/contracts/settings.ts';
 import type { Tools } from '../../../src/contracts/tools.ts';
-import { compression } from '../../shared/compression.ts';
-import type { KafkaOptions, KafkaTransactions } from './port.ts';
-
-const address = hostPortSetting('kafka-1.example:9092');
+import {
+  connectionFields,
+  type KafkaOptions,
+  type KafkaTransactions,
+} from '../../../src/kafka/index.ts';
 
 /** The sink's own keys. */
 export const fields = {
-  brokers: z.array(address).min(1).describe('brokers to find the cluster by, each host:port'),
+  brokers: connectionFields.brokers,
   topic: z
     .string()
     .regex(
@@ -35,15 +30,8 @@ export const fields = {
     .default('stream')
     .describe('the record key; records of one key keep their order'),
   compression: compression('none').describe('compression of record batches'),
-  sasl: z
-    .strictObject({
-      mechanism: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).describe('SASL mechanism'),
-      username: z.string().min(1).describe('name of the account'),
-      password: secret().describe('password of the account'),
-    })
-    .optional()
-    .describe('how to authenticate'),
-  tls: tls().describe('speak TLS to the brokers; {} trusts the system’s authorities'),
+  sasl: connectionFields.sasl,
+  tls: connectionFields.tls,
   client_id: z.string().min(1).default('sluice').describe('name that brokers log us under'),
   transactional_id: z
     .string()

@@ -14,17 +14,9 @@ import {
 } from '../../../src/contracts/numbering.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
+import type { Committed, Ranges, TopicReader, WrittenOffsets } from '../../../src/kafka/index.ts';
 import { forget, withoutKnown } from '../../shared/known-events.ts';
-import { type Ranges, readCommittedNote, writtenNote } from './committed-note.ts';
-import type { Committed, WrittenOffsets } from './port.ts';
-
-/** Reads the topic back. */
-export interface TopicReader {
-  /** Where records stand from these offsets on, by partition; of others, the newest. */
-  rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
-  /** What is kept of the uids of committed records. */
-  uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
-}
+import { readCommittedNote, writtenNote } from './committed-note.ts';
 
 /** Kept with the position: for each partition, the offset behind what was sent by then. */
 const markShape = z.object({ offsets: z.record(z.string(), z.string()) });

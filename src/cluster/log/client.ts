@@ -12,10 +12,9 @@ import {
   metadataV12,
   ResponseError,
 } from '@platformatic/kafka';
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
-import { Connections } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
-import { failureOf } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
 import type { Clock } from '../../contracts/tools.ts';
+import { KafkaFailure } from '../../kafka/index.ts';
+import { Connections, failureOf } from '../../kafka/log-client.ts';
 import { type Committed, committedIn } from './committed.ts';
 import { connectionOf, type LogSettings } from './settings.ts';
 

@@ -1,7 +1,7 @@
 // What those are told who work with the log of a shard, where they cannot go on.
 
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { ExportError } from '../../contracts/errors.ts';
+import { KafkaFailure } from '../../kafka/index.ts';
 import type { LogSettings } from './settings.ts';
 import { transactionMsMax } from './writer.ts';
 

@@ -1,10 +1,10 @@
 // What reading and writing the log of a shard are made from.
 
 import { hostname } from 'node:os';
-import type { ConnectionsOptions } from '../../../connectors/sinks/kafka/platformatic-connections.ts';
-import type { KafkaSasl } from '../../../connectors/sinks/kafka/port.ts';
 import type { HostPort } from '../../contracts/settings.ts';
 import type { TlsSettings } from '../../contracts/tools.ts';
+import type { KafkaSasl } from '../../kafka/index.ts';
+import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';
 
 /** The cluster, and what its topics are called there. */

@@ -5,13 +5,13 @@
 // without an answer is written once more only after the log has said that it is not there.
 
 import { randomUUID } from 'node:crypto';
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
 import { asExportError } from '../../contracts/errors.ts';
 import type { Offset } from '../../contracts/event.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import { keyLengths, letterTable, type OutboxRow, pageTable } from '../../hold/outbox.ts';
 import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
 import type { SpoolLog } from '../../hold/spool.ts';
+import { KafkaFailure } from '../../kafka/index.ts';
 import { LogClient, type Partition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
 import { PagePlaces } from './page-places.ts';

@@ -2,9 +2,9 @@
 // What must stay true: no page ever goes by its age, and of the state only what was written anew.
 
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
-import { failureOf } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Clock } from '../../contracts/tools.ts';
+import { failureOf } from '../../kafka/log-client.ts';
 import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';
 import { type LogSettings, shardNames } from './settings.ts';

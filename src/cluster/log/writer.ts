@@ -4,9 +4,8 @@
 // that was fenced and the next transaction of the same object would fence its successor.
 
 import { ProduceAcks } from '@platformatic/kafka';
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
-import { Client, type Transaction } from '../../../connectors/sinks/kafka/platformatic-client.ts';
-import { failureOf } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
+import { KafkaFailure } from '../../kafka/index.ts';
+import { Client, failureOf, type Transaction } from '../../kafka/log-client.ts';
 import type { Partition } from './client.ts';
 import { connectionOf, type LogSettings } from './settings.ts';
 

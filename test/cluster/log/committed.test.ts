@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { Consumer, ProduceAcks, stringDeserializers } from '@platformatic/kafka';
 import { beforeAll, expect, test } from 'vitest';
-import { Client } from '../../../connectors/sinks/kafka/platformatic-client.ts';
 import { LogClient } from '../../../src/cluster/log/client.ts';
 import { committedRecords } from '../../../src/cluster/log/reader.ts';
+import { Client } from '../../../src/kafka/platformatic-client.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../../support/kafka.ts';
 import { afterThisTest } from '../../support/temp.ts';

@@ -10,9 +10,10 @@ import {
 } from '@platformatic/kafka';
 import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
-import { deliveryOf, KafkaFailure, kindOfAnswer } from '../../../connectors/sinks/kafka/failure.ts';
-import { failureOf } from '../../../connectors/sinks/kafka/kafkajs-errors.ts';
-import { failureOf as failureOfPlatformatic } from '../../../connectors/sinks/kafka/platformatic-errors.ts';
+import { deliveryOf } from '../../../connectors/sinks/kafka/outcome.ts';
+import { KafkaFailure, kindOfAnswer } from '../../../src/kafka/failure.ts';
+import { failureOf } from '../../../src/kafka/kafkajs-errors.ts';
+import { failureOf as failureOfPlatformatic } from '../../../src/kafka/platformatic-errors.ts';
 
 const { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
 const context = {

@@ -2,7 +2,6 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { KafkaRecord } from '../../../connectors/sinks/kafka/port.ts';
 import {
   aloneBytes,
   type KeyChoice,
@@ -10,6 +9,7 @@ import {
   requestsOf,
 } from '../../../connectors/sinks/kafka/records.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
+import { KafkaRecord } from '../../../src/kafka/port.ts';
 import { anEvent } from '../../support/an-event.ts';
 
 const uid = 'a'.repeat(64);

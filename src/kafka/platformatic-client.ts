@@ -28,7 +28,7 @@ import {
   type ProducerOptions,
   txnOffsetCommitV3,
 } from '@platformatic/kafka';
-import { invariant } from '../../../src/contracts/errors.ts';
+import { invariant } from '../contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
 import type { Committed } from './port.ts';
 

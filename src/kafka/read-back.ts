@@ -5,8 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka } from 'kafkajs';
-import { keptDigits } from '../../shared/known-events.ts';
-import type { Ranges } from './committed-note.ts';
+import type { Ranges } from './port.ts';
 
 /** So many of the newest records are looked through where nobody knows from where on. */
 const recordsMax = 1_000_000n;
@@ -16,6 +15,8 @@ export interface ReadBackOptions {
   readonly topic: string;
   /** The reader's group begins with it. */
   readonly group: string;
+  /** Stored digits of a uid. */
+  readonly digits: number;
   /** Gives up. */
   readonly signal: AbortSignal;
 }
@@ -50,7 +51,7 @@ export async function rangesFrom(
 export async function uidsIn(
   kafka: Kafka,
   ranges: Ranges,
-  { topic, group, signal }: ReadBackOptions,
+  { topic, group, digits, signal }: ReadBackOptions,
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
   const open = new Map(Object.entries(ranges).map(([name, [, to]]) => [Number(name), BigInt(to)]));
@@ -72,7 +73,7 @@ export async function uidsIn(
         const range = ranges[batch.partition];
         for (const { offset, headers } of batch.messages) {
           const isWithin = range !== undefined && BigInt(offset) < BigInt(range[1]);
-          if (isWithin) known.add(String(headers?.uid ?? '').slice(0, keptDigits));
+          if (isWithin) known.add(String(headers?.uid ?? '').slice(0, digits));
         }
       },
     });

@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import { crc32c, Reader, readRecordsBatch } from '@platformatic/kafka';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Compression } from '../../../connectors/shared/compression.ts';
-import { KafkaRecord } from '../../../connectors/sinks/kafka/port.ts';
-import { produceRequest } from '../../../connectors/sinks/kafka/record-batch.ts';
+import type { Compression } from '../../src/contracts/compression.ts';
+import { KafkaRecord } from '../../src/kafka/port.ts';
+import { produceRequest } from '../../src/kafka/record-batch.ts';
 
 const settings = {
   ...{ transactionalId: 'once', producerId: 7n, producerEpoch: 3, acks: -1, timeoutMs: 1_000 },

@@ -4,8 +4,8 @@
 // ends the producer (port.ts); and its sockets are ours, so that nothing hangs on a dead broker.
 
 import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
-import { ExportError, invariant } from '../../../src/contracts/errors.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+import { ExportError, invariant } from '../contracts/errors.ts';
+import type { Log } from '../contracts/tools.ts';
 import { KafkaFailure } from './failure.ts';
 import { failureOf } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
@@ -18,12 +18,12 @@ import type {
   KafkaProducer,
   KafkaRecord,
   KafkaSasl,
+  TopicReader,
   WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
 import { Sending } from './sending.ts';
 import { Sockets } from './sockets.ts';
-import type { TopicReader } from './standing.ts';
 
 const { logLevel } = kafkajs;
 
@@ -165,7 +165,7 @@ class KafkajsProducer implements KafkaProducer {
 }
 
 /** Reads the topic back, for whichever driver writes. */
-export function kafkajsReader(options: KafkaOptions): TopicReader {
+export function kafkajsReader(options: KafkaOptions, digits: number): TopicReader {
   prepareKafkajs();
   const { topic, transactions } = options;
   const group = transactions?.group ?? 'sluice';
@@ -187,7 +187,8 @@ export function kafkajsReader(options: KafkaOptions): TopicReader {
         throw error;
       }
     },
-    uidsIn: (ranges, signal) => using((kafka) => uidsIn(kafka, ranges, { topic, group, signal })),
+    uidsIn: (ranges, signal) =>
+      using((kafka) => uidsIn(kafka, ranges, { topic, group, digits, signal })),
   };
 }
 

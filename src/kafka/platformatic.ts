@@ -4,7 +4,7 @@
 // (port.ts); and it repeats the requests of a leader by itself (sending.ts sends instead).
 
 import { crc32c } from '@platformatic/kafka';
-import { invariant } from '../../../src/contracts/errors.ts';
+import { invariant } from '../contracts/errors.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { failureOf } from './platformatic-errors.ts';
 import { PlatformaticRequests } from './platformatic-requests.ts';

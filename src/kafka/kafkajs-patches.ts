@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
-import { type Compression, compressed } from '../../shared/compression.ts';
+import { type Compression, compressed } from '../contracts/compression.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
 // What is not exported by kafkajs is without a type; the version is pinned, and tests see when this

@@ -5,7 +5,7 @@
 // transaction that one aborts what was sent.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Compression } from '../../shared/compression.ts';
+import type { Compression } from '../contracts/compression.ts';
 import { failureOfAll, KafkaFailure } from './failure.ts';
 import { behind, checkAnswers, choosePartition } from './partition.ts';
 import type { KafkaRecord } from './port.ts';

@@ -3,10 +3,10 @@
 
 import { crc32c } from '@platformatic/kafka';
 import { expect, test } from 'vitest';
-import { KafkaFailure } from '../../../connectors/sinks/kafka/failure.ts';
-import { KafkaRecord } from '../../../connectors/sinks/kafka/port.ts';
-import type { PartitionBatch } from '../../../connectors/sinks/kafka/record-batch.ts';
-import { type Requests, Sending } from '../../../connectors/sinks/kafka/sending.ts';
+import { KafkaFailure } from '../../src/kafka/failure.ts';
+import { KafkaRecord } from '../../src/kafka/port.ts';
+import type { PartitionBatch } from '../../src/kafka/record-batch.ts';
+import { type Requests, Sending } from '../../src/kafka/sending.ts';
 
 /** A produce request that was sent and waits for what the test makes of it. */
 interface Sent {

@@ -11,7 +11,7 @@ import {
   NetworkError,
   UserError,
 } from '@platformatic/kafka';
-import type { TlsSettings } from '../../../src/contracts/tools.ts';
+import type { TlsSettings } from '../contracts/tools.ts';
 import type { KafkaFailure } from './failure.ts';
 import { failureOf } from './platformatic-errors.ts';
 import { tlsOptions } from './sockets.ts';

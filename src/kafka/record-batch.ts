@@ -3,7 +3,7 @@
 // which takes more time than all that happens to an event before. What must stay true: records stand
 // in the batch in the order of the list, since offsets and sequence numbers count them.
 
-import { type Compression, compressed } from '../../shared/compression.ts';
+import { type Compression, compressed } from '../contracts/compression.ts';
 import type { KafkaRecord } from './port.ts';
 
 /** Who writes batches, and how. */

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import type { TlsSettings } from '../../../src/contracts/tools.ts';
+import type { TlsSettings } from '../contracts/tools.ts';
 
 const keepAliveDelayMs = 60_000;
 

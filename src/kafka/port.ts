@@ -4,10 +4,10 @@
 // sequence numbers it has taken, and a client that guesses wrong makes the broker drop new records
 // as repeats. So whatever fails, the sink destroys the producer and makes a new one.
 
-import type { Offset, Uid } from '../../../src/contracts/event.ts';
-import type { HostPort, Secret } from '../../../src/contracts/settings.ts';
-import type { Log, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
-import type { Compression } from '../../shared/compression.ts';
+import type { Compression } from '../contracts/compression.ts';
+import type { Offset, Uid } from '../contracts/event.ts';
+import type { HostPort, Secret } from '../contracts/settings.ts';
+import type { Log, TlsSettings, Tools } from '../contracts/tools.ts';
 
 /** One record for the topic; clients that are shared with others know ours by its uid. */
 export class KafkaRecord {
@@ -78,6 +78,17 @@ export interface Committed {
 
 /** By partition, the offset behind the records of ours. */
 export type WrittenOffsets = ReadonlyMap<number, bigint>;
+
+/** By partition: from the first offset to the one after the last. */
+export type Ranges = Readonly<Record<string, readonly [from: string, to: string]>>;
+
+/** Reads the topic back. */
+export interface TopicReader {
+  /** Ranges of the records at and after these offsets, by partition; of others, the newest. */
+  rangesFrom(offsets: Readonly<Record<string, string>>): Promise<Ranges>;
+  /** The first digits of the uids of committed records. */
+  uidsIn(ranges: Ranges, signal: AbortSignal): Promise<ReadonlySet<string>>;
+}
 
 /** Makes a producer, without I/O. */
 export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
