@@ -45,10 +45,8 @@ const ofTheProcess = importing(
   /node:worker_threads|\bvi\.|\.prototype\b(?! as OffsetLister)|memoryUsage/,
 );
 const startingPrograms = importing(/node:child_process/);
-// In a process that many files had used, the Kafka client of this one never sent anything; alone it does. Not explained yet.
-const isAlone = (file: string) => ofTheProcess(file) || file === 'test/docs/uid-lists.test.ts';
-const alone = tests.filter(isAlone);
-const shared = tests.filter((file) => !isAlone(file));
+const alone = tests.filter(ofTheProcess);
+const shared = tests.filter((file) => !ofTheProcess(file));
 
 export default defineConfig({
   test: {

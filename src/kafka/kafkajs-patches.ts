@@ -43,6 +43,9 @@ interface RequestQueue {
   scheduleCheckPendingRequests(): void;
 }
 
+/** Versions of the produce request with record batches as sluice encodes them. */
+const produceVersions = [3, 4, 5, 6, 7];
+
 let prepared = false;
 
 /** Puts in what is missing, once for the process. */
@@ -52,7 +55,10 @@ export function prepareKafkajs(): void {
   // zstd, and gzip at the level that other sinks use.
   CompressionCodecs[CompressionTypes.GZIP] = () => codecOf('gzip', promisify(gunzip));
   CompressionCodecs[CompressionTypes.ZSTD] = () => codecOf('zstd', promisify(zstdDecompress));
-  putIn('kafkajs/src/protocol/requests/produce/v3/request', produceRequests);
+  // Each version, since one that was loaded earlier keeps the version 3 that it found.
+  for (const version of produceVersions) {
+    putIn(`kafkajs/src/protocol/requests/produce/v${version}/request`, produceRequests);
+  }
   // After every answer it sets a timer for a moment in the past, of which Node warns
   // (tulios/kafkajs issue 1751): without requests that wait there is nothing that the timer would
   // look for.
@@ -70,18 +76,14 @@ export function prepareKafkajs(): void {
   };
 }
 
-/** Puts another thing in a module's place, before others load it. */
+/** Replaces the exports of a module. Kafkajs requires these modules at each use, so the order of loading is free. */
 function putIn<T>(path: string, made: (of: T) => T): void {
   const found = load(path) as T;
   const module = load.cache[load.resolve(path)];
   if (module !== undefined) module.exports = made(found);
 }
 
-/**
- * Makes requests to produce from batches that are encoded already (sending.ts); others
- * kafkajs makes. It is asked for version 3, of which kafkajs makes the later ones, and which it
- * loads when it first needs it.
- */
+/** Makes produce requests from batches that are already encoded (sending.ts). Kafkajs makes all other requests. */
 function produceRequests(make: MakeProduceRequest): MakeProduceRequest {
   const Encoder = load('kafkajs/src/protocol/encoder') as new (
     bytes: number,
