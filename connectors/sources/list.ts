@@ -147,7 +147,8 @@ export interface ListSource<F extends Fields> {
   flaw?(settings: Settings<F>): string | null;
   /** Query parameters that ask for an order; upstream may refuse them. */
   sorting?(settings: Settings<F>): UpstreamRequest['query'];
-  mapping?(settings: Settings<F>): RecordReading['mapping'];
+  /** How its records are read, if not as their kind. */
+  reading?(settings: Settings<F>): Pick<RecordReading, 'mapping' | 'records'>;
 }
 
 /** Declares one. */
@@ -166,8 +167,8 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
       listStreams(settings, opening, { ...source, sorting: sortingOf(settings) }),
     reading(settings) {
       const { id, time, time_formats: timeFormats } = settings;
-      const mapping = source.mapping?.(own(settings));
-      return { id, time, timeFormats, ...(mapping && { mapping }) };
+      const asAudit = source.records === 'audit' && { records: source.records };
+      return { id, time, timeFormats, ...asAudit, ...source.reading?.(own(settings)) };
     },
     list: (settings) => {
       const reading = listReading(settings);

@@ -39,13 +39,23 @@ export const logsSource = defineList({
     mapping: mappingField('record').describe(
       'what the records mean; what is not mapped goes to unmapped',
     ),
+    records: z
+      .enum(['log', 'audit'])
+      .optional()
+      .describe(
+        'audit: records get the OCSF classes of audit events, without a mapping; log: those of mapping. Default: log; audit if it succeeds a source of audit events and has no mapping',
+      ),
     ...listFields(),
     enrich: enrichField(),
   }),
-  flaw: ({ order_by: orderBy, order }) =>
-    orderBy !== undefined && order === 'auto'
+  flaw({ order_by: orderBy, order, records, mapping }) {
+    if (records === 'audit' && mapping !== undefined) {
+      return 'records: audit and mapping both set the OCSF class; remove one of the two';
+    }
+    return orderBy !== undefined && order === 'auto'
       ? 'order_by needs order: oldest_first or newest_first'
-      : null,
+      : null;
+  },
   sorting: ({ order_by: orderBy, order }) =>
     orderBy === undefined
       ? []
@@ -53,5 +63,8 @@ export const logsSource = defineList({
           ['order_by', orderBy],
           ['order', order === 'newest_first' ? 'DESC' : 'ASC'],
         ],
-  mapping: ({ mapping }) => mapping,
+  reading: ({ mapping, records }) => ({
+    ...(mapping && { mapping }),
+    ...(records === 'audit' && { records }),
+  }),
 });

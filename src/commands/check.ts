@@ -7,6 +7,7 @@ import { type Config, flawText, readConfig } from '../config/config.ts';
 import { placeholderWord } from '../config/placeholders.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { inShards } from '../config/shards.ts';
+import { classChange, classChangeText } from '../config/succession.ts';
 import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { hostPortText } from '../contracts/settings.ts';
@@ -259,8 +260,15 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     }
   }
   for (const [name, { settings, definition }] of Object.entries(config.sources)) {
-    if (definition.type !== 'logs' || settings.mapping !== undefined) continue;
+    const isMapped = settings.mapping !== undefined || settings.records === 'audit';
+    if (definition.type !== 'logs' || isMapped) continue;
     yield `sources.${name}: without a mapping its records are Base Events, and every field is in unmapped; set mapping`;
+  }
+  for (const [name, { succeeds, inheritsRecords }] of Object.entries(config.sources)) {
+    const change = classChange(config.sources, name);
+    if (change !== null) yield `sources.${name}: ${classChangeText(change)}`;
+    if (succeeds === undefined || inheritsRecords !== true) continue;
+    yield `sources.${name}: its records are read as audit records, because it succeeds ${succeeds.source}; set records: audit before you remove succeeds, so that they keep their OCSF classes`;
   }
   for (const { name, list, streams } of plan.sources) {
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);

@@ -39,7 +39,7 @@ import { checkShards, digestOf, sinksOfOne } from './shards.ts';
 import { type ConfiguredSink, ignoredKeyNotices, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
-import { checkSuccession, withSuccessors } from './succession.ts';
+import { checkSuccession, withAuditRecords, withSuccessors } from './succession.ts';
 import { checkTlsFiles } from './tls-files.ts';
 import { readWatch } from './watch.ts';
 import { readWritten, type Written } from './written.ts';
@@ -151,13 +151,14 @@ function readTop(
   if (kafka !== undefined) checkTlsFiles({ written: kafka, path: ['state', 'kafka'] }, reading);
 
   const upstreams = readUpstreams(readSection(top, 'upstreams', reading), reading);
-  const sources = readSources(readSection(top, 'sources', reading), upstreams, reading);
+  const written = readSources(readSection(top, 'sources', reading), upstreams, reading);
   const sinks = readSinks(readSection(top, 'sinks', reading), reading);
   ignoredKeyNotices(sinks, reading.ignored);
-  checkParents(sources, reading);
-  checkSuccession(sources, reading);
-  const written = readRoutes(at('routes').written, { sources, sinks }, reading);
-  const routes = withSuccessors(written, { sources }, reading);
+  checkParents(written, reading);
+  checkSuccession(written, reading);
+  const sources = withAuditRecords(written);
+  const named = readRoutes(at('routes').written, { sources, sinks }, reading);
+  const routes = withSuccessors(named, { sources }, reading);
   const drift = readWatch(at('watch').written, sources, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 

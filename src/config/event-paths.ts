@@ -19,6 +19,13 @@ import type { ConfiguredSource } from './sources.ts';
 /** Changes, and what is found by watching them. */
 const ofChanges: ReadonlySet<ClassName> = new Set(['entity_management', 'detection_finding']);
 
+/** Of audit records. */
+export const auditClasses: readonly ClassName[] = [
+  'api_activity',
+  'entity_management',
+  'authentication',
+];
+
 /** The classes of a source's events; of one that is not known, all. */
 export function classesOf(source: ConfiguredSource | null): readonly ClassName[] {
   if (source === null) return classNames;
@@ -34,13 +41,14 @@ export function classesOf(source: ConfiguredSource | null): readonly ClassName[]
   ];
 }
 
-/** Events of webhooks that no mapping names a class for are read as audit records are. */
+/** Read as audit records are, as events of webhooks are that no mapping names a class for. */
 function isRead({ definition, settings }: ConfiguredSource): boolean {
-  return definition.type === 'webhooks' && definition.reading(settings).mapping === undefined;
+  const { mapping, records } = definition.reading(settings);
+  return records === 'audit' || (definition.type === 'webhooks' && mapping === undefined);
 }
 
 function listClasses(mapped: string | undefined, isLog: boolean): readonly ClassName[] {
-  if (!isLog) return ['api_activity', 'entity_management', 'authentication'];
+  if (!isLog) return auditClasses;
   return classNames.filter((name) => name === mapped);
 }
 

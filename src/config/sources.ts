@@ -28,6 +28,8 @@ export interface ConfiguredSource {
   readonly expectMs: number | null;
   /** The source that it takes the place of, and how the two are compared; left out: none. */
   readonly succeeds?: Succession;
+  /** Its records are read as those of its predecessor; its own block does not say so. */
+  readonly inheritsRecords?: boolean;
 }
 
 /** Reads all sources. */

@@ -1,12 +1,15 @@
-// `succeeds` of a source: what must be true of the two sources of a pair, and the routes of a
-// successor. What must stay true: what cannot work is reported before anything runs; and a successor
-// reaches no fewer sinks than the source that it takes the place of.
+// `succeeds` of a source: what must be true of the two sources of a pair, the OCSF classes and the
+// routes of a successor. What must stay true: what cannot work is reported before anything runs; and
+// a successor reaches no fewer sinks than the source that it takes the place of.
 
+import type { Succession } from '../fetch/succession/pairing.ts';
+import { type ClassName, classNames } from '../normalise/schema.ts';
 import type { Route } from '../send/route.ts';
 import { type BlockReading, locate } from './block.ts';
+import { auditClasses } from './event-paths.ts';
 import { hint } from './nearest.ts';
 import type { Ends } from './routes.ts';
-import type { Entry, Section } from './section.ts';
+import { type Entry, Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Reports what is wrong with the pairs of a config. */
@@ -51,6 +54,71 @@ function flawOf(
   }
   if (before === after) return null;
   return `${of} reads ${before} and ${name} reads ${after}; both sources of a pair read the same kind`;
+}
+
+/**
+ * The sources, where a successor of audit events is read as they are unless its config says what its
+ * records are: the fields are the same in both APIs but for the form of their names.
+ */
+export function withAuditRecords(sources: Section<ConfiguredSource>): Section<ConfiguredSource> {
+  return new Section(
+    Array.from(sources.entries.values(), (entry) => {
+      const { settings } = entry;
+      const isAudit = settings !== null && isOfAudit(settings, sources);
+      if (settings === null || !isAudit || settings.settings.records === 'audit') return entry;
+      const read = { ...settings.settings, records: 'audit' };
+      return { ...entry, settings: { ...settings, settings: read, inheritsRecords: true } };
+    }),
+  );
+}
+
+/** Records of a source that says nothing of them are those of its predecessor. */
+function isOfAudit(source: ConfiguredSource, sources: Section<ConfiguredSource>): boolean {
+  const passed = new Set<ConfiguredSource>();
+  for (let at: ConfiguredSource | null | undefined = source; at && !passed.has(at); ) {
+    const { definition, settings }: ConfiguredSource = at;
+    const { records, mapping } = definition.reading(settings);
+    if (records === 'audit') return true;
+    const isOpen = Object.hasOwn(definition.fields, 'records') && settings.records === undefined;
+    const old: Succession | undefined = at.succeeds;
+    if (!isOpen || mapping !== undefined || old === undefined) return false;
+    passed.add(at);
+    at = sources.entries.get(old.source)?.settings;
+  }
+  return false;
+}
+
+/** OCSF classes of the events of both sources of a pair, by their names. */
+export interface ClassChange {
+  readonly old: readonly ClassName[];
+  readonly new: readonly ClassName[];
+}
+
+/** How the classes change at the cutover to a successor; null: they do not, or it has no pair. */
+export function classChange(
+  sources: Readonly<Record<string, ConfiguredSource>>,
+  successor: string,
+): ClassChange | null {
+  const source = sources[successor];
+  const old = sources[source?.succeeds?.source ?? ''];
+  if (source === undefined || old === undefined) return null;
+  const change = { old: mainClasses(old), new: mainClasses(source) };
+  return change.old.join() === change.new.join() ? null : change;
+}
+
+/** A change of classes as one sentence, with the next step. */
+export function classChangeText(change: ClassChange): string {
+  const step = change.old === auditClasses ? 'records: audit or mapping' : 'mapping';
+  return `the cutover changes the OCSF class of its events from ${change.old.join(', ')} to ${change.new.join(', ')}; set ${step}, or change rules that name a class`;
+}
+
+/** Of events that are no conditions; a record that lacks what its class needs is a Base Event. */
+function mainClasses({ definition, settings }: ConfiguredSource): readonly ClassName[] {
+  const { mapping, records } = definition.reading(settings);
+  const named = classNames.filter((name) => name === mapping?.class);
+  if (named.length > 0) return named;
+  if (definition.collection !== undefined) return ['entity_management'];
+  return records === 'audit' ? auditClasses : ['base_event'];
 }
 
 function kindOf({ definition, settings }: ConfiguredSource): string {

@@ -256,6 +256,8 @@ export interface RecordReading {
   /** Forms of times in addition to the usual ones (time-forms.ts). */
   readonly timeFormats?: readonly string[];
   readonly mapping?: Mapping;
+  /** Records are read as audit records are, where no mapping says otherwise; left out: as their kind. */
+  readonly records?: 'audit';
   /** What the parent of its records is called, where they have one. */
   readonly parent?: string;
   /** What entities of a collection's first reading are; left out: as its changes. */

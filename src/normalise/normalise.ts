@@ -31,6 +31,8 @@ export interface NormaliseSettings {
   readonly timeFormats?: readonly string[];
   /** For logs and changes: the OCSF class and what goes where. */
   readonly mapping?: Mapping;
+  /** For logs without a mapping: they are audit records. */
+  readonly records?: 'audit';
   /** For changes: the same of the entities that a first reading shows. */
   readonly state?: Mapping;
   /** What the parent of its records is called, where they have one. */
@@ -74,6 +76,9 @@ function normaliserOf(kind: RecordKind, settings: NormaliseSettings, asked: Aske
     case 'answer':
       return baseEvent;
     case 'log':
+      if (settings.records === 'audit' && settings.mapping === undefined) {
+        return auditNormaliser(asked, settings.product);
+      }
       return withDelivery(
         settings.mapping === undefined
           ? withEvents(baseEvent, asked, settings.product)

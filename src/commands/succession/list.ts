@@ -2,6 +2,7 @@
 // move has come. Nothing is changed.
 
 import type { Config } from '../../config/config.ts';
+import { type ClassChange, classChange, classChangeText } from '../../config/succession.ts';
 import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/succession.ts';
 import { commandOf } from '../../terminal/command-text.ts';
 import { tableLines } from '../../terminal/table.ts';
@@ -19,6 +20,8 @@ interface ListedSource {
   readonly endsAt: string | null;
   /** Null: the state has no pair yet. */
   readonly pair: PairReport | null;
+  /** Null: events keep their OCSF classes. */
+  readonly classes: ClassChange | null;
 }
 
 /** What a receiver sees of a move, whatever the pair. */
@@ -56,17 +59,19 @@ async function listedIn(config: Config): Promise<readonly ListedSource[]> {
       null;
     if (successor === null && endsAt === null) return [];
     const pair = pairs.find((report) => report.successor === successor) ?? null;
-    return [{ source: name, upstream, successor, endsAt, pair }];
+    const classes = successor === null ? null : classChange(config.sources, successor);
+    return [{ source: name, upstream, successor, endsAt, pair, classes }];
   });
 }
 
-function jsonOf({ source, upstream, successor, endsAt, pair }: ListedSource): object {
+function jsonOf({ source, upstream, successor, endsAt, pair, classes }: ListedSource): object {
   const who = { source, upstream, ends_at: endsAt, successor };
   if (pair === null) {
-    return { ...who, phase: null, matched: null, only_old: null, only_new: null, fields: null };
+    const none = { matched: null, only_old: null, only_new: null, fields: null };
+    return { ...who, phase: null, ...none, classes };
   }
   return {
-    ...{ ...who, phase: pair.phase },
+    ...{ ...who, phase: pair.phase, classes },
     ...{ begun_at: timeText(pair.begunAt), cut_over_at: timeText(pair.cutOverAt) },
     ...{ matched: pair.matched, known_before: pair.known },
     ...{ only_old: pair.onlyOld, only_new: pair.onlyNew, delivered_early: pair.early },
@@ -99,7 +104,10 @@ function linesOf(listed: readonly ListedSource[], command: CommandText): readonl
   const alone = listed.filter(({ successor }) => successor === null);
   return [
     ...tableLines([...heads, 'fields'], rows),
-    ...listed.flatMap(({ pair }) => (pair === null ? [] : factsOf(pair))),
+    ...listed.flatMap(({ successor, classes, pair }) => [
+      ...(classes === null ? [] : [`${successor}: ${classChangeText(classes)}`]),
+      ...(pair === null ? [] : factsOf(pair)),
+    ]),
     ...(alone.length === 0 ? [] : [noSuccessor(alone, command)]),
     `A cutover changes what a receiver sees: ${changes.join('; ')}.`,
   ];

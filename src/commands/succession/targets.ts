@@ -45,7 +45,9 @@ export function targetOf(
   const known = mapped.find(([pattern]) => pattern.test(path));
   if (definition.collection !== undefined) return collectionTarget(settings, known);
   if (definition.parents !== undefined) return parentsTarget(definition, path);
-  if (definition.list !== undefined) return listTarget(definition, path, known);
+  if (definition.list !== undefined) {
+    return listTarget(path, known, definition.reading(settings).records === 'audit');
+  }
   return nothing(
     `${definition.type}: does the new API send webhooks? Its document shows none. If it does not, which list shows the same events?`,
   );
@@ -93,21 +95,21 @@ function kindOf({ kind, type }: ConfiguredSource['settings']): JsonObject {
   return plain === undefined ? {} : { kind: plain };
 }
 
-function listTarget(definition: SourceDefinition, path: string, known: Known): Target {
+function listTarget(path: string, known: Known, isAudit: boolean): Target {
   const logs = typeNamed('logs');
+  const records = isAudit && { records: 'audit' };
   if (known !== undefined) {
     const [, to] = known;
     return {
       ...{ definition: logs, path: to, questions: [], notes: [] },
-      block: { path: to, pagination: { style: 'offset' } },
+      block: { path: to, pagination: { style: 'offset' }, ...records },
     };
   }
-  const isAudit = definition.type === 'audit_events';
   const what = isAudit ? 'audit events' : `the records of ${path}`;
   return {
     definition: logs,
     path: null,
-    block: { path: null, pagination: { style: 'cursor' } },
+    block: { path: null, pagination: { style: 'cursor' }, ...records },
     questions: [
       `which path of the logs API lists ${what}? Is it one list per company ({company_id} in the path)?`,
       'is that list paged by cursor or by offset, and in which order are records?',
