@@ -35,6 +35,8 @@ export class LakeEntries {
   readonly #settings: LakeSettings;
   /** Those that are damaged, and were told. */
   readonly #damaged = new Set<string>();
+  /** Those that wait for entries which could not be read, and were reported. */
+  readonly #delayed = new Set<string>();
 
   constructor(settings: LakeSettings) {
     this.#settings = settings;
@@ -76,10 +78,12 @@ export class LakeEntries {
   /** False where the log has not come as far yet. */
   async #enter(object: string, log: Log, now: number): Promise<boolean> {
     const found = await readSmall(this.#settings.store, object, cutBytesMax);
-    if (found === null) return true;
+    // If it is gone for good the next listing does not name it.
+    if (found === null) return false;
     const by = signedBy(found.body, object, log);
     const { place, objects, events: numbers, read } = parseLakeCut(found.body);
-    const pages = numbers === null ? null : await this.#pagesOf(numbers, place, log);
+    const pages = numbers === null ? null : await this.#readPages(object, numbers, place, log);
+    if (pages === undefined) return false;
     const { spool, epochs } = this.#settings.numbering;
     // Of a state that was lost since: its numbers lead to no page any more.
     const isLost = place.spool !== spool || reachOf(place, { spool, epochs }).ahead;
@@ -98,6 +102,22 @@ export class LakeEntries {
     });
     for (const one of objects) log.append({ t: 'lake', ...one });
     return true;
+  }
+
+  /** The same as `#pagesOf`; undefined where the log's own entries cannot be read now, which is no flaw of the cut. */
+  async #readPages(object: string, numbers: readonly [number, number], place: Place, log: Log) {
+    try {
+      return await this.#pagesOf(numbers, place, log);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      if (this.#delayed.has(object)) return undefined;
+      this.#delayed.add(object);
+      this.#settings.log.warn('a cut of the lake waits until entries of the archive can be read', {
+        ...{ object, error: error.message },
+        next: 'Verify the archive. The next checkpoint tries again; the pages are not concerned.',
+      });
+      return undefined;
+    }
   }
 
   /** The pages under the newest checkpoint that have events of these numbers. */

@@ -271,6 +271,34 @@ test('a damaged cut is passed over, and named by verify', async () => {
   expect(strays).toContain(damaged);
 });
 
+describe('a cut is entered later where, for one checkpoint,', () => {
+  test.each([
+    ['an older bundle cannot be read', (name: string) => name.startsWith('tile/entries/000')],
+    ['the cut itself is away', (name: string) => name.endsWith('-0000000000000000.cut')],
+  ])('%s', async (_, isAway) => {
+    const location = join(tempDir(), 'archive');
+    const store = openDirectory(location);
+    let isGone = false;
+    const flickering = {
+      ...store,
+      read: async (name: string, range?: { readonly from: number; readonly length: number }) =>
+        isGone && isAway(name) ? null : await store.read(name, range),
+    };
+    const writer = await aWriter({ store: flickering });
+    const pages = heldPages(300);
+    await archived(writer, pages);
+    await cut(location, eventsOf(pages.slice(0, 2)));
+    await cut(location, eventsOf(pages.slice(2)));
+    isGone = true;
+    await archived(writer, heldPages(1, 900));
+    isGone = false;
+    await archived(writer, heldPages(1, 903));
+    await writer.close();
+
+    expect(await entriesOf(location, 'lake_cut')).toHaveLength(2);
+  });
+});
+
 test('events that stand in the lake twice are entered without their pages', async () => {
   const location = await anArchive();
   const writer = await aWriter({ store: openDirectory(location), state: { mark: null } });
