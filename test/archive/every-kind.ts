@@ -60,7 +60,7 @@ export async function writeEveryKind(location: string, shard?: number): Promise<
   const clock = { ...systemClock(), now: () => now };
   const ask = async ({ note }: { readonly note: Uint8Array }) => ({ proof: note, failures: [] });
   const anchors = new Anchors(
-    (['tsr', 'cosig'] as const).map((kind) => ({ kind, everyMs: 0, ask })),
+    (['tsr', 'cosig'] as const).map((kind) => ({ kind, everyMs: 0, ask, check: () => undefined })),
     { store, clock, log: silent },
   );
   const writer = await aWriter({ store, state, signer, now: () => now, anchors });

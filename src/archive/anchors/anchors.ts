@@ -1,8 +1,9 @@
 // Shows an archive's checkpoints to others, and keeps what they say beside the checkpoint: time
 // stamps (stamper.ts) and cosignatures (witnesses.ts). An entry of the log names each with its hash,
 // so that one that goes missing shows, and a later stamp covers it. What must stay true: nobody
-// waits for anybody outside; of several checkpoints that came meanwhile the newest is shown; and
-// what could not be had is told, and asked for again with the next checkpoint.
+// waits for anybody outside; of several checkpoints that came meanwhile the newest is shown; an entry
+// names only what proves that a configured one has seen the checkpoint, since others write to the store
+// as well; and what could not be had is told, and asked for again with the next checkpoint.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
@@ -27,6 +28,8 @@ export interface Anchor {
   readonly everyMs: number;
   /** Rejects only when the signal aborts. */
   ask(checkpoint: Published, signal: AbortSignal): Promise<Anchored>;
+  /** Throws a SyntaxError that says why these bytes do not prove that it has seen the checkpoint. */
+  check(proof: Uint8Array, checkpoint: Published): void;
 }
 
 /** What came of it. */
@@ -52,6 +55,7 @@ const finishMsMax = 5_000;
 /** The anchors of one archive. */
 export class Anchors {
   readonly #means: AnchorMeans;
+  readonly #anchors: readonly Anchor[];
   readonly #shown: readonly Showing[];
   readonly #stop = new AbortController();
   /** By object: those that no entry names yet. */
@@ -59,6 +63,7 @@ export class Anchors {
 
   constructor(anchors: readonly Anchor[], means: AnchorMeans) {
     this.#means = means;
+    this.#anchors = anchors;
     const keep = (entry: AnchorEntry) => this.#pending.set(entry.object, entry);
     this.#shown = anchors.map((anchor) => new Showing(anchor, { ...means, keep }));
   }
@@ -69,15 +74,28 @@ export class Anchors {
   }
 
   /** A log goes on whose newest checkpoint this is: what was kept beside it is to be entered. */
-  async resume({ size, at }: Published): Promise<void> {
-    const { store } = this.#means;
+  async resume(checkpoint: Published): Promise<void> {
+    const { size, at } = checkpoint;
+    const { store, log } = this.#means;
     const note = keptCheckpointPath(size, at);
     for await (const { name } of store.list(keptCheckpointsPrefix, note.replace(/note$/, ''))) {
       // By a clock that has gone back the checkpoint may be kept on another day as well.
       if (name.endsWith('.note') || checkpointSizeOf(name) !== size) continue;
       const found = await readSmall(store, name);
-      if (found !== null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
+      if (found === null) continue;
+      const flaw = flawOf(found.body, checkpoint, this.#anchorOf(name));
+      if (flaw === null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
+      else {
+        log.warn('a time stamp or cosignature in the archive is not entered into its log', {
+          ...{ object: name, error: flaw },
+          next: 'Find out who wrote to the archive, unless tsa or witnesses of the sink were changed. The next checkpoint is shown again.',
+        });
+      }
     }
+  }
+
+  #anchorOf(name: string): Anchor | undefined {
+    return this.#anchors.find(({ kind }) => name.endsWith(`.${kind}`));
   }
 
   /** A checkpoint was signed. */
@@ -155,14 +173,23 @@ class Showing {
       const anchored = await this.#anchor.ask(checkpoint, signal);
       const { proof } = anchored;
       const name = anchorPath(size, at, kind);
-      // One that stands there is of the same checkpoint, and proves no less.
-      if (proof !== null && (await store.create(name, [proof])) === 'created') {
+      if (proof !== null && (await this.#settle(name, proof, checkpoint))) {
         keep(entryOf(name, proof, { size, at }));
       }
       return anchored;
     } catch (error) {
       return { proof: null, failures: [asFailure(error, store)] };
     }
+  }
+
+  /** False where one that proves no less is there. Another that is there is not of this anchor, and is replaced. */
+  async #settle(name: string, proof: Uint8Array, checkpoint: Published): Promise<boolean> {
+    const { store } = this.#means;
+    if ((await store.create(name, [proof])) === 'created') return true;
+    const found = await readSmall(store, name);
+    if (found !== null && flawOf(found.body, checkpoint, this.#anchor) === null) return false;
+    if ((await store.replace(name, [proof], found?.tag ?? null)) !== null) return true;
+    throw new SyntaxError(`${name} was changed at the same moment`);
   }
 
   #tell(failures: readonly ExportError[]): void {
@@ -176,6 +203,21 @@ class Showing {
     if (failures.length === 0 && before.length > 0) {
       log.info('checkpoints of the archive are seen outside again', { kind: this.#anchor.kind });
     }
+  }
+}
+
+/** Why an anchor has not said this of a checkpoint; null: it has. */
+function flawOf(
+  proof: Uint8Array,
+  checkpoint: Published,
+  anchor: Anchor | undefined,
+): string | null {
+  if (anchor === undefined) return 'the sink has no tsa or witnesses that it could be of';
+  try {
+    anchor.check(proof, checkpoint);
+    return null;
+  } catch (error) {
+    return errorText(error);
   }
 }
 

@@ -42,6 +42,10 @@ export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
         return { proof: null, failures: [failure] };
       }
     },
+    check: (proof, { note }) => {
+      const authorities = authoritiesIn(readFileSync(settings.ca_file, 'utf8'));
+      checkStamp(proof, note, { authorities });
+    },
   };
 }
 

@@ -52,7 +52,29 @@ export function witnessing(settings: readonly WitnessSettings[], means: WitnessM
       const proof = lines.length === 0 ? null : Buffer.concat([checkpoint.note, ...lines]);
       return { proof, failures };
     },
+    check: (proof, checkpoint) =>
+      checkCosigned(
+        proof,
+        checkpoint,
+        settings.map(({ key }) => parseWitnessKey(key)),
+      ),
   };
+}
+
+/** Throws a SyntaxError unless it is the checkpoint with lines of these witnesses, and with no others. */
+function checkCosigned(
+  proof: Uint8Array,
+  { note }: Published,
+  witnesses: readonly Verifier[],
+): void {
+  const lines = Buffer.from(proof.subarray(note.length));
+  if (!Buffer.from(note).equals(proof.subarray(0, note.length)) || lines.length === 0) {
+    throw new SyntaxError('it is not the checkpoint with lines of witnesses');
+  }
+  const text = textOf(note);
+  for (const line of lines.toString('utf8').trimEnd().split('\n')) {
+    openNote(Buffer.concat([text, Buffer.from(`${line}\n`)]), witnesses);
+  }
 }
 
 /** What is wrong with a witness's key; null: nothing. */
