@@ -8,6 +8,7 @@ import { cefKeyTable } from './generate/cef.ts';
 import { commandSections } from './generate/commands.ts';
 import { connectorPages, factsOf, sampleOf, settingsOf } from './generate/connectors.ts';
 import { ecsFieldTable } from './generate/ecs.ts';
+import { eventTables } from './generate/logging.ts';
 import { growthMeasured, jobsMeasured, peersMeasured } from './generate/measured.ts';
 import { classesTable, everyName, namesTable, recordSample } from './generate/ocsf.ts';
 import { morePages, type Page, pages } from './generate/page.ts';
@@ -21,6 +22,7 @@ const parts: Readonly<Record<string, (page: Page, of: string) => string>> = {
   block: (_, of) => blockTable(of),
   shared: (_, of) => sharedTable(of),
   commands: commandSections,
+  'log events': eventTables,
   'cef keys': cefKeyTable,
   'ecs fields': ecsFieldTable,
   classes: classesTable,

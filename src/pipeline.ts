@@ -217,7 +217,9 @@ export class Pipeline {
       polling.stop(without(polling.names, kept.streams)),
     ]);
     for (const error of failures) {
-      this.#means.tools.log.warn('a sink did not end as it should', { error: String(error) });
+      this.#means.tools.log.warn('sink_close_failed', 'a sink did not end as it should', {
+        error: String(error),
+      });
     }
     const adopt = async (wanted: Plan) => {
       sending.follow(wanted);

@@ -95,7 +95,8 @@ export const datadogSink = defineSink({
         });
         const now = tools.clock.now();
         const stamped = batch.events.filter((event) => isStampedAnew(event, now)).length;
-        if (stamped > 0 && late === 0) tools.log.warn(lateWarning, { events: stamped });
+        if (stamped > 0 && late === 0)
+          tools.log.warn('event_times_replaced', lateWarning, { events: stamped });
         late = stamped;
         return answer;
       },

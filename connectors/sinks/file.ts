@@ -168,7 +168,7 @@ function whoWrites(path: string, { lockFile }: Tools): ExportError | null {
 }
 
 function tell(error: unknown, log: Log): null {
-  log.warn('the file cannot be opened or closed well; it is tried again', {
+  log.warn('file_retried', 'the file cannot be opened or closed well; it is tried again', {
     error: error instanceof ExportError ? error.message : errorCodeOf(error),
   });
   return null;

@@ -64,7 +64,11 @@ export const kafkaSink = defineSink({
   async open(settings, opening) {
     if (settings.sasl?.mechanism === 'plain' && settings.tls === undefined) {
       const next = 'Set tls, or use a scram mechanism.';
-      opening.tools.log.warn('the SASL password is sent to Kafka in the clear', { next });
+      opening.tools.log.warn(
+        'sasl_password_in_clear',
+        'the SASL password is sent to Kafka in the clear',
+        { next },
+      );
     }
     return settings.exactly_once
       ? await onceSink(settings, opening)

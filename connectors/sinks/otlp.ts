@@ -75,7 +75,8 @@ export const otlpSink = defineSink({
     const log = tools.log.with({ sink: name });
     let warned = false;
     const warn = (message: string) => {
-      if (!warned) log.warn('the receiver takes the records, with a warning', { message });
+      if (!warned)
+        log.warn('receiver_warning', 'the receiver takes the records, with a warning', { message });
       warned = true;
     };
     const grpc = settings.protocol === 'grpc' ? await overGrpc(settings, doing, tools) : null;

@@ -95,7 +95,7 @@ export class Erasing {
       const counts = { segments: segments.length, lake: lake.length };
       // Requests of what was erased before change nothing.
       if (counts.segments + counts.lake > 0)
-        this.#lines.info('a record was erased from the archive', counts);
+        this.#lines.info('archive_erased', 'a record was erased from the archive', counts);
       return null;
     });
   }
@@ -108,7 +108,11 @@ export class Erasing {
       this.#stuck.add(name);
       const next = error instanceof ExportError ? error.next : 'Ask for it again: archive erase.';
       const facts = { request: name, error: error.message, next };
-      this.#lines.warn('a record that is to be erased from the archive stays', facts);
+      this.#lines.warn(
+        'archive_erase_failed',
+        'a record that is to be erased from the archive stays',
+        facts,
+      );
       return null;
     }
   }

@@ -107,7 +107,7 @@ export class Holds {
       if (!(error instanceof SyntaxError)) throw error;
       if (!this.#refused.has(`release ${hold.id}`)) {
         this.#refused.add(`release ${hold.id}`);
-        this.#lines.warn('a legal hold of the archive is not released', {
+        this.#lines.warn('hold_not_released', 'a legal hold of the archive is not released', {
           ...{ hold: hold.id, error: error.message },
           next: 'Release it with a signature: archive hold release --sign-with.',
         });
@@ -119,12 +119,16 @@ export class Holds {
   #refuse({ id }: Hold): void {
     if (this.#refused.has(id)) return;
     this.#refused.add(id);
-    this.#lines.warn('the file of a legal hold was changed; the hold stays as it was entered', {
-      ...{
-        hold: id,
-        next: 'Find out who wrote to the archive. Another span needs a hold of its own.',
+    this.#lines.warn(
+      'hold_file_changed',
+      'the file of a legal hold was changed; the hold stays as it was entered',
+      {
+        ...{
+          hold: id,
+          next: 'Find out who wrote to the archive. Another span needs a hold of its own.',
+        },
       },
-    });
+    );
   }
 }
 

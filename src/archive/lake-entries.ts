@@ -67,10 +67,14 @@ export class LakeEntries {
         const facts = { object: name, error: errorText(error) };
         const next =
           'Find out who wrote to the archive. Its objects are no evidence; the pages are not concerned.';
-        this.#settings.log.warn('a cut of the lake cannot be entered into the archive', {
-          ...facts,
-          next,
-        });
+        this.#settings.log.warn(
+          'lake_cut_rejected',
+          'a cut of the lake cannot be entered into the archive',
+          {
+            ...facts,
+            next,
+          },
+        );
       }
     }
   }
@@ -112,10 +116,14 @@ export class LakeEntries {
       if (!(error instanceof SyntaxError)) throw error;
       if (this.#delayed.has(object)) return undefined;
       this.#delayed.add(object);
-      this.#settings.log.warn('a cut of the lake waits until entries of the archive can be read', {
-        ...{ object, error: error.message },
-        next: 'Verify the archive. The next checkpoint tries again; the pages are not concerned.',
-      });
+      this.#settings.log.warn(
+        'lake_cut_delayed',
+        'a cut of the lake waits until entries of the archive can be read',
+        {
+          ...{ object, error: error.message },
+          next: 'Verify the archive. The next checkpoint tries again; the pages are not concerned.',
+        },
+      );
       return undefined;
     }
   }

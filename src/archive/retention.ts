@@ -96,7 +96,7 @@ export class Retention {
       if (this.#failure !== error.message) {
         const next = error instanceof ExportError ? { next: error.next } : {};
         const facts = { error: error.message, ...next };
-        this.#settings.log.warn('no body goes out of the archive', facts);
+        this.#settings.log.warn('retention_paused', 'no body goes out of the archive', facts);
       }
       this.#failure = error.message;
       this.#wish = null;
@@ -155,10 +155,17 @@ export class Retention {
         if (!(error instanceof ExportError)) throw error;
         this.#stuck.add(object);
         const { message, next } = error;
-        log.warn('an object of the archive is due to go, and stays', { object, message, next });
+        log.warn('archive_object_not_deleted', 'an object of the archive is due to go, and stays', {
+          object,
+          message,
+          next,
+        });
       }
     }
-    if (gone.length > 0) log.info('bodies went out of the archive', { objects: gone.length });
+    if (gone.length > 0)
+      log.info('archive_bodies_deleted', 'bodies went out of the archive', {
+        objects: gone.length,
+      });
     if (this.#wish !== null) await this.#forget();
     if (this.#wish !== null) of.done(this.#wish);
     this.#wish = null;
@@ -172,7 +179,8 @@ export class Retention {
     } catch (error) {
       if (!(error instanceof ExportError)) throw error;
       const { message, next } = error;
-      if (this.#failure !== message) log.warn('a request to prune stays', { message, next });
+      if (this.#failure !== message)
+        log.warn('prune_request_not_removed', 'a request to prune stays', { message, next });
       this.#failure = message;
     }
   }
@@ -182,7 +190,7 @@ export class Retention {
     if (this.#failure === message) return;
     this.#failure = message;
     const text = 'a segment of the archive is due to go, and stays while it is locked';
-    this.#settings.log.warn(text, { object, message });
+    this.#settings.log.warn('archive_segment_locked', text, { object, message });
   }
 
   /** What is old enough: segments, and cuts of the lake that entries name. */
@@ -215,7 +223,11 @@ export class Retention {
         const next =
           'Request it again: archive prune. Bodies past their time are deleted as before.';
         const facts = { error: error.message, next };
-        this.#settings.log.warn('ignored a request to prune the archive', facts);
+        this.#settings.log.warn(
+          'prune_request_ignored',
+          'ignored a request to prune the archive',
+          facts,
+        );
       }
       this.#failure = error.message;
       return null;

@@ -188,7 +188,7 @@ export class ArchiveWriter {
     this.#isClockTold = true;
     const text = `the clock of this machine is ${difference} upstream’s, and entries of the archive have its times`;
     const next = 'Set it (NTP) where it is the wrong one; `check --connect` asks others as well.';
-    this.#settings.log.warn(text, { stream, next });
+    this.#settings.log.warn('clock_differs', text, { stream, next });
   }
 
   async #publishAll(): Promise<void> {

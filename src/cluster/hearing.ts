@@ -56,10 +56,18 @@ export class Hearing {
     const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
     const isHeard = silentMs < this.#sessionMs * silentShareMax;
     if (isHeard === this.#isSilenceTold) {
-      if (isHeard) log.info('the group in Kafka answers again: polling goes on, and sending too');
+      if (isHeard)
+        log.info(
+          'group_recovered',
+          'the group in Kafka answers again: polling goes on, and sending too',
+        );
       else {
         const fields = { silent_ms: silentMs };
-        log.warn('polling waits, and sending too: the group in Kafka has not answered', fields);
+        log.warn(
+          'group_unreachable',
+          'polling waits, and sending too: the group in Kafka has not answered',
+          fields,
+        );
       }
       this.#isSilenceTold = !isHeard;
     }

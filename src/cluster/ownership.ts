@@ -124,7 +124,10 @@ export class Ownership implements Membership {
       throw signal.aborted ? signal.reason : error;
     }
     const generation = ownership.#generation;
-    means.log.info('this process has the state in Kafka', { group: ownership.#group, generation });
+    means.log.info('state_owned', 'this process has the state in Kafka', {
+      group: ownership.#group,
+      generation,
+    });
     void ownership.#keep();
     return ownership;
   }
@@ -194,7 +197,10 @@ export class Ownership implements Membership {
       isTold = true;
       const why = this.#whyWaits();
       const generation = this.#generation;
-      this.#means.log.info(`standing by: ${why}`, { group: this.#group, generation });
+      this.#means.log.info('standing_by', `standing by: ${why}`, {
+        group: this.#group,
+        generation,
+      });
       this.#means.waits?.();
     }
   }
@@ -215,7 +221,9 @@ export class Ownership implements Membership {
     while (!signal.aborted) {
       await this.#round(signal).catch(async (error) => {
         if (signal.aborted) return;
-        this.#means.log.warn('the membership is tried again', { error: String(error) });
+        this.#means.log.warn('group_join_failed', 'the membership is tried again', {
+          error: String(error),
+        });
         await this.#means.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
       });
       if (this.#ownsSince !== null) continue;
@@ -280,7 +288,9 @@ export class Ownership implements Membership {
     this.#coordinator = null;
     const failure = failureOf(error, `joining the group ${this.#group}`);
     if (failure.kind === 'passing' && answer !== 'INVALID_SESSION_TIMEOUT') {
-      this.#means.log.debug('the group does not answer', { error: failure.message });
+      this.#means.log.debug('group_not_answering', 'the group does not answer', {
+        error: failure.message,
+      });
       return;
     }
     throw new ExportError('sink_refused', failure.message, {

@@ -80,12 +80,13 @@ async function runJourney(
   const log = seat === null ? opened.log : opened.log.with(seat.fields);
   const own = { ...opened, log };
   warnThroughLog(log);
-  if (config.state.warning !== null) log.warn(config.state.warning);
+  if (config.state.warning !== null)
+    log.warn('state_dir_of_working_directory', config.state.warning);
   if (seat === null) {
-    for (const key of config.ignored) log.warn(flawText(config.file, key));
+    for (const key of config.ignored) log.warn('config_key_ignored', flawText(config.file, key));
   }
   const shutdown = listenForShutdown(() => {
-    log.warn('a second signal: ending at once; nothing is lost');
+    log.warn('stopped_at_once', 'a second signal: ending at once; nothing is lost');
     means.exit(1);
   });
   let stopMs: number | null = null;
@@ -122,7 +123,7 @@ async function runJourney(
     }
   } catch (error) {
     if (shutdown.stop.aborted && error === shutdown.stop.reason) {
-      log.info('stopped', { why: String(error) });
+      log.info('stopped', 'stopped', { why: String(error) });
       return 0;
     }
     tellEnd(log, asExportError(error, 'running'), seat);
@@ -188,7 +189,9 @@ async function oneJourney(
     await spare.close();
   }
   try {
-    for (const { text, fields } of resumeLines(plan, journey.before)) log.info(text, fields);
+    for (const { event, text, fields } of resumeLines(plan, journey.before)) {
+      log.info(event, text, fields);
+    }
     const sight = sightOf({ config, plan }, { journey, tools, seat });
     const shutdown = {
       ...ending,
@@ -212,13 +215,13 @@ async function oneJourney(
 /** The last line of a process that has no journey of its own. */
 function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void {
   const why = stop.aborted ? String(stop.reason?.message) : 'all of its work is done';
-  log.info('stopped', { why, exit_code: code });
+  log.info('stopped', 'stopped', { why, exit_code: code });
 }
 
 function tellEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
   const { code, message, next } = why;
   seat?.ends(why);
-  log.error('sluice ends', { code, error: message, next });
+  log.error('sluice_failed', 'sluice ends', { code, error: message, next });
 }
 
 /** The words by which a process for a shard is started as this one was. */
@@ -248,6 +251,6 @@ function limitOf({ once, timeout }: Options): number | null {
 function warnThroughLog(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {
-    log.debug('a warning of the runtime', { warning: name, message });
+    log.debug('runtime_warning', 'a warning of the runtime', { warning: name, message });
   });
 }

@@ -3,6 +3,7 @@
 // clock, and always takes an AbortSignal.
 
 import type { ErrorDetails } from './errors.ts';
+import type { EventAt, FieldsOf } from './log-events.ts';
 
 /** Time. Only the real program's clock reads the machine's. */
 export interface Clock {
@@ -14,12 +15,15 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Log lines. `text` is constant; what varies goes into `fields`. Never a line per record. */
+/**
+ * Log lines. `event` is declared in contracts/log-events, with its level and fields. `text` is constant;
+ * variable parts go into `fields`. Never a line per record.
+ */
 export interface Log {
-  debug(text: string, fields?: ErrorDetails): void;
-  info(text: string, fields?: ErrorDetails): void;
-  warn(text: string, fields?: ErrorDetails): void;
-  error(text: string, fields?: ErrorDetails): void;
+  debug<E extends EventAt<'debug'>>(event: E, text: string, fields?: FieldsOf<E>): void;
+  info<E extends EventAt<'info'>>(event: E, text: string, fields?: FieldsOf<E>): void;
+  warn<E extends EventAt<'warn'>>(event: E, text: string, fields?: FieldsOf<E>): void;
+  error<E extends EventAt<'error'>>(event: E, text: string, fields?: FieldsOf<E>): void;
   /** The same log with fields added to every line. */
   with(fields: ErrorDetails): Log;
 }

@@ -104,7 +104,9 @@ export class Drift {
       this.#memory = null;
       const text = String(error);
       if (text !== this.#failure) {
-        this.#means.tools.log.warn('the trail is watched again later', { error: text });
+        this.#means.tools.log.warn('trail_failed', 'the trail is watched again later', {
+          error: text,
+        });
       }
       this.#failure = text;
     }
@@ -163,7 +165,10 @@ export class Drift {
       return { checkpoint: { ...checkpoint, next }, items, unsaved, isChanged: false };
     }
     if (held !== null) {
-      tools.log.warn('what was remembered of the trail cannot be read; it begins anew');
+      tools.log.warn(
+        'drift_memory_lost',
+        'what was remembered of the trail cannot be read; it begins anew',
+      );
     }
     const fresh = { version: 1, kind: 'drift', readings: {}, sources: {} } as const;
     const since = tools.clock.now();
@@ -223,7 +228,7 @@ export class Drift {
       }
       if (!this.#isFullTold) {
         const text = 'more is open than the watch over a trail remembers; the oldest is not judged';
-        this.#means.tools.log.warn(text, { kind: is, remembered: itemsMax });
+        this.#means.tools.log.warn('drift_memory_full', text, { kind: is, remembered: itemsMax });
       }
       this.#isFullTold = true;
     }

@@ -61,7 +61,7 @@ export class EncodingWatch {
     const pages = [ownPage(context, [record], [uid])];
     await spool.append({ stream: key, pages, checkpoint: { version: 1, reported: true } });
     this.#state = 'reported';
-    tools.log.warn('records have bytes that are not UTF-8; reported once', {
+    tools.log.warn('records_not_utf8', 'records have bytes that are not UTF-8; reported once', {
       stream: name,
       next: 'Correct the encoding at the source. No event is lost, and raw_data keeps the bytes.',
     });

@@ -53,7 +53,7 @@ export class Lookups {
   async run(means: LookupMeans, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.renew(means, signal).catch((error) => {
-        means.log.debug('reading look-ups', { error: String(error) });
+        means.log.debug('lookups_failed', 'reading look-ups', { error: String(error) });
         return retryMs;
       });
       await means.clock.sleep(waitMs, signal).catch(() => undefined);
@@ -75,7 +75,10 @@ export class Lookups {
         ? { at: clock.now(), names: read, error: null }
         : { ...before, error: read };
       if (!isRead)
-        log.warn('a look-up cannot be read; numbers go on', { lookup: name, error: read });
+        log.warn('lookup_failed', 'a look-up cannot be read; numbers go on', {
+          lookup: name,
+          error: read,
+        });
     }
     if (due.length > 0) {
       await spool.append({ stream: key, pages: [], checkpoint: { version: 1, tables } });

@@ -77,7 +77,9 @@ export class SilenceWatch {
   /** Tells what has changed since the last look; on a full disk, say, the next one does. */
   async look(): Promise<void> {
     const { log } = this.#means;
-    await this.#look().catch((error) => log.debug('telling a silence', { error: String(error) }));
+    await this.#look().catch((error) =>
+      log.debug('silence_check_failed', 'telling a silence', { error: String(error) }),
+    );
   }
 
   async #look(): Promise<void> {

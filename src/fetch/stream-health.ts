@@ -82,10 +82,15 @@ export class StreamHealth {
   /** What was read to its end and may yet be no more than a part. */
   #doubt(doubt: ExportError | null): void {
     const { log } = this.#means;
-    if (doubt === null && this.#error !== null) log.info('the stream can be read again');
+    if (doubt === null && this.#error !== null)
+      log.info('stream_recovered', 'the stream can be read again');
     if (doubt !== null && doubt.message !== this.#error?.message) {
       const { code, message, next } = doubt;
-      log.error('only a part of the stream may be read', { code, error: message, next });
+      log.error('stream_partly_read', 'only a part of the stream may be read', {
+        code,
+        error: message,
+        next,
+      });
     }
     this.#error = doubt;
   }
@@ -113,8 +118,14 @@ export class StreamHealth {
     const ours = { code, error: message, next };
     // First for who reads, and last since no detail may go by one of these names.
     const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
-    if (this.#state === 'halted') this.#means.log.error('the stream is halted', fields);
-    else this.#means.log.warn('the stream could not be read; it is tried again', fields);
+    if (this.#state === 'halted')
+      this.#means.log.error('stream_halted', 'the stream is halted', fields);
+    else
+      this.#means.log.warn(
+        'stream_failed',
+        'the stream could not be read; it is tried again',
+        fields,
+      );
     return decided;
   }
 }

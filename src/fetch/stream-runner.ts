@@ -122,7 +122,7 @@ export class StreamRunner {
     const { isExcused, log } = this.#settings;
     if (state.error === null || isExcused?.() !== true) return state;
     if (!this.#isEndReported) {
-      log.info('the stream is not read any more: its successor delivers', {
+      log.info('stream_superseded', 'the stream is not read any more: its successor delivers', {
         error: state.error.message,
       });
     }

@@ -226,7 +226,7 @@ function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
 // do about it.
 function tell(log: Log, part: string, entry: Readonly<Record<string, unknown>>): void {
   const { message, broker } = entry;
-  log.debug('kafkajs says', {
+  log.debug('kafka_client_line', 'kafkajs says', {
     part,
     message: String(message),
     ...(typeof broker === 'string' ? { broker } : {}),

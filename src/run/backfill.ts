@@ -80,14 +80,14 @@ export class BackfillReading {
     await noting;
     await this.#means.spool.leave(this.#request, this.#progress).catch((failure) => {
       // A full disk, say. The request is looked at again, and what was read is not read twice.
-      this.#log.debug('leaving a backfill', { error: String(failure) });
+      this.#log.debug('backfill_not_stored', 'leaving a backfill', { error: String(failure) });
     });
     this.#isOver = true;
     return this.#progress;
   }
 
   async #read(): Promise<void> {
-    this.#log.info('a backfill begins, or goes on', factsOf(this.#request));
+    this.#log.info('backfill_started', 'a backfill begins, or goes on', factsOf(this.#request));
     this.#polling.add([pastOf(this.#request, this.#means)]);
     const [failed] = await this.#polling.once(this.#signal);
     this.#signal.throwIfAborted();
@@ -95,18 +95,21 @@ export class BackfillReading {
     this.#state = 'delivering';
     await delivered(this.#means, this.#signal);
     this.#state = 'done';
-    this.#log.info('the backfill is done: every sink has all of it');
+    this.#log.info('backfill_done', 'the backfill is done: every sink has all of it');
   }
 
   #fail(failure: unknown): void {
     if (this.#signal.aborted) {
-      this.#log.info('the backfill stops where it is');
+      this.#log.info('backfill_stopped', 'the backfill stops where it is');
       return;
     }
     const error = asExportError(failure, 'backfilling');
     this.#error = error;
     this.#state = 'failed';
-    this.#log.error('the backfill has failed', { error: error.message, next: error.next });
+    this.#log.error('backfill_failed', 'the backfill has failed', {
+      error: error.message,
+      next: error.next,
+    });
   }
 
   /** Notes how far it is. On a full disk, say, that is worth no more than another try. */

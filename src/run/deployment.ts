@@ -39,7 +39,7 @@ export async function agreeOnDeployment(
   }
   const difference = differenceText(compared);
   if (difference !== '') {
-    log.warn('the upstreams of the deployment have changed', {
+    log.warn('deployment_changed', 'the upstreams of the deployment have changed', {
       ...{ deployment: stored.name, upstreams: difference },
       next: 'Check that this is the deployment that the state in Kafka belongs to. sluice continues.',
     });
@@ -55,7 +55,10 @@ export function storeDeployment(kafka: MemberSettings | null, deps: DeploymentDe
   if (kafka === null) return;
   agreeOnDeployment(kafka, deps).catch((error) => {
     const { message, next } = asExportError(error, 'storing the deployment');
-    deps.log.warn('failed to store the deployment after a reload', { error: message, next });
+    deps.log.warn('deployment_not_stored', 'failed to store the deployment after a reload', {
+      error: message,
+      next,
+    });
   });
 }
 

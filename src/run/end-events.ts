@@ -82,7 +82,7 @@ export class EndEvents {
     for (const client of plan.upstreams.values()) {
       const { endsMs, from } = client.state().end;
       if (from !== 'config' || endsMs === null || endsMs > clock.now()) continue;
-      log.warn('the end of an upstream is in the past', {
+      log.warn('upstream_end_passed', 'the end of an upstream is in the past', {
         ...{ upstream: client.name, ends: timeText(endsMs) },
         next: `Correct upstreams.${client.name}.ends, or move its sources to the successor. Polling continues.`,
       });
@@ -104,7 +104,9 @@ export class EndEvents {
       for (const client of this.#plan?.upstreams.values() ?? []) {
         // After a failure, of a full disk for example, the next look tries again.
         await this.#lookAt(client, isFinal).catch((error) =>
-          this.#deps.log.debug('storing the end of an upstream', { error: String(error) }),
+          this.#deps.log.debug('upstream_end_not_stored', 'storing the end of an upstream', {
+            error: String(error),
+          }),
         );
       }
     });
@@ -133,7 +135,7 @@ export class EndEvents {
     tracked.dates = dates;
     for (const { record, pages: sent } of reports) {
       if (sent.length === 0) continue;
-      log.warn('an upstream ends', {
+      log.warn('upstream_ends', 'an upstream ends', {
         ...{ upstream: client.name, ends: timeText(end.endsMs), ...record.details },
         next: `Move its sources to the successor. If the date is wrong, set upstreams.${client.name}.ends.`,
       });

@@ -290,20 +290,24 @@ async function takeShard(
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
-    tools.log.info('the state was read from Kafka', rebuilt);
+    tools.log.info('state_rebuilt', 'the state was read from Kafka', rebuilt);
     const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
     await takeOverSent(kafka, { ...tools, dir });
     if (missing !== null) {
-      tools.log.error('events are gone from Kafka that a sink has not had', {
+      tools.log.error('kafka_pages_lost', 'events are gone from Kafka that a sink has not had', {
         ...missing,
         next: 'Set retention.ms=-1 and retention.bytes=-1 for the topic of the pages. Each stream tells its sinks; read again from upstream what it still has.',
       });
     }
     if (lost > 0) {
-      tools.log.warn('what commands changed while sluice was stopped did not reach Kafka', {
-        rows: lost,
-        next: 'Give these commands again now: changes reach Kafka while sluice runs.',
-      });
+      tools.log.warn(
+        'offline_changes_lost',
+        'what commands changed while sluice was stopped did not reach Kafka',
+        {
+          rows: lost,
+          next: 'Give these commands again now: changes reach Kafka while sluice runs.',
+        },
+      );
     }
     return { shard, missing, note, isTakeover };
   } catch (error) {

@@ -51,7 +51,9 @@ export class Member {
       replacePrivateFile(join(this.#dir, name), text);
       this.#noted = text;
     } catch (error) {
-      this.#log.debug('cannot note how this process takes part', { error: String(error) });
+      this.#log.debug('member_not_noted', 'cannot note how this process takes part', {
+        error: String(error),
+      });
     }
   }
 

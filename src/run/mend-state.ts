@@ -92,7 +92,7 @@ function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): 
     kafka === null
       ? 'Check the disk: it did not give back what was written.'
       : `Find out who deleted the topic ${kafka.prefix}.state or made it anew: sluice does neither.`;
-  log.error(`${what}; it was set aside and made anew`, {
+  log.error('state_damaged', `${what}; it was set aside and made anew`, {
     code: 'state_damaged',
     damage,
     ...(aside === null ? {} : { set_aside: aside }),
@@ -105,7 +105,7 @@ function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): 
 }
 
 function tellOlder({ sign, resets }: Older, log: Log): void {
-  log.error('the state is older than what was delivered from it', {
+  log.error('state_older', 'the state is older than what was delivered from it', {
     code: 'state_older',
     sign,
     streams: resets.length,

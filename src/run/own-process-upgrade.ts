@@ -84,9 +84,13 @@ function takeOver(
     store.note('cluster', note, JSON.stringify(report), clock.now());
   });
   if (position <= from) return;
-  log.info('took over the position of a sender process of an older version', {
-    ...{ sink, from, position, dead_letters: deadLetters.length },
-  });
+  log.info(
+    'sender_position_adopted',
+    'took over the position of a sender process of an older version',
+    {
+      ...{ sink, from, position, dead_letters: deadLetters.length },
+    },
+  );
 }
 
 /** Its record is in its page; null: it is a dead letter already, or the page is gone. */

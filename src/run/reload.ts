@@ -81,13 +81,10 @@ class Reloader {
       this.#current = next;
       this.#means.changed(next);
       this.#means.refused(null);
-      log.info(
-        isNone(changes) ? 'the config was read again: no change' : 'the config is reloaded',
-        {
-          reason,
-          ...told(changes),
-        },
-      );
+      const fields = { reason, ...told(changes) };
+      if (isNone(changes)) {
+        log.info('config_unchanged', 'the config was read again: no change', fields);
+      } else log.info('config_reloaded', 'the config is reloaded', fields);
     } catch (error) {
       // Where the run ends meanwhile, there is nothing to go on with.
       if (!stop.aborted) this.#tell(error, reason);
@@ -129,15 +126,15 @@ class Reloader {
     const more = others.length === 0 ? '' : `; and ${others.length} more`;
     this.#means.refused({ at: clock.now(), code, message: `${first}${more}`, next });
     if (!(error instanceof ConfigError)) {
-      log.error(text, { code, error: message, next, reason });
+      log.error('config_not_reloaded', text, { code, error: message, next, reason });
       return;
     }
     const { flaws } = error;
     const { file } = this.#current.config;
     for (const flaw of flaws.slice(0, flawsToldMax)) {
-      log.error('the config is wrong', { code, error: flawText(file, flaw) });
+      log.error('config_flaw', 'the config is wrong', { code, error: flawText(file, flaw) });
     }
-    log.error(text, {
+    log.error('config_not_reloaded', text, {
       code,
       flaws: flaws.length,
       next: `Correct the places named; the file is read again by itself. All of them: ${commandText('check', file)}`,

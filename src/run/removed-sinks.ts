@@ -74,7 +74,7 @@ export class RemovedSinks {
   #gapPages({ sink, from, until }: SinkGap): readonly Append[] {
     const events = until - from;
     const message = `sink ${sink} was not in the config, and ${events} events are no longer kept for it: numbers ${from} to ${until - 1}`;
-    this.#deps.log.warn('a sink returns and does not get all events', {
+    this.#deps.log.warn('sink_returned_with_gap', 'a sink returns and does not get all events', {
       ...{ sink, events, first: from, last: until - 1 },
       next: 'The sink resumes at the oldest page held. Read the missing time again with sluice backfill if upstream still has it. A longer state.removed_sinks keeps more.',
     });
@@ -107,7 +107,7 @@ export class RemovedSinks {
       for (const one of released) await this.#reportRelease(one);
     } catch (error) {
       // The state has the numbers: the next report names them.
-      log.debug('reporting what was released', { error: String(error) });
+      log.debug('release_not_reported', 'reporting what was released', { error: String(error) });
     }
   }
 
@@ -116,7 +116,7 @@ export class RemovedSinks {
     const { sink, events, why } = released;
     const reason = why === 'full' ? 'the spool or its disk is full' : 'state.removed_sinks is over';
     const message = `${events} events that were kept for the removed sink ${sink} were released: ${reason}`;
-    log.warn('events kept for a removed sink were released', {
+    log.warn('removed_sink_released', 'events kept for a removed sink were released', {
       ...{ sink, events, why: reason },
       next:
         why === 'full'

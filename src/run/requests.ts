@@ -44,7 +44,8 @@ export async function serveRequests(
       reading = await look(reading, means, stop);
     } catch (error) {
       // A full disk, say: it is looked for again.
-      if (!stop.aborted) tools.log.debug('looking for requests', { error: String(error) });
+      if (!stop.aborted)
+        tools.log.debug('requests_not_read', 'looking for requests', { error: String(error) });
     }
     await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
@@ -80,7 +81,7 @@ async function carryOut(request: Request, means: Doing, stop: AbortSignal): Prom
     // Where the process ends first, it is left to the next one.
     if (stop.aborted) return;
     const { code, message, next } = asExportError(error, `carrying out ${wish.what} of ${name}`);
-    tools.log.debug('a request could not be carried out', { error: message });
+    tools.log.debug('request_failed', 'a request could not be carried out', { error: message });
     await spool.settle(request.id, { error: { code, message, next } });
   }
 }
@@ -90,11 +91,14 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
   const { made, pipeline, spool, tools } = means;
   switch (wish.what) {
     case 'retry':
-      tools.log.info('asked to try again now', { name });
+      tools.log.info('retry_requested', 'asked to try again now', { name });
       return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
     case 'give_up': {
       const suspects = await pipeline.giveUp(name, wish.uids);
-      tools.log.info('suspects were moved to the dead letters by hand', { sink: name, suspects });
+      tools.log.info('suspects_dead_lettered', 'suspects were moved to the dead letters by hand', {
+        sink: name,
+        suspects,
+      });
       return { added: suspects };
     }
     case 'rewind': {
@@ -102,7 +106,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
         rewindStream(made().config, name, wish, id);
         await spool.moved(name);
       });
-      tools.log.info('the stream was rewound by hand', { stream: name });
+      tools.log.info('stream_rewound', 'the stream was rewound by hand', { stream: name });
       return null;
     }
     case 'reset':
@@ -110,7 +114,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
         resetStream(made().config, name, wish.forget, id);
         await spool.moved(name);
       });
-      tools.log.info('the stream was reset by hand', { stream: name });
+      tools.log.info('stream_reset', 'the stream was reset by hand', { stream: name });
       return null;
     case 'letters': {
       const { config } = made();
@@ -120,7 +124,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
           store.requests.answer(id, { ...moved });
         }),
       );
-      tools.log.info('dead letters were moved by hand', { does: wish.does });
+      tools.log.info('dead_letters_moved', 'dead letters were moved by hand', { does: wish.does });
       return null;
     }
     case 'cut_over':
@@ -132,7 +136,9 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
           store.requests.answer(id, { ...removed });
         }),
       );
-      tools.log.info('a removed sink was given up by hand', { sink: name });
+      tools.log.info('removed_sink_given_up', 'a removed sink was given up by hand', {
+        sink: name,
+      });
       return null;
     case 'begin_backfill':
     case 'about_backfill': {

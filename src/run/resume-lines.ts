@@ -3,13 +3,15 @@
 // never shown.
 
 import type { ErrorDetails } from '../contracts/errors.ts';
+import type { EventAt } from '../contracts/log-events.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { State } from '../watch/state.ts';
 
-/** One line: a constant text and what it is about. */
+/** One line to log at info. */
 export interface ResumeLine {
+  readonly event: EventAt<'info'>;
   readonly text: string;
   readonly fields: ErrorDetails;
 }
@@ -34,7 +36,7 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
         position: known?.position ?? 0,
         held: backlog(before.spool, known?.position ?? 0),
       };
-      return { text: 'the sink goes on from its position', fields };
+      return { event: 'sink_resumed' as const, text: 'the sink goes on from its position', fields };
     }),
   ];
 }
@@ -42,10 +44,15 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
 function streamLine(stream: string, before: State): ResumeLine {
   const checkpoint = before.streams.get(stream)?.checkpoint ?? null;
   if (checkpoint === null) {
-    return { text: 'the stream starts from the beginning', fields: { stream } };
+    return {
+      event: 'stream_started',
+      text: 'the stream starts from the beginning',
+      fields: { stream },
+    };
   }
   const at = timeText(checkpoint.savedAt);
   return {
+    event: 'stream_resumed',
     text: 'the stream resumes after its checkpoint',
     fields: { stream, ...(checkpoint.order === null ? {} : { order: checkpoint.order }), at },
   };
@@ -54,6 +61,7 @@ function streamLine(stream: string, before: State): ResumeLine {
 function sourceLine(source: Plan['sources'][number], before: State): ResumeLine {
   const resumed = source.streams.filter(({ name }) => before.streams.get(name)?.checkpoint);
   return {
+    event: 'source_resumed',
     text: 'the source’s streams resume after their checkpoints, or start from the beginning',
     fields: {
       source: source.name,

@@ -25,10 +25,10 @@ export async function runOn(
   const { pipeline } = journey;
   const { log } = tools;
   const { timeoutMs } = config.shutdown;
-  log.info('running');
+  log.info('running', 'running');
   const stopping = () => {
     const why = String(shutdown.stop.reason?.message);
-    log.info('stopping: what is held goes out first', { why, within_ms: timeoutMs });
+    log.info('stopping', 'stopping: what is held goes out first', { why, within_ms: timeoutMs });
     journey.hurry();
   };
   shutdown.stop.addEventListener('abort', stopping);
@@ -64,13 +64,18 @@ export async function runOn(
   }
   for (const { name, position, error } of journey.pipeline.state.sinks) {
     const held = backlog(journey.spool.gauge, position);
-    if (held === 0) log.info('the sink has everything', { sink: name, position });
+    if (held === 0) log.info('sink_caught_up', 'the sink has everything', { sink: name, position });
     else {
       const why = error === null ? {} : { error: error.message };
-      log.warn('events stay held for the sink', { sink: name, position, held, ...why });
+      log.warn('sink_not_caught_up', 'events stay held for the sink', {
+        sink: name,
+        position,
+        held,
+        ...why,
+      });
     }
   }
-  log.info('stopped');
+  log.info('stopped', 'stopped');
   return 0;
 }
 

@@ -51,7 +51,7 @@ export function noteRunning(
     replacePrivateFile(join(state.dir, name), `${JSON.stringify(note)}\n`);
   } catch (error) {
     // On a full disk, say: it is only for who looks.
-    log.debug('noting the config that runs', { error: String(error) });
+    log.debug('running_config_not_noted', 'noting the config that runs', { error: String(error) });
   }
 }
 

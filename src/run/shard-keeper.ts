@@ -159,7 +159,7 @@ export class ShardKeeper {
     const done = this.#keep(shard, ending)
       .catch((error) => {
         if (ending.aborted) return 0;
-        this.#means.log.error('a shard cannot be served', { shard });
+        this.#means.log.error('shard_failed', 'a shard cannot be served', { shard });
         this.#failed.reject(error);
         return 1;
       })
@@ -219,7 +219,8 @@ export class ShardKeeper {
       const code = await process.ended;
       this.#tally.ended(shard, process.isStopped ? 0 : code);
       turn.removeEventListener('abort', end);
-      if (code !== 0) log.warn('the process of the shard has ended', { code });
+      if (code !== 0)
+        log.warn('shard_worker_ended', 'the process of the shard has ended', { code });
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
@@ -257,7 +258,7 @@ export class ShardKeeper {
       const shard = [...this.#processes.keys()].at(-1);
       if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
       this.#given = shard;
-      log.info('another process has fewer shards, and gets one', { shard });
+      log.info('shard_released', 'another process has fewer shards, and gets one', { shard });
       this.#processes.get(shard)?.stop();
     }
   }
@@ -285,7 +286,9 @@ export class ShardKeeper {
         }
       } catch (error) {
         const { message } = asExportError(error, 'reading the config again');
-        log.warn('the config is not read again', { error: message.split('\n')[0] ?? '' });
+        log.warn('shard_config_not_reloaded', 'the config is not read again', {
+          error: message.split('\n')[0] ?? '',
+        });
       }
     }
   }

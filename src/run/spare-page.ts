@@ -54,7 +54,9 @@ export function sparePage(
     waits() {
       serving = serve().catch((error) => {
         // It is tried again, and then decides, once the process works.
-        log.warn('no status page meanwhile', { error: asExportError(error, 'serving').message });
+        log.warn('standby_page_failed', 'no status page meanwhile', {
+          error: asExportError(error, 'serving').message,
+        });
         return null;
       });
     },

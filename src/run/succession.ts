@@ -32,6 +32,7 @@ export async function turnPair(
   const cannot = await Promise.all(read.map((source) => pipeline.readNow(source, readMsMax)));
   const unread = cannot.find((why) => why !== null) ?? null;
   const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread });
-  if (turned.isDone) tools.log.info('the pair was turned by hand', { source: pair, phase });
+  if (turned.isDone)
+    tools.log.info('succession_changed', 'the pair was turned by hand', { source: pair, phase });
   return JSON.parse(JSON.stringify(turned)) as Json;
 }

@@ -56,7 +56,9 @@ export class ConfigWatch {
       await sinks(present, isKnown && now - this.#begunAt > goneMs);
       differences(differencesAmong(processes, kafka, nameOf));
     } catch (error) {
-      log.debug('looking at the configs of the other processes', { error: String(error) });
+      log.debug('config_compare_failed', 'looking at the configs of the other processes', {
+        error: String(error),
+      });
     }
   }
 

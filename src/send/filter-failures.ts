@@ -30,7 +30,7 @@ export class FilterFailures {
     const count = (this.#byWay.get(way)?.count ?? 0) + 1;
     this.#byWay.set(way, { last, count });
     if (count > 1) return;
-    this.#log.warn('a filter cannot judge an event, and lets it pass', {
+    this.#log.warn('filter_failed', 'a filter cannot judge an event, and lets it pass', {
       ...{ route: `routes[${route}]`, source, why: cleanText(why, 300) },
     });
   }

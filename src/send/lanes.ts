@@ -123,7 +123,7 @@ export class Lanes {
     this.#add({ destination, events, reason, since: clock.now() }, retryMinMs);
     const next =
       'Repair the destination that the answer names; its events are sent automatically, in order. Events of other destinations are not delayed.';
-    log.error('a destination refuses its events; they are set aside', {
+    log.error('destination_refused', 'a destination refuses its events; they are set aside', {
       ...{ destination, reason, next },
     });
   }
@@ -188,9 +188,13 @@ export class Lanes {
     const [first] = rows;
     if (first === undefined) {
       this.#lanes.delete(lane.destination);
-      log.info('all events that were set aside for the destination are delivered', {
-        destination: lane.destination,
-      });
+      log.info(
+        'destination_recovered',
+        'all events that were set aside for the destination are delivered',
+        {
+          destination: lane.destination,
+        },
+      );
       return true;
     }
     const fates = await this.#send(rows, signals);
@@ -275,6 +279,7 @@ export class Lanes {
     health.buried(guilty.length);
     for (const { reason } of guilty) {
       log.warn(
+        'set_aside_event_refused',
         'an event that was set aside is refused while others are accepted; it is a dead letter',
         {
           ...{ destination: lane.destination, reason },

@@ -102,10 +102,18 @@ export class Position {
         this.#unsaved = true;
         const fields = { error: errorText(error) };
         if (this.#abandoned.signal.aborted) {
-          this.#log.error('the position is not saved; what was sent since is sent again', fields);
+          this.#log.error(
+            'position_not_saved',
+            'the position is not saved; what was sent since is sent again',
+            fields,
+          );
           break;
         }
-        this.#log.warn('the position could not be saved; trying again', fields);
+        this.#log.warn(
+          'position_save_failed',
+          'the position could not be saved; trying again',
+          fields,
+        );
         await this.#clock.sleep(retryMs, this.#abandoned.signal).catch(() => undefined);
       }
     }

@@ -190,7 +190,7 @@ export class Settlement {
     if (this.#older) return;
     this.#older = true;
     const { what, next } = olderState;
-    this.#deps.log.error(what, { code: 'state_older', next });
+    this.#deps.log.error('sink_ahead_of_state', what, { code: 'state_older', next });
   }
 
   /** What one answer means. Returns the parts that are still to be sent, the next one last. */
@@ -422,11 +422,15 @@ export class Settlement {
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(letters.length);
     for (const letter of letters) {
-      this.#deps.log.warn('the sink refused an event for good; it is kept as a dead letter', {
-        uid: letter.uid,
-        stream: letter.context.stream,
-        reason: letter.reason,
-      });
+      this.#deps.log.warn(
+        'event_refused',
+        'the sink refused an event for good; it is kept as a dead letter',
+        {
+          uid: letter.uid,
+          stream: letter.context.stream,
+          reason: letter.reason,
+        },
+      );
     }
     this.#advance(position, { deadLetters: letters });
     if (letters.length > 0) await this.#position.saved();

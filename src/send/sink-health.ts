@@ -80,7 +80,7 @@ export class SinkHealth {
   /** Events were taken. */
   succeeded(count: number): void {
     this.#delivered += count;
-    if (this.#error !== null) this.#means.log.info('the sink takes events again');
+    if (this.#error !== null) this.#means.log.info('sink_recovered', 'the sink takes events again');
     this.#error = null;
     this.#probes = 0;
     this.#state = 'sending';
@@ -104,7 +104,7 @@ export class SinkHealth {
     const waitMs = afterMs ?? backOff.next();
     this.#retries += 1;
     this.failing(cause);
-    log.warn('the sink did not take a batch; it is sent again', {
+    log.warn('sink_failed', 'the sink did not take a batch; it is sent again', {
       error: cause.message,
       next: cause.next,
       wait_ms: waitMs,
@@ -131,11 +131,15 @@ export class SinkHealth {
     const waitMs = backOff.next();
     this.#retries += 1;
     this.failing(cause);
-    log.warn('the receiver accepts no event; refused events wait for the next probe', {
-      error: cause.message,
-      next: cause.next,
-      wait_ms: waitMs,
-    });
+    log.warn(
+      'sink_accepts_nothing',
+      'the receiver accepts no event; refused events wait for the next probe',
+      {
+        error: cause.message,
+        next: cause.next,
+        wait_ms: waitMs,
+      },
+    );
     const other =
       arrival &&
       (async (signal: AbortSignal) => {
@@ -175,7 +179,7 @@ export class SinkHealth {
     const { log, refusedWaitMs } = this.#means;
     this.#state = 'refused';
     this.#error = cause;
-    log.error('the sink refuses everything; its events stay held', {
+    log.error('sink_refused', 'the sink refuses everything; its events stay held', {
       error: cause.message,
       next: cause.next,
       wait_ms: refusedWaitMs,

@@ -81,6 +81,7 @@ export async function probeUntilSettled(
   const atOnce = await trial.askOthers(spare, signals);
   if (atOnce !== null) return atOnce;
   deps.log.warn(
+    'event_suspected',
     'the receiver refuses events and accepts none; they stay in the spool as suspects',
     {
       uid: refused.event.uid,

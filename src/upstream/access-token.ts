@@ -249,7 +249,7 @@ export class OAuthSource implements TokenSource {
 
   #logged(failure: Failure): Failure {
     const { cause, wait } = failure;
-    this.#tools.log.warn('no access token', {
+    this.#tools.log.warn('token_failed', 'no access token', {
       error: cause.message,
       next: cause.next,
       retry_in_ms: Math.round(wait?.ms ?? 0),

@@ -93,7 +93,7 @@ export class AnnouncedEnds {
     const { endpoint, deprecationMs, sunsetMs, endsMs } = end;
     if (elapsedMs - (this.#loggedMs.get(endpoint) ?? Number.NEGATIVE_INFINITY) < dayMs) return;
     this.#loggedMs.set(endpoint, elapsedMs);
-    log.warn('a response announces the end of an endpoint', {
+    log.warn('endpoint_end_announced', 'a response announces the end of an endpoint', {
       endpoint,
       ends: endsMs === null ? undefined : timeText(endsMs),
       days_left: endsMs === null ? undefined : daysLeft(endsMs, this.#clock.now()),

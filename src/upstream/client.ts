@@ -196,10 +196,14 @@ export class UpstreamClient implements Upstream {
   #reportDistantReset({ template }: Lane): void {
     if (this.#hasReportedReset) return;
     this.#hasReportedReset = true;
-    this.#log.warn('ignored a rate limit reset that is more than a day away; reported once', {
-      path: template,
-      next: 'If this header is no reset time, set rate_limit_headers.reset of the upstream. Waits after 429 grow by themselves.',
-    });
+    this.#log.warn(
+      'rate_limit_reset_ignored',
+      'ignored a rate limit reset that is more than a day away; reported once',
+      {
+        path: template,
+        next: 'If this header is no reset time, set rate_limit_headers.reset of the upstream. Waits after 429 grow by themselves.',
+      },
+    );
   }
 }
 

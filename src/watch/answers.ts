@@ -80,7 +80,7 @@ export function answer(desk: Desk, request: IncomingMessage, response: ServerRes
     const given = turnedAway(desk, exchange) ?? answerTo(desk, exchange);
     if (given !== null) send(response, given);
   } catch (error) {
-    desk.log.warn('the status could not be told', { error: String(error) });
+    desk.log.warn('status_failed', 'the status could not be told', { error: String(error) });
     if (response.headersSent) response.destroy();
     else send(response, plain(500, 'the status cannot be told; the log says why'));
   }
@@ -201,7 +201,7 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   stream.gone.addEventListener('abort', () => tails.delete(stream));
   const isCurrent = () => tap.forms === forms;
   tellTail(view, stream, { clock, isCurrent, signal: over }).catch((error) => {
-    log.warn('events could not be shown', { error: String(error) });
+    log.warn('live_tail_failed', 'events could not be shown', { error: String(error) });
     response.destroy();
   });
   return null;

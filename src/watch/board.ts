@@ -77,7 +77,9 @@ export class Board {
         this.#tellMs = clock.monotonic() - begunAt;
       } catch (error) {
         // Whatever is wrong with watching, the journey goes on.
-        log.warn('the status could not be followed', { error: String(error) });
+        log.warn('status_update_failed', 'the status could not be followed', {
+          error: String(error),
+        });
       }
     }
   }

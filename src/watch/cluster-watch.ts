@@ -91,7 +91,9 @@ export class ClusterWatch {
     } catch (error) {
       const { message, next } = asExportError(error, 'looking at the state in Kafka');
       this.#told = { ...this.#told, error: { message, next } };
-      log.debug('the state in Kafka could not be looked at', { error: message });
+      log.debug('cluster_status_failed', 'the state in Kafka could not be looked at', {
+        error: message,
+      });
     }
     const now = clock.monotonic();
     this.#nextAt = Math.max(begunAt + lookEveryMs, now + (now - begunAt) / lookShareMax);

@@ -12,7 +12,7 @@ import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails } from '../contracts/errors.ts';
 import type { Secret } from '../contracts/settings.ts';
 import type { Log, TlsSettings } from '../contracts/tools.ts';
-import { LinesLog, type LogLevel, printable, reaches } from './log.ts';
+import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
 /** Where lines are sent to. */
 export interface Collector {
@@ -82,16 +82,17 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
     processors: [processor],
   });
   const logger = provider.getLogger('sluice', version);
-  const emit = (at: LogLevel, text: string, fields: ErrorDetails) => {
+  const emit = ({ level: at, event, text }: LineHead, fields: ErrorDetails) => {
     if (!reaches(at, level) || !ledger.takes()) return;
     const severity = { severityNumber: severities[at], severityText: at.toUpperCase() };
-    logger.emit({ ...severity, timestamp: Date.now(), body: text, attributes: printable(fields) });
+    const attributes = { event, ...printable(fields) };
+    logger.emit({ ...severity, timestamp: Date.now(), eventName: event, body: text, attributes });
   };
   return {
-    log: new LinesLog((at, text, fields) => {
+    log: new LinesLog((head, fields) => {
       const whole = fields();
-      beside[at](text, whole);
-      emit(at, text, whole);
+      passOn(beside, head, whole);
+      emit(head, whole);
     }),
     lost: () => ledger.lost,
     async close(withinMs) {
@@ -160,7 +161,7 @@ class Ledger {
   #went(): void {
     if (!this.#failing) return;
     this.#failing = false;
-    this.#beside.info('log lines reach the collector again', {
+    this.#beside.info('log_export_recovered', 'log lines reach the collector again', {
       collector: this.#origin,
       lost: this.lost,
     });
@@ -176,11 +177,15 @@ class Ledger {
     const nowMs = performance.now();
     if (nowMs - this.#toldMs < tellEveryMs) return;
     this.#toldMs = nowMs;
-    this.#beside.warn('log lines do not reach the collector; they stand here only', {
-      collector: this.#origin,
-      error,
-      lost: this.lost,
-    });
+    this.#beside.warn(
+      'log_export_failed',
+      'log lines do not reach the collector; they stand here only',
+      {
+        collector: this.#origin,
+        error,
+        lost: this.lost,
+      },
+    );
   }
 }
 

@@ -6,6 +6,7 @@
 
 import { styleText } from 'node:util';
 import type { ErrorDetails } from '../contracts/errors.ts';
+import type { LogEvent } from '../contracts/log-events.ts';
 import { plainText } from '../contracts/text.ts';
 import type { Log } from '../contracts/tools.ts';
 import { exactSpanText } from '../tools/time-text.ts';
@@ -49,8 +50,8 @@ async function jsonLine({ level, write }: LogOutput): Promise<WriteLine> {
     // Written at once: the last lines before an end are those that matter.
     write === undefined ? pino.destination({ fd: process.stderr.fd, sync: true }) : { write },
   );
-  return (at, text, fields) => {
-    if (logger.isLevelEnabled(at)) logger[at](printable(fields()), text);
+  return ({ level: at, event, text }, fields) => {
+    if (logger.isLevelEnabled(at)) logger[at]({ event, ...printable(fields()) }, text);
   };
 }
 
@@ -65,14 +66,16 @@ function textLine(settings: LogOutput): WriteLine {
       validateStream: colours !== true,
     });
   };
-  return (at, text, fields) => {
+  return ({ level: at, event, text }, fields) => {
     if (!reaches(at, level)) return;
     const { next, ...rest } = printable(fields());
     const time = style('gray', new Date().toTimeString().slice(0, 8));
-    const facts = Object.entries(rest).map(([name, value]) => ` ${readableFact(name, value)}`);
-    const told = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
+    const facts = Object.entries({ event, ...rest }).map(
+      ([name, value]) => ` ${readableFact(name, value)}`,
+    );
+    const line = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
     // What the operator can do stands on a line of its own, where it is found.
-    write(next === undefined ? `${told}\n` : `${told}\n               ${String(next)}\n`);
+    write(next === undefined ? `${line}\n` : `${line}\n               ${String(next)}\n`);
   };
 }
 
@@ -81,8 +84,15 @@ export function reaches(at: LogLevel, from: LogLevel): boolean {
   return logLevels.indexOf(at) >= logLevels.indexOf(from);
 }
 
-/** Writes a line; its fields are put together where they are wanted. */
-export type WriteLine = (level: LogLevel, text: string, fields: () => ErrorDetails) => void;
+/** A line without its fields. */
+export interface LineHead {
+  readonly level: LogLevel;
+  readonly event: LogEvent;
+  readonly text: string;
+}
+
+/** Writes a line; calls `fields` only if the line is written. */
+export type WriteLine = (head: LineHead, fields: () => ErrorDetails) => void;
 
 /** A log made of one function. Each of many streams has one: it is two references. */
 export class LinesLog implements Log {
@@ -95,25 +105,31 @@ export class LinesLog implements Log {
     this.#always = always;
   }
 
-  debug(text: string, fields?: ErrorDetails): void {
-    this.#write('debug', text, () => ({ ...this.#always, ...fields }));
+  debug(event: LogEvent, text: string, fields?: ErrorDetails): void {
+    this.#write({ level: 'debug', event, text }, () => ({ ...this.#always, ...fields }));
   }
 
-  info(text: string, fields?: ErrorDetails): void {
-    this.#write('info', text, () => ({ ...this.#always, ...fields }));
+  info(event: LogEvent, text: string, fields?: ErrorDetails): void {
+    this.#write({ level: 'info', event, text }, () => ({ ...this.#always, ...fields }));
   }
 
-  warn(text: string, fields?: ErrorDetails): void {
-    this.#write('warn', text, () => ({ ...this.#always, ...fields }));
+  warn(event: LogEvent, text: string, fields?: ErrorDetails): void {
+    this.#write({ level: 'warn', event, text }, () => ({ ...this.#always, ...fields }));
   }
 
-  error(text: string, fields?: ErrorDetails): void {
-    this.#write('error', text, () => ({ ...this.#always, ...fields }));
+  error(event: LogEvent, text: string, fields?: ErrorDetails): void {
+    this.#write({ level: 'error', event, text }, () => ({ ...this.#always, ...fields }));
   }
 
   with(fields: ErrorDetails): Log {
     return new LinesLog(this.#write, { ...this.#always, ...fields });
   }
+}
+
+/** Hands a line on to another log. Its event and level were checked where it was logged first. */
+export function passOn(log: Log, { level, event, text }: LineHead, fields: ErrorDetails): void {
+  const write: (event: never, text: string, fields: ErrorDetails) => void = log[level].bind(log);
+  write(event as never, text, fields);
 }
 
 /** A duration as people say it: `wait=2m40s` for `wait_ms`. */

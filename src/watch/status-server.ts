@@ -92,13 +92,15 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   server.on('connection', (socket) => callers.heard(socket));
   await listen(server, host, port);
   // After this only a reader's connection can fail, and that is the reader's loss.
-  server.on('error', (error) => log.warn('the status server', { error: error.message }));
+  server.on('error', (error) =>
+    log.warn('status_server_failed', 'the status server', { error: error.message }),
+  );
   const following = [board.follow(over.signal)];
   if (cluster !== null) following.push(cluster.follow(over.signal));
   if (telemetry !== null)
     following.push(pushMetrics(telemetry, { board, clock, log }, over.signal));
   const url = urlOf(server, host);
-  log.info('status page', { url });
+  log.info('status_page_listening', 'status page', { url });
   return {
     url,
     async close() {

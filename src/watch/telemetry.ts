@@ -55,12 +55,17 @@ export async function pushMetrics(
     if (over.aborted) return;
     try {
       await push();
-      if (failing) log.info('metrics are pushed again');
+      if (failing) log.info('metrics_push_recovered', 'metrics are pushed again');
       failing = false;
     } catch (error) {
       if (over.aborted) return;
       const told = { url: new URL(url).origin, error: String(error) };
-      if (!failing) log.warn('metrics could not be pushed; it is tried again by itself', told);
+      if (!failing)
+        log.warn(
+          'metrics_push_failed',
+          'metrics could not be pushed; it is tried again by itself',
+          told,
+        );
       failing = true;
     }
   }

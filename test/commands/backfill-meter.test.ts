@@ -47,10 +47,14 @@ describe('on a terminal', () => {
     const { meter, written, log } = await aMeter(true);
     meter.show(progress({}));
 
-    besideMeter(log, meter.clear).with({ a: 1 }).warn('trouble');
+    besideMeter(log, meter.clear).with({ a: 1 }).warn('sink_failed', 'trouble');
 
     expect(written.at(-2)).toBe('\r\u001b[K');
-    expect(JSON.parse(written.at(-1) ?? '')).toMatchObject({ msg: 'trouble', a: 1 });
+    expect(JSON.parse(written.at(-1) ?? '')).toMatchObject({
+      event: 'sink_failed',
+      msg: 'trouble',
+      a: 1,
+    });
   });
 });
 

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import type { Failure } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import type { Log } from '../../src/contracts/tools.ts';
 import type { PollResult } from '../../src/fetch/outcome.ts';
 import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
@@ -37,7 +36,7 @@ function runnerWith(
 ) {
   const clock = more.clock ?? manualClock();
   const lines: unknown[] = [];
-  const write: Log['warn'] = (_, fields) => lines.push(fields);
+  const write = (_event: string, _text: string, fields?: object) => lines.push(fields);
   const polledAt: number[] = [];
   const notes: Json[] = [];
   const reached: number[] = [];

@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { logEvents } from '../../src/contracts/log-events.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
@@ -14,6 +15,7 @@ function logTo(url: string, more = ''): string {
   return `log: { otlp: { url: "${url}", headers: { Authorization: "\${env:LOG_TOKEN}" }${more} } }`;
 }
 
+const events = new Set(Object.values(logEvents).flatMap((area) => Object.keys(area)));
 const env = { LOG_TOKEN: 'Bearer a-log-secret' };
 
 test('the lines of a run go to the collector as they stand on stderr, the last ones too', async () => {
@@ -34,6 +36,13 @@ test('the lines of a run go to the collector as they stand on stderr, the last o
   expect(exitCode).toBe(0);
   expect(receiver.faults).toEqual([]);
   expect(records.map(({ body }) => body)).toEqual(lines.map(({ msg }) => msg));
+  expect(records.map(({ attributes }) => attributes.event)).toEqual(
+    lines.map(({ event }) => event),
+  );
+  expect(lines.filter(({ event }) => !events.has(event))).toEqual([]);
+  // A line begins with what a search needs first.
+  const firsts = lines.map((line) => Object.keys(line).slice(0, 3).join());
+  expect(new Set(firsts)).toEqual(new Set(['level,time,event']));
   expect(records.map(({ severityText }) => severityText.toLowerCase())).toEqual(
     lines.map(({ level }) => level),
   );

@@ -67,7 +67,10 @@ test('sender believes a far side that is ahead as far as it may, and says once t
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
   );
   const told: unknown[] = [];
-  const log = { ...silent, error: (_: string, fields?: object) => told.push(fields) };
+  const log = {
+    ...silent,
+    error: (_event: string, _text: string, fields?: object) => told.push(fields),
+  };
   const committed = async () => ({ position: 2, ahead: true });
   const sender = senderOn(spool, { ...sink, committed }, { log });
 
@@ -154,7 +157,10 @@ test.each([
         : delivered,
     );
     const told: unknown[] = [];
-    const log = { ...silent, warn: (_: string, fields?: object) => told.push(fields) };
+    const log = {
+      ...silent,
+      warn: (_event: string, _text: string, fields?: object) => told.push(fields),
+    };
 
     await drained(spool, senderOn(spool, sink, { inFlightMax: 8, eventsMax: 4, log }));
 

@@ -22,6 +22,7 @@ import { afterThisTest } from './temp.ts';
 /** A line that a sink logged. */
 export interface LoggedLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly event: string;
   readonly text: string;
   readonly fields: ErrorDetails;
 }
@@ -40,9 +41,10 @@ export function testTools(clock: Clock = systemClock()): TestTools {
 }
 
 function keptLog(lines: LoggedLine[], always: ErrorDetails): Log {
-  const keep = (level: LoggedLine['level']) => (text: string, fields?: ErrorDetails) => {
-    lines.push({ level, text, fields: { ...always, ...fields } });
-  };
+  const keep =
+    (level: LoggedLine['level']) => (event: string, text: string, fields?: ErrorDetails) => {
+      lines.push({ level, event, text, fields: { ...always, ...fields } });
+    };
   return {
     debug: keep('debug'),
     info: keep('info'),

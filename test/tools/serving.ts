@@ -64,6 +64,7 @@ export function json(response: ServerResponse, status: number, body: unknown, he
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly event: string;
   readonly text: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -72,8 +73,8 @@ export interface LogLine {
 export function keepingLog(lines: LogLine[] = [], base = {}): Log & { readonly lines: LogLine[] } {
   const at =
     (level: LogLine['level']) =>
-    (text: string, fields: object = {}) => {
-      lines.push({ level, text, fields: { ...base, ...fields } });
+    (event: string, text: string, fields: object = {}) => {
+      lines.push({ level, event, text, fields: { ...base, ...fields } });
     };
   return {
     lines,

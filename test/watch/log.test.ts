@@ -28,13 +28,16 @@ describe('the JSON log', () => {
   test('writes one object a line with level, time, message and fields', async () => {
     const { log, lines } = await aLog({});
 
-    log.with({ stream: 'audit' }).warn('the stream could not be read', { status: 503, code: null });
+    log
+      .with({ stream: 'audit' })
+      .warn('stream_failed', 'the stream could not be read', { status: 503, code: null });
 
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/\n$/);
     expect(JSON.parse(lines[0] ?? '')).toEqual({
       level: 'warn',
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      event: 'stream_failed',
       msg: 'the stream could not be read',
       stream: 'audit',
       status: 503,
@@ -45,12 +48,12 @@ describe('the JSON log', () => {
   test('leaves out lines below its level and fields without a value', async () => {
     const { log, lines } = await aLog({ level: 'warn' });
 
-    log.debug('one');
-    log.info('two');
-    log.error('three', { gone: undefined });
+    log.debug('request_failed', 'one');
+    log.info('running', 'two');
+    log.error('sluice_failed', 'three', { next: undefined });
 
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['three']);
-    expect(lines[0]).not.toContain('gone');
+    expect(lines[0]).not.toContain('next');
   });
 });
 
@@ -58,21 +61,21 @@ describe('the text log', () => {
   test('aligns time, level, message and fields, and puts what to do next on its own line', async () => {
     const { log, lines } = await aLog({ form: 'text' });
 
-    log.error('the sink refuses everything', {
+    log.error('sink_refused', 'the sink refuses everything', {
       sink: 'siem',
       error: 'it said no',
       next: 'Ask again.',
     });
 
     expect(lines.join('')).toMatch(
-      /^\d\d:\d\d:\d\d error the sink refuses everything sink=siem error="it said no"\n {15}Ask again\.\n$/,
+      /^\d\d:\d\d:\d\d error the sink refuses everything event=sink_refused sink=siem error="it said no"\n {15}Ask again\.\n$/,
     );
   });
 
   test('colours the level where colours are asked for', async () => {
     const { log, lines } = await aLog({ form: 'text', colours: true });
 
-    log.warn('careful');
+    log.warn('sink_failed', 'careful');
 
     expect(lines[0]).toContain('\u001b[33mwarn ');
   });
@@ -80,11 +83,11 @@ describe('the text log', () => {
   test('writes only lines of its level and above, also of logs made with more fields', async () => {
     const { log, lines } = await aLog({ form: 'text', level: 'error' });
 
-    log.with({ sink: 'a' }).warn('quiet');
-    log.with({ sink: 'a' }).error('loud');
+    log.with({ sink: 'a' }).warn('sink_failed', 'quiet');
+    log.with({ sink: 'a' }).error('sink_refused', 'loud');
 
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain('loud sink=a');
+    expect(lines[0]).toContain('loud event=sink_refused sink=a');
   });
 });
 
@@ -99,7 +102,7 @@ describe('a hostile value', () => {
       fc.assert(
         fc.property(hostile, (value) => {
           lines.length = 0;
-          log.warn('upstream said', { error: value });
+          log.warn('stream_failed', 'upstream said', { error: value });
           const all = lines.join('');
           expect(all.endsWith('\n')).toBe(true);
           expect(all.slice(0, -1)).not.toMatch(
@@ -114,7 +117,7 @@ describe('a hostile value', () => {
   test('is cut before it buries the line', async () => {
     const { log, lines } = await aLog({});
 
-    log.warn('upstream said', { error: 'x'.repeat(100_000) });
+    log.warn('stream_failed', 'upstream said', { error: 'x'.repeat(100_000) });
 
     expect(lines[0]?.length).toBeLessThan(3_000);
   });
@@ -126,14 +129,14 @@ describe('waits', () => {
     const text = await aLog({ form: 'text' });
 
     for (const { log } of [json, text])
-      log.info('waits', { wait_ms: 39_518.8312, retry_in_ms: 160_000 });
-    text.log.info('waits', { a_ms: 12.4, b_ms: 3_600_000, share: 0.25 });
+      log.warn('stream_failed', 'waits', { wait_ms: 39_518.8312, retry_in_ms: 160_000 });
+    text.log.warn('stream_failed', 'waits', { a_ms: 12.4, b_ms: 3_600_000, share: 0.25 });
 
     expect(JSON.parse(json.lines[0] ?? '')).toMatchObject({
       wait_ms: 39_519,
       retry_in_ms: 160_000,
     });
-    expect(text.lines[0]).toContain('waits wait=39.5s retry_in=2m40s\n');
-    expect(text.lines[1]).toContain('waits a=12ms b=1h share=0.25\n');
+    expect(text.lines[0]).toContain('waits event=stream_failed wait=39.5s retry_in=2m40s\n');
+    expect(text.lines[1]).toContain('waits event=stream_failed a=12ms b=1h share=0.25\n');
   });
 });

@@ -22,7 +22,7 @@ async function aPusher(receiver: HttpReceiver) {
   const http = openHttpClient();
   afterThisTest(() => http.close());
   const logged: string[] = [];
-  const note = (text: string) => logged.push(text);
+  const note = (event: string) => logged.push(event);
   const log: Log = { ...noLog, info: note, warn: note };
   const headers = { authorization: new Secret(() => 'Bearer a-secret') };
   const url = `${receiver.url}/v1/metrics`;
@@ -102,11 +102,11 @@ test('a collector that refuses is tried again each time, and told of once', asyn
     await clock.advance(everyMs);
     await receiver.waitFor(count);
   }
-  await waitUntil(() => logged.includes('metrics are pushed again'), { what: 'the good news' });
+  await waitUntil(() => logged.includes('metrics_push_recovered'), { what: 'the good news' });
 
   expect(logged.filter((line) => line.includes('metrics'))).toEqual([
-    'metrics could not be pushed; it is tried again by itself',
-    'metrics are pushed again',
+    'metrics_push_failed',
+    'metrics_push_recovered',
   ]);
 });
 
@@ -121,5 +121,5 @@ test('a collector that says nothing does not keep the server from closing', {
 
   await server.close();
 
-  expect(logged).toEqual(['status page']);
+  expect(logged).toEqual(['status_page_listening']);
 });

@@ -131,7 +131,11 @@ export class OpenArchive implements Sink {
       const { code, message } = asExportError(error, `closing the archive ${store.place}`);
       const { name, tools } = this.#opening;
       const facts = { sink: name, code, error: message };
-      tools.log.warn('the archive could not be closed well; the next start mends that', facts);
+      tools.log.warn(
+        'archive_close_failed',
+        'the archive could not be closed well; the next start mends that',
+        facts,
+      );
     } finally {
       store.close();
     }

@@ -30,6 +30,7 @@ export function compressSegments(log: Log): SegmentCompression {
         } catch (error) {
           const facts = { path, error: errorCodeOf(error) };
           log.warn(
+            'file_not_compressed',
             'a finished file could not be compressed; it is tried again at the next start',
             facts,
           );

@@ -125,9 +125,13 @@ export class SegmentFile {
     const same = found?.ino === active.inode;
     if (same && (found.size === active.bytes || (active.unsure && found.size > active.bytes)))
       return;
-    this.#settings.log.warn('the file was moved or changed by someone else; a new segment begins', {
-      path: this.#settings.path,
-    });
+    this.#settings.log.warn(
+      'file_replaced',
+      'the file was moved or changed by someone else; a new segment begins',
+      {
+        path: this.#settings.path,
+      },
+    );
     this.#active = null;
     await active.file.close();
   }
@@ -171,10 +175,14 @@ export async function openSegmentFile(settings: SegmentFileSettings): Promise<Se
   const { ino: inode, size } = await file.stat();
   if (size > left.bytes) {
     await file.truncate(left.bytes);
-    settings.log.info('cut what a stopped process had begun to write; it is written again', {
-      path: settings.path,
-      bytes: size - left.bytes,
-    });
+    settings.log.info(
+      'file_tail_cut',
+      'cut what a stopped process had begun to write; it is written again',
+      {
+        path: settings.path,
+        bytes: size - left.bytes,
+      },
+    );
   }
   const active = { ...left, file, inode, torn: false, unsure: false, noted: false };
   return new SegmentFile(settings, { ...standing, active });

@@ -157,11 +157,15 @@ async function leftBefore(file: FileHandle, mark: Json | null): Promise<Left | n
 
 async function tellUnknown({ path, log }: SegmentFileSettings, file: FileHandle): Promise<void> {
   if ((await file.stat()).size === 0) return;
-  log.warn('the file holds lines that no note tells of; what sluice wrote may come twice', {
-    code: 'state_older',
-    path,
-    next: 'Nothing is lost, and a repeat has the same uid. Keep the note beside the file to be spared them.',
-  });
+  log.warn(
+    'file_lines_unknown',
+    'the file holds lines that no note tells of; what sluice wrote may come twice',
+    {
+      code: 'state_older',
+      path,
+      next: 'Nothing is lost, and a repeat has the same uid. Keep the note beside the file to be spared them.',
+    },
+  );
 }
 
 async function openToLook(path: string): Promise<FileHandle | null> {

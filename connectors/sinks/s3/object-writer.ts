@@ -252,6 +252,7 @@ export class ObjectWriter {
       // Whoever may only write cannot be told what stands there.
       if (!(error instanceof ExportError) || error.details.status !== 403) throw error;
       opening.tools.log.warn(
+        'bucket_not_readable',
         'what stands in the bucket cannot be looked at; beside an older copy of the state events may come twice',
         { code: error.code, next: error.next },
       );

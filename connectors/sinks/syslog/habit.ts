@@ -82,7 +82,8 @@ export class Habit {
   /** It has ended its side `tookMs` after ours, on a connection that carried so many bytes. */
   answered(tookMs: number, bytes: number): void {
     this.#abrupt = 0;
-    if (this.#known === 'silent') this.#log.info('the receiver confirms what it has read again');
+    if (this.#known === 'silent')
+      this.#log.info('receiver_confirms', 'the receiver confirms what it has read again');
     this.#known = 'answers';
     const { stallMs } = this.settling;
     if (tookMs > stallMs / 4) this.#bytesMax = Math.max(bytesLeast, this.#bytesMax / 2);
@@ -110,7 +111,7 @@ export class Habit {
   #becomesSilent(): void {
     if (this.#known === 'silent') return;
     this.#known = 'silent';
-    this.#log.warn(silent.what, { next: silent.next });
+    this.#log.warn('receiver_does_not_confirm', silent.what, { next: silent.next });
   }
 }
 

@@ -86,10 +86,14 @@ export class Anchors {
       const flaw = flawOf(found.body, checkpoint, this.#anchorOf(name));
       if (flaw === null) this.#pending.set(name, entryOf(name, found.body, { size, at }));
       else {
-        log.warn('a time stamp or cosignature in the archive is not entered into its log', {
-          ...{ object: name, error: flaw },
-          next: 'Find out who wrote to the archive, unless tsa or witnesses of the sink were changed. The next checkpoint is shown again.',
-        });
+        log.warn(
+          'anchor_not_entered',
+          'a time stamp or cosignature in the archive is not entered into its log',
+          {
+            ...{ object: name, error: flaw },
+            next: 'Find out who wrote to the archive, unless tsa or witnesses of the sink were changed. The next checkpoint is shown again.',
+          },
+        );
       }
     }
   }
@@ -198,10 +202,16 @@ class Showing {
     this.failures = failures;
     for (const { code, message, next } of failures) {
       if (before.includes(message)) continue;
-      log.warn('a checkpoint of the archive was not seen outside', { code, error: message, next });
+      log.warn('anchor_failed', 'a checkpoint of the archive was not seen outside', {
+        code,
+        error: message,
+        next,
+      });
     }
     if (failures.length === 0 && before.length > 0) {
-      log.info('checkpoints of the archive are seen outside again', { kind: this.#anchor.kind });
+      log.info('anchor_recovered', 'checkpoints of the archive are seen outside again', {
+        kind: this.#anchor.kind,
+      });
     }
   }
 }

@@ -288,10 +288,14 @@ export class ShardLog implements SpoolLog {
     const isRefused = kind === 'clock' || (kind === 'denied' && !this.#hasWrittenPages);
     if (isRefused) throw logError(error, 'writing', this.#settings);
     if (kind === 'fenced' && this.#means.confirm === undefined) throw shardLost(this.#settings);
-    this.#means.log.warn('the log of the shard did not take a transaction; it is tried again', {
-      shard: this.#state.partition,
-      error: String(error),
-    });
+    this.#means.log.warn(
+      'kafka_commit_failed',
+      'the log of the shard did not take a transaction; it is tried again',
+      {
+        shard: this.#state.partition,
+        error: String(error),
+      },
+    );
     if (kind === 'topic_missing') await this.#endWithout();
   }
 
@@ -313,9 +317,13 @@ export class ShardLog implements SpoolLog {
     if (place === null) return;
     this.#forgotAt = now;
     this.#client.deleteBefore(this.#pages, place).catch((error) => {
-      this.#means.log.warn('pages that every sink has could not be deleted from the log', {
-        error: String(error),
-      });
+      this.#means.log.warn(
+        'kafka_pages_not_deleted',
+        'pages that every sink has could not be deleted from the log',
+        {
+          error: String(error),
+        },
+      );
     });
   }
 

@@ -4,7 +4,7 @@
 import type { Log } from '../../contracts/tools.ts';
 import type { BackfillProgress } from '../../hold/backfills.ts';
 import { spanText } from '../../tools/time-text.ts';
-import { LinesLog } from '../../watch/log.ts';
+import { LinesLog, passOn } from '../../watch/log.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */
 const windowMs = 30_000;
@@ -35,7 +35,7 @@ export function meterFor(
         const rates = speed(progress, now());
         if (now() - toldAt < lineEveryMs) return;
         toldAt = now();
-        log.info('backfilling', { ...lineFields(progress, rates) });
+        log.info('backfill_progress', 'backfilling', { ...lineFields(progress, rates) });
       },
       clear: () => undefined,
     };
@@ -50,9 +50,9 @@ export function meterFor(
 
 /** The same log; the bar makes way for each line. */
 export function besideMeter(log: Log, clear: () => void): Log {
-  return new LinesLog((level, text, fields) => {
+  return new LinesLog((head, fields) => {
     clear();
-    log[level](text, fields());
+    passOn(log, head, fields());
   });
 }
 

@@ -207,7 +207,9 @@ export class Generation implements EntityTaker {
   async finish(reading: Reading, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
     const { log } = this.#means;
     if (this.#flaps > 0) {
-      log.info('values went back to the reported ones; not reported', { flaps: this.#flaps });
+      log.info('values_flapped', 'values went back to the reported ones; not reported', {
+        flaps: this.#flaps,
+      });
     }
     const missing = this.#missing(reading);
     const gone = reading.flaw === null ? missing : [];
@@ -340,6 +342,7 @@ export class Generation implements EntityTaker {
     if (rule.suspect && !this.suspect) {
       const details = { missing: missing.length, known: this.#before };
       log.warn(
+        'removals_held',
         'so many entities are missing that removals are held until more readings agree',
         details,
       );

@@ -44,7 +44,10 @@ export async function follow(
     if (!('shifted' in walked)) {
       return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
     }
-    reader.means.log.info('rows moved while the list was read; reading it again from its start');
+    reader.means.log.info(
+      'rows_moved',
+      'rows moved while the list was read; reading it again from its start',
+    );
     current = anew(walk, startOf(pagination, walked.shifted));
   }
   const moving = `reading ${name}: rows keep moving between pages`;

@@ -84,7 +84,9 @@ export class PageAsker {
     if (again.outcome !== 'refused') return again;
     this.traits = traits;
     const { message } = asked.cause;
-    this.#means.log.warn('upstream refuses the sorting; asking without it', { error: message });
+    this.#means.log.warn('sorting_refused', 'upstream refuses the sorting; asking without it', {
+      error: message,
+    });
     return { ...asked, about: 'sort' };
   }
 
@@ -166,7 +168,7 @@ export class PageAsker {
       this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
       return true;
     }
-    this.#means.log.warn('upstream refuses the page limit; asking for less', {
+    this.#means.log.warn('page_limit_lowered', 'upstream refuses the page limit; asking for less', {
       limit,
       instead: lower,
     });
@@ -178,7 +180,7 @@ export class PageAsker {
   #noteTaken(limit: number | null): void {
     const { limitMax } = this.traits;
     if (limitMax === null || limit === null || limit <= limitMax) return;
-    this.#means.log.info('upstream takes a larger page limit again', {
+    this.#means.log.info('page_limit_raised', 'upstream takes a larger page limit again', {
       limit,
       instead_of: limitMax,
     });

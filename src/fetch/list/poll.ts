@@ -133,6 +133,7 @@ export class Poll {
     if (walked.leadsOn && !this.memory.toldEndless) {
       this.memory.toldEndless = true;
       this.reader.means.log.warn(
+        'empty_pages_ended',
         'empty pages lead on behind the last record: taken for the end, and followed by one a poll',
       );
     }
@@ -180,7 +181,7 @@ export class Poll {
     // What has opened a question does not answer it as well.
     this.#grown = { atStart: false, atEnd: false };
     if (order === before || pinned !== 'auto') return;
-    log.info('learned the order of the list', { before, order });
+    log.info('list_order_learned', 'learned the order of the list', { before, order });
     const learnedAt = order === 'unknown' ? null : this.now;
     // Late records were looked for where they would stand in another order.
     const rewoundAt = Math.min(looked.rewoundAt, looked.sweptAt);

@@ -85,9 +85,13 @@ export async function readRound(
       : await goOn(poll, round, until);
   if (failure?.outcome !== 'blocked' || !knowsEnd(poll.checkpoint)) return failure;
   // What stands behind cannot be read, and what is new is read without this round.
-  poll.reader.means.log.warn('a row that upstream does not show ends a round through the list', {
-    error: failure.cause.message,
-  });
+  poll.reader.means.log.warn(
+    'full_scan_cut',
+    'a row that upstream does not show ends a round through the list',
+    {
+      error: failure.cause.message,
+    },
+  );
   const sweptAt = poll.checkpoint.whole.round?.begunAt ?? poll.begunAt;
   await poll.commit({ whole: { round: null }, looked: { sweptAt } });
   return null;

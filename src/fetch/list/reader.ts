@@ -108,7 +108,10 @@ export class ListReader {
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const checkpoint = underIgnore(held, ignore, newest);
     if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
-      log.info('the paging has changed: reading the list again from its start, repeats left out');
+      log.info(
+        'paging_changed',
+        'the paging has changed: reading the list again from its start, repeats left out',
+      );
     }
     this.#block = newest;
     this.memory.load(memory.identities, checkpoint);

@@ -140,10 +140,12 @@ class Address {
       const why = code === 'EADDRINUSE' ? 'another program listens there already' : code;
       throw this.#failure(why, { cause: error });
     }
-    server.on('error', (error) => this.#tools.log.warn('the listener', { error: error.message }));
+    server.on('error', (error) =>
+      this.#tools.log.warn('webhook_listener_failed', 'the listener', { error: error.message }),
+    );
     this.#server = server;
     this.#tls = print;
-    this.#tools.log.info('listening for deliveries', { address: this.#name });
+    this.#tools.log.info('webhook_listening', 'listening for deliveries', { address: this.#name });
   }
 
   async close(): Promise<void> {
@@ -200,7 +202,9 @@ class Address {
         server.setSecureContext(now);
         secure = now;
       } catch (error) {
-        log.warn('the renewed certificate is not taken', { error: String(error) });
+        log.warn('webhook_certificate_not_loaded', 'the renewed certificate is not taken', {
+          error: String(error),
+        });
       }
     });
     return server;

@@ -98,7 +98,9 @@ export class PushPoller {
     }
     await door.open((exchange) => {
       this.#take(exchange).catch((error) => {
-        this.#means.log.error('taking a delivery', { error: String(error) });
+        this.#means.log.error('webhook_delivery_failed', 'taking a delivery', {
+          error: String(error),
+        });
         exchange.refuse('not_held');
       });
     });
@@ -260,7 +262,11 @@ export class PushPoller {
     const before = this.#counts[what] ?? 0;
     this.#counts[what] = before + by;
     if (before > 0 || what === 'taken' || what === 'repeated') return;
-    log.warn('a delivery was refused; more of this kind are counted, not told', { why: what });
+    log.warn(
+      'webhook_delivery_rejected',
+      'a delivery was refused; more of this kind are counted, not told',
+      { why: what },
+    );
   }
 }
 

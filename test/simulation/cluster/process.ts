@@ -40,7 +40,7 @@ export interface Part {
 
 /** Tells the course what a process logs. */
 export function logOf(course: Course, life: Life): Log {
-  const tell = (line: string, fields?: object) =>
+  const tell = (_event: string, line: string, fields?: object) =>
     course.tell(`${life.name}: ${line}${fields ? ` ${JSON.stringify(fields)}` : ''}`);
   const log: Log = { ...silent, info: tell, warn: tell, error: tell, with: () => log };
   return log;

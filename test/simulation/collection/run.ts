@@ -38,7 +38,7 @@ class CollectionWorld implements World {
   #looked = { commits: 0, changes: 0 };
   readonly #log: Log = {
     ...silent,
-    warn: (text) => this.course.tell(text),
+    warn: (_event, text) => this.course.tell(text),
     with: () => this.#log,
   };
 

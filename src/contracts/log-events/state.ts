@@ -1,0 +1,181 @@
+// Log events of the state: spool, repair, state on Kafka, ownership of shards, worker processes.
+
+import type { EventDeclarations } from './declaration.ts';
+
+export const stateEvents = {
+  state_damaged: {
+    level: 'error',
+    fields: [
+      ...(['code', 'damage', 'set_aside', 'events_saved', 'events_lost'] as const),
+      ...(['dead_letters', 'streams_set_back', 'next'] as const),
+    ],
+    means:
+      'The state database was damaged. sluice kept the damaged file, built a new database, and reads missing events from upstream again.',
+  },
+  state_older: {
+    level: 'error',
+    fields: ['code', 'sign', 'streams', 'next'],
+    means:
+      'The state is older than the deliveries made from it, for example a restored copy. Streams resume at the older checkpoint.',
+  },
+  state_dir_of_working_directory: {
+    level: 'warn',
+    fields: [],
+    means: 'The state is in the working directory, the default of an older version.',
+    next: 'Set `state.dir`, or stop sluice and move the directory.',
+  },
+  sink_returned_with_gap: {
+    level: 'warn',
+    fields: ['sink', 'events', 'first', 'last', 'next'],
+    means: 'A removed sink is in the config again, and events in between were already released.',
+  },
+  removed_sink_released: {
+    level: 'warn',
+    fields: ['sink', 'events', 'why', 'next'],
+    means: 'sluice released events that it kept for a removed sink (`state.removed_sinks`).',
+  },
+  release_not_reported: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'The release of events could not be reported. sluice reports it later.',
+  },
+  state_rebuilt: {
+    level: 'info',
+    fields: ['streams', 'pages'],
+    means: 'The local copy of the state was rebuilt from Kafka.',
+  },
+  kafka_pages_lost: {
+    level: 'error',
+    fields: ['from', 'until', 'next'],
+    means: 'Kafka deleted pages that a sink has not delivered.',
+  },
+  offline_changes_lost: {
+    level: 'warn',
+    fields: ['rows', 'next'],
+    means: 'Changes that commands made while sluice was stopped were not replicated to Kafka.',
+  },
+  kafka_commit_failed: {
+    level: 'warn',
+    fields: ['shard', 'error'],
+    means: 'Kafka did not commit a transaction. sluice tries again. Polling waits meanwhile.',
+    next: 'If it lasts, check the brokers: `sluice check --connect`.',
+  },
+  kafka_pages_not_deleted: {
+    level: 'warn',
+    fields: ['shard', 'error'],
+    means: 'Pages that every sink has delivered could not be deleted from the topic.',
+    next: 'Grant DELETE on the topic: `sluice cluster acls`.',
+  },
+  state_owned: {
+    level: 'info',
+    fields: ['shard', 'group', 'generation'],
+    means: 'This process owns the state in Kafka, or the shard.',
+  },
+  standing_by: {
+    level: 'info',
+    fields: ['shard', 'group', 'generation'],
+    means: 'This process waits until it gets the state, or the shard.',
+  },
+  group_join_failed: {
+    level: 'warn',
+    fields: ['error'],
+    means: 'The membership of the consumer group failed. sluice joins again after the session.',
+  },
+  group_not_answering: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'One request to the group coordinator failed. sluice sends it again.',
+  },
+  group_unreachable: {
+    level: 'warn',
+    fields: ['silent_ms'],
+    means:
+      'The group coordinator has not responded for a large part of the session. Polling and sending pause, because another process may take over.',
+    next: 'Check the network to the brokers.',
+  },
+  group_recovered: {
+    level: 'info',
+    fields: [],
+    means: 'The group coordinator responds again. Polling and sending resume.',
+  },
+  deployment_changed: {
+    level: 'warn',
+    fields: ['deployment', 'upstreams', 'next'],
+    means: 'The state in Kafka was made with other upstreams than the config has now.',
+  },
+  deployment_not_stored: {
+    level: 'warn',
+    fields: ['error', 'next'],
+    means: 'The deployment could not be stored after a reload.',
+  },
+  sender_position_adopted: {
+    level: 'info',
+    fields: ['sink', 'from', 'position', 'dead_letters'],
+    means: 'The position of a sender process of an older version was adopted.',
+  },
+  shard_worker_started: {
+    level: 'info',
+    fields: ['shard', 'pid'],
+    means: 'A worker process for a shard was started.',
+  },
+  shard_worker_not_started: {
+    level: 'error',
+    fields: ['shard', 'error'],
+    means: 'A worker process for a shard could not be started. sluice tries again.',
+    next: 'Check memory and the limit of processes.',
+  },
+  shard_worker_silent: {
+    level: 'error',
+    fields: ['shard', 'silent_ms'],
+    means: 'A worker process stopped responding. sluice ends it and starts another.',
+    next: 'If it repeats, check memory and CPU.',
+  },
+  shard_worker_ended: {
+    level: 'warn',
+    fields: ['shard', 'code'],
+    means: 'A worker process ended with an error. sluice starts another.',
+    next: 'See the line `sluice_failed` of the same shard.',
+  },
+  shard_failed: {
+    level: 'error',
+    fields: ['shard'],
+    means: 'This process cannot work on a shard, and ends.',
+    next: 'See the error of the last line, `sluice_failed`.',
+  },
+  shard_released: {
+    level: 'info',
+    fields: ['shard'],
+    means: 'This process released a shard to a process that has fewer shards.',
+  },
+  cluster_status_failed: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'The status of the cluster could not be read from Kafka. sluice reads it again.',
+  },
+  config_compare_failed: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'The configs of the other processes could not be compared. sluice tries again.',
+  },
+  member_not_noted: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'The note for local commands about this process could not be written.',
+  },
+  remote_command: {
+    level: 'debug',
+    fields: ['what', 'name'],
+    means: 'A command from another machine arrived through the control topic.',
+  },
+  remote_commands_failed: {
+    level: 'warn',
+    fields: ['error'],
+    means: 'Commands from other machines cannot be answered at the moment. sluice tries again.',
+    next: 'Check the rights on the control topic: `sluice cluster acls`.',
+  },
+  remote_commands_unreadable: {
+    level: 'debug',
+    fields: ['error'],
+    means: 'The control topic could not be read. sluice reads it again.',
+  },
+} as const satisfies EventDeclarations;
