@@ -146,6 +146,7 @@ export const archiveSink = defineSink({
         : `with state.kafka any process may write the archive, and a directory of one machine would have only a part of each stream: give a bucket, s3://BUCKET/PREFIX, or set shared: true if every process sees this directory`,
     shardSeparator: '/',
     shardKey: 'shard',
+    othersKey: 'others',
   }),
   advice: ({ signing_key: key, signing_key_command: command, accept_requests: accepts }) => [
     ...(accepts === true

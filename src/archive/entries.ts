@@ -107,6 +107,8 @@ const startEntry = z.object({
   /** Whether requests have to be signed, and by which keys beside the archive's; absent in older versions. */
   requests: z.enum(['accepted', 'signed']).optional(),
   operators: z.array(z.string()).optional(),
+  /** Only in the log of one shard of several: the shards that have work, and so a log each. Absent in older versions. */
+  shards: z.array(count).optional(),
   /** The writer knew nothing of the archive, or less than it has: the store's checkpoint was taken for the newest. */
   resumed_from: z.literal('store').optional(),
 });
@@ -130,6 +132,8 @@ const checkpointEntry = z.object({
   sha256,
   /** Signed requests that were carried out since the entry of this kind before. */
   done: z.array(sha256).optional(),
+  /** Trees that the logs of other shards had signed by then, as far as they have grown since they were named last. */
+  siblings: z.array(z.object({ shard: count, size: count, root: sha256 })).optional(),
 });
 
 /** What somebody outside has said of a checkpoint before this entry, and where it is kept. */

@@ -7,7 +7,12 @@ import { renamed, type Signer, type Verifier } from './note.ts';
 
 /** A key as it signs the log of a shard. */
 function keyOfShard(key: Verifier, shard: number): Verifier {
-  return renamed(key, `${key.name}/${shard}`);
+  return renamed(key, logOfShard(key, shard));
+}
+
+/** The name of a shard's log, which this key signs. */
+export function logOfShard({ name }: Verifier, shard: number): string {
+  return `${name}/${shard}`;
 }
 
 /** Of which shard the log of that name is, where this key signs it; null: of none. */

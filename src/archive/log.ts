@@ -22,6 +22,7 @@ import { type EarlierLog, follow, type Heads, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
+import type { Sibling } from './siblings.ts';
 import { readSmall } from './small-objects.ts';
 
 /** A checkpoint that stands in the store. */
@@ -136,6 +137,11 @@ export class Log {
     if (request !== undefined) this.#done.push(request);
   }
 
+  /** True where the next entry is to name the checkpoint in the store. */
+  get isDue(): boolean {
+    return !this.#isTold && this.#published !== null;
+  }
+
   append(entry: Entry): void {
     follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
@@ -153,9 +159,12 @@ export class Log {
     return { seq, prev, continues: { archive, origin, seq: before[0], prev: before[1] } };
   }
 
-  /** Adds the entry about the checkpoint in the store, where none tells of it yet. */
-  tell(): void {
-    if (this.#isTold || this.#published === null) return;
+  /**
+   * Adds the entry about the checkpoint in the store, where none names it yet. `siblings`: what the logs of other
+   * shards have signed.
+   */
+  tell(siblings: readonly Sibling[] = []): void {
+    if (!this.isDue || this.#published === null) return;
     this.#isTold = true;
     const { size, root, at, note } = this.#published;
     const object = keptCheckpointPath(size, at);
@@ -164,6 +173,7 @@ export class Log {
     this.append({
       ...{ t: 'checkpoint', at: timeText(at), size, root, object, sha256 },
       ...(done.length > 0 && { done }),
+      ...(siblings.length > 0 && { siblings: [...siblings] }),
     });
   }
 

@@ -22,6 +22,7 @@ import { enterDays } from './manifests.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
 import { type LogSettings, openLog } from './recovery.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
+import { inRing, type SiblingPlace, Siblings } from './siblings.ts';
 
 /** How an archive is written. */
 export interface WriterSettings
@@ -36,6 +37,8 @@ export interface WriterSettings
   signed(checkpoint: Published): Promise<void>;
   /** Who else is shown every checkpoint, without anybody waiting for them. */
   readonly anchors?: Anchors | undefined;
+  /** The logs of the other shards with work; absent: the state has one shard. */
+  readonly siblings?: readonly SiblingPlace[] | undefined;
 }
 
 /** A checkpoint is due at once when so many bytes wait for it, compressed: about what one writes at most. */
@@ -69,6 +72,7 @@ export class ArchiveWriter {
   readonly #retention: Retention;
   readonly #lake: LakeEntries;
   readonly #erasing: Erasing;
+  readonly #siblings: Siblings;
   #waiting: Waiting[] = [];
   /** Of all pages that no checkpoint covers yet. */
   #bytes = 0;
@@ -97,6 +101,10 @@ export class ArchiveWriter {
     this.#retention = new Retention(settings);
     this.#lake = new LakeEntries(settings);
     this.#erasing = new Erasing(settings, this.#lake);
+    const { clock, shard = 0, siblings = [], signer, checkpointEveryMs: everyMs } = settings;
+    this.#siblings = new Siblings(inRing(siblings, shard), {
+      ...{ key: signer.verifier, clock, everyMs },
+    });
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */
@@ -151,7 +159,7 @@ export class ArchiveWriter {
     if (this.#failure !== null) throw this.#failure;
     const now = this.#settings.clock.now();
     if (this.#isStarted || (await this.#lake.isBehind(this.#log))) {
-      this.#tell();
+      await this.#tell(true);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
       const days = enterDays(this.#log, now);
@@ -215,7 +223,7 @@ export class ArchiveWriter {
     try {
       const pages = await Promise.all(group.map(({ page }) => page));
       const now = this.#settings.clock.now();
-      this.#tell();
+      await this.#tell(false);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
       const gone = await this.#retention.enter(this.#log, now);
@@ -239,8 +247,8 @@ export class ArchiveWriter {
   }
 
   /** Adds the entries about what was signed before. */
-  #tell(): void {
-    this.#log.tell();
+  async #tell(isLast: boolean): Promise<void> {
+    this.#log.tell(this.#log.isDue ? await this.#siblings.signed(isLast) : []);
     for (const entry of this.#settings.anchors?.take() ?? []) this.#log.append(entry);
   }
 
@@ -254,12 +262,17 @@ export class ArchiveWriter {
   #start(now: number): void {
     const at = timeText(now);
     if (!this.#isStarted) {
-      const { spool } = this.#settings.numbering;
+      const { numbering, shard, siblings } = this.#settings;
+      const { spool } = numbering;
       const { archive, rules, isResumedFromStore } = this.#log.means;
       this.#log.append({
         ...{ t: 'start', at, archive, spool, version: version() },
         requests: rules.acceptsUnsigned ? 'accepted' : 'signed',
         ...(rules.operators.length > 0 && { operators: rules.operators.map(({ vkey }) => vkey) }),
+        ...(shard !== undefined &&
+          siblings !== undefined && {
+            shards: [shard, ...siblings.map((one) => one.shard)].toSorted((a, b) => a - b),
+          }),
         ...(isResumedFromStore && { resumed_from: 'store' }),
       });
     }

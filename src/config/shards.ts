@@ -74,6 +74,7 @@ export function ofShard<C extends Work>(config: C, shard: number): C {
   const isHere = (upstream: string) => shardIn(config, upstream) === shard;
   const dirIn = (dir: string) => join(dir, `shard-${shard}`);
   const own = entriesOf(sources, (_, { settings }) => isHere(settings.upstream));
+  const others = shardsOf(config).filter((one) => one !== shard);
   const watched = watch.drift?.trail.some((name) => Object.hasOwn(own, name));
   return {
     ...config,
@@ -86,7 +87,7 @@ export function ofShard<C extends Work>(config: C, shard: number): C {
     sources: own,
     upstreams: entriesOf(upstreams, isHere),
     sinks: Object.fromEntries(
-      Object.entries(sinks).map(([name, sink]) => [name, sinkIn(sink, shard)]),
+      Object.entries(sinks).map(([name, sink]) => [name, sinkIn(sink, shard, others)]),
     ),
     watch: { ...watch, drift: watched ? watch.drift : null },
   };
@@ -224,13 +225,26 @@ function entriesOf<T>(
   return Object.fromEntries(Object.entries(all).filter(([name, one]) => wanted(name, one)));
 }
 
-function sinkIn(sink: ConfiguredSink, shard: number): ConfiguredSink {
+function sinkIn(
+  sink: ConfiguredSink,
+  shard: number,
+  others: readonly number[] = [],
+): ConfiguredSink {
   const own = sink.definition.own?.(sink.settings) ?? null;
   if (own === null) return sink;
-  const given = String(sink.settings[own.key] ?? '');
-  const named = given.includes(placeholder)
-    ? given.replaceAll(placeholder, String(shard))
-    : `${given}${given === '' ? '' : (own.shardSeparator ?? '')}${shard}`;
-  const told = own.shardKey === undefined ? {} : { [own.shardKey]: shard };
-  return { ...sink, settings: { ...sink.settings, ...told, [own.key]: named } };
+  const { key, shardKey, othersKey, shardSeparator = '' } = own;
+  const given = String(sink.settings[key] ?? '');
+  const namedFor = (one: number) =>
+    given.includes(placeholder)
+      ? given.replaceAll(placeholder, String(one))
+      : `${given}${given === '' ? '' : shardSeparator}${one}`;
+  const settings = {
+    ...sink.settings,
+    ...(shardKey !== undefined && { [shardKey]: shard }),
+    ...(othersKey !== undefined && {
+      [othersKey]: Object.fromEntries(others.map((one) => [one, namedFor(one)])),
+    }),
+    [key]: namedFor(shard),
+  };
+  return { ...sink, settings };
 }

@@ -60,6 +60,8 @@ export interface OwnThing {
   readonly shardSeparator?: string;
   /** A setting beside it that is the number of the shard, and that no config gives. */
   readonly shardKey?: string;
+  /** The same for the shards that have work besides: by number, `key` as it is for that shard. */
+  readonly othersKey?: string;
   /** What is wrong with it where processes of several machines share the state; absent: nothing. */
   readonly flawIfShared?: string | undefined;
   /** A setting that is one for all that share something else: its key, what that is, its value. */

@@ -3,6 +3,7 @@
 
 import { type Anchor, Anchors } from '../../../src/archive/anchors/anchors.ts';
 import type { Signer, Verifier } from '../../../src/archive/note.ts';
+import type { SiblingPlace } from '../../../src/archive/siblings.ts';
 import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
 import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
@@ -28,6 +29,8 @@ export interface ArchiveSettings {
   readonly accept_requests: boolean | undefined;
   /** Keys that may sign requests beside the archive's own. */
   readonly operators: readonly Verifier[] | undefined;
+  /** The logs of the other shards; absent: there is one shard. */
+  readonly siblings: readonly SiblingPlace[] | undefined;
   /** Who is shown its checkpoints. */
   readonly anchors: readonly Anchor[];
 }

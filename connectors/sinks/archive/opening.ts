@@ -38,6 +38,8 @@ type ArchiveSettings = AnchorSettings &
     readonly keep?: { readonly bodies: number } | undefined;
     readonly accept_requests?: boolean | undefined;
     readonly operators?: readonly string[] | undefined;
+    /** Locations of the archives of other shards, by their numbers; no config gives them (config/shards.ts). */
+    readonly others?: Readonly<Record<string, string>> | undefined;
     readonly checkpointEveryMs: number;
   };
 
@@ -50,8 +52,15 @@ export async function openArchive(settings: ArchiveSettings, opening: SinkOpenin
   const bodiesMs = settings.keep?.bodies ?? null;
   const anchors = anchorsOf(settings, store, opening.tools);
   const operators = settings.operators?.map((vkey) => parseVkey(vkey.trim()));
-  const { accept_requests } = settings;
-  const who = { configured: location, signer, shard, anchors, operators };
+  const { accept_requests, others } = settings;
+  const siblings =
+    others === undefined
+      ? undefined
+      : Object.entries(others).map(([number, place]) => ({
+          shard: Number(number),
+          open: () => openStore(place, settings),
+        }));
+  const who = { configured: location, signer, shard, anchors, operators, siblings };
   return new OpenArchive({ store, ...who, checkpointEveryMs, bodiesMs, accept_requests }, opening);
 }
 

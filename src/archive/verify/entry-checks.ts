@@ -24,7 +24,7 @@ import type { AnchorChecks } from './anchor-checks.ts';
 import { StreamChains } from './chains.ts';
 import { Comparisons } from './comparisons.ts';
 import type { DayChecks } from './day-checks.ts';
-import type { Break, ConfigChange, SuccessionSeen } from './findings.ts';
+import type { Break, ConfigChange, Report, SiblingSeen, SuccessionSeen } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
 
 import { SegmentReading } from './page-bodies.ts';
@@ -83,6 +83,9 @@ export class EntryChecks {
   readonly configs: ConfigChange[] = [];
   readonly successions: SuccessionSeen[] = [];
   readonly comparisons = new Comparisons();
+  /** By shard. */
+  readonly siblings = new Map<number, SiblingSeen>();
+  work: Report['work'] = null;
   readonly clocks = new ClockDifferences();
   /** The first entry of which this version does not know what it says. */
   newer: { readonly index: number; readonly what: string } | null = null;
@@ -134,6 +137,7 @@ export class EntryChecks {
       case 'start':
         this.removals.start(entry);
         this.#means.accounts.start(entry);
+        if (entry.shards !== undefined) this.work = { index, at: entry.at, shards: entry.shards };
         if (entry.archive === this.#means.manifestSha256) return;
         this.#break(index, 'archive.json is not what the entry says', 'archive.json');
         return;
@@ -260,6 +264,10 @@ export class EntryChecks {
     const { reader, keys, hashes } = this.#means;
     this.lastKept = entry.object;
     this.checkpoints += 1;
+    for (const one of entry.siblings ?? []) {
+      const { size = 0 } = this.siblings.get(one.shard) ?? {};
+      if (one.size > size) this.siblings.set(one.shard, { index, ...one });
+    }
     try {
       if (entry.size > index) throw new SyntaxError('the entry tells of a checkpoint to come');
       const root = (await rootAt(entry.size, hashes)).toString('hex');

@@ -108,6 +108,15 @@ export interface Compared extends Comparison {
   readonly at: string;
 }
 
+/** A tree that the log of another shard had signed, by the newest entry that names it. */
+export interface SiblingSeen {
+  readonly index: number;
+  readonly shard: number;
+  readonly size: number;
+  /** In hex. */
+  readonly root: string;
+}
+
 /** What was found of an archive. */
 export interface Report {
   readonly place: string;
@@ -139,6 +148,14 @@ export interface Report {
   /** The first one, and each that differs from the one before. */
   readonly configs: readonly ConfigChange[];
   readonly successions: readonly SuccessionSeen[];
+  /** Of the logs of other shards, one each. */
+  readonly siblings: readonly SiblingSeen[];
+  /** The shards that have work by the newest start, and when that was (RFC 3339); null: no entry says. */
+  readonly work: {
+    readonly index: number;
+    readonly at: string;
+    readonly shards: readonly number[];
+  } | null;
   /** The last comparison of each stream, and before it those that have found something. */
   readonly compared: readonly Compared[];
   /** In the order of the log. */

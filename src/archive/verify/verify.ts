@@ -325,6 +325,7 @@ class Verification {
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
       ...{ configs, successions, erasures: removals.erasures, removed: removals.removed },
       compared: checks.comparisons.told,
+      ...{ siblings: [...checks.siblings.values()], work: checks.work },
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       strays: this.#strays.names,
       remarks: [

@@ -4,9 +4,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseCheckpoint } from '../../archive/checkpoint.ts';
-import { manifestPath } from '../../archive/layout.ts';
 import { parseNote } from '../../archive/note.ts';
-import { readSmall } from '../../archive/small-objects.ts';
 import type { Report } from '../../archive/verify/findings.ts';
 import { type VerifyOptions, verifyArchive } from '../../archive/verify/verify.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
@@ -27,6 +25,7 @@ import { reportHtml } from './report-html.ts';
 import { reportJson } from './report-json.ts';
 import { reportLines } from './report-lines.ts';
 import { writeMetrics } from './report-metrics.ts';
+import { missingShards, twinsAmong, withShards, withTwin } from './verify-shards.ts';
 
 /** Proves an archive. */
 export const verify = defineCommand({
@@ -80,17 +79,18 @@ The tree and the chain of every stream are proven as a whole also where --from o
     };
     const locations = await archivesAt(location, env);
     if (locations.length > 1) refuseOfSeveral(locations, { since, html, metrics });
-    for (const place of missingShards(location, locations)) {
+    const judged = new Map<string, Report | null>();
+    const judge = (one: string) => verified(one, options, { env, err });
+    for (const one of locations) judged.set(one, await judge(one));
+    const twins = await twinsAmong(locations, env);
+    const all = await withShards(location, judged, { env, judge });
+    for (const place of missingShards(location, all)) {
       err(`${place} is not there: its shard has archived nothing, or its archive is gone`);
     }
-    const reports: Report[] = [];
-    let isUnread = false;
-    const twins = await twinsAmong(locations, env);
-    for (const one of locations) {
-      const report = await verified(one, options, { env, err });
-      if (report === null) isUnread = true;
-      else reports.push(withTwin(report, twins.get(one)));
-    }
+    const isUnread = [...all.values()].includes(null);
+    const reports = [...all].flatMap(([one, report]) =>
+      report === null ? [] : [withTwin(report, twins.get(one))],
+    );
     const [only] = reports;
     if (locations.length === 1 && only !== undefined) {
       if (html !== undefined)
@@ -126,52 +126,6 @@ async function verified(
   } finally {
     bar.clear();
   }
-}
-
-/**
- * Places whose archive.json is that of a place before them, which the map names. Each log has its own salt there, so one
- * of the two is a copy and has come in the place of another log; names of logs do not show it where they are alike.
- */
-async function twinsAmong(
-  locations: readonly string[],
-  env: Means['env'],
-): Promise<ReadonlyMap<string, string>> {
-  const twins = new Map<string, string>();
-  if (locations.length === 1) return twins;
-  const known = new Map<string, string>();
-  for (const one of locations) {
-    const { store } = await openArchive(one, env);
-    try {
-      const found = await readSmall(store, manifestPath);
-      const text = Buffer.from(found?.body ?? []).toString('base64');
-      const other = known.get(text);
-      if (other === undefined) known.set(text, one);
-      else twins.set(one, other);
-    } catch (error) {
-      // The verdict on this place says why it cannot be read.
-      if (!(error instanceof ExportError)) throw error;
-    } finally {
-      store.close();
-    }
-  }
-  return twins;
-}
-
-function withTwin(report: Report, other: string | undefined): Report {
-  if (other === undefined) return report;
-  const what = `the log of ${other} is here once more, in the place of another`;
-  const twin = { index: null, stream: null, seq: null, object: manifestPath, what };
-  return { ...report, breaks: [twin, ...report.breaks] };
-}
-
-/** Places of shards below the highest one that have no archive. */
-function missingShards(location: string, locations: readonly string[]): readonly string[] {
-  const last = locations.at(-1) ?? location;
-  const highest = last === location ? 0 : (shardAt(last) ?? 0);
-  const base = last.replace(/\d+$/, '');
-  return Array.from({ length: highest }, (_, i) => `${base}${i}`).filter(
-    (place) => !locations.includes(place),
-  );
 }
 
 /** Throws a UsageError for what is of one archive only. */

@@ -1,0 +1,94 @@
+// The logs of the other shards, as one shard's log names them. A log that is deleted as a whole leaves nothing that
+// could be broken; so each log enters now and then which trees the others have signed. What must stay true: only a
+// checkpoint that the archive's own key has signed under that shard's name is entered, and a log that is missing,
+// damaged or unreachable holds up no page.
+
+import { ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { ObjectStore } from '../objects/store.ts';
+import { parseCheckpoint } from './checkpoint.ts';
+import type { EntryOf } from './entries.ts';
+import { checkpointPath } from './layout.ts';
+import { keyOfLog, logOfShard } from './log-name.ts';
+import { openNote, type Verifier } from './note.ts';
+import { readSmall } from './small-objects.ts';
+
+/** Where the log of another shard is. */
+export interface SiblingPlace {
+  readonly shard: number;
+  open(): Promise<ObjectStore>;
+}
+
+/** The tree that another shard's log has signed. */
+export type Sibling = NonNullable<EntryOf<'checkpoint'>['siblings']>[number];
+
+/** A log names so many others: those of the shards that come after its own. */
+const siblingsMax = 16;
+/** They are read at the first checkpoint, then after intervals that double up to this one, and at the end. */
+const everyMsMax = 3_600_000;
+
+/** The other shards in the order in which this one names them. */
+export function inRing<T extends { readonly shard: number }>(
+  places: readonly T[],
+  own: number,
+): readonly T[] {
+  const inOrder = places.filter(({ shard }) => shard !== own).toSorted((a, b) => a.shard - b.shard);
+  const after = inOrder.filter(({ shard }) => shard > own);
+  return [...after, ...inOrder.filter(({ shard }) => shard < own)].slice(0, siblingsMax);
+}
+
+/** Reads the checkpoints of the other shards' logs. */
+export class Siblings {
+  readonly #places: readonly SiblingPlace[];
+  /** Of the config's key, whatever the log is called. */
+  readonly #key: Verifier;
+  readonly #clock: Clock;
+  readonly #entered = new Map<number, number>();
+  #dueAt = Number.NEGATIVE_INFINITY;
+  #waitMs: number;
+
+  constructor(
+    places: readonly SiblingPlace[],
+    {
+      key,
+      clock,
+      everyMs,
+    }: { readonly key: Verifier; readonly clock: Clock; readonly everyMs: number },
+  ) {
+    this.#places = places;
+    this.#key = key;
+    this.#clock = clock;
+    this.#waitMs = everyMs;
+  }
+
+  /** What was signed since they were last read; nothing where they are not due. */
+  async signed(isLast: boolean): Promise<readonly Sibling[]> {
+    const now = this.#clock.monotonic();
+    if (this.#places.length === 0 || (now < this.#dueAt && !isLast)) return [];
+    this.#dueAt = now + this.#waitMs;
+    this.#waitMs = Math.min(everyMsMax, Math.max(1, this.#waitMs) * 2);
+    const found = await Promise.all(this.#places.map((place) => this.#read(place)));
+    const changed = found.filter(
+      (one) => one !== null && this.#entered.get(one.shard) !== one.size,
+    );
+    for (const one of changed) if (one !== null) this.#entered.set(one.shard, one.size);
+    return changed.filter((one) => one !== null);
+  }
+
+  /** Null where there is no checkpoint that the key has signed for that shard. */
+  async #read({ shard, open }: SiblingPlace): Promise<Sibling | null> {
+    try {
+      await using closing = new AsyncDisposableStack();
+      const store = closing.adopt(await open(), (one) => Promise.resolve(one.close()));
+      const found = await readSmall(store, checkpointPath);
+      if (found === null) return null;
+      const name = logOfShard(this.#key, shard);
+      const { text } = openNote(found.body, [keyOfLog(this.#key, name)]);
+      const { size, root } = parseCheckpoint(text);
+      return { shard, size, root: Buffer.from(root).toString('hex') };
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof ExportError) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,175 @@
+// Several logs under one location, one a shard: what their places and entries prove of each other. A log that is deleted
+// as a whole leaves nothing that could be broken, and a log in the place of another is whole. What must stay true: a log
+// that another one has seen is there and has that tree still; one that grows while it is verified is no break.
+
+import { manifestPath } from '../../archive/layout.ts';
+import { rootAt } from '../../archive/merkle.ts';
+import { ProvenReader } from '../../archive/proven-reader.ts';
+import { readSmall } from '../../archive/small-objects.ts';
+import type { Break, Gap, Report, SiblingSeen } from '../../archive/verify/findings.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { Means } from '../shared/command.ts';
+import { openArchive, shardAt } from './given.ts';
+
+/** Reports by location; null: it cannot be read. */
+type Judged = ReadonlyMap<string, Report | null>;
+
+interface ShardMeans {
+  readonly env: Means['env'];
+  /** Verifies a log. */
+  judge(location: string): Promise<Report | null>;
+}
+
+/** The reports of the logs at a location, with what those of shards prove of each other. */
+export async function withShards(
+  location: string,
+  judged: Judged,
+  means: ShardMeans,
+): Promise<Judged> {
+  const base = location.replace(/\/+$/, '');
+  const placeOf = (shard: number) => `${base}/${shard}`;
+  // One that is given by its own location says nothing of what is beside it.
+  const places = [...judged.keys()].filter((one) => one !== location);
+  if (places.length === 0) return alone(location, judged);
+  const seen = places.flatMap((by) =>
+    (judged.get(by)?.siblings ?? []).map((one) => ({ ...one, by, place: placeOf(one.shard) })),
+  );
+  const all = new Map(judged);
+  for (const { place, size } of seen) {
+    // It has grown since, or was put back.
+    if ((all.get(place)?.size ?? size) < size) all.set(place, await means.judge(place));
+  }
+  for (const one of seen) {
+    const found = await siblingBreak(one, all, means);
+    const report = found === null ? null : all.get(found.place);
+    if (found === null || report == null) continue;
+    all.set(found.place, { ...report, breaks: [...report.breaks, found.flaw] });
+  }
+  const named = new Set(seen.map(({ place }) => place));
+  for (const { by, ...gap } of gapsOf(places, all)) {
+    const report = all.get(by);
+    const place = placeOf(gap.shard);
+    if (report == null || named.has(place) || all.has(place)) continue;
+    const what = `shard ${gap.shard} has work by this entry, and ${place} has no log: it has archived nothing yet, or its log is gone`;
+    const { index, at } = gap;
+    const made: Gap = { index, at, stream: `shard ${gap.shard}`, seq: 0, what, isOpen: true };
+    all.set(by, { ...report, gaps: [...report.gaps, made] });
+  }
+  return all;
+}
+
+/** The report on one shard's log, with the others that it names. */
+function alone(location: string, judged: Judged): Judged {
+  const report = judged.get(location);
+  if (report == null || report.siblings.length === 0) return judged;
+  const shards = report.siblings.map(({ shard }) => shard).join(', ');
+  const remark = `its entries name the logs of other shards (${shards}): verify the location above them, to prove that these are there`;
+  return new Map([[location, { ...report, remarks: [...report.remarks, remark] }]]);
+}
+
+/** What an entry of one log proves against another, and in which report it stands; null: nothing. */
+async function siblingBreak(
+  one: SiblingSeen & { readonly by: string; readonly place: string },
+  all: Judged,
+  means: ShardMeans,
+): Promise<{ readonly place: string; readonly flaw: Break } | null> {
+  const { index, shard, size, by, place } = one;
+  const flaw = (what: string, at: number | null = null): Break => ({
+    ...{ index: at, stream: null, seq: null, object: null, what },
+  });
+  if (!all.has(place)) {
+    const what = `the log of shard ${shard} had ${size} entries by then, and it is gone: ${place} has no archive`;
+    return { place: by, flaw: flaw(what, index) };
+  }
+  const report = all.get(place);
+  if (report == null) return null;
+  const says = `entry ${index} of the log in ${by} says that this one had ${size} entries`;
+  if (report.size < size) {
+    const what = `${says}, and it has ${report.size}: its end is missing, or an older state was put back`;
+    return { place, flaw: flaw(what) };
+  }
+  if (await hasTree(report, one, means)) return null;
+  return { place, flaw: flaw(`${says} under another root: it was written anew`) };
+}
+
+/** Whether a log had that tree. Where its tiles are damaged its own report says so. */
+async function hasTree(
+  report: Report,
+  { place, size, root }: SiblingSeen & { readonly place: string },
+  { env }: ShardMeans,
+): Promise<boolean> {
+  const { store } = await openArchive(place, env);
+  try {
+    const head = { size: report.size, root: Buffer.from(report.root, 'base64') };
+    const { hashes } = new ProvenReader(store, head);
+    return Buffer.from(await rootAt(size, hashes)).toString('hex') === root;
+  } catch (error) {
+    if (error instanceof SyntaxError) return report.breaks.length > 0;
+    throw error;
+  } finally {
+    store.close();
+  }
+}
+
+/** The shards with work by the newest start of all logs, with the log and entry that say so. */
+function gapsOf(places: readonly string[], judged: Judged) {
+  const works = places.flatMap((by) => {
+    const work = judged.get(by)?.work;
+    return work == null ? [] : [{ by, ...work }];
+  });
+  const [newest] = works.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  if (newest === undefined) return [];
+  const { by, index, at, shards } = newest;
+  return shards.map((shard) => ({ by, index, at, shard }));
+}
+
+/**
+ * Places whose archive.json is that of a place before them, which the map names. Each log has its own salt there, so one
+ * of the two is a copy and has come in the place of another log; names of logs do not show it where they are alike.
+ */
+export async function twinsAmong(
+  locations: readonly string[],
+  env: Means['env'],
+): Promise<ReadonlyMap<string, string>> {
+  const twins = new Map<string, string>();
+  if (locations.length === 1) return twins;
+  const known = new Map<string, string>();
+  for (const one of locations) {
+    const { store } = await openArchive(one, env);
+    try {
+      const found = await readSmall(store, manifestPath);
+      // Two that have none are not the same log.
+      if (found === null) continue;
+      const text = Buffer.from(found.body).toString('base64');
+      const other = known.get(text);
+      if (other === undefined) known.set(text, one);
+      else twins.set(one, other);
+    } catch (error) {
+      // The verdict on this place says why it cannot be read.
+      if (!(error instanceof ExportError)) throw error;
+    } finally {
+      store.close();
+    }
+  }
+  return twins;
+}
+
+/** The report with the break that another place has the same log. */
+export function withTwin(report: Report, other: string | undefined): Report {
+  if (other === undefined) return report;
+  const what = `the log of ${other} is here once more, in the place of another`;
+  const twin = { index: null, stream: null, seq: null, object: manifestPath, what };
+  return { ...report, breaks: [twin, ...report.breaks] };
+}
+
+/** Places of shards below the highest one that have no archive, where no entry says which shards have work. */
+export function missingShards(location: string, judged: Judged): readonly string[] {
+  const locations = [...judged.keys()];
+  if ([...judged.values()].some((report) => report?.work != null)) return [];
+  const last = locations.at(-1) ?? location;
+  const highest = last === location ? 0 : (shardAt(last) ?? 0);
+  const base = last.replace(/\d+$/, '');
+  return Array.from({ length: highest }, (_, i) => `${base}${i}`).filter(
+    (place) => !locations.includes(place),
+  );
+}
