@@ -30,7 +30,10 @@ const apartMsUnknown = 24 * 3_600_000;
 export interface Found {
   /** The row whose content is equal; null: none is. */
   readonly same: Row | null;
-  /** Rows that it is only if nothing equal turns up, in the order in which they were shown. */
+  /**
+   * Rows that it is only if nothing equal turns up, in the order in which they were shown; none that
+   * counts as another record already.
+   */
   readonly others: readonly Row[];
   /** A row has the same id, and a time that is too far apart. */
   readonly isApart: boolean;
@@ -53,7 +56,8 @@ export function findMatch(
       continue;
     }
     if (agree(own, fieldsOf(row.fields))) return { same: row, others: [], isApart: false };
-    if (!mustAgree(row, record, rules)) others.push(row);
+    const isTaken = typeof row.counterpart === 'number';
+    if (!isTaken && !mustAgree(row, record, rules)) others.push(row);
   }
   return { same: null, others, isApart: isApart && others.length === 0 };
 }

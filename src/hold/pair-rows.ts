@@ -22,12 +22,15 @@ const rowBytes = 512;
 /** Records of a pair that are remembered, as of a stream; the oldest go a good number at a time. */
 const rowsMax = 1_000_000;
 const rowsSlack = 100_000;
+/** Records that are left out whose bytes go in one transaction. */
+const settledMax = 512;
 const nothing = new Uint8Array(0);
 
 /** The tables `pair_record` and `pair_waiting`. */
 export class PairRows {
   readonly #statements: Statements;
   #bytes: number | null = null;
+  #keptBytes: number | null = null;
   #isThere: boolean | null = null;
   readonly #counts = new Map<number, number>();
 
@@ -37,7 +40,7 @@ export class PairRows {
 
   /** False in a database of an older version that is only looked at. */
   get isThere(): boolean {
-    const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'pair_record'";
+    const table = "SELECT 1 AS n FROM pragma_table_info('pair_record') WHERE name = 'counterpart'";
     this.#isThere ??= this.#statements.row(table) !== undefined;
     return this.#isThere;
   }
@@ -45,15 +48,27 @@ export class PairRows {
   /** What was counted is counted again. */
   changed(): void {
     this.#bytes = null;
+    this.#keptBytes = null;
     this.#counts.clear();
   }
 
-  /** Bytes that all waiting records count. */
+  /** Bytes that all waiting records count, and those that are left out. */
   get bytes(): number {
-    if (this.#bytes !== null) return this.#bytes;
-    const sum = `SELECT count(*) * ${rowBytes} + coalesce(sum(length(record)), 0) AS n FROM pair_waiting`;
-    this.#bytes = this.isThere ? Number(this.#statements.row(sum)?.n) : 0;
+    this.#bytes ??= this.#sum('');
     return this.#bytes;
+  }
+
+  /** Bytes that records count which are left out. */
+  get keptBytes(): number {
+    this.#keptBytes ??= this.#sum('WHERE kept = 1');
+    return this.#keptBytes;
+  }
+
+  #sum(which: string): number {
+    if (!this.isThere) return 0;
+    const sum = `SELECT count(*) * ${rowBytes} + coalesce(sum(length(record)), 0) AS n
+      FROM pair_waiting ${which}`;
+    return Number(this.#statements.row(sum)?.n);
   }
 
   /** The records of a pair with this key, in the order in which they were shown first. */
@@ -107,14 +122,65 @@ export class PairRows {
   }
 
   /** The other side has shown a record, too: what was kept to compare it goes. */
-  match(id: number, side: PairSide, uid: Uint8Array): void {
+  match({ id, state }: Row, side: PairSide, uid: Uint8Array): void {
     this.#statements.run(
       `UPDATE pair_record SET ${side} = ?, stream = NULL, happened = NULL, shown = NULL, company = NULL,
-         fields = NULL, state = 0 WHERE id = ?`,
+         fields = NULL, state = 0, counterpart = NULL WHERE id = ?`,
       uid.slice(0, uidBytesKept),
+      Number(id),
+    );
+    if (state !== 0) this.#unwait(Number(id));
+  }
+
+  /** A waiting record is none of its own any more: an event of the other side stands for it. */
+  leaveOut(id: number, event: number): void {
+    this.#statements.run(
+      'UPDATE pair_record SET state = 2, counterpart = ? WHERE id = ?',
+      event,
       id,
     );
-    this.#unwait(id);
+    this.#statements.run('UPDATE pair_record SET counterpart = ? WHERE id = ?', id, event);
+    this.#keep(id, 1);
+  }
+
+  /** Undoes that: neither counts as the other; the one that is no event waits again, as it did. */
+  part(...rows: readonly (Row | undefined)[]): void {
+    for (const row of rows) {
+      if (row === undefined) continue;
+      const id = Number(row.id);
+      const waits = 'UPDATE pair_record SET state = min(state, 1), counterpart = NULL WHERE id = ?';
+      this.#statements.run(waits, id);
+      if (row.state === 2) this.#keep(id, 0);
+    }
+  }
+
+  #keep(id: number, kept: 0 | 1): void {
+    const keep = 'UPDATE pair_waiting SET kept = ? WHERE id = ? RETURNING length(record) AS n';
+    const changed = this.#statements.row(keep, kept, id);
+    const bytes = changed === undefined ? 0 : rowBytes + Number(changed.n);
+    if (this.#keptBytes !== null) this.#keptBytes += kept === 1 ? bytes : -bytes;
+  }
+
+  /**
+   * Forgets the bytes of records that are left out, oldest first: those that were shown before a time,
+   * and as many as are more than fit. What stands for them stands for them for good.
+   */
+  settleLeftOut(pair: number, until: number, bytesMax: number): void {
+    if (this.keptBytes === 0) return;
+    const oldest = `SELECT w.id, w.at, r.old, r.new, r.counterpart FROM pair_waiting w
+      JOIN pair_record r ON r.id = w.id WHERE w.pair = ? AND w.kept = 1 ORDER BY w.id LIMIT ?`;
+    for (const { id, at, old, new: late, counterpart } of this.#statements.rows(
+      oldest,
+      pair,
+      settledMax,
+    )) {
+      if (Number(at) > until && this.keptBytes <= bytesMax) return;
+      const [side, uid] = old === null ? (['new', late] as const) : (['old', old] as const);
+      this.remove(Number(id));
+      if (uid instanceof Uint8Array && typeof counterpart === 'number') {
+        this.match({ id: counterpart, state: 0 }, side, uid);
+      }
+    }
   }
 
   /** Has a record wait, with its bytes. */
@@ -151,18 +217,26 @@ export class PairRows {
   }
 
   #unwait(id: number): void {
-    const gone = this.#statements.run('DELETE FROM pair_waiting WHERE id = ?', id);
-    if (Number(gone.changes) > 0) this.#bytes = null;
+    const remove = 'DELETE FROM pair_waiting WHERE id = ? RETURNING kept, length(record) AS n';
+    const gone = this.#statements.row(remove, id);
+    if (gone === undefined) return;
+    const bytes = rowBytes + Number(gone.n);
+    if (this.#bytes !== null) this.#bytes -= bytes;
+    if (this.#keptBytes !== null && gone.kept === 1) this.#keptBytes -= bytes;
   }
 
   /** True where a record waits since before a time; one from a time to come counts as such. */
   isDue(pair: number, until: number, now: number): boolean {
     if (!this.isThere) return false;
-    const due = 'SELECT 1 AS n FROM pair_waiting WHERE pair = ? AND (at <= ? OR at > ?) LIMIT 1';
+    const due = `SELECT 1 AS n FROM pair_waiting
+      WHERE pair = ? AND kept = 0 AND (at <= ? OR at > ?) LIMIT 1`;
     return this.#statements.row(due, pair, until, now) !== undefined;
   }
 
-  /** Records that wait since from a time on and up to another, oldest first. */
+  /**
+   * Records that wait since from a time on and up to another, or since a time to come; oldest first,
+   * and not many more bytes than are allowed.
+   */
   waiting(
     pair: number,
     {
@@ -170,24 +244,36 @@ export class PairRows {
       until,
       now,
       max,
+      bytesMax = Number.POSITIVE_INFINITY,
     }: {
       readonly from: number;
       readonly until: number;
       readonly now: number;
       readonly max: number;
+      readonly bytesMax?: number;
     },
   ): readonly WaitingRow[] {
-    const rows = this.#statements.rows(
-      `SELECT id, context, uid, record FROM pair_waiting
-       WHERE pair = ? AND at >= ? AND (at <= ? OR at > ?) ORDER BY id LIMIT ?`,
-      ...[pair, from, until, now, max],
-    );
-    return rows.map(({ id, context, uid, record }) => ({
-      id: Number(id),
-      context: String(context),
-      uid: uid instanceof Uint8Array ? uid : nothing,
-      record: record instanceof Uint8Array ? record : nothing,
-    }));
+    const due = `SELECT id, context, uid, record FROM pair_waiting
+      WHERE pair = ? AND kept = 0 AND at >= ? AND at <= ? ORDER BY at, id LIMIT ?`;
+    const found: WaitingRow[] = [];
+    let bytes = 0;
+    const spans = [
+      [from, until],
+      [Math.max(now, until) + 1, Number.MAX_SAFE_INTEGER],
+    ] as const;
+    for (const [first, last] of spans) {
+      for (const row of this.#statements.each(due, pair, first, last, max - found.length)) {
+        if (bytes >= bytesMax) return found;
+        const { id, context, uid, record } = row;
+        found.push({
+          ...{ id: Number(id), context: String(context) },
+          uid: uid instanceof Uint8Array ? uid : nothing,
+          record: record instanceof Uint8Array ? record : nothing,
+        });
+        bytes += found.at(-1)?.record.length ?? 0;
+      }
+    }
+    return found;
   }
 
   /** Records of a pair that wait, in order, after one. */
@@ -195,7 +281,7 @@ export class PairRows {
     const rows = this.#statements.rows(
       `SELECT w.id, w.context, w.uid, w.record, r.old FROM pair_waiting w
          JOIN pair_record r ON r.id = w.id
-       WHERE w.pair = ? AND w.id > ? ORDER BY w.id LIMIT ?`,
+       WHERE w.pair = ? AND w.kept = 0 AND w.id > ? ORDER BY w.id LIMIT ?`,
       ...[pair, after, most],
     );
     return rows.map(({ id, context, uid, record, old }) => ({
@@ -216,7 +302,8 @@ export class PairRows {
   /** How many wait, and their bytes. */
   waitingOf(pair: number): { readonly count: number; readonly bytes: number } {
     const row = this.#statements.row(
-      'SELECT count(*) AS n, coalesce(sum(length(record)), 0) AS bytes FROM pair_waiting WHERE pair = ?',
+      `SELECT count(*) AS n, coalesce(sum(length(record)), 0) AS bytes FROM pair_waiting
+       WHERE pair = ? AND kept = 0`,
       pair,
     );
     return { count: Number(row?.n), bytes: Number(row?.bytes) };
@@ -233,7 +320,8 @@ export class PairRows {
   ): { readonly count: number; readonly latest: number | null; readonly examples: string[] } {
     const other = side === 'old' ? 'new' : 'old';
     const chosen = `FROM pair_record WHERE pair = ? AND (old IS NULL OR new IS NULL)
-       AND at >= ? AND at < ? AND ${other} IS NULL AND (happened IS NULL OR happened >= ?)`;
+       AND at >= ? AND at < ? AND ${other} IS NULL AND counterpart IS NULL
+       AND (happened IS NULL OR happened >= ?)`;
     const row = this.#statements.row(
       `SELECT count(*) AS n, max(at) AS latest ${chosen}`,
       ...[pair, from, before, since],
@@ -256,8 +344,8 @@ export class PairRows {
     const other = side === 'old' ? 'new' : 'old';
     const row = this.#statements.row(
       `SELECT count(*) AS n, coalesce(sum(there), 0) AS matched FROM (
-         SELECT ${other} IS NOT NULL AS there FROM pair_record
-         WHERE pair = ? AND ${side} IS NOT NULL AND (${other} IS NOT NULL OR at < ?)
+         SELECT ${other} IS NOT NULL OR counterpart IS NOT NULL AS there FROM pair_record
+         WHERE pair = ? AND ${side} IS NOT NULL AND (there OR at < ?)
            AND (happened IS NULL OR happened >= ?)
          ORDER BY id LIMIT ?)`,
       ...[pair, before, since, max],

@@ -10,8 +10,8 @@ import { reachOf } from '../contracts/numbering.ts';
 import { openDatabase, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
+import { PairRows } from './pair-rows.ts';
 import { pairBody, pairStateOf } from './pair-state.ts';
-import { Pairs } from './pairs.ts';
 import { readReached } from './reached.ts';
 import { momentsOf } from './receipts.ts';
 import { joinKnown, keptSinks, positionsOfKept } from './regroup-known.ts';
@@ -199,7 +199,7 @@ function copyAside({ sends, statements }: Opened, to: Statements): void {
 
 /** Pairs with their records; both sides of a pair are in one database. */
 function copyPairs({ keeps, statements, blocksBefore }: Opened, to: Statements): void {
-  if (!new Pairs(statements).rows.isThere) return;
+  if (!new PairRows(statements).isThere) return;
   for (const row of statements.rows('SELECT id, name, body FROM pair')) {
     const state = pairStateOf(row);
     if (state === null || !state.plan.streams.old.some(keeps)) continue;
@@ -208,10 +208,18 @@ function copyPairs({ keeps, statements, blocksBefore }: Opened, to: Statements):
     }
     const pair = insert(to, 'pair', { name: row.name, body: pairBody(state) });
     const records = 'SELECT * FROM pair_record WHERE pair = ? ORDER BY id';
+    /** Of records that have a counterpart, the rows that they became. */
+    const paired = new Map<number, { readonly moved: number; readonly counterpart: number }>();
     for (const { id, ...record } of statements.each(records, Number(row.id))) {
       const moved = insert(to, 'pair_record', { ...record, pair });
+      const { counterpart } = record;
+      if (typeof counterpart === 'number') paired.set(Number(id), { moved, counterpart });
       const waiting = statements.row('SELECT * FROM pair_waiting WHERE id = ?', Number(id));
       if (waiting !== undefined) insert(to, 'pair_waiting', { ...waiting, id: moved, pair });
+    }
+    for (const { moved, counterpart } of paired.values()) {
+      const renumber = 'UPDATE pair_record SET counterpart = ? WHERE id = ?';
+      to.run(renumber, paired.get(counterpart)?.moved ?? null, moved);
     }
   }
 }

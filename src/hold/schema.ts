@@ -138,6 +138,16 @@ CREATE TABLE pair_waiting (
 CREATE INDEX pair_waiting_by_time ON pair_waiting (pair, at);
 `;
 
+const version8 = `
+-- Of records with one id and different contents: the row of the other side that counts as the same.
+ALTER TABLE pair_record ADD COLUMN counterpart INTEGER;
+-- 1: its record waits no more, but may turn out not to be its counterpart.
+ALTER TABLE pair_waiting ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+DROP INDEX pair_waiting_by_time;
+CREATE INDEX pair_waiting_by_time ON pair_waiting (pair, at) WHERE kept = 0;
+CREATE INDEX pair_waiting_kept ON pair_waiting (pair, id) WHERE kept = 1;
+`;
+
 /** Migrations in order; the n-th brings `user_version` from n to n + 1. */
 export const migrations: readonly string[] = [
   version1,
@@ -147,6 +157,7 @@ export const migrations: readonly string[] = [
   version5,
   version6,
   version7,
+  version8,
 ];
 
 /**

@@ -79,7 +79,7 @@ export class Store {
     this.parents = new Parents(this.#statements);
     this.letters = new Letters(this.#statements);
     this.aside = new SetAside(this.#statements);
-    this.pairs = new Pairs(this.#statements);
+    this.pairs = new Pairs(this.#statements, settings.bytesMax ?? Number.POSITIVE_INFINITY);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
     this.requests = new Requests(this.#statements);
     this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);

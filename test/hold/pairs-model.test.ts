@@ -49,8 +49,7 @@ function worldOf(seed: number): World {
   const companies = random() < 0.3 ? ['1', '2'] : ['1'];
   const hasIds = random() < 0.8;
   const hasDead = random() < 0.5;
-  // Of versions whose equals are further apart than patience, one may be taken for the other.
-  const hasVersions = hasIds && companies.length === 1 && !hasDead;
+  const hasVersions = hasIds && companies.length === 1;
   const aloneShare = random() < 0.5 ? 0 : 0.1;
   const shown: Shown[] = [];
   const doubled = new Set<string>();
@@ -68,7 +67,7 @@ function worldOf(seed: number): World {
         versions === 1 && random() < aloneShare ? (random() < 0.5 ? 'old' : 'new') : null;
       for (const side of ['old', 'new'] as const) {
         if (alone !== null && alone !== side) continue;
-        const late = versions === 1 && random() < 0.2 ? pick(5_000) : pick(400);
+        const late = random() < 0.2 ? pick(5_000) : pick(400);
         const text =
           side === 'old'
             ? { ...(hasIds && { id }), createdAt: new Date(time).toISOString(), textOf: mark }
@@ -126,7 +125,7 @@ class Runner {
 
   get #pairings() {
     const [old, ...late] = this.#streams as [Stream, ...Stream[]];
-    const succeeds = { source: 'audit', fields: {}, ignore: [], overlapMs: 1_000, patienceMs };
+    const succeeds = { source: 'audit', fields: {}, ignore: [], overlapMs: 60_000, patienceMs };
     return pairingsOf([
       { name: 'audit', streams: [old] },
       { name: 'late', streams: late, succeeds },
@@ -245,6 +244,14 @@ async function play(seed: number): Promise<void> {
     !(dead?.side === side && runner.now >= dead.from && runner.now < dead.until);
   const late = new Map<string, number>();
   const first = new Map<string, number>();
+  const readAll = async (side: PairSide, batch: readonly Shown[]) => {
+    for (const { mark } of batch) if (!first.has(mark)) first.set(mark, runner.now);
+    const pages =
+      side === 'old'
+        ? [batch]
+        : world.companies.map((one) => batch.filter(({ company }) => company === one));
+    for (const page of pages) await runner.read(page, random() < 0.1);
+  };
   for (let step = 0; step < 160; step += 1) {
     runner.now += Math.floor(random() * 300);
     while ((shown[next]?.at ?? Number.POSITIVE_INFINITY) <= runner.now) {
@@ -256,12 +263,7 @@ async function play(seed: number): Promise<void> {
       if (!readable(side) || random() < 0.2) continue;
       const batch = unread[side].splice(0);
       if (random() < 0.3) batch.reverse();
-      for (const { mark } of batch) if (!first.has(mark)) first.set(mark, runner.now);
-      const pages =
-        side === 'old'
-          ? [batch]
-          : world.companies.map((one) => batch.filter(({ company }) => company === one));
-      for (const page of pages) await runner.read(page, random() < 0.1);
+      await readAll(side, batch);
     }
     if (unread.old.length + unread.new.length === 0 || dead !== null) runner.reached();
     runner.release();
@@ -270,11 +272,15 @@ async function play(seed: number): Promise<void> {
     if (step % 10 !== 0) continue;
     const events = runner.events();
     for (const [mark, at] of first) {
-      // Of versions, the one whose equal is late may be taken for the other.
+      // Of versions, the one whose equal is late is left out until that turns up.
       if (world.versions.has(mark)) continue;
       if (!events.has(mark) && runner.now - at > patienceMs && runner.report?.brake === null)
         late.set(mark, at);
     }
+  }
+  for (const side of ['old', 'new'] as const) {
+    const rest = [...unread[side], ...shown.slice(next).filter((one) => one.side === side)];
+    if (readable(side)) await readAll(side, rest);
   }
   runner.now += patienceMs + 1;
   runner.release();

@@ -1,0 +1,242 @@
+// Which record of a pair is delivered, in the transaction that stores the page that shows it. What
+// must stay true: of two records that match one is an event, and never both. A record with the id of
+// an event of the other side, but other content, is left out only in favour of that one event, and
+// its bytes stay for as long as an equal record may turn up for either of them (README.md of
+// src/fetch/succession, Versions).
+
+import type { ComparedAnew, NewPage } from '../contracts/spool.ts';
+import type { PairRecord, PairSide } from '../contracts/succession.ts';
+import { KnownBefore } from './known-before.ts';
+import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
+import { differenceOf, findMatch, type MatchRules } from './pair-match.ts';
+import { hasVersions } from './pair-pages.ts';
+import type { PairRows, WaitingRow } from './pair-rows.ts';
+import {
+  addExample,
+  aheadMs,
+  deliveringSide,
+  noteDifference,
+  noteMatch,
+  otherSide,
+  type PairState,
+  streamOf,
+} from './pair-state.ts';
+import type { Row, Statements } from './statements.ts';
+
+/** What becomes of a record. */
+export type Fate = 'deliver' | 'drop' | 'wait';
+
+/** A record of a page. */
+export interface Shown {
+  readonly record: PairRecord;
+  readonly uid: Uint8Array;
+  readonly page: NewPage;
+  readonly now: number;
+}
+
+/** Matches the records of pairs. */
+export class PairMatching {
+  readonly #statements: Statements;
+  readonly #rows: PairRows;
+  /** By pair and side, while they are asked for. */
+  readonly #known = new Map<string, { readonly until: string; readonly ids: KnownBefore }>();
+
+  constructor(statements: Statements, rows: PairRows) {
+    this.#statements = statements;
+    this.#rows = rows;
+  }
+
+  /** Forgets what is remembered. */
+  changed(): void {
+    this.#known.clear();
+  }
+
+  /** Stores who a record is, and says what becomes of it. */
+  take(state: PairState, side: PairSide, shown: Shown): Fate {
+    const { record, uid, now } = shown;
+    const delivers = side === deliveringSide(state.phase);
+    if (record.as === 'summary') return delivers ? 'deliver' : 'drop';
+    const all = this.#rows.withKey(state.id, record.key);
+    const own = all.find((row) => isUid(row[side], uid));
+    // It was forgotten here and read again.
+    if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
+    const open = openRows(all, side);
+    const { same, others, isApart } = findMatch(record, side, {
+      rows: open,
+      rules: rulesOf(state, now),
+    });
+    const [only, ...more] = open.filter(isFree);
+    const difference =
+      only !== undefined && more.length === 0
+        ? differenceOf({ record, happened: only.happened, side })
+        : null;
+    if (difference !== null && record.id !== null) noteDifference(state, difference);
+    const { stream } = shown.page.context;
+    if (same !== null) {
+      this.#free(state, same, all);
+      countMatch(state, matchOf(side, { record, stream }, same), now);
+      this.#rows.match(same, side, uid);
+      // One that waits or is left out is no event: this side's form is.
+      return same.state === 0 ? 'drop' : 'deliver';
+    }
+    if (isApart) addExample(state.apart, record.id ?? '');
+    if (this.#isKnown(state, otherSide(side), { record, all })) {
+      this.#rows.add(state.id, { record, side, uid, now, stream: null, isKnown: true });
+      noteMatch(state, now);
+      state.known += 1;
+      streamOf(state, stream).matched += 1;
+      return 'drop';
+    }
+    const id = this.#rows.add(state.id, { record, side, uid, now, stream, isKnown: false });
+    // It may be an event of the other side with a value that differs, or another version of it: that
+    // is decided when nothing equal has turned up for as long as patience lasts.
+    const mayBeDelivered = others.some((row) => row.state === 0);
+    if (delivers && !mayBeDelivered) return 'deliver';
+    this.#rows.wait(id, { pair: state.id, page: shown.page, record, uid, now });
+    return 'wait';
+  }
+
+  /** Compares a waiting record again, with what is compared of it from now on. */
+  again(state: PairState, { id, record }: ComparedAnew, now: number): void {
+    const own = this.#rows.withId(id);
+    if (own === undefined || own.state !== 1) return;
+    this.#rows.fold(id, record);
+    const side = own.old === null ? 'new' : 'old';
+    const all = this.#rows.withKey(state.id, record.key).filter((row) => row.id !== id);
+    const { same } = findMatch(record, side, {
+      rows: openRows(all, side),
+      rules: rulesOf(state, now),
+    });
+    const uid = own[side] as Uint8Array;
+    const stream = String(own.stream);
+    if (same === null) {
+      if (!this.#isKnown(state, otherSide(side), { record, all })) return;
+      noteMatch(state, now);
+      state.known += 1;
+      streamOf(state, stream).matched += 1;
+      this.#rows.remove(id);
+      this.#rows.add(state.id, { record, side, uid, now, stream: null, isKnown: true });
+    } else if (same.state === 0) {
+      this.#free(state, same, all);
+      countMatch(state, matchOf(side, { record, stream }, same), now);
+      this.#rows.remove(id);
+      this.#rows.match(same, side, uid);
+    }
+  }
+
+  /**
+   * Leaves out a waiting record if the other side has delivered one that it may be, and that stands
+   * for no other one yet. True where it did.
+   */
+  leaveOut(state: PairState, waiting: WaitingRow, now: number): boolean {
+    const [own, event] = this.#standIn(state, waiting, now);
+    if (own === undefined || event === undefined) return false;
+    countMatch(state, matchOfRows(own, event), now);
+    this.#rows.leaveOut(Number(own.id), Number(event.id));
+    return true;
+  }
+
+  /** A waiting record's row, and the row of an event that may stand for it. */
+  #standIn(
+    state: PairState,
+    waiting: WaitingRow,
+    now: number,
+  ): readonly [Row | undefined, Row | undefined] {
+    const own = hasVersions(waiting) ? this.#rows.withId(waiting.id) : undefined;
+    if (own === undefined || !(own.key instanceof Uint8Array)) return [undefined, undefined];
+    const side = own.old === null ? 'new' : 'old';
+    const rows = openRows(this.#rows.withKey(state.id, own.key), side);
+    const record = {
+      id: own.shown as string | null,
+      company: own.company as string | null,
+      happenedAt: own.happened as number | null,
+      fields: String(own.fields),
+    };
+    const { others } = findMatch(record, side, { rows, rules: rulesOf(state, now) });
+    return [own, others.find((row) => row.state === 0)];
+  }
+
+  /** A record turns out to be another one than its counterpart, which is open again. */
+  #free(state: PairState, row: Row, all: readonly Row[]): void {
+    const counterpart = all.find(({ id }) => id === row.counterpart);
+    if (isFree(row)) return;
+    this.#rows.part(row, counterpart);
+    if (counterpart !== undefined) uncountMatch(state, matchOfRows(row, counterpart));
+  }
+
+  /** True where the other side had delivered it before the pairing, and nothing has matched that. */
+  #isKnown(
+    state: PairState,
+    other: PairSide,
+    { record, all }: { readonly record: PairRecord; readonly all: readonly Row[] },
+  ): boolean {
+    if (record.before.length === 0) return false;
+    const used = all.filter((row) => isNothing(row[other])).length;
+    return this.#knownBefore(state, other).count(record.before) > used;
+  }
+
+  #knownBefore(state: PairState, side: PairSide): KnownBefore {
+    const key = `${side} ${state.id}`;
+    // What is stored of the old side grows until its first page of the pair.
+    const streams = state.plan.streams[side].map((stream) => ({
+      stream,
+      until: streamOf(state, stream).before ?? this.lastBlock(stream),
+    }));
+    const until = JSON.stringify(streams);
+    const known = this.#known.get(key);
+    if (known?.until === until) return known.ids;
+    const ids = new KnownBefore(this.#statements, streams);
+    this.#known.set(key, { until, ids });
+    return ids;
+  }
+
+  /** The last block of a stream's stored identities; 0: there is none. */
+  lastBlock(stream: string): number {
+    const last = `SELECT coalesce(max(block), 0) AS n FROM identities
+      WHERE stream = ?1 OR (stream >= ?1 || ':' AND stream < ?1 || ';')`;
+    return Number(this.#statements.row(last, stream)?.n);
+  }
+}
+
+/** Rows of the other side that nothing equal has matched. */
+function openRows(all: readonly Row[], side: PairSide): readonly Row[] {
+  const other = otherSide(side);
+  return all.filter((row) => row[side] === null && row[other] !== null);
+}
+
+function isFree({ counterpart }: Row): boolean {
+  return typeof counterpart !== 'number';
+}
+
+function matchOf(
+  side: PairSide,
+  { record, stream }: { readonly record: PairRecord; readonly stream: string },
+  row: Row,
+): Match {
+  const [here, there] = [record.fields, row.fields];
+  const [old, late] = side === 'old' ? [here, there] : [there, here];
+  return { old, new: late, streams: [stream, row.stream], id: record.id };
+}
+
+function matchOfRows(one: Row, other: Row): Match {
+  const [old, late] = one.old === null ? [other, one] : [one, other];
+  return {
+    ...{ old: old.fields, new: late.fields, streams: [old.stream, late.stream] },
+    id: typeof one.shown === 'string' ? one.shown : null,
+  };
+}
+
+function rulesOf(state: PairState, now: number): MatchRules {
+  const { needsContent, patienceMs } = state.plan;
+  return { needsContent, aheadMs: aheadMs(state), pastBefore: now - patienceMs };
+}
+
+function isUid(held: unknown, uid: Uint8Array): boolean {
+  if (!(held instanceof Uint8Array) || held.length === 0) return false;
+  return Buffer.compare(held, uid.subarray(0, held.length)) === 0;
+}
+
+/** The mark of a record that was known before: nothing is stored of who it was. */
+function isNothing(held: unknown): boolean {
+  return held instanceof Uint8Array && held.length === 0;
+}
