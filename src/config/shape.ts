@@ -302,7 +302,9 @@ const sourceKeys = {
         .describe('how long before the pairing the comparison begins'),
       patience: period(100, 7 * dayMs, 'from 100ms to 7d')
         .prefault('1h')
-        .describe('how long a record waits for the other source to show it'),
+        .describe(
+          'how long a record waits for the other source to show it; if the other source is read, three of its polls at least',
+        ),
       cutover: z
         .enum(['manual'])
         .default('manual')

@@ -19,6 +19,8 @@ export interface PairPlan {
   readonly predecessor: string;
   /** How long a record waits for the other side to show it, milliseconds. */
   readonly patienceMs: number;
+  /** How long is between two polls of each side, milliseconds; 0 or left out: not known. */
+  readonly everyMs?: Readonly<Record<PairSide, number>>;
   /** How long before the pairing the comparison begins, milliseconds. */
   readonly overlapMs: number;
   readonly streams: Readonly<Record<PairSide, readonly string[]>>;

@@ -1,10 +1,11 @@
 // When too few records of a pair match, what does not match is held instead of delivered: it would
-// be delivered twice, in two forms. What must stay true: a record is held only where the other side
-// was read past it; so a side whose other side cannot be read delivers when its patience is over.
+// be delivered twice, in two forms. What must stay true: the brake holds a record only where the
+// other side was read past it, and patience waits for that only while the other side is read; so a
+// side whose other side cannot be read delivers when its patience is over.
 
 import type { PairSide } from '../contracts/succession.ts';
 import type { PairRows } from './pair-rows.ts';
-import { comparedSince, type PairState } from './pair-state.ts';
+import { comparedSince, otherSide, type PairState } from './pair-state.ts';
 import { momentsOf } from './receipts.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
@@ -26,6 +27,46 @@ export function reachedBy(statements: Statements, streams: readonly string[]): n
     return momentsOf(facts).at(-1)?.at ?? 0;
   });
   return moments.length === 0 ? 0 : Math.min(...moments);
+}
+
+/** So many polls of the other side may show a record, however short patience is. */
+const pollsMin = 3;
+/** Where a side was read is noted with a delay of about this much. */
+const notedMs = 2_000;
+
+/**
+ * Records of a side that were stored up to then have waited long enough. A record waits for its
+ * patience; where that is less than three polls of the other side, and the other side's last poll
+ * succeeded, it waits until it was read past the record, for three polls at most.
+ */
+export function dueUntil(
+  statements: Statements,
+  { plan, isRetired }: PairState,
+  { side, now }: { readonly side: PairSide; readonly now: number },
+): number {
+  const patient = now - plan.patienceMs;
+  const other = otherSide(side);
+  const streams = plan.streams[other];
+  const everyMs = plan.everyMs?.[other] ?? 0;
+  if (isRetired || everyMs === 0) return patient;
+  if (streams.some((stream) => isFailing(statements, stream))) return patient;
+  const pollMs = everyMs + Math.max(...streams.map((stream) => readMs(statements, stream)));
+  const late = now - Math.max(plan.patienceMs, pollsMin * pollMs + notedMs);
+  return Math.max(late, Math.min(patient, reachedBy(statements, streams) - 1));
+}
+
+/** True where the last poll of a stream failed. */
+function isFailing(statements: Statements, stream: string): boolean {
+  const noted = "SELECT facts FROM note WHERE kind = 'stream' AND name = ?";
+  return parsedObject(statements.row(noted, stream)?.facts)?.error != null;
+}
+
+/** How long the last reading of a stream to its tail took. */
+function readMs(statements: Statements, stream: string): number {
+  const read = "SELECT facts, at FROM note WHERE kind = 'reached' AND name = ?";
+  const row = statements.row(read, stream);
+  const asked = momentsOf(parsedObject(row?.facts)).at(-1)?.at;
+  return asked === undefined ? 0 : Math.max(0, Number(row?.at) - asked);
 }
 
 /**

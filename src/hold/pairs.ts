@@ -8,7 +8,7 @@
 import type { NewPage } from '../contracts/spool.ts';
 import { type ComparedAnew, uidBytes } from '../contracts/spool.ts';
 import type { PairPhase, PairPlan, PairScan, WaitingRecord } from '../contracts/succession.ts';
-import { brakeOf, reachedBy } from './pair-brake.ts';
+import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
 import { countDifferences } from './pair-counts.ts';
 import { fieldsOf } from './pair-match.ts';
 import { PairMatching } from './pair-matching.ts';
@@ -165,7 +165,7 @@ export class Pairs {
       this.rows.settleLeftOut(state.id, shownBefore, this.#keptBytesMax);
       if (!this.rows.isDue(state.id, now - patienceMs, now) && state.brake === null) continue;
       const side = otherSide(deliveringSide(state.phase));
-      const until = now - patienceMs;
+      const until = dueUntil(this.#statements, state, { side, now });
       const reached = reachedBy(this.#statements, streams[otherSide(side)]);
       const due = { from: 0, until, now, ...releasedMax };
       const alone = this.#leaveOut(state, this.rows.waiting(state.id, due), now);

@@ -10,7 +10,7 @@ import { Store } from '../../src/hold/store.ts';
 import { tempDir } from '../support/temp.ts';
 
 /** When it begins; each record happens then. */
-export const begun = Date.UTC(2026, 10, 1);
+const begun = Date.UTC(2026, 10, 1);
 
 /** How the pair is made. */
 export interface PairOptions {

@@ -36,3 +36,22 @@ test('records with ids that never match are held until the id is set, and then e
   expect(refused.exitCode).toBe(1);
   expect(move.delivered().repeated).toEqual([]);
 });
+
+test('a patience shorter than the polls of the other side floods nothing where ids never match', async () => {
+  const succeeds = { patience: '200ms', overlap: '2h' };
+  const move = await aMove({ succeeds, old: { every: '4s' }, ids: { new: 'unrelated' } });
+  const { pair, config } = move;
+  const braked = async () => {
+    const { stdout } = await runHere(['succession', '-c', config, '--json']);
+    return JSON.parse(stdout).sources[0].brake !== null;
+  };
+  pair.addMany(60);
+  const sluice = startSluice(['run', '-c', config]);
+  await move.complete();
+  await waitUntil(braked, { what: 'the brake' });
+  pair.addMany(20);
+  await move.complete();
+  await sluice.kill();
+
+  expect(move.delivered()).toMatchObject({ lost: [], repeated: [] });
+});

@@ -5,6 +5,8 @@ import { hash } from 'node:crypto';
 import type { Stream } from '../../contracts/source.ts';
 import type { PairPlan, PairSide } from '../../contracts/succession.ts';
 import { foldedPath } from '../../tools/folded-name.ts';
+import { parseCron } from '../cron.ts';
+import type { Schedule } from '../schedule.ts';
 import type { ChangeRules } from './changes.ts';
 import type { FoldRules } from './fold.ts';
 
@@ -27,6 +29,7 @@ export interface PairedSource {
   readonly name: string;
   readonly streams: readonly Stream[];
   readonly succeeds?: Succession | undefined;
+  readonly schedule?: Schedule | undefined;
   /** Its lists are read to the end of a past time, and not live. */
   readonly past?: unknown;
 }
@@ -105,6 +108,7 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
     plan: {
       ...{ successor: source.name, predecessor: old.name },
       ...{ patienceMs: succeeds.patienceMs, overlapMs: succeeds.overlapMs },
+      everyMs: { old: everyMsOf(old), new: everyMsOf(source) },
       streams: { old: namesOf(old), new: namesOf(source) },
       rules: hash('sha256', JSON.stringify([oldId, newId, [...rename], ignore, time]), 'base64url'),
       needsContent: companies.size > 1,
@@ -122,6 +126,16 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
       },
     },
   };
+}
+
+/** How long is between two polls, milliseconds; of a calendar, between its next two dates. */
+function everyMsOf({ schedule }: PairedSource): number {
+  if (schedule === undefined) return 0;
+  if ('everyMs' in schedule) return schedule.everyMs;
+  const calendar = parseCron(schedule.cron, schedule.timezone);
+  const next = calendar.next(Date.now());
+  const after = next === null ? null : calendar.next(next);
+  return next === null || after === null ? 0 : after - next;
 }
 
 function namesOf({ streams }: PairedSource): readonly string[] {
