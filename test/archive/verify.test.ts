@@ -288,9 +288,11 @@ describe('sluice archive verify', () => {
     const { key } = inDirectory(naiveArchive(commits(1)));
 
     const nothing = await runHere(['archive', 'verify', dir, ...key]);
+    const json = await runHere(['archive', 'verify', dir, ...key, '--json']);
     const wrong = await runHere(['archive', 'verify', dir, '--key', 'a+01234567+AAAA']);
 
     expect(nothing).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(json).toMatchObject({ exitCode: 2, stdout: 'null\n' });
     expect(nothing.stderr).toContain('there is no archive');
     expect(wrong).toMatchObject({ exitCode: 64, stdout: '' });
   });

@@ -99,7 +99,7 @@ The tree and the chain of every stream are proven as a whole also where --from o
     }
     if (json) {
       const told = reports.map((report) => reportJson(report));
-      out(JSON.stringify(locations.length === 1 ? told[0] : told, null, 2));
+      out(JSON.stringify(locations.length === 1 ? (told[0] ?? null) : told, null, 2));
     } else for (const line of reports.flatMap((report) => reportLines(report))) out(line);
     if (reports.some(({ breaks }) => breaks.length > 0)) return 1;
     if (isUnread) return 2;
