@@ -46,7 +46,8 @@ async function cut(store: ObjectStore, from: number, next: number): Promise<void
   const made = { objects: [], events: [from, next], read: [0, 0] };
   const rest = Buffer.from(`${JSON.stringify(made)}\n`);
   const name = `lake/cuts/2026/01/01/0000000000001-${String(from).padStart(16, '0')}.cut`;
-  const line = await signing?.signedFacts(facts, [rest], { signer, object: name });
+  const archive = hash('sha256', (await store.read('archive.json'))?.body ?? '', 'hex');
+  const line = await signing?.signedFacts(facts, [rest], { signer, archive, object: name });
   await store.put(name, [line ?? Buffer.from(`${JSON.stringify(facts)}\n`), rest]);
 }
 

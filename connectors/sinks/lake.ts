@@ -4,6 +4,7 @@
 // first line of its object here, whatever the place. What must stay true: nothing is written before this
 // state's archive was opened there, which says whose it is and whether it can be written.
 
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { isClaimedBy } from '../../src/archive/claim.ts';
 import { signedFacts } from '../../src/archive/cut-signature.ts';
@@ -109,11 +110,11 @@ function storeOfCuts(
         return 'created';
       }
       const [metadata, object] = [about?.metadata ?? {}, `${cutsPrefix}${name}`];
-      const signer = await signerThere(store, signing);
+      const by = await signerThere(store, signing);
       const facts =
-        signer === null
+        by === null
           ? Buffer.from(`${JSON.stringify(metadata)}\n`)
-          : await signedFacts(metadata, body, { signer, object });
+          : await signedFacts(metadata, body, { ...by, object });
       return await store.create(object, [facts, ...body], about);
     },
     async facts(name) {
@@ -148,12 +149,18 @@ async function settle(
   await store.replace(name, body, found?.tag ?? null);
 }
 
-/** Who signs the cuts of the archive there; null: its config has no key, as in tests of the lake alone. */
-async function signerThere(store: ObjectStore, signing: SigningSettings): Promise<Signer | null> {
+/** Who signs the cuts of which archive there; null: its config has no key, as in tests of the lake alone. */
+async function signerThere(
+  store: ObjectStore,
+  signing: SigningSettings,
+): Promise<{ readonly signer: Signer; readonly archive: string } | null> {
   if (signing.signing_key === undefined && signing.signing_key_command === undefined) return null;
   const manifest = await readSmall(store, manifestPath);
   const origin = manifest === null ? null : parseManifest(manifest.body).origin;
-  return signerOfLog(signerOf(signing), { shard: signing.shard, origin });
+  return {
+    signer: signerOfLog(signerOf(signing), { shard: signing.shard, origin }),
+    archive: hash('sha256', manifest?.body ?? '', 'hex'),
+  };
 }
 
 /** Throws where the archive there is not at this state's service: it may be another's, or be refused. */

@@ -42,30 +42,41 @@ export interface Authority {
   readonly request?: string;
 }
 
-function requestText(origin: string, kind: RequestKind, wish: object): string {
-  return `sluice archive request\n${origin}\n${kind}\n${JSON.stringify(wish)}\n`;
+/** Which archive a request is for: two archives may have one key, and so one name. */
+export interface RequestedArchive {
+  /** The log's name. */
+  readonly origin: string;
+  /** SHA-256 of `archive.json`, in hex. */
+  readonly archive: string;
+}
+
+function requestText(
+  { origin, archive }: RequestedArchive,
+  { kind, wish }: Pick<ReadRequest, 'kind' | 'wish'>,
+): string {
+  return `sluice archive request\n${origin}\n${archive}\n${kind}\n${JSON.stringify(wish)}\n`;
 }
 
 /** The signature that `authorityOf` checks. */
 export async function signRequest(
   signer: Signer,
-  origin: string,
-  { kind, wish }: Pick<ReadRequest, 'kind' | 'wish'>,
+  of: RequestedArchive,
+  request: Pick<ReadRequest, 'kind' | 'wish'>,
 ): Promise<string> {
-  const own = { ...signer, verifier: keyOfLog(signer.verifier, origin) };
-  return await signNote(requestText(origin, kind, wish), [own]);
+  const own = { ...signer, verifier: keyOfLog(signer.verifier, of.origin) };
+  return await signNote(requestText(of, request), [own]);
 }
 
 /** Checks that a request may be carried out. Throws a SyntaxError that says why not. */
 export function authorityOf(
   { kind, wish, at, signed }: ReadRequest,
   {
-    origin,
+    of,
     heads,
     rules,
     now,
   }: {
-    readonly origin: string;
+    readonly of: RequestedArchive;
     readonly heads: Pick<Heads, 'key' | 'done'>;
     readonly rules: RequestRules;
     readonly now: number;
@@ -75,8 +86,8 @@ export function authorityOf(
     if (rules.acceptsUnsigned) return {};
     throw new SyntaxError('the request is not signed, and accept_requests is false');
   }
-  const text = requestText(origin, kind, wish);
-  const keys = [parseVkey(heads.key), ...rules.operators.map((key) => keyOfLog(key, origin))];
+  const text = requestText(of, { kind, wish });
+  const keys = [parseVkey(heads.key), ...rules.operators.map((key) => keyOfLog(key, of.origin))];
   const opened = openNote(Buffer.from(signed), keys);
   if (opened.text !== text) throw new SyntaxError('the request is not the one that was signed');
   const ageMs = now - Date.parse(at);

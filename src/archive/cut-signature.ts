@@ -19,6 +19,8 @@ const lineEnd = 0x0a;
 interface NamedCut {
   /** The log's name. */
   readonly origin: string;
+  /** SHA-256 of its `archive.json`, in hex: two archives may have one key, and so one name. */
+  readonly archive: string;
   /** The cut's name in the archive. */
   readonly object: string;
 }
@@ -27,10 +29,10 @@ interface NamedCut {
 export async function signedFacts(
   facts: Readonly<Record<string, string>>,
   rest: readonly Uint8Array[],
-  { signer, object }: { readonly signer: Signer; readonly object: string },
+  { signer, archive, object }: { readonly signer: Signer } & Omit<NamedCut, 'origin'>,
 ): Promise<Buffer> {
-  const { name: origin } = signer.verifier;
-  const note = await signNote(textOf({ origin, object }, [lineOf(facts), ...rest]), [signer]);
+  const cut = { origin: signer.verifier.name, archive, object };
+  const note = await signNote(textOf(cut, [lineOf(facts), ...rest]), [signer]);
   return lineOf({ ...facts, [factName]: note });
 }
 
@@ -61,8 +63,8 @@ function lineOf(facts: object): Buffer {
   return Buffer.from(`${JSON.stringify(facts)}\n`);
 }
 
-function textOf({ origin, object }: NamedCut, parts: readonly Uint8Array[]): string {
+function textOf({ origin, archive, object }: NamedCut, parts: readonly Uint8Array[]): string {
   const digest = createHash('sha256');
   for (const part of parts) digest.update(part);
-  return `sluice lake cut\n${origin}\n${object}\n${digest.digest('hex')}\n`;
+  return `sluice lake cut\n${origin}\n${archive}\n${object}\n${digest.digest('hex')}\n`;
 }

@@ -172,7 +172,8 @@ export class LakeEntries {
 function signedBy(bytes: Uint8Array, object: string, { heads, means }: Log): string | undefined {
   const before = heads.lake?.by ?? heads.key;
   const keys = [...new Set([heads.key, before])].map(parseVkey);
-  const signer = signerOfCut(bytes, { origin: means.origin, object }, keys);
+  const { origin, archive } = means;
+  const signer = signerOfCut(bytes, { origin, archive, object }, keys);
   if (signer !== null) return signer.vkey;
   if (!means.hasSignedCuts && heads.lake?.by === undefined) return undefined;
   throw new SyntaxError('the archive’s key has not signed it');

@@ -128,8 +128,8 @@ export class Log {
 
   /** Who has signed a request. Throws a SyntaxError where it may not be carried out. */
   authorityOf(request: ReadRequest, now: number): Authority {
-    const { origin, rules } = this.means;
-    return authorityOf(request, { origin, rules, heads: this.heads, now });
+    const { origin, archive, rules } = this.means;
+    return authorityOf(request, { of: { origin, archive }, rules, heads: this.heads, now });
   }
 
   /** A request was carried out: the next entry about a checkpoint says so, and it is refused from then on. */

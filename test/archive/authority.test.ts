@@ -1,6 +1,7 @@
 // Who may have something removed from an archive: where accept_requests is false, a request needs the signature of the
 // archive's key or of an operator's, for this archive, this kind of request and exactly what it asks for.
 
+import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -26,6 +27,12 @@ const operator = aSigner('operator.example', 7);
 const stranger = aSigner('archive.test', 9);
 const [uid = ''] = uidsOfPages(heldPages(1));
 const later = Date.now() + 60_000;
+
+/** Which archive a request is for. */
+async function ofIt(store: ObjectStore) {
+  const manifest = await store.read('archive.json');
+  return { origin, archive: hash('sha256', manifest?.body ?? '', 'hex') };
+}
 
 async function anArchive(accepts = false, store: ObjectStore = writableStore()) {
   const state: State = { mark: null };
@@ -55,12 +62,14 @@ const verified = (store: ObjectStore) =>
 const requests = {
   async pruned(store: ObjectStore, signer: Signer | null, now = Date.now()) {
     const wish = pruneWish(later, now);
-    const signed = signer && (await signRequest(signer, origin, { kind: 'prune', wish }));
+    const signed =
+      signer && (await signRequest(signer, await ofIt(store), { kind: 'prune', wish }));
     await store.put(prunePath, [encodeWish(later, now, signed ?? undefined)]);
   },
   async erased(store: ObjectStore, signer: Signer | null, now = Date.now()) {
     const wish = { uid, reason: 'a case', asked_at: timeText(now) };
-    const signed = signer && (await signRequest(signer, origin, { kind: 'erase', wish }));
+    const signed =
+      signer && (await signRequest(signer, await ofIt(store), { kind: 'erase', wish }));
     await store.put(requestPath(uid), [encodeRequest({ ...wish, ...(signed && { signed }) })]);
   },
   async hold(store: ObjectStore, signer: Signer | null, now = Date.now()) {
@@ -68,7 +77,7 @@ const requests = {
       ...{ id: 'case-1', from: null, to: null, reason: 'a case' },
       ...{ placed_at: timeText(now), released_at: timeText(now) },
     };
-    const signed = signer && (await signRequest(signer, origin, releaseOf(hold)));
+    const signed = signer && (await signRequest(signer, await ofIt(store), releaseOf(hold)));
     await store.put(holdPath('case-1') ?? '', [encodeHold({ ...hold, ...(signed && { signed }) })]);
   },
 };
@@ -123,6 +132,19 @@ describe.each(kinds)('a request (%s)', (kind) => {
 
     expect(await removalsIn(store)).toEqual([]);
     expect((await verified(store)).breaks).toEqual([]);
+  });
+
+  test('signed for another archive of the same key changes nothing', async () => {
+    const [{ store, writer }, other] = [await anArchive(), await anArchive()];
+    if (kind === 'hold') await held(store);
+    await archived(writer, heldPages(1, 6));
+    await requests[kind](other.store, operator);
+    const request = await other.store.read(requestObject(kind));
+    await store.put(requestObject(kind), [request?.body ?? Buffer.alloc(0)]);
+
+    await archived(writer, heldPages(1, 9));
+
+    expect(await removalsIn(store)).toEqual([]);
   });
 
   test('that was signed too long ago, or is changed, changes nothing', async () => {

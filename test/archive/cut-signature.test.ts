@@ -160,6 +160,17 @@ describe('a cut of the lake', () => {
     expect(await cutsIn(location)).toHaveLength(1);
   });
 
+  test('of another archive of the same key is not entered', async () => {
+    const [here, elsewhere] = [await waiting(), await waiting()];
+    copyFileSync(elsewhere.cutPath, here.cutPath);
+    await Promise.all([here.writer.close(), elsewhere.writer.close()]);
+
+    expect([await cutsIn(here.location), await cutsIn(elsewhere.location)]).toMatchObject([
+      [],
+      [{ events: 6 }],
+    ]);
+  });
+
   test('that the key before a rotation has signed is entered, until one of the present key was', async () => {
     const { location, state, writer } = await waiting();
     await writer.close();

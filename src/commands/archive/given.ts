@@ -1,6 +1,6 @@
 // What commands about archives are given: the place where one lies, and keys that a reader trusts.
 
-import type { X509Certificate } from 'node:crypto';
+import { hash, type X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { authoritiesIn } from '../../archive/anchors/time-stamp.ts';
 import { type ReadRequest, signRequest } from '../../archive/authority.ts';
@@ -194,12 +194,14 @@ export async function signatureOf(
   request: Pick<ReadRequest, 'kind' | 'wish'>,
 ): Promise<string | undefined> {
   const { origin } = await signedHead(store);
-  if (file !== undefined) return await signRequest(signingKeyGiven(file), origin, request);
-  const manifest = await readably(store, async () => {
-    const found = await readSmall(store, manifestPath);
-    return found === null ? null : parseManifest(found.body);
+  const { requests, archive } = await readably(store, async () => {
+    const { body = Buffer.alloc(0) } = (await readSmall(store, manifestPath)) ?? {};
+    return { ...parseManifest(body), archive: hash('sha256', body, 'hex') };
   });
-  if (manifest?.requests !== 'signed') return undefined;
+  if (file !== undefined) {
+    return await signRequest(signingKeyGiven(file), { origin, archive }, request);
+  }
+  if (requests !== 'signed') return undefined;
   throw new ExportError(
     'sink_refused',
     `requesting a removal from ${store.place}: this archive carries out signed requests only`,

@@ -116,7 +116,14 @@ export class Operator {
     const { rules, key } = this.#means;
     (rules.granted as Granted[]).push({ kind, wish });
     if (rules.accepts) return {};
-    return { signed: await signRequest(key, rules.origin, { kind, wish }) };
+    const of = { origin: rules.origin, archive: this.#archive };
+    return { signed: await signRequest(key, of, { kind, wish }) };
+  }
+
+  /** SHA-256 of archive.json as the process has written it. */
+  get #archive(): string {
+    const manifest = this.#means.store.honest.get('archive.json')?.at(-1);
+    return hash('sha256', manifest ?? '', 'hex');
   }
 
   /** The lake writes what came since its last cut. */
@@ -158,7 +165,7 @@ export class Operator {
     };
     const made = encodeLakeMade({ objects, events: [from, next], read });
     const object = `lake/cuts/${path}/${stem}.cut`;
-    const line = await signedFacts(facts, [made], { signer, object });
+    const line = await signedFacts(facts, [made], { signer, archive: this.#archive, object });
     store.write(object, Buffer.concat([line, made]));
     tell(`${step}: the lake has events ${from} to ${next} of ${spool}`);
   }

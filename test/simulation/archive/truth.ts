@@ -255,7 +255,8 @@ export class Branch {
     }
     if (!keys.has(by)) wrong(`${by} may not sign requests`);
     const found = granted.filter(isAsked).some(({ kind, wish }) => {
-      const text = `sluice archive request\n${origin}\n${kind}\n${JSON.stringify(wish)}\n`;
+      const about = [origin, this.archive.sha256, kind, JSON.stringify(wish)];
+      const text = `sluice archive request\n${about.join('\n')}\n`;
       return hash('sha256', text, 'hex') === request;
     });
     if (!found) wrong('it names a request that nobody has made');
