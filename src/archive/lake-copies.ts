@@ -3,8 +3,9 @@
 // the event is never passed over, and a lake that may still get it is distinguished from one written beyond it.
 
 import { hash } from 'node:crypto';
+import { enteredLake } from './entered-lake.ts';
 import { erasedRows, erasuresIn } from './erasures.ts';
-import { lakePlace, lakePrefix } from './lake-cuts.ts';
+import { lakePrefix } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
 import { type ProvenCut, type ProvenCuts, type ReadSpan, readSpanOf } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
@@ -67,12 +68,12 @@ function mayHave({ entry: { entries } }: ProvenCut, pages: readonly number[]): b
   return entries === null || pages.some((index) => index >= entries[0] && index <= entries[1]);
 }
 
-/** True where there is a lake that has not been written as far as one of these places of pages. */
+/** True where there is a lake, and no entry of it reaches as far as one of these places of pages. */
 export async function isLakeBehind(
-  { store }: ArchiveReader,
+  reader: ArchiveReader,
   places: readonly PlaceInSpool[],
 ): Promise<boolean> {
-  if ((await store.list(lakePrefix).next()).done === true) return false;
-  const [epoch, next] = (await lakePlace(store)) ?? [-1, 0];
+  if ((await reader.store.list(lakePrefix).next()).done === true) return false;
+  const [epoch, next] = (await enteredLake(reader)).place ?? [-1, 0];
   return places.some(([at, until]) => at > epoch || (at === epoch && until > next));
 }

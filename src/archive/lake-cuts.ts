@@ -11,7 +11,6 @@
 // (connectors/sinks/s3/uid-list.ts).
 
 import { z } from 'zod';
-import type { ObjectStore } from '../objects/store.ts';
 import { jsonIn } from './small-objects.ts';
 
 /** What names in a lake begin with. */
@@ -21,9 +20,6 @@ export const cutsPrefix = `${lakePrefix}cuts/`;
 
 /** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
 export const lakeBytesMax = 96 * 1024 * 1024;
-
-/** No cut's lines are longer; behind them is the list of uids. */
-const linesBytesMax = 16 * 1024 * 1024;
 
 const count = z.int().min(0);
 
@@ -72,16 +68,6 @@ export function parseLakeCut(bytes: Uint8Array) {
   if (!place.success || !made.success) throw new SyntaxError('it is no cut of a lake');
   const { 'sluice-spool': spool, 'sluice-epoch': epoch, 'sluice-next': next } = place.data;
   return { place: { spool, epoch, next }, ...(made.data as LakeMade) };
-}
-
-/** How far a lake reaches in the spool; null: there is none. Throws a SyntaxError. */
-export async function lakePlace(store: ObjectStore): Promise<readonly [number, number] | null> {
-  let last: string | null = null;
-  for await (const { name } of store.list(cutsPrefix)) last = name;
-  const found = last === null ? null : await store.read(last, { from: 0, length: linesBytesMax });
-  if (found === null) return null;
-  const { epoch, next } = parseLakeCut(found.body).place;
-  return [epoch, next];
 }
 
 /** What stands in a cut's name: its epoch and first event; the order of them is that of names. */

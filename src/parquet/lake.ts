@@ -1,5 +1,6 @@
 // The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and the events in them.
 
+import { ExportError, errorText } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
@@ -29,15 +30,38 @@ export function lakeNameParts(name: string) {
   return { classUid: Number(classUid), first: Number(first), last: Number(last) };
 }
 
-/** The events of a lake that have what is wanted, object by object, each in the order of time. */
-export async function* lakeEvents(store: ObjectStore, wanted: Wanted): AsyncGenerator<OcsfEvent> {
+/**
+ * The events of a lake that have what is wanted, object by object, each in the order of time. `objects`: names of those
+ * that may be read. Throws a SyntaxError for one that is missing or damaged.
+ */
+export async function* lakeEvents(
+  store: ObjectStore,
+  objects: ReadonlySet<string>,
+  wanted: Wanted,
+): AsyncGenerator<OcsfEvent> {
   const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, values } = wanted;
   const classes = values?.class_uid;
+  const left = new Set(
+    [...objects].filter((name) => {
+      const parts = lakeNameParts(name);
+      if (parts === null || parts.first >= to || parts.last < from) return false;
+      return classes?.includes(parts.classUid) !== false;
+    }),
+  );
   for await (const { name, bytes } of store.list(lakePrefix)) {
-    const parts = lakeNameParts(name);
-    if (parts === null || parts.first >= to || parts.last < from) continue;
-    if (classes?.includes(parts.classUid) === false) continue;
-    yield* await readParquet(objectOf(store, name, bytes), wanted);
+    if (left.delete(name)) yield* await eventsIn(objectOf(store, name, bytes), name, wanted);
+  }
+  const [missing] = left;
+  if (missing !== undefined) throw new SyntaxError(`${missing} is missing`);
+}
+
+/** What the library throws at a damaged object has no type of its own. */
+async function eventsIn(object: ObjectBytes, name: string, wanted: Wanted): Promise<OcsfEvent[]> {
+  try {
+    return await readParquet(object, wanted);
+  } catch (error) {
+    if (error instanceof ExportError) throw error;
+    throw new SyntaxError(`${name} is damaged: ${errorText(error)}`, { cause: error });
   }
 }
 

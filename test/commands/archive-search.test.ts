@@ -1,15 +1,15 @@
 // `sluice archive search` over an archive whose lake has a part of it, and over what the lake lacks.
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { copyFileSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { lakeSink } from '../../connectors/sinks/lake.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { DecodedPage } from '../../src/send/held-event.ts';
 import { normalisersOf } from '../../src/send/normalisers.ts';
-import { archived, aSigningKey, aWriter, heldPages } from '../archive/a-writer.ts';
+import { archived, aSigningKey, aWriter, heldPages, type State } from '../archive/a-writer.ts';
 import { runHere } from '../support/cli.ts';
 import { openSink } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
@@ -29,7 +29,8 @@ const eventsOf = (pages: readonly HeldPage[]) => {
 async function anArchive() {
   const location = tempDir();
   const pages = heldPages(4);
-  const writer = await aWriter({ store: openDirectory(location) });
+  const state: State = { mark: null };
+  const writer = await aWriter({ store: openDirectory(location), state });
   await archived(writer, pages);
   await writer.close();
   const { sink, batch } = await openSink(lakeSink, {
@@ -38,6 +39,9 @@ async function anArchive() {
   const sending = sink.send(batch(eventsOf(pages.slice(0, 3))), new AbortController().signal);
   sink.flush?.();
   expect((await sending).outcome).toBe('delivered');
+  await sink.close();
+  // It enters the cut.
+  await (await aWriter({ store: openDirectory(location), state })).close();
   const file = join(tempDir(), 'sluice.yaml');
   writeFileSync(file, config);
   const search = async (...more: readonly string[]) => {
@@ -45,7 +49,7 @@ async function anArchive() {
     const found = stdout.split('\n').filter(Boolean);
     return { found: found.map((line) => JSON.parse(line) as JsonObject), stderr, exitCode };
   };
-  return { search, file, ocsf: eventsOf(pages).map((event) => event.ocsf) };
+  return { location, search, file, ocsf: eventsOf(pages).map((event) => event.ocsf) };
 }
 
 const byUid = (events: readonly unknown[]) =>
@@ -97,4 +101,43 @@ test('a filter that is none is wrong use', async () => {
 
   expect(exitCode).toBe(64);
   expect(stderr).toContain('--where');
+});
+
+describe('somebody who can write to the archive', () => {
+  /** Files of a lake by their ending. */
+  const within = (location: string, ending: string) =>
+    readdirSync(join(location, 'lake'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith(ending))
+      .map((name) => join(location, 'lake', name));
+
+  test('adds an object and a cut that no entry names: neither is read', async () => {
+    const { location, search, ocsf } = await anArchive();
+    const [object = ''] = within(location, '.parquet');
+    const other = object.replace(/eventDay=\d{8}/, 'eventDay=20200101');
+    mkdirSync(dirname(other), { recursive: true });
+    copyFileSync(object, other);
+    const [cut = ''] = within(location, '.cut');
+    writeFileSync(cut.replace(/[^/]+$/, '9999999999999-0000000000000000.cut'), 'no cut');
+
+    const { found, exitCode } = await search();
+
+    expect(byUid(found)).toEqual(byUid(ocsf.slice(0, 9)));
+    expect(exitCode).toBe(0);
+  });
+
+  test.each([
+    ['removes an object', (path: string) => rmSync(path), 'is missing'],
+    ['truncates an object', (path: string) => truncateSync(path, 700), 'is damaged'],
+    ['extends an object', (path: string) => truncateSync(path, 2 ** 31), 'is damaged'],
+  ])('%s: the command names it', async (_, change, what) => {
+    const { location, search } = await anArchive();
+    const [object = ''] = within(location, '.parquet');
+    change(object);
+
+    const { stderr, exitCode } = await search();
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`${object.slice(location.length + 1)} ${what}`);
+    expect(stderr).not.toContain('a fault in sluice');
+  });
 });

@@ -52,9 +52,11 @@ async function searched(
       return store.read(name, range);
     },
   };
+  const listed = await Array.fromAsync(store.list('lake/'), ({ name }) => name);
+  const objects = new Set(listed.filter((name) => name.endsWith('.parquet')));
   let found = 0;
   const passes = where === '' ? {} : { values: valuesNeeded(where) };
-  for await (const _ of lakeEvents(counting, { ...span, ...passes })) found += 1;
+  for await (const _ of lakeEvents(counting, objects, { ...span, ...passes })) found += 1;
   const least = Math.min(...reads.values(), Number.POSITIVE_INFINITY);
   const whole = [...reads.values()].filter((count) => count > least).length;
   return { found, opened: reads.size, whole };

@@ -4,10 +4,10 @@
 // what is not looked at is told.
 
 import { formats } from '../../../formats/index.ts';
+import { enteredLake } from '../../archive/entered-lake.ts';
 import type { PageEntry } from '../../archive/entries.ts';
-import { lakePlace } from '../../archive/lake-cuts.ts';
 import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
-import { archivedPage, indexBehind } from '../../archive/pages.ts';
+import { archivedPage, indexBehind, type PlaceInSpool } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { readingOf } from '../../config/plan.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
@@ -63,15 +63,16 @@ Exit code: 0 also where nothing matches; 1 where there is no lake and neither --
     const show = shower(format, means);
     try {
       const values = where === undefined ? {} : valuesNeeded(where);
-      for await (const event of lakeEvents(reader.store, { ...asked, values })) {
+      const lake = await enteredLake(reader);
+      for await (const event of lakeEvents(reader.store, lake.objects, { ...asked, values })) {
         await show(eventOf(event), passes);
         if (means.unread.aborted) return 0;
       }
-      const { pages, hasLake } = await pagesBehind(reader, asked);
+      const pages = await pagesBehind(reader, lake.place, asked);
       if (pages.length === 0) return 0;
       if (config !== undefined) {
         await showPages(pages, reader, { config, means, shown: (event) => show(event, passes) });
-      } else return tellUnread(pages.length, hasLake, means);
+      } else return tellUnread(pages.length, lake.place !== null, means);
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
@@ -146,9 +147,12 @@ async function searchRaw(
 }
 
 /** Entries of pages with events that the lake does not have yet. */
-async function pagesBehind(reader: ArchiveReader, asked: AskedEvents) {
+async function pagesBehind(
+  reader: ArchiveReader,
+  place: PlaceInSpool | null,
+  asked: AskedEvents,
+): Promise<readonly PageEntry[]> {
   const { size } = await newestCheckpoint(reader);
-  const place = await lakePlace(reader.store);
   const first = place === null ? 0 : await indexBehind(reader, size, place);
   const [epoch, next] = place ?? [0, 0];
   const pages: PageEntry[] = [];
@@ -158,7 +162,7 @@ async function pagesBehind(reader: ArchiveReader, asked: AskedEvents) {
     const isBehind = at > epoch || (at === epoch && until > next);
     if (isBehind && asked.mayBeIn(entry)) pages.push(entry);
   }
-  return { pages, hasLake: place !== null };
+  return pages;
 }
 
 /** Events of a lake have no record and no stream any more; no format that is shown needs them. */
