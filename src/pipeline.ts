@@ -56,6 +56,8 @@ interface EndsWatch {
   run(signal: AbortSignal): Promise<void>;
   /** Looks now; `isFinal`: no response follows. */
   look(isFinal?: boolean): Promise<void>;
+  /** When an upstream ends, epoch milliseconds; null: never. */
+  endOf?(upstream: string): number | null;
 }
 
 /** How `once` ended. */
@@ -249,6 +251,11 @@ export class Pipeline {
       ...(stream === undefined ? [] : [{ part: 'stream', waitsUntil: stream } as const]),
       ...(sink === undefined ? [] : [{ part: 'sink', waitsUntil: sink } as const]),
     ];
+  }
+
+  /** True where the successor of a source delivers and is read: the end of its API is no fault. */
+  hasMoved(source: string): boolean {
+    return this.#polling.hasMoved(source);
   }
 
   /** Reads a source's streams to their tails, from now on; null, or why that cannot be. */

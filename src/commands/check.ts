@@ -15,9 +15,7 @@ import type { PlannedSource } from '../fetch/polling.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { openTools } from '../run/tools.ts';
 import { counted, painted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
-import { endFacts, endMatters, endText, originText } from '../watch/upstream-ends.ts';
 import { promiseOf } from './shared/assurance.ts';
 import {
   answersOf,
@@ -26,6 +24,7 @@ import {
   filesInUse,
   locksBeside,
 } from './shared/check-answers.ts';
+import { MovesKnown } from './shared/check-moves.ts';
 import { ClockCheck } from './shared/clock-check.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
@@ -57,7 +56,7 @@ export const check = defineCommand({
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
-      await tellConfig(config, plan, means, endLines(plan));
+      await tellConfig(config, plan, means, new MovesKnown(config, plan).endLines());
       if (why) await tellWhy(config, plan, means);
       // Another machine may have the files.
       const inUse = given.withoutSecrets ? [] : await filesInUse(config, plan);
@@ -73,10 +72,11 @@ export const check = defineCommand({
     };
     try {
       const plan = planFrom(config, tools);
+      const moves = new MovesKnown(config, plan);
       await tellConfig(config, plan, means, []);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
-      for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink })) {
+      for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink, moves })) {
         isWell &&= answer[1] === null;
         means.out(answerText(answer));
       }
@@ -89,7 +89,7 @@ export const check = defineCommand({
       }
       if (sink === undefined) {
         // By now responses may have named dates.
-        for (const line of endLines(plan)) means.out(line);
+        for (const line of moves.endLines()) means.out(line);
         for await (const note of descriptionNotes(plan)) {
           means.out(`${painted('note', 'warn')}  ${note}`);
         }
@@ -167,21 +167,6 @@ async function parentsLines({ state }: Config, { sources }: WholePlan): Promise<
   if (sources.every(({ parents }) => parents === undefined)) return [];
   const { parentsNotes } = await import('./shared/parents-estimate.ts');
   return [...parentsNotes(sources, state.dir)];
-}
-
-/** When each upstream ends, and what to do about the dates that are near. */
-function endLines({ upstreams }: WholePlan): readonly string[] {
-  const now = Date.now();
-  const ends = Array.from(upstreams.values(), (one) => endFacts(one.name, one.state().end, now));
-  return [
-    ...ends.map(
-      (one) => `      upstream ${one.name} ${endText(one) ?? 'has no end'}: ${originText(one)}`,
-    ),
-    ...endMatters(ends).map(
-      ({ who, what, message, next }) =>
-        `${painted('note', 'warn')}  ${cleanText(`${who} ${what}. ${message} ${next}`, 600)}`,
-    ),
-  ];
 }
 
 function summaryLines(config: Config, plan: WholePlan): readonly string[] {

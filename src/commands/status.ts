@@ -116,7 +116,7 @@ export function streamTable({ streams }: Pick<StoredStanding, 'streams'>): reado
       stream.order ?? '-',
       stream.checkpoint_at ?? '-',
       stream.lag_ms === null ? '-' : `${spanText(stream.lag_ms)} ago`,
-      stateCell(stream.state, stream.error),
+      stateCell(stream.ended === true ? 'ended' : stream.state, stream.error),
       nextPollText(stream),
       errorCell(stream.error),
     ]),

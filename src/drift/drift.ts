@@ -253,7 +253,7 @@ export class Drift {
   #extent(runners: readonly RunnerState[]): Extent {
     const settings = this.#settings;
     const failing = runners.filter(
-      ({ error, caughtUpAt }) => error !== null || caughtUpAt === null,
+      ({ error, caughtUpAt, isEnded }) => error !== null || caughtUpAt === null || isEnded === true,
     );
     const trail = runners.filter(({ source }) => settings.trail.includes(source));
     const isWell = trail.length > 0 && trail.every((one) => !failing.includes(one));

@@ -54,6 +54,8 @@ export interface PollerMeans {
   /** Told of each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
   readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
+  /** True where its successor delivers: a company that is gone is the end of the API. */
+  readonly isMoved?: () => boolean;
   /** Of a successor: from when on its records are compared, epoch milliseconds. */
   readonly comparedFrom?: () => Promise<number>;
   /** Of a successor's collection: beside its predecessor's last reported state. */
@@ -71,8 +73,8 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
   if (stream.kind === 'collection') {
     const { collection: reading } = source;
     invariant(reading !== null, `${source.name} says how collections are compared`);
-    const { inherited } = means;
-    const read = { stream, spool, clock, log, reading, found, inherited };
+    const { inherited, isMoved } = means;
+    const read = { stream, spool, clock, log, reading, found, inherited, isMoved };
     return counted(new CollectionPoller(read), tools);
   }
   const { list, parents } = source;
@@ -87,7 +89,7 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
     return new ParentsPoller({ ...reads, stream, list, reading: parents, random, known });
   }
   const { comparedFrom } = source.succeeds === undefined ? {} : means;
-  const read = { ...reads, stream, comparedFrom };
+  const read = { ...reads, stream, comparedFrom, isMoved: means.isMoved };
   if (source.past !== undefined) {
     const { span, memory, paceOf } = source.past;
     const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };

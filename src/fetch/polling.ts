@@ -18,6 +18,7 @@ import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { comparedFrom } from './succession/compared-from.ts';
+import { namedByEnd } from './succession/end-of-api.ts';
 import { inheritedFor } from './succession/inherited.ts';
 import { type Pairing, pairingsOf, sideIn } from './succession/pairing.ts';
 import { pairedSpool } from './succession/side.ts';
@@ -41,6 +42,8 @@ export interface PlannedSource extends PolledSource {
 /** What streams are polled with. */
 export interface PollingMeans extends Pick<PollerMeans, 'tools' | 'random' | 'found'> {
   readonly spool: Spool;
+  /** Left out: no upstream ends. */
+  readonly ends?: { endOf?(upstream: string): number | null };
 }
 
 /** A stream that could not be read to its tail, with the reason. */
@@ -247,7 +250,8 @@ export class Polling {
       await Promise.all(own.map((polled) => readOnce(polled, failed, limit)));
     };
     await Promise.all(asked.map(({ stream }) => read(stream.source)));
-    return failed;
+    // Only now it is known whether the successor of an ended API was read.
+    return failed.filter(({ stream }) => this.#streams.get(stream)?.runner.isEnded !== true);
   }
 
   #runnerFor({ source, stream, poller, answers, jitterMs }: RunnerWishes): StreamRunner {
@@ -267,7 +271,8 @@ export class Polling {
       note: (facts) => {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
-      isExcused: () => this.#hasSuccessor(source.name),
+      isExcused: () => this.hasMoved(source.name),
+      named: (cause) => this.#named(cause, source),
       reached: (at) => {
         if (source.past === undefined) spool.note('reached', stream.name, at);
       },
@@ -278,18 +283,28 @@ export class Polling {
     });
   }
 
-  /** True where the successor of a source delivers and is read without a failure. */
-  #hasSuccessor(source: string): boolean {
-    const of = sideIn(this.#pairings, source);
-    if (of === null || of.side === 'new') return false;
-    const { successor } = of.pairing.plan;
+  /** True where the successor of a source delivers and is read, or has moved on itself. */
+  hasMoved(source: string): boolean {
+    const pairing = this.#pairings.find(({ plan }) => plan.predecessor === source);
+    if (pairing === undefined) return false;
+    const { successor } = pairing.plan;
     if (this.#means.spool.pairs?.isCutOver(successor) !== true) return false;
-    const runners = Array.from(this.#streams.values()).filter(
-      ({ stream }) => stream.source === successor,
+    const runners = Array.from(this.#streams.values()).flatMap(({ stream, runner }) =>
+      stream.source === successor ? [runner] : [],
     );
-    return runners.every(
-      ({ runner }) => runner.failure === null && runner.state.caughtUpAt !== null,
-    );
+    // Before its first poll after a start nothing speaks against it.
+    const isRead = runners.length > 0 && runners.every(({ failure }) => failure === null);
+    return isRead || this.hasMoved(successor);
+  }
+
+  #named(cause: ExportError, { name, upstream }: PlannedSource): ExportError {
+    const { tools, spool, ends } = this.#means;
+    const pairing = this.#pairings.find(({ plan }) => plan.predecessor === name);
+    const successor = pairing?.plan.successor ?? null;
+    const isCutOver = successor !== null && spool.pairs?.isCutOver(successor) === true;
+    const endsMs = ends?.endOf?.(upstream) ?? null;
+    const now = tools.clock.now();
+    return namedByEnd(cause, { source: name, upstream, endsMs, now, successor, isCutOver });
   }
 
   #silenceOf(
@@ -313,6 +328,7 @@ export class Polling {
         sideOf,
         pairs: this.#means.spool.pairs,
       }),
+      isMoved: () => source.past === undefined && this.hasMoved(source.name),
       comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
       inherited: () => inheritedFor(sideOf(), stream, this.#means.spool),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
@@ -367,6 +383,5 @@ async function readOnce(
     .runOnce(limit)
     .catch((error) => asExportError(error, `reading ${stream}`));
   await silence?.look();
-  const isExcused = runner.failure !== null && runner.state.error === null;
-  if (cause !== null && !isExcused) failed.push({ stream, cause: runner.failure ?? cause });
+  if (cause !== null) failed.push({ stream, cause: runner.failure ?? cause });
 }

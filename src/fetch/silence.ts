@@ -86,14 +86,15 @@ export class SilenceWatch {
     const { clock, expectMs } = this.#means;
     const known = await this.#load();
     const now = clock.now();
-    const { records, polls } = this.#runner();
+    const { records, polls, isEnded } = this.#runner();
     if (records > this.#records) {
       await this.#save({ version: 1, heardAt: now, told: false }, known.told ? heard(known) : null);
       this.#records = records;
       return;
     }
     const isAsked = polls > 0 || now - this.#begunAt >= expectMs;
-    if (known.told || !isAsked || now - known.heardAt < expectMs) return;
+    // Nothing is expected of an API that has ended.
+    if (isEnded === true || known.told || !isAsked || now - known.heardAt < expectMs) return;
     await this.#save({ ...known, told: true }, this.#silent(known));
   }
 

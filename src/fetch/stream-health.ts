@@ -26,6 +26,8 @@ const waitMsMax = { denied: deniedWaitMsMax, refused: 3_600_000, blocked: 3_600_
 export const notDecided: Wait = { ms: 0, cut: () => undefined };
 
 interface HealthMeans {
+  /** A failure that the end of its API explains, with that; default: as it is. */
+  readonly named?: (cause: ExportError) => ExportError;
   readonly timetable: Timetable;
   readonly clock: Clock;
   readonly log: Log;
@@ -61,11 +63,14 @@ export class StreamHealth {
     };
   }
 
-  /** What a poll's end means for the stream, and for how long it waits. */
-  observe(result: PollResult, begunAt: number): Wait {
+  /**
+   * What a poll's end means for the stream, and for how long it waits. `isEnded`: a failure is the end
+   * of its API, which is no fault and reported elsewhere.
+   */
+  observe(result: PollResult, begunAt: number, isEnded = false): Wait {
     const { clock, timetable } = this.#means;
     this.#polls += 1;
-    if (result.outcome !== 'done') return this.#failed(result);
+    if (result.outcome !== 'done') return this.#failed(result, isEnded);
     this.#records += result.fresh;
     if (!result.more) this.#caughtUpAt = clock.now();
     this.#doubt(result.doubt ?? null);
@@ -102,7 +107,7 @@ export class StreamHealth {
   }
 
   /** A wait of next to nothing would be a hot loop, whoever asks: where it comes again it grows. */
-  #failed(failed: FailedPoll): Wait {
+  #failed(failed: FailedPoll, isEnded: boolean): Wait {
     const { outcome, cause, wait = notDecided, isDefinite, advanced } = failed;
     if (advanced === true) this.beginWaitsAnew();
     const kind = outcome === 'retry' && isPatience(failed) ? 'denied' : outcome;
@@ -114,11 +119,17 @@ export class StreamHealth {
     const growing = () => lasting?.waitMs ?? this.#failures.next();
     const isTooShort = isPatience(failed) && (lasting?.waitMs ?? 0) > wait.ms;
     const decided = isDecided && !isTooShort ? wait : { ...notDecided, ...wait, ms: growing() };
-    const { code, message, next, details } = cause;
+    const { code, message, next, details } = this.#means.named?.(cause) ?? cause;
     const ours = { code, error: message, next };
     // First for who reads, and last since no detail may go by one of these names.
     const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
-    if (this.#state === 'halted')
+    if (isEnded)
+      this.#means.log.debug(
+        'stream_refused_after_end',
+        'the stream of an API that has ended is not read',
+        fields,
+      );
+    else if (this.#state === 'halted')
       this.#means.log.error('stream_halted', 'the stream is halted', fields);
     else
       this.#means.log.warn(

@@ -27,6 +27,8 @@ export interface RunnerState {
   readonly error: ExportError | null;
   /** Its last poll has found the tail. */
   readonly isAtTail?: boolean;
+  /** Its polls fail, and that is no fault: its API has ended, and its successor delivers. */
+  readonly isEnded?: boolean;
   /** Where upstream brings its records. */
   readonly deliveries?: Deliveries;
   /** Where it reads something of each of many. */
@@ -58,6 +60,8 @@ export interface RunnerSettings {
   readonly reached: (at: number) => void;
   /** True where its failures are no fault: its API has ended, and its successor delivers. */
   readonly isExcused?: () => boolean;
+  /** A failure that the end of its API explains, with that and the next step; else as it is. */
+  readonly named?: (cause: ExportError) => ExportError;
   /** What there is to show of some kinds only. */
   readonly besides?: () => Besides;
 }
@@ -116,18 +120,32 @@ export class StreamRunner {
     return this.#health.state.error;
   }
 
+  /** True where its polls fail and that is no fault. */
+  get isEnded(): boolean {
+    return this.failure !== null && this.#settings.isExcused?.() === true;
+  }
+
+  get #named(): ExportError | null {
+    return this.failure && (this.#settings.named?.(this.failure) ?? this.failure);
+  }
+
   /** As its health has it; failures of an API that has ended are none. */
   get #shown() {
     const { state } = this.#health;
-    const { isExcused, log } = this.#settings;
-    if (state.error === null || isExcused?.() !== true) return state;
-    if (!this.#isEndReported) {
-      log.info('stream_superseded', 'the stream is not read any more: its successor delivers', {
-        error: state.error.message,
-      });
-    }
+    if (!this.isEnded) return { ...state, error: this.#named, isEnded: false };
+    this.#reportEnd();
+    return { ...state, state: 'waiting' as const, error: null, isEnded: true };
+  }
+
+  /** Once for each end: an API that can be read again has not ended. */
+  #reportEnd(): void {
+    const { log } = this.#settings;
+    if (this.#isEndReported || this.failure === null) return;
     this.#isEndReported = true;
-    return { ...state, state: 'waiting' as const, error: null };
+    log.info('stream_superseded', 'the stream is not read any more: its successor delivers', {
+      error: this.failure.message,
+      next: 'Once the old source is not needed, remove it, its upstream and succeeds from the config.',
+    });
   }
 
   /** Polls until aborted. */
@@ -150,9 +168,8 @@ export class StreamRunner {
     try {
       for (;;) {
         const { result, wait } = await this.#turn(before, signal);
-        if (result !== null && result.outcome !== 'done' && this.#health.state.state === 'halted') {
-          return result.cause;
-        }
+        const isOver = this.#health.state.state === 'halted' || this.isEnded;
+        if (result !== null && result.outcome !== 'done' && isOver) return result.cause;
         if (result?.outcome === 'done' && !result.more && result.againMs === undefined) {
           return result.doubt ?? null;
         }
@@ -282,7 +299,10 @@ export class StreamRunner {
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
       this.#isAtRest = result.outcome === 'done' && !result.more && result.againMs === undefined;
-      const wait = this.#health.observe(result, begunAt);
+      const isEnded = this.#settings.isExcused?.() === true;
+      const wait = this.#health.observe(result, begunAt, isEnded);
+      if (this.isEnded) this.#reportEnd();
+      else if (this.failure === null) this.#isEndReported = false;
       this.#note(wait.ms);
       const isWhole = result.outcome === 'done' && !result.more && !result.doubt;
       if (isWhole) this.#settings.reached(askedAt);
@@ -295,7 +315,9 @@ export class StreamRunner {
 
   #note(waitMs: number): void {
     const { clock, note, source, besides } = this.#settings;
-    const { state, polls, records, caughtUpAt, error } = this.#shown;
+    // Whether a failure is a fault is judged by the reader: the successor's state changes later.
+    const { state, polls, records, caughtUpAt } = this.#health.state;
+    const error = this.#named;
     note({
       source,
       state,

@@ -70,9 +70,11 @@ export function conditionNormaliser(baseEvent: BaseEvent): Normalise {
     const { details } = record;
     const facts = isObject(details) ? details : {};
     const isFinding = condition.startsWith('change.');
+    // An end that concerns no source any more.
+    const isPast = condition === 'upstream.ends' && facts.moved === true;
     const event = isFinding
       ? finding.start(1, undefined, facts.may_cancel === true ? 2 : severity, metadata)
-      : eventClass.start(99, condition, severity, metadata);
+      : eventClass.start(99, condition, isPast ? 1 : severity, metadata);
     if (observed !== undefined) event.time = parseTime(observed);
     const message = record.message;
     event.message = typeof message === 'string' ? message : condition;

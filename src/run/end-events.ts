@@ -25,6 +25,8 @@ export interface EndEventsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly found: Found;
+  /** True where the successor of a source delivers and is read. */
+  readonly hasMoved: (source: string) => boolean;
 }
 
 /** The parts of a plan that say whom an end concerns. */
@@ -84,10 +86,15 @@ export class EndEvents {
       if (from !== 'config' || endsMs === null || endsMs > clock.now()) continue;
       log.warn('upstream_end_passed', 'the end of an upstream is in the past', {
         ...{ upstream: client.name, ends: timeText(endsMs) },
-        next: `Correct upstreams.${client.name}.ends, or move its sources to the successor. Polling continues.`,
+        next: `Polling continues. Correct upstreams.${client.name}.ends, or move its sources: sluice succession plan proposes successors (docs/moving.md).`,
       });
     }
     this.#plan = plan;
+  }
+
+  /** When an upstream ends, epoch milliseconds; null: never. */
+  endOf(upstream: string): number | null {
+    return this.#plan?.upstreams.get(upstream)?.state().end.endsMs ?? null;
   }
 
   /** Looks until aborted. */
@@ -135,10 +142,13 @@ export class EndEvents {
     tracked.dates = dates;
     for (const { record, pages: sent } of reports) {
       if (sent.length === 0) continue;
-      log.warn('upstream_ends', 'an upstream ends', {
-        ...{ upstream: client.name, ends: timeText(end.endsMs), ...record.details },
-        next: `Move its sources to the successor. If the date is wrong, set upstreams.${client.name}.ends.`,
-      });
+      const fields = { upstream: client.name, ends: timeText(end.endsMs), ...record.details };
+      if (record.details?.moved === true)
+        log.info('upstream_ends_moved', 'an upstream ends; its sources have moved', fields);
+      else {
+        const next = `Move its sources: sluice succession plan proposes successors, docs/moving.md has the steps. If the date is wrong, set upstreams.${client.name}.ends.`;
+        log.warn('upstream_ends', 'an upstream ends', { ...fields, next });
+      }
       found(record);
     }
   }
@@ -165,14 +175,15 @@ export class EndEvents {
     { days, now }: { readonly days: number; readonly now: number },
   ) {
     const { name } = client;
-    const facts = endFacts(name, end, now);
+    const moved = this.#hasMoved(name);
+    const facts = endFacts(name, end, { now, moved });
     const stream = this.#streamsOf(name)[0] ?? { name, source: name };
     const finding = {
       condition: 'upstream.ends',
-      message: `upstream ${name} ${endText(facts)}; the date is ${originText(facts)}`,
+      message: `upstream ${name} ${endText(facts)}; the date is ${originText(facts)}${moved ? '; all of its sources have moved to successors' : ''}`,
       details: {
         ...{ upstream: name, ends_at: facts.ends_at, days, days_left: facts.days_left },
-        from: end.from,
+        ...{ from: end.from, moved },
         ...(end.endpoint !== null && { endpoint: end.endpoint }),
       },
     } as const;
@@ -187,10 +198,18 @@ export class EndEvents {
     return { record: conditionRecord(stream, finding, now), pages };
   }
 
+  #sourcesOf(upstream: string): EndsPlan['sources'] {
+    return this.#plan?.sources.filter((source) => source.upstream === upstream) ?? [];
+  }
+
+  /** True where each of its sources has a successor that delivers and is read. */
+  #hasMoved(upstream: string): boolean {
+    return this.#sourcesOf(upstream).every(({ name }) => this.#deps.hasMoved(name));
+  }
+
   /** The first stream of each source of an upstream. */
   #streamsOf(upstream: string): readonly Stream[] {
-    const own = this.#plan?.sources.filter((source) => source.upstream === upstream) ?? [];
-    return own.flatMap(({ streams: [first] }) => first ?? []);
+    return this.#sourcesOf(upstream).flatMap(({ streams: [first] }) => first ?? []);
   }
 
   #leads(source: string, sink: string): boolean {

@@ -134,7 +134,8 @@ export async function openJourney(
     void configs?.follow(over.signal);
     const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
-    const ends = new EndEvents({ spool, clock, log, found: findings.add });
+    const hasMoved = (source: string) => pipeline.hasMoved(source);
+    const ends = new EndEvents({ spool, clock, log, found: findings.add, hasMoved });
     await ends.runs(plan);
     const ceilings = keepCeilings(spool, tools.throttles);
     const silent = plan.sources.map((source) => ({ ...source, streams: [] }));

@@ -59,6 +59,7 @@ export function stateCell(state: string, error: unknown): Cell {
       return { text: state, mood: 'warn' };
     case 'new':
     case 'stopped':
+    case 'ended':
       return { text: state, mood: 'dim' };
     default:
       return { text: state, mood: error === null ? 'good' : 'warn' };

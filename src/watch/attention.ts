@@ -84,7 +84,7 @@ export function attentionOf(
     ...filterMatters(standing),
     ...lookupMatters(standing),
     ...timeMatters(standing),
-    ...endMatters(standing.upstreams ?? []),
+    ...endMatters(standing.upstreams ?? [], command),
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
 

@@ -96,10 +96,10 @@ export class Health {
   }
 
   #streamAilment(stream: LiveStream, everyMs: number | null, now: number): Ailment | null {
-    const { name, state, records, caught_up_at: caughtUpAt, error } = stream;
+    const { name, state, records, caught_up_at: caughtUpAt, error, ended = false } = stream;
     const patience = this.#patience;
     // Between a calendar's dates nothing can be late; an interval has an answer due each time.
-    const resting = everyMs === null && state === 'waiting' && error === null;
+    const resting = ended || (everyMs === null && state === 'waiting' && error === null);
     const progress = `${records} ${caughtUpAt}`;
     const stillMs = standstillMs(this.#streamTraces, { name, progress, resting }, now);
     const allowedMs =

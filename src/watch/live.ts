@@ -13,6 +13,7 @@ import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
+import { concernedUpstreams } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import type {
   LiveError,
@@ -133,7 +134,10 @@ export function watching(sights: Sights): () => Moment {
     const { durable, letterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures, transcoded, unreadTimes } = pipeline.state;
-    const upstreams = Array.from(plan.upstreams.values(), (one) => momentOf(one, clock.now()));
+    const concerned = concernedUpstreams(plan, (source) => pipeline.hasMoved(source));
+    const upstreams = Array.from(plan.upstreams.values(), (one) =>
+      momentOf(one, { now: clock.now(), moved: !concerned.has(one.name) }),
+    );
     const budgets = new Map(
       upstreams.map(({ name, throttles }) => [name, budgetsOf(throttles)] as const),
     );
@@ -144,7 +148,7 @@ export function watching(sights: Sights): () => Moment {
         const held = durable.streams.get(stream.name);
         const budget = budgetOf(budgets.get(upstream) ?? new Map(), paths);
         const checkpoint = held?.checkpoint ?? null;
-        const silentSince = expects ? (held?.silent_since ?? null) : null;
+        const silentSince = expects && !stream.isEnded ? (held?.silent_since ?? null) : null;
         return streamOf(stream, { upstream, budget, checkpoint, silentSince, textOf });
       }),
       spool: {
@@ -237,6 +241,7 @@ function streamOf(
     state: stream.state,
     well: true,
     order: checkpoint?.order ?? null,
+    ...(stream.isEnded && { ended: true }),
     polls: stream.polls,
     polls_skipped: stream.skipped,
     ...(stream.deliveries && { deliveries: stream.deliveries }),
@@ -348,10 +353,13 @@ function readLetterReasons(dir: string, { sinks }: State): LetterReasons {
   });
 }
 
-function momentOf(client: UpstreamClient, now: number): Moment['upstreams'][number] {
+function momentOf(
+  client: UpstreamClient,
+  at: { readonly now: number; readonly moved: boolean },
+): Moment['upstreams'][number] {
   const { throttles, end } = client.state();
   return {
-    ...endFacts(client.name, end, now),
+    ...endFacts(client.name, end, at),
     base_url: client.baseUrl,
     throttles: throttles.map(({ path, waitMs, limit = null, remaining = null }) => ({
       ...{ path, wait_ms: waitMs, limit, remaining },

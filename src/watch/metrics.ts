@@ -16,13 +16,14 @@
 //   sluice_stream_records_total                 {source, stream} new records read
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
-//   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; else absent
+//   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; absent before, and once its API has ended
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
 //   sluice_stream_deliveries_total              {source, stream, result} webhooks only
 //   sluice_source_conditions_total              {condition, stream} gaps, resets and the like
 //   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
 //   sluice_upstream_ends_timestamp_seconds      {upstream} absent where it never ends
+//   sluice_upstream_moved                       {upstream} 1: its end concerns no source any more
 //   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
 //   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read, if any is
 //   sluice_sink_delivered_events_total          {sink}
@@ -168,7 +169,8 @@ function streamFamilies(
       [
         'sluice_stream_caught_up_timestamp_seconds',
         'Last read to its tail.',
-        (s) => inSeconds(s.caught_up_at),
+        // The successor of a stream whose API has ended has a time of its own.
+        (s) => (s.ended === true ? null : inSeconds(s.caught_up_at)),
       ],
       [
         'sluice_stream_checkpoint_timestamp_seconds',
@@ -195,6 +197,11 @@ function streamFamilies(
         'sluice_upstream_ends_timestamp_seconds',
         'When the upstream ends.',
         ({ ends_at }) => inSeconds(ends_at),
+      ],
+      [
+        'sluice_upstream_moved',
+        'The end of its API concerns no source: each has a successor that delivers, or there is none.',
+        ({ moved }) => Number(moved),
       ],
     ]),
   ];

@@ -81,6 +81,8 @@ const stream = z.object({
   waits_for: z.string().nullable(),
   /** When the last record came of one that is longer silent than `expect_every`; null: none is. */
   silent_since: time.default(null),
+  /** True: its API has ended, which is no fault, since its successor delivers. Left out: it has not. */
+  ended: z.boolean().optional(),
   /** Left out where it reads nothing of many. */
   parents: parents.optional(),
   /** Left out where nothing is compared, or nothing differs at each reading. */
@@ -161,6 +163,8 @@ const upstreamEnd = z.object({
   ends_from: z.enum(endOrigins).default('default'),
   /** The endpoint whose responses name the date; null: it is of the upstream as a whole. */
   ends_endpoint: z.string().nullable().default(null),
+  /** Its end concerns no source: each has a successor that delivers and is read, or there is none. */
+  moved: z.boolean().default(false),
   /** A date in a header that is earlier than the one in the config; null: there is none. */
   ends_earlier: z.object({ endpoint: z.string(), ends_at: z.string() }).nullable().default(null),
 });

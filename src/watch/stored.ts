@@ -5,6 +5,7 @@ import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { UpstreamClient } from '../upstream/client.ts';
 import type { AnnouncedEnd } from '../upstream/ends.ts';
+import { concernedUpstreams, endedStreams, movedSources } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import {
   elsewhere,
@@ -50,6 +51,7 @@ export function storedStanding(
   const orphans = [stored.streams, stored.sinks].map((known, at) =>
     [...known.keys()].filter((name) => !names[at]?.has(name)),
   );
+  const ended = endedStreams(stored, plan);
   const isFull = holder !== null && spool.bytes >= state.maxBytes;
   const stateNow = (noted: string | null | undefined) => {
     if (noted === null || noted === undefined) return 'new';
@@ -62,7 +64,9 @@ export function storedStanding(
     streams: streams.map(({ name, source }) => {
       const held = stored.streams.get(name);
       const caughtUpAt = held?.caught_up_at ?? null;
-      const waitsForRoom = isFull && held?.state !== 'halted' && held?.state !== 'retrying';
+      const isEnded = ended.has(name);
+      const waitsForRoom =
+        isFull && !isEnded && held?.state !== 'halted' && held?.state !== 'retrying';
       return {
         name,
         source,
@@ -72,11 +76,13 @@ export function storedStanding(
         lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
         next_poll_at: holder === null ? null : timeText(held?.next_poll_at ?? null),
         waits_for: waitsForRoom ? roomInSpool : null,
-        silent_since: expecting.has(source) ? timeText(held?.silent_since ?? null) : null,
-        state: stateNow(held?.state),
+        silent_since:
+          expecting.has(source) && !isEnded ? timeText(held?.silent_since ?? null) : null,
+        state: stateNow(isEnded ? 'waiting' : held?.state),
+        ...(isEnded && { ended: true }),
         ...(held?.parents && { parents: held.parents }),
         ...(held?.checkpoint?.compared && { compared: held.checkpoint.compared }),
-        error: held?.error ?? null,
+        error: isEnded ? null : (held?.error ?? null),
       };
     }),
     spool: {
@@ -122,12 +128,15 @@ export function storedStanding(
 
 /** When each upstream ends, by its config and the dates of responses that the state has. */
 export function storedEnds(
-  stored: Pick<State, 'ends'>,
-  plan: Pick<Configured['plan'], 'upstreams'>,
+  stored: Pick<State, 'ends' | 'pairs' | 'streams'>,
+  plan: Pick<Configured['plan'], 'upstreams' | 'sources'>,
   now: number,
 ): readonly StoredUpstream[] {
+  const movedOnes = movedSources(stored, plan);
+  const concerned = concernedUpstreams(plan, (source) => movedOnes.has(source));
   return Array.from(plan.upstreams.values(), (client) => {
-    return endFacts(client.name, client.endBy(announcedOf(stored, client)), now);
+    const moved = !concerned.has(client.name);
+    return endFacts(client.name, client.endBy(announcedOf(stored, client)), { now, moved });
   });
 }
 

@@ -6,8 +6,12 @@ import { timeText } from '../tools/time-text.ts';
 import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/ends.ts';
 import type { Matter, StoredUpstream } from './standing.ts';
 
-/** The end of an upstream at a time (epoch milliseconds). */
-export function endFacts(name: string, end: UpstreamEnd, now: number): StoredUpstream {
+/** The end of an upstream at a time (epoch milliseconds); `moved`: it concerns no source any more. */
+export function endFacts(
+  name: string,
+  end: UpstreamEnd,
+  { now, moved }: { readonly now: number; readonly moved: boolean },
+): StoredUpstream {
   const { endsMs, from, endpoint, earlier } = end;
   return {
     name,
@@ -15,6 +19,7 @@ export function endFacts(name: string, end: UpstreamEnd, now: number): StoredUps
     days_left: endsMs === null ? null : daysLeft(endsMs, now),
     ends_from: from,
     ends_endpoint: endpoint,
+    moved,
     ends_earlier: earlier && { endpoint: earlier.endpoint, ends_at: timeText(earlier.endsMs) },
   };
 }
@@ -49,16 +54,25 @@ export function originText({
 
 const pathLengthMax = 200;
 
-/** Upstreams that end within 90 days or have ended, and headers with an earlier date than the config. */
-export function endMatters(upstreams: readonly StoredUpstream[]): readonly Matter[] {
-  return upstreams.flatMap((one) => [...endMatter(one), ...earlierMatter(one)]);
+type CommandText = (command: string, ...words: readonly string[]) => string;
+
+/**
+ * Upstreams that end within 90 days or have ended, and headers with an earlier date than the config;
+ * none of an upstream whose sources have all moved.
+ */
+export function endMatters(
+  upstreams: readonly StoredUpstream[],
+  command: CommandText,
+): readonly Matter[] {
+  const concerned = upstreams.filter(({ moved }) => !moved);
+  return concerned.flatMap((one) => [...endMatter(one, command), ...earlierMatter(one)]);
 }
 
-function endMatter(one: StoredUpstream): readonly Matter[] {
+function endMatter(one: StoredUpstream, command: CommandText): readonly Matter[] {
   const what = endText(one);
   if (what === null || (one.days_left ?? 0) >= noticeDays) return [];
   const date = `The date is ${originText(one)}.`;
-  const next = `Move its sources to the successor. If the date is wrong, set upstreams.${one.name}.ends to a date or to never.`;
+  const next = `Move its sources: ${command('succession')} lists them, ${command('succession plan')} proposes successors, docs/moving.md has the steps. If the date is wrong, set upstreams.${one.name}.ends to a date or to never.`;
   return [{ mood: 'warn', who: `Upstream ${one.name}`, what, message: date, next }];
 }
 

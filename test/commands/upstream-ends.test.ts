@@ -51,7 +51,7 @@ describe.each<[days: number, text: string, isMatter: boolean]>([
     expect(upstreams).toEqual([
       {
         ...{ name: 'edge', ends_at: ends, days_left: days },
-        ...{ ends_from: 'config', ends_endpoint: null, ends_earlier: null },
+        ...{ ends_from: 'config', ends_endpoint: null, ends_earlier: null, moved: false },
       },
     ]);
     expect(streams).toMatchObject([{ name: 'audit', error: null }]);

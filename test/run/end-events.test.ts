@@ -26,6 +26,8 @@ interface Parts {
   readonly routes?: string;
   /** Headers of each response. */
   readonly headers?: () => Readonly<Record<string, string>>;
+  /** Its sources have successors that deliver and are read. */
+  readonly hasMoved?: boolean;
 }
 
 /** A process with one upstream, two sources of it and two sinks. */
@@ -48,6 +50,7 @@ ${parts.routes ?? ''}
   const events = new EndEvents({
     ...{ spool, clock, log: silent },
     found: ({ condition }) => found.push(condition),
+    hasMoved: () => parts.hasMoved === true,
   });
   await events.runs(plan);
   const client = plan.upstreams.get('edge');
@@ -264,4 +267,17 @@ test('headers with another date in each response cannot flood sinks', async () =
   }
 
   expect(await daysSent(spool)).toHaveLength(8);
+});
+
+test('an end that concerns no source any more is reported as such, once', async () => {
+  const [spool, clock] = [await aSpool(), manualClock(before(20))];
+  const { events } = await aProcess({ spool, clock, hasMoved: true });
+  await events.look(true);
+  await events.look(true);
+
+  const sent = await sentTo(spool);
+  const forOne = sent.filter(({ sink }) => sink === 'a');
+  expect(forOne).toMatchObject([
+    { details: { days: 30, moved: true }, message: expect.stringContaining('have moved') },
+  ]);
 });

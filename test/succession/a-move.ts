@@ -16,6 +16,8 @@ export interface MoveOptions extends MovingOptions {
   readonly succeeds?: object | null;
   readonly old?: object;
   readonly new?: object;
+  /** More sources. */
+  readonly more?: object;
   readonly top?: object;
 }
 
@@ -52,7 +54,11 @@ export async function aMove(options: MoveOptions = {}): Promise<Move> {
       succeeds: { source: 'old_audit', patience: '2s', overlap: '2h', ...succeeds },
       ...of.new,
     };
-    const sources = { old_audit: old, ...(succeeds === null ? {} : { new_audit: late }) };
+    const sources = {
+      old_audit: old,
+      ...(succeeds === null ? {} : { new_audit: late }),
+      ...of.more,
+    };
     const text = {
       state: { dir: join(dir, 'state') },
       ...{ upstreams: pair.upstreams, sources },

@@ -29,7 +29,13 @@ export const at: (ms: number | null) => string | null = timeText;
 
 /** An upstream that never ends, or as `parts` say. */
 export function anEnd(name: string, parts: Partial<StoredUpstream> = {}): StoredUpstream {
-  const never = { ends_at: null, days_left: null, ends_endpoint: null, ends_earlier: null };
+  const never = {
+    ends_at: null,
+    days_left: null,
+    ends_endpoint: null,
+    ends_earlier: null,
+    moved: false,
+  };
   return { name, ...never, ends_from: 'default', ...parts };
 }
 

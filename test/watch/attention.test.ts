@@ -131,7 +131,7 @@ function filled(bytes: number, full_in_ms: number | null = null): Moment['spool'
 }
 
 function ending(end: Pick<UpstreamEnd, 'endsMs' | 'from'> & Partial<UpstreamEnd>) {
-  const facts = endFacts('edge', { endpoint: null, earlier: null, ...end }, now);
+  const facts = endFacts('edge', { endpoint: null, earlier: null, ...end }, { now, moved: false });
   return { upstreams: [{ ...facts, base_url: '', throttles: [], end_of_life: [] }] };
 }
 

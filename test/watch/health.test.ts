@@ -162,3 +162,18 @@ test('Health names a halted stream and a full spool at once, with what was told'
     'audit is halted: its checkpoint does not fit',
   ]);
 });
+
+test('Health expects nothing of a stream whose API has ended, and of its successor as of any other', () => {
+  const ended = aStream({ ended: true });
+  const successor = aStream({ name: 'later' });
+  const streams = [ended, successor];
+  const intervals = new Map([
+    ['audit', 1_000],
+    ['later', 1_000],
+  ]);
+
+  expect(after([0, { streams, intervals }], [3_600_000, { streams, intervals }])).toEqual([
+    [],
+    ['stream later not_advancing'],
+  ]);
+});

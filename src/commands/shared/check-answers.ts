@@ -19,6 +19,7 @@ import { painted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
 import type { UpstreamClient } from '../../upstream/client.ts';
 import { askParents, askStream } from './ask-upstream.ts';
+import type { MovesKnown } from './check-moves.ts';
 import { failureText } from './command.ts';
 
 /** Long enough for a slow proxy, short enough to wait for. */
@@ -59,6 +60,8 @@ export interface Wishes {
   readonly setup?: boolean | undefined;
   readonly sendTest?: boolean | undefined;
   readonly sink?: string | undefined;
+  /** Left out: no source has moved. */
+  readonly moves?: Pick<MovesKnown, 'moved' | 'hasMoved'>;
 }
 
 /** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
@@ -67,7 +70,7 @@ export async function* answersOf(
   plan: WholePlan,
   wishes: Wishes,
 ): AsyncGenerator<Answer> {
-  if (wishes.sink === undefined) yield* otherAnswers(config, plan);
+  if (wishes.sink === undefined) yield* otherAnswers(config, plan, wishes.moves);
   for (const planned of plan.sinks) {
     if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
     yield* sinkAnswers(planned, plan, { ...wishes, mark: markOf(config, planned.name) });
@@ -75,7 +78,11 @@ export async function* answersOf(
 }
 
 /** This machine, upstreams and sources. */
-async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<Answer> {
+async function* otherAnswers(
+  config: Config,
+  plan: WholePlan,
+  moves: Wishes['moves'],
+): AsyncGenerator<Answer> {
   const { checkStateDir, checkListen } = await import('./check-here.ts');
   const { whereItRuns } = await import('./at-work.ts');
   const { config: there, running } = whereItRuns(config);
@@ -90,11 +97,24 @@ async function* otherAnswers(config: Config, plan: WholePlan): AsyncGenerator<An
       if (cause !== null) throw cause;
     });
     const refused = await asked;
-    yield [`upstream ${name}: token`, refused];
+    const isMoved = moves?.hasMoved(name) === true;
+    yield excused([`upstream ${name}: token`, refused], isMoved);
     const fault = refused === null ? scopeFault(name, upstream) : null;
-    if (fault !== null) yield [`upstream ${name}: scope`, fault];
+    if (fault !== null) yield excused([`upstream ${name}: scope`, fault], isMoved);
   }
-  for (const source of plan.sources) yield* sourceAnswers(source, plan, running !== null);
+  for (const source of plan.sources) {
+    const isMoved = moves?.moved.has(source.name) === true;
+    for await (const answer of sourceAnswers(source, plan, running !== null)) {
+      yield excused(answer, isMoved);
+    }
+  }
+}
+
+/** The end of an API whose successor delivers is no fault. */
+function excused(answer: Answer, isMoved: boolean): Answer {
+  const [what, cause] = answer;
+  if (cause === null || !isMoved) return answer;
+  return [`${what}: no fault, since the successor delivers: ${cause.message}`, null, true];
 }
 
 /** Each stream of a source is polled once, within its throttle. */

@@ -37,6 +37,8 @@ export interface Receipt {
     readonly name: string;
     readonly source: string;
     readonly up_to: string | null;
+    /** Its API has ended, and its successor delivers; left out: it has not. */
+    readonly ended?: true;
   }[];
   /** Sources that no route leads here. */
   readonly elsewhere: readonly string[];
@@ -93,7 +95,9 @@ export function receiptOf(
     begun_at: timeText(held?.begun?.at ?? null),
     first_event: held?.begun?.first ?? null,
     position,
-    streams: streams.map(({ name, source, upTo }) => ({ name, source, up_to: timeText(upTo) })),
+    streams: streams.map(({ name, source, upTo, isEnded }) => {
+      return { name, source, up_to: timeText(upTo), ...(isEnded && { ended: true as const }) };
+    }),
     elsewhere: plan.sources.map(({ name }) => name).filter((name) => !routed.has(name)),
     filters: ways.flatMap(({ from, where }) =>
       where === undefined ? [] : [`${from.join(', ')}: ${where}`],
@@ -122,7 +126,11 @@ export function receiptText(receipt: Receipt): string {
     ],
     ['position', String(position)],
     ...streams.map(
-      ({ name, up_to }) => [`stream ${name}`, up_to ?? 'nothing can be said yet'] as const,
+      ({ name, up_to, ended }) =>
+        [
+          `stream ${name}`,
+          `${up_to ?? 'nothing can be said yet'}${ended ? '; its API has ended, and its successor delivers' : ''}`,
+        ] as const,
     ),
     ...elsewhere.map((name) => [`source ${name}`, 'not routed here'] as const),
     ...filters.map((filter) => ['only where', filter] as const),

@@ -113,6 +113,12 @@ export const processEvents = {
     fields: ['upstream', 'ends', 'days_left', 'endpoint', 'next', '…'],
     means: 'An upstream ends in 90, 30, 7 or 1 days, or today. Once per date.',
   },
+  upstream_ends_moved: {
+    level: 'info',
+    fields: ['upstream', 'ends', 'days_left', 'endpoint', '…'],
+    means:
+      'An upstream ends, and each of its sources has a successor that delivers and is read. Once per date.',
+  },
   upstream_end_passed: {
     level: 'warn',
     fields: ['upstream', 'ends', 'next'],

@@ -46,8 +46,14 @@ export const readingEvents = {
   },
   stream_superseded: {
     level: 'info',
-    fields: ['stream', 'error'],
-    means: 'sluice stopped polling a stream, because its successor delivers.',
+    fields: ['stream', 'error', 'next'],
+    means:
+      'A stream cannot be read any more, and its successor delivers and is read: its API has ended, which is no fault. Once for each end.',
+  },
+  stream_refused_after_end: {
+    level: 'debug',
+    fields: ['stream', 'code', 'error', 'next', 'wait_ms', '…'],
+    means: 'A stream of an API that has ended was refused again. It is no fault.',
   },
   list_order_learned: {
     level: 'info',

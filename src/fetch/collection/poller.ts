@@ -36,6 +36,8 @@ import { Volatile } from './volatile.ts';
 export interface CollectionMeans extends GenerationMeans {
   readonly spool: FetchSpool;
   readonly found?: Found | undefined;
+  /** True where its successor delivers: a list that is gone is the end of the API. */
+  readonly isMoved?: (() => boolean) | undefined;
   /**
    * Of a successor: what is left to report of a first full scan, beside its predecessor's last reported
    * state; null: there is nothing to compare with.
@@ -173,7 +175,7 @@ export class CollectionPoller {
     const what = stream.company === undefined ? 'it' : 'the company';
     this.#lostAt ??= clock.monotonic();
     const isLasting = clock.monotonic() - this.#lostAt >= passingMs(failure);
-    if (isLasting && !before.scopeLost) {
+    if (isLasting && !before.scopeLost && this.#means.isMoved?.() !== true) {
       generation.findings.push({
         condition: 'source.scope_lost',
         message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is told as deleted`,

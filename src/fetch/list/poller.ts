@@ -137,7 +137,8 @@ export class ListPoller {
       this.#memory.lostAt ??= poll.begunAt;
       const { scopeLost: told } = poll.checkpoint.told;
       const denied = { ...failure, outcome: 'denied' } as const;
-      if (told || poll.begunAt - this.#memory.lostAt < passingMs(failure)) return denied;
+      const isEnd = this.#reader.means.isMoved?.() === true;
+      if (told || isEnd || poll.begunAt - this.#memory.lostAt < passingMs(failure)) return denied;
       await poll.commit({ told: { scopeLost: true } }, [scopeFinding(stream.name, cause)]);
       return { ...denied, isDefinite: true };
     }

@@ -55,6 +55,8 @@ export interface ListMeans {
   /** Where the bodies of its pages are counted until they are held. */
   readonly inFlight?: InFlight | undefined;
   readonly found?: Found | undefined;
+  /** True where its successor delivers: a list that is gone is the end of the API. */
+  readonly isMoved?: (() => boolean) | undefined;
 }
 
 /** Reads one list stream. */
