@@ -199,6 +199,7 @@ export class Erasing {
       const read = Date.parse(entry.fetched_at);
       refuseHeld(log.heads.holds, { first: read, last: read });
       const { text, frame, kept, places, old } = rewritten;
+      refuseMany(index, places.length);
       blankFrame(old);
       const page = { index, segment: object, at: entry.body.at, fetched_at: entry.fetched_at };
       made.push({
@@ -218,6 +219,17 @@ export class Erasing {
     const segment = { bytes: end, sha256: hash('sha256', Buffer.concat(parts), 'hex') };
     return { tag: found.tag, parts, entries: made.map((one) => ({ ...one, segment })) };
   }
+}
+
+/** An entry has room for so many records of its page. */
+const recordsMax = 500;
+
+/** Throws a SyntaxError where an entry cannot name all records that are to go: none is entered then. */
+function refuseMany(index: number, count: number): void {
+  if (count <= recordsMax) return;
+  throw new SyntaxError(
+    `the page of entry ${index} has the record ${count} times, and one erasure removes ${recordsMax} at most`,
+  );
 }
 
 /** Pages of a segment from which entries have erased, but for those that are listed. */

@@ -12,6 +12,7 @@ import { blankFrame, compressBody, pageRange } from '../../src/archive/segments.
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { timeText } from '../../src/tools/time-text.ts';
+import { aPage } from '../support/a-page.ts';
 import { writableStore } from '../support/archive/memory-store.ts';
 import { archived, aSigner, aWriter, heldPages, uidsOfPages } from './a-writer.ts';
 
@@ -25,6 +26,11 @@ async function loggedIn(store: ObjectStore) {
 
 const verified = (store: ObjectStore) =>
   verifyArchive(new ArchiveReader(store), { trusted: [aSigner().verifier] });
+
+async function requested(store: ObjectStore, of: string): Promise<void> {
+  const request = { uid: of, reason: 'a case', asked_at: timeText(Date.now()) };
+  await store.put(requestPath(of), [Buffer.from(JSON.stringify(request))]);
+}
 
 async function anArchive() {
   const store = writableStore();
@@ -139,10 +145,6 @@ test('a hold keeps a page whatever times a request names', async () => {
 
 describe('a segment that is put back from before an erasure', () => {
   const [, second = '', , other = ''] = uidsOfPages(heldPages(2));
-  const requested = async (store: ObjectStore, of: string) => {
-    const request = { uid: of, reason: 'a case', asked_at: timeText(Date.now()) };
-    await store.put(requestPath(of), [Buffer.from(JSON.stringify(request))]);
-  };
   const textsIn = async (store: ObjectStore, name: string) => {
     const bytes = Buffer.from((await store.read(name))?.body ?? []);
     const texts: string[] = [];
@@ -174,4 +176,21 @@ describe('a segment that is put back from before an erasure', () => {
     expect(texts).toContain('"id":"2"');
     expect((await verified(store)).breaks).toEqual([]);
   });
+});
+
+test('a record that a page has too often for one entry stays as a whole, also in other pages', async () => {
+  const { store, writer } = await anArchive();
+  const [first] = heldPages(1);
+  const [record = ''] = /\{"id":"0"[^}]*\}/.exec(first?.body.toString() ?? '') ?? [];
+  const body = Buffer.from(`{"data":[${Array(501).fill(record).join()}]}`);
+  const often = { ...aPage({ ids: ['0'] }), body, kept: Uint32Array.of(0), first: 6, count: 1 };
+  await archived(writer, [often]);
+  await requested(store, uid);
+
+  await archived(writer, heldPages(1, 9));
+
+  const entries = await loggedIn(store);
+  expect(entries.filter(({ entry }) => entry.t === 'erased')).toEqual([]);
+  const { breaks, remarks } = await verified(store);
+  expect([breaks, remarks.join().includes('not carried out')]).toEqual([[], false]);
 });
