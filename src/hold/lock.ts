@@ -1,8 +1,21 @@
 // One writer per state directory. The lock is an SQLite database of its own held in an exclusive
 // transaction: the operating system lets go of it when the process ends, however it ends, so there
-// is never a stale lock to remove.
+// is never a stale lock to remove. An archive's directory has such a lock as well, and others may write there: a link or
+// a pipe in the place of a file is neither followed nor waited for.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ExportError } from '../contracts/errors.ts';
@@ -36,6 +49,7 @@ export function takeLock(dir: string): Lock {
   try {
     makePrivateDirectory(dir);
     const path = join(dir, 'lock.db');
+    refuseOther(path);
     makePrivateFile(path);
     release = exclusiveOn(path);
   } catch (error) {
@@ -71,14 +85,21 @@ export function exclusiveOn(path: string): () => void {
   return () => database.close();
 }
 
-/** Says who holds the directory. */
+/** SQLite would follow a link to the database of somebody else. */
+function refuseOther(path: string): void {
+  const isOther = lstatSync(path, { throwIfNoEntry: false })?.isFile() === false;
+  if (isOther) throw new Error('lock.db is not a regular file');
+}
+
+/** Says who holds the directory: in a new file, so that nothing which has the name already is written to. */
 function nameOwner(dir: string): void {
-  const path = join(dir, 'owner.json');
+  const next = join(dir, `${randomUUID()}.part`);
   const owner = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
   try {
-    makePrivateFile(path);
-    writeFileSync(path, `${JSON.stringify(owner)}\n`);
+    writeFileSync(next, `${JSON.stringify(owner)}\n`, { flag: 'wx', mode: 0o600 });
+    renameSync(next, join(dir, 'owner.json'));
   } catch {
+    rmSync(next, { force: true });
     // On a full disk, say. It is for people: what counts is the lock.
   }
 }
@@ -101,7 +122,7 @@ export function holderOf(dir: string): string | null {
 
 function holder(dir: string): string {
   try {
-    const owner: unknown = JSON.parse(readFileSync(join(dir, 'owner.json'), 'utf8'));
+    const owner: unknown = JSON.parse(smallText(join(dir, 'owner.json')));
     if (typeof owner === 'object' && owner !== null && 'pid' in owner && 'host' in owner) {
       return `process ${String(owner.pid)} on ${String(owner.host)}`;
     }
@@ -109,6 +130,20 @@ function holder(dir: string): string {
     // The holder has not written its name yet, or cannot: the lock is held all the same.
   }
   return 'another process';
+}
+
+/** More than it takes to say who holds a directory. */
+const ownerBytesMax = 4_096;
+
+/** What a small regular file says; of anything else nothing. */
+function smallText(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    const found = fstatSync(file);
+    return found.isFile() && found.size <= ownerBytesMax ? readFileSync(file, 'utf8') : '';
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Whether another process holds what was to be held. */

@@ -248,7 +248,7 @@ async function unlessNone<T>(work: Promise<T>): Promise<T | null> {
 
 function failure(doing: string, error: unknown): ExportError {
   const code = errorCodeOf(error);
-  const message = `${doing}: ${code || errorText(error)}`;
+  const message = `${doing}: ${error instanceof ExportError ? error.message : code || errorText(error)}`;
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':

@@ -161,6 +161,11 @@ const attacks: Readonly<Record<string, (place: string) => void>> = {
     rmSync(join(place, 'writer'));
     mkdirSync(join(place, 'writer'));
   },
+  'a pipe in the place of who holds the lock': (place) => {
+    const path = join(place, '.sluice/owner.json');
+    rmSync(path, { force: true });
+    spawnSync('mkfifo', [path]);
+  },
   'an export in its place': (place) => {
     for (const year of readdirSync(join(place, 'segments')))
       renameSync(join(place, 'segments', year), join(tempDir(), year));

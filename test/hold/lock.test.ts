@@ -1,11 +1,22 @@
 // One writer per state directory, over real processes: the lock lasts as long as its process and no longer, however
 // that ends.
 
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { holderOf, takeLock } from '../../src/hold/lock.ts';
 import { endChild, spawnChild } from '../support/children.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
@@ -109,4 +120,50 @@ test('takeLock tells that it is held also where the holder’s name cannot be re
   writeFileSync(join(dir, 'owner.json'), '{"pid":');
 
   expect(() => takeLock(dir)).toThrow('another process holds it');
+});
+
+describe('somebody who can write to the directory', () => {
+  const victim = () => {
+    const path = join(tempDir(), 'victim');
+    writeFileSync(path, 'theirs');
+    return path;
+  };
+  const inPlace: Readonly<Record<string, (path: string, other: string) => unknown>> = {
+    'a link to another file': (path, other) => symlinkSync(other, path),
+    'another name of another file': (path, other) => linkSync(other, path),
+    'a pipe': (path) => spawnSync('mkfifo', [path]),
+    'a device': (path) => symlinkSync('/dev/zero', path),
+    'a directory': (path) => mkdirSync(path),
+  };
+
+  test.each(Object.entries(inPlace))('puts %s in the place of owner.json', async (_, put) => {
+    const [dir, other] = [tempDir(), victim()];
+    put(join(dir, 'owner.json'), other);
+
+    const lock = takeLock(dir);
+    lock.release();
+    const left = readFileSync(other, 'utf8');
+    rmSync(join(dir, 'owner.json'), { recursive: true });
+    await holderIn(dir);
+    rmSync(join(dir, 'owner.json'));
+    put(join(dir, 'owner.json'), other);
+
+    expect(left).toBe('theirs');
+    expect(() => takeLock(dir)).toThrow('another process holds it');
+    expect(readdirSync(dir).toSorted()).toEqual(['lock.db', 'owner.json']);
+  });
+
+  test.each([
+    ['a link to another file', (path: string, other: string) => symlinkSync(other, path)],
+    ['a link to nothing', (path: string, other: string) => symlinkSync(`${other}.none`, path)],
+    ['a pipe', (path: string) => spawnSync('mkfifo', [path])],
+  ])('puts %s in the place of lock.db', (_, put) => {
+    const [dir, other] = [tempDir(), victim()];
+    const { mode } = statSync(other);
+    put(join(dir, 'lock.db'), other);
+
+    expect(() => takeLock(dir)).toThrow('lock.db is not a regular file');
+    expect(statSync(other).mode).toBe(mode);
+    expect(existsSync(`${other}.none`)).toBe(false);
+  });
 });
