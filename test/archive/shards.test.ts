@@ -1,7 +1,7 @@
 // The archives of several shards, which one key signs: each is a log of its own to a witness that remembers by a log's
 // name what it has seen, one public key proves them all, and none passes for another.
 
-import { copyFileSync, renameSync } from 'node:fs';
+import { copyFileSync, cpSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { archiveSink } from '../../connectors/sinks/archive.ts';
@@ -88,6 +88,17 @@ test('an archive in the place of another shard’s is told, and one that was beg
   const gone = await verify(older);
   expect(gone).toMatchObject({ exitCode: 0, stderr: '' });
   expect(gone.stdout).toContain(`archive archive.test in ${older}/0`);
+});
+
+test('a copy of a log under its number with a zero before it is the one that is reported', async () => {
+  const location = join(tempDir(), 'archive');
+  await written(location);
+  cpSync(join(location, '1'), join(location, '01'), { recursive: true });
+
+  const { exitCode, stdout } = await verify(location);
+
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain(`the log of ${location}/1 is here once more`);
 });
 
 test('what one shard’s log signs is none of another’s: a checkpoint that is put in its place breaks it', async () => {

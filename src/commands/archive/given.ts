@@ -72,7 +72,8 @@ export async function archivesAt(
       name = await firstBehind(store, below.length === 0 ? name : `${number}0`);
     }
     const found = [...numbers, ...(isHere ? [] : inPlace)]
-      .sort((a, b) => Number(a) - Number(b))
+      // Of a number that is there as "1" and as "01" sluice writes the first.
+      .sort((a, b) => Number(a) - Number(b) || a.length - b.length)
       .map((number) => `${location.replace(/\/+$/, '')}/${number}`);
     const hasOwn = found.length === 0 || isHere;
     const [first, ...others] = hasOwn ? [location, ...found] : found;
