@@ -346,6 +346,22 @@ describe('an archive is refused before anything is written', () => {
     await openingIsRefused({ dir, state }, /is missing|older copy/);
   });
 
+  test('where another state has gone on from an older copy of it, and has signed more', async () => {
+    const { dir, state } = await anArchive();
+    const copy = tempDir();
+    await cp(dir, copy, { recursive: true });
+    const writer = await aWriter({ store: openDirectory(dir), state });
+    await archived(writer, heldPages(2, 900));
+    await writer.close();
+    rmSync(dir, { recursive: true });
+    await cp(copy, dir, { recursive: true });
+    const other = await aWriter({ store: openDirectory(dir), spool: 'spool-2' });
+    await archived(other, heldPages(9, 0));
+    await other.close();
+
+    await openingIsRefused({ dir, state }, /does not begin with what was signed at size/);
+  });
+
   test.each(['tile/0/001.p/48', 'tile/entries/001.p/48', 'tile/1/000.p/1'])(
     'where %s is missing or another',
     async (name) => {
