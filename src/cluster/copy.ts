@@ -10,8 +10,11 @@ import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';
 import { type LogSettings, shardNames } from './log/settings.ts';
 
-/** What the standing of streams and sinks is made of: neither pages nor what records are known by. */
-const told = ['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'];
+/** What the status of streams, sinks and pairs is made of: neither pages nor the identities of records. */
+const told = [
+  ...['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'],
+  ...['pair', 'pair_record', 'pair_waiting'],
+];
 const stalledMs = 20_000;
 
 /** What tells how streams and sinks of a shard stand, in a directory. */
