@@ -4,7 +4,7 @@
 // `["answer", ID]`; `["shards", "count"]` says in how many shards the state is, where there are
 // several; `["import", "state"]` is there while an import into several is not through;
 // `["deployment", "state"]` is whose state it is, and `["claim", NAME]` that a deployment wants it
-// (deployment.ts). What must stay true: a command and its answer have keys of their own, so that one that a broker has stored twice
+// (deployment.ts); `["home", SOURCE]` in which shard a source is read, and so has its state. What must stay true: a command and its answer have keys of their own, so that one that a broker has stored twice
 // stays answered.
 
 import { z } from 'zod';
@@ -37,6 +37,7 @@ export class Control extends Board {
   #shards: number | null = null;
   #isImporting = false;
   #deployment: Deployment | null = null;
+  readonly #homes = new Map<string, number>();
   /** In the order of the topic. */
   readonly #claims = new Map<string, Deployment>();
 
@@ -76,6 +77,17 @@ export class Control extends Board {
   /** Deployments that want the state, the first one first. */
   get claims(): readonly Deployment[] {
     return [...this.#claims.values()];
+  }
+
+  /** By source, the shard that reads it. */
+  get homes(): ReadonlyMap<string, number> {
+    return this.#homes;
+  }
+
+  /** Stores which shard reads a source. */
+  async settle(source: string, shard: number): Promise<void> {
+    await this.write(['home', source], { shard });
+    this.#homes.set(source, shard);
   }
 
   async claim({ name, upstreams }: Deployment): Promise<void> {
@@ -142,6 +154,10 @@ export class Control extends Board {
       this.#shards = typeof count === 'number' ? count : null;
     } else if (kind === 'import') {
       this.#isImporting = said !== null;
+    } else if (kind === 'home') {
+      const shard = said?.shard;
+      if (typeof shard === 'number') this.#homes.set(name, shard);
+      else this.#homes.delete(name);
     } else if (kind === 'deployment') {
       this.#deployment = said && readDeployment(said);
     } else if (kind === 'claim') {

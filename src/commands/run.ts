@@ -3,6 +3,7 @@
 // that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
 // either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
+import type { Control } from '../cluster/control.ts';
 import { type Config, flawText, readConfig } from '../config/config.ts';
 import { planFrom } from '../config/plan.ts';
 import { asExportError, type ExportError, UsageError } from '../contracts/errors.ts';
@@ -10,6 +11,7 @@ import type { Log } from '../contracts/tools.ts';
 import { agreeOnShards, refuseHalf } from '../run/cluster.ts';
 import { agreeOnDeployment } from '../run/deployment.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
+import { agreeOnHomes, refuseMoved } from '../run/homes.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
 import { Member } from '../run/member-note.ts';
 import { openOwnLog } from '../run/own-log.ts';
@@ -71,9 +73,13 @@ async function runJourney(
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
   const seat = takeSeat(means.env);
+  let control: Control | null = null;
   const read = () => {
     const whole = readConfig(file, { env: means.env });
-    return seat === null ? whole : seat.part(whole);
+    if (seat === null) return whole;
+    const part = seat.part(whole);
+    if (control !== null) refuseMoved(part, control);
+    return part;
   };
   const config = readFor(seat, read);
   const opened = await openOwnLog(config, logLevel);
@@ -103,6 +109,11 @@ async function runJourney(
       refuseHalf(drains.control.isImporting);
       const deps = { control: drains.control, clock: systemClock(), log };
       deploymentChanged = await agreeOnDeployment(kafka, deps);
+      await agreeOnHomes(config, deps);
+    }
+    if (drains !== null && seat !== null) {
+      refuseMoved(config, drains.control);
+      control = drains.control;
     }
     if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/keep-shards.ts');

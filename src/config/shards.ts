@@ -118,6 +118,7 @@ export function checkShards(
     if (config.state.kafka === null || key === undefined || flawIfShared === undefined) continue;
     flaws.add(at, ['sinks', name, key], flawIfShared);
   }
+  checkPins(config, { flaws, at });
   if (countOf(config) === 1) return;
   for (const [name, { definition, settings }] of Object.entries(config.sinks)) {
     const own = definition.own?.(settings) ?? null;
@@ -152,6 +153,29 @@ export function checkShards(
   }
 }
 
+/** Reports upstreams that are pinned to a shard that there is not, or to another one than those that they are together with. */
+function checkPins(config: Work, { flaws, at }: Parameters<typeof checkShards>[1]): void {
+  if (config.state.kafka === null) return;
+  const count = countOf(config);
+  for (const name of Object.keys(config.upstreams)) {
+    const path = ['upstreams', name, 'shard'];
+    const pin = pinOf(config, name);
+    if (pin === null) continue;
+    if (pin >= count) {
+      const allowed = count === 1 ? '0' : `0 to ${count - 1}`;
+      flaws.add(
+        at,
+        path,
+        `${pin} is no shard: state.kafka.shards is ${count}; expected ${allowed}`,
+      );
+    }
+    const other = shardMates(config, name).find((one) => ![null, pin].includes(pinOf(config, one)));
+    if (other === undefined) continue;
+    const why = `upstreams.${other}.shard is ${pinOf(config, other)}, and both are in one shard: they have one client, or a source of one succeeds a source of the other; set the same shard, or remove one`;
+    flaws.add(at, path, `is ${pin}, but ${why}`);
+  }
+}
+
 /** Sources that share something outside, such as the address that they listen on. */
 function listening({ sources }: Pick<Work, 'sources'>) {
   const shared = Object.entries(sources).flatMap(([name, { definition, settings }]) => {
@@ -168,46 +192,71 @@ function countOf({ state }: Pick<Work, 'state'>): number {
   return state.kafka?.shards ?? 1;
 }
 
-/**
- * The shard of an upstream: that of the first by name of those with its client; of a successor's
- * upstream, that of the upstream of the source that it takes the place of.
- */
+/** The shard of an upstream: the one that it is pinned to, or the one that follows from its leader's name. */
 function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream: string): number {
-  const { upstreams } = config;
-  const known = numbers.get(upstreams) ?? numbersOf(config);
-  numbers.set(upstreams, known);
-  return (known.get(upstream) ?? numberOf(upstream)) % countOf(config);
+  const leader = leadersIn(config).get(upstream) ?? upstream;
+  const pinned = shardMates(config, upstream).find((name) => pinOf(config, name) !== null);
+  const number = pinned === undefined ? null : pinOf(config, pinned);
+  return (number ?? numberOf(leader)) % countOf(config);
 }
 
-/** Asked for each source of each shard, and the same for as long as a config is. */
-const numbers = new WeakMap<Work['upstreams'], ReadonlyMap<string, number>>();
+/**
+ * The upstreams that are in one shard with an upstream, by name: those with its client, and those whose sources succeed
+ * sources of each other.
+ */
+export function shardMates(
+  config: Pick<Work, 'upstreams' | 'sources'>,
+  upstream: string,
+): readonly string[] {
+  const leaders = leadersIn(config);
+  const leader = leaders.get(upstream);
+  return [...leaders].flatMap(([name, of]) => (of === leader ? [name] : [])).sort();
+}
 
-function numbersOf({
+function pinOf({ upstreams }: Pick<Work, 'upstreams'>, name: string): number | null {
+  return (Object.hasOwn(upstreams, name) ? upstreams[name]?.shard : null) ?? null;
+}
+
+/** Requested for each source of each shard, and the same for as long as a config is. */
+const known = new WeakMap<Work['upstreams'], ReadonlyMap<string, string>>();
+
+function leadersIn(config: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
+  const leaders = known.get(config.upstreams) ?? leadersOf(config);
+  known.set(config.upstreams, leaders);
+  return leaders;
+}
+
+/**
+ * By upstream, the one that its shard follows from: the first by name of those with its client; of a successor's upstream,
+ * that of the upstream of the source that it takes the place of. One that succeeds several follows the first by name, and so
+ * do the others.
+ */
+function leadersOf({
   upstreams,
   sources,
-}: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, number> {
+}: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
   const inOrder = Object.entries(upstreams).sort(([a], [b]) => (a < b ? -1 : 1));
   const clients = Map.groupBy(inOrder, ([, settings]) => clientOf(settings));
   const first = new Map(
     [...clients.values()].flatMap((same) => same.map(([name]) => [name, same[0]?.[0] ?? name])),
   );
-  // By the first of a client, the first of the client that it follows.
-  const leaders = new Map<string, string>();
-  for (const { settings, succeeds } of Object.values(sources)) {
+  const pairs = Object.values(sources).flatMap(({ settings, succeeds }) => {
     const old = succeeds && sources[succeeds.source]?.settings.upstream;
     const [from, to] = [first.get(settings.upstream), first.get(old ?? '')];
-    if (from !== undefined && to !== undefined && from !== to) leaders.set(from, to);
+    return from === undefined || to === undefined || from === to ? [] : [{ from, to }];
+  });
+  const groups = new Map([...first.values()].map((name) => [name, new Set([name])]));
+  for (const { from, to } of pairs) {
+    const [one, other] = [groups.get(from), groups.get(to)];
+    if (one === undefined || other === undefined || one === other) continue;
+    for (const name of other) groups.set(name, one.add(name));
   }
   const leaderOf = (name: string) => {
-    const way = [name];
-    for (let next = leaders.get(name); next !== undefined; next = leaders.get(next)) {
-      // Two pairs in opposite directions.
-      if (way.includes(next)) return way.toSorted()[0] ?? name;
-      way.push(next);
-    }
-    return way.at(-1) ?? name;
+    const group = [...(groups.get(name) ?? [name])].sort();
+    // The oldest API; of pairs in opposite directions there is none.
+    return group.find((one) => pairs.every(({ from }) => from !== one)) ?? group[0] ?? name;
   };
-  return new Map(Array.from(first, ([name, of]) => [name, numberOf(leaderOf(of))] as const));
+  return new Map(Array.from(first, ([name, of]) => [name, leaderOf(of)] as const));
 }
 
 function numberOf(name: string): number {

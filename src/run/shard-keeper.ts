@@ -21,6 +21,7 @@ import type { Moment } from '../watch/live.ts';
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
+import { agreeOnHomes } from './homes.ts';
 import type { Member } from './member-note.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
@@ -275,9 +276,11 @@ export class ShardKeeper {
         const dropped = shardsOf(this.#config).filter((shard) => !wanted.has(shard));
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
+        const { control } = this.#means.drains;
+        if (control)
+          await agreeOnHomes({ ...next, state: config.state }, { ...this.#means, control });
         this.#config = { ...next, state: this.#config.state };
         this.#print = printAfter(this.#print, printOf(next), removalAllowed);
-        const { control } = this.#means.drains;
         if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
         for (const shard of wanted) this.#serve(shard, stop);
         for (const shard of dropped) {

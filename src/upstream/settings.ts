@@ -120,6 +120,11 @@ export const upstreamFields = {
     .describe(
       'when this API ends: a date (the end of that day, UTC), an RFC 3339 time, or never; it is reported, and stops nothing. Default: the date in `Sunset` headers, else a future date in `Deprecation` headers; where no response names one, 2026-12-31 for unified and never for services',
     ),
+  shard: count(0, 999)
+    .optional()
+    .describe(
+      'with `state.kafka.shards`: the shard that reads it, from 0; a start is refused where its sources have their state in another one. Left out: it follows from the name',
+    ),
   timeout: duration()
     .refine((ms) => ms > 0, 'expected a duration above 0')
     .prefault('60s')

@@ -165,36 +165,48 @@ test('three processes share three upstreams: what one leaves others go on with, 
   expect((await here(...verify)).exitCode).not.toBe(0);
 }, 600_000);
 
-test('what is held in a shard is delivered though its upstream is called otherwise by now', async () => {
+test('what is held in a shard is delivered though no source of the config is in it', async () => {
   const brokers = await kafkaBrokers();
   const [nobody] = await freePorts(1);
   const topic = await newTopic('left');
   const { upstreams, env } = await anEdge(events);
   const dir = tempDir();
   const state = `state: { dir: ${dir}/state, kafka: { brokers: ${JSON.stringify(brokers)}, prefix: p-${crypto.randomUUID()}, shards: 50, session_timeout: 6s } }`;
-  const config = (upstream: string, sink: readonly string[]) => {
-    const file = join(dir, `${upstream}.yaml`);
+  const config = (upstream: string, source: string, sink: readonly string[], pin = '') => {
+    const file = join(dir, `${upstream}-${source}.yaml`);
     writeFileSync(
       file,
       `${state}
-${upstreams.replace('edge:', `${upstream}:`)}
-sources: { audit: { type: audit_events, upstream: ${upstream}, every: 500ms } }
+${upstreams.replace('edge:', `${upstream}:${pin}`)}
+sources: { ${source}: { type: audit_events, upstream: ${upstream}, every: 500ms } }
 sinks: { lake: { type: kafka, brokers: ${JSON.stringify(sink)}, topic: ${topic}, format: json, timeout: 1s } }
 `,
     );
     return file;
   };
   const once = ['run', '--once', '--timeout', '8s', '-c'];
-  const before = await runSluice([...once, config('east', [`127.0.0.1:${nobody}`])], { env });
-  const renamed = config('west', brokers);
-  const shards = shardsOf(readConfig(renamed, { env }));
-  const after = await runSluice(['run', '--once', '-c', renamed], { env });
+  const east = config('east', 'audit', [`127.0.0.1:${nobody}`]);
+  const before = await runSluice([...once, east], { env });
+  const [home = -1] = shardsOf(readConfig(east, { env }));
+  // An upstream with another name is in another shard, where the source would be read again.
+  const renamed = await runSluice([...once, config('west', 'audit', brokers)], { env });
+  const next = `Set upstreams.west.shard to ${home}.`;
+  expect([before.exitCode, renamed.exitCode, renamed.stderr]).toEqual([
+    ...[1, 1, expect.stringContaining(next)],
+  ]);
 
-  expect(shardsOf(readConfig(config('east', brokers), { env }))).not.toEqual(shards);
-  expect([before.exitCode, after.exitCode], after.stderr).toEqual([1, 0]);
-  // What the old shard had read, and the same again from the one that reads it now.
-  const uids = (await consumeAll(topic)).map(({ headers }) => headers.uid);
-  expect([new Set(uids).size, uids.length]).toEqual([events, 2 * events]);
+  const other = config('west', 'trail', brokers);
+  expect(shardsOf(readConfig(other, { env }))).not.toEqual([home]);
+  const after = await runSluice(['run', '--once', '-c', other], { env });
+  const pinned = config('west', 'audit', brokers, `\n    shard: ${home}`);
+  const again = await runSluice(['run', '--once', '-c', pinned], { env });
+
+  expect([after.exitCode, again.exitCode], after.stderr + again.stderr).toEqual([0, 0]);
+  // What the first shard had read, and the same of a source with another name, which is read from its start.
+  const records = await consumeAll(topic);
+  const ofUpstream = records.filter(({ value }) => !value.includes('"log_name":"sluice"'));
+  const uids = new Set(ofUpstream.map(({ headers }) => headers.uid));
+  expect([uids.size, ofUpstream.length]).toEqual([2 * events, 2 * events]);
 }, 300_000);
 
 test('a shard that a changed config brings is served, and what only starters set is refused', async () => {

@@ -86,6 +86,62 @@ test('what is stored of an upstream is in the shard of its sources', () => {
   expect(shardOfStream(config, 'unknown#ends')).toBeNull();
 });
 
+test('both upstreams of a pair are in one shard: of two predecessors, in a circle, and behind one another', () => {
+  const shardsWith = (pairs: Readonly<Record<string, string>>) => {
+    const text = written({ shards: 500 }).replace('sources:', () => {
+      const more = Object.entries(pairs).flatMap(([name, of]) => [
+        `  ${name}: { type: audit_events, upstream: ${name.split('-')[0]}, every: 30s, succeeds: { source: ${of} } }`,
+      ]);
+      return ['sources:', ...more].join('\n');
+    });
+    const config = parsed(text);
+    return Object.fromEntries(names.map((name) => [name, shardOfStream(config, `of-${name}`)]));
+  };
+  const apart = shardsWith({});
+  const { east, north } = apart;
+
+  expect(new Set(Object.values(apart)).size).toBe(names.length);
+  expect(shardsWith({ 'west-1': 'of-east' })).toEqual({ ...apart, west: east });
+  expect(shardsWith({ 'west-1': 'of-north', 'west-2': 'of-east' })).toEqual({
+    ...{ ...apart, west: east, north: east },
+  });
+  expect(shardsWith({ 'west-1': 'of-east', 'west-2': 'of-north' })).toEqual({
+    ...{ ...apart, west: east, north: east },
+  });
+  expect(shardsWith({ 'west-1': 'of-south', 'south-1': 'of-north' })).toEqual({
+    ...{ ...apart, west: north, south: north },
+  });
+  const circle = shardsWith({ 'west-1': 'of-south', 'south-1': 'of-west', 'north-1': 'west-1' });
+  expect([circle.south, circle.north]).toEqual([circle.west, circle.west]);
+});
+
+test('an upstream that is pinned is in that shard, and with it those of one client', () => {
+  const pinned = (pins: Readonly<Record<string, number>>, clients = names) =>
+    Object.entries(pins).reduce(
+      (text, [name, shard]) =>
+        text.replace(`  ${name}: { api`, `  ${name}: { shard: ${shard}, api`),
+      written({ clients, sinks: [fileSink] }),
+    );
+  const shardsIn = (text: string) => {
+    const config = parsed(text);
+    return names.map((name) => shardOfStream(config, `of-${name}`));
+  };
+  const [east, north, south, west] = shardsIn(pinned({}));
+  const free = [0, 1, 2, 3, 4, 5, 6, 7].find((one) => ![east, north, south, west].includes(one));
+  const shard = free ?? 0;
+
+  expect(shardsIn(pinned({ north: shard }))).toEqual([east, shard, south, west]);
+  expect(shardsIn(pinned({ north: shard }, ['one', 'one', 'two', 'three']))).toEqual([
+    ...[shard, shard, south, west],
+  ]);
+  expect(flawsOf(pinned({ north: 8 }))[0]).toContain(
+    'upstreams.north.shard: 8 is no shard: state.kafka.shards is 8; expected 0 to 7',
+  );
+  expect(flawsOf(pinned({ north: 1, east: 2 }, ['one', 'one', 'two', 'three']))[0]).toContain(
+    'upstreams.east.shard: is 2, but upstreams.north.shard is 1, and both are in one shard',
+  );
+});
+
 test('of one shard the config is as it is', () => {
   const config = parsed(
     written({ shards: 1, sinks: ['disk: { type: file, path: out.ndjson, format: json }'] }),

@@ -195,6 +195,9 @@ async function* clusterAnswers(
     const { deploymentFinding } = await import('../../run/deployment.ts');
     const found = await deploymentFinding(kafka, systemClock());
     if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
+    const { homesFault } = await import('../../run/homes.ts');
+    const moved = await homesFault(config, systemClock());
+    if (moved !== null) yield ['state.kafka: sources and their shards', moved];
     for (const { state } of inShards(config)) {
       if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
     }

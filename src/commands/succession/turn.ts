@@ -8,7 +8,9 @@ import type { PairPhase } from '../../contracts/succession.ts';
 import { openJourney } from '../../run/journey.ts';
 import { turnPair } from '../../run/succession.ts';
 import { openTools } from '../../run/tools.ts';
+import { systemClock } from '../../tools/clock.ts';
 import { logForm, openLog } from '../../watch/log.ts';
+import { isAfar, isServed } from '../shared/afar.ts';
 import { askAtWork, isAtWork } from '../shared/asking.ts';
 import { whereItRuns } from '../shared/at-work.ts';
 import { configOption, defineCommand, type ExitCode, type Means } from '../shared/command.ts';
@@ -62,7 +64,9 @@ async function turn(name: string, { file, ...how }: Turning, means: Means): Prom
   }
   const { config } = whereItRuns(partWithSource(whole, name));
   const wish = { what: 'cut_over', ...how } as const;
-  const { isDone, reasons } = isAtWork(config)
+  const isAsked = isAfar(config) ? await isServed(config.state) : isAtWork(config);
+  if (!isAsked) await refuseOthersState(whole);
+  const { isDone, reasons } = isAsked
     ? await askAtWork(config, { name, wish, shape: turnedShape })
     : await turnHere(config, { name, ...how });
   const old = config.sources[name]?.succeeds?.source ?? '';
@@ -75,6 +79,19 @@ async function turn(name: string, { file, ...how }: Turning, means: Means): Prom
   means.out(`${name}: ${delivers} delivers from now on, ${other} does not`);
   for (const reason of reasons) means.out(`${name}: by force, though ${reason}`);
   return 0;
+}
+
+/** With a state in Kafka this process works on the shard of the pair meanwhile, under the same conditions as `run`. */
+async function refuseOthersState(config: Config): Promise<void> {
+  const { kafka } = config.state;
+  if (kafka === null) return;
+  const [{ deploymentFinding }, { homesFault }] = await Promise.all([
+    import('../../run/deployment.ts'),
+    import('../../run/homes.ts'),
+  ]);
+  const clock = systemClock();
+  const fault = (await deploymentFinding(kafka, clock))?.cause ?? (await homesFault(config, clock));
+  if (fault !== null) throw fault;
 }
 
 /** Where no process runs: the sources are read, and what is stored is delivered, meanwhile. */

@@ -1,0 +1,40 @@
+// Which streams a shard has a checkpoint of, by what is committed in Kafka. Nothing of the records is kept in memory but the
+// names.
+
+import type { Clock } from '../../contracts/tools.ts';
+import { keyLengths } from '../../hold/outbox.ts';
+import { clusterError } from '../failure.ts';
+import { LogClient } from './client.ts';
+import { committedRecords } from './reader.ts';
+import { RowReader } from './rows.ts';
+import { type LogSettings, shardNames } from './settings.ts';
+
+const table = 'checkpoint';
+const stalledMs = 20_000;
+
+/** The names of these streams. Throws `sink_unreachable` or `sink_refused`. */
+export async function streamsHeld(
+  settings: LogSettings,
+  clock: Clock,
+): Promise<ReadonlySet<string>> {
+  const client = new LogClient(settings, clock);
+  const held = new Set<string>();
+  try {
+    const { state } = shardNames(settings);
+    if (!(await client.has(state.topic))) return held;
+    const reader = new RowReader({ [table]: keyLengths[table] ?? 1 });
+    // One that was killed may have left a transaction open, which only its successor ends.
+    const end = await client.stableEnd(state);
+    for await (const records of committedRecords(client, state, { clock, stalledMs, end })) {
+      for (const { key, value } of reader.rowsOf(records)) {
+        if (value === null) held.delete(String(key[0]));
+        else held.add(String(key[0]));
+      }
+    }
+    return held;
+  } catch (error) {
+    throw clusterError(error, `looking for streams in ${settings.prefix}`);
+  } finally {
+    client.close();
+  }
+}
