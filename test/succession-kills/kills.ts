@@ -4,8 +4,6 @@
 // once, and the syslog receiver has to have seen each.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { runHere } from '../support/cli.ts';
-import { consumeAll } from '../support/kafka.ts';
 import { waitUntil } from '../support/temp.ts';
 import { Stage, type StageOptions, type StateKind } from './stage.ts';
 
@@ -61,30 +59,15 @@ export async function runKills(options: KillsOptions): Promise<KillsResult> {
   }
   killing.showAll();
   stage.startAll();
-  const { syslog } = stage;
   const missing = () => stage.pair.count(stage.lines.join('\n')).lost;
   await waitUntil(() => missing().length === 0, {
     what: () => `all records in the file; ${missing().length} are missing, such as ${missing()[0]}`,
     everyMs: 200,
   });
-  const report = await killing.report();
+  const report = await stage.report();
   // What a topic or the receiver lacks now they get while the processes end in order.
   await stage.end();
-  const texts = {
-    file: stage.lines.join('\n'),
-    ...Object.fromEntries(
-      await Promise.all(
-        stage.topics.map(async (topic) => {
-          const read = await consumeAll(topic, { brokers, timeoutMs: 60_000 });
-          return [topic.split('-')[1], read.map(({ value }) => value).join('\n')];
-        }),
-      ),
-    ),
-    syslog: syslog.frames.map(({ text }) => text.replaceAll('\n', ' ')).join('\n'),
-  } as Readonly<Record<string, string>>;
-  const counted = Object.entries(texts).map(
-    ([name, text]) => [name, stage.pair.count(text)] as const,
-  );
+  const counted = [...(await stage.delivered())];
   const { turned } = killing;
   return {
     ...{ records: stage.pair.entries.length, kills, turned, brake: report.brake },
@@ -145,12 +128,6 @@ class Killing {
     this.#late = [];
   }
 
-  async report() {
-    const { stdout, stderr } = await runHere(['succession', '-c', this.#stage.command, '--json']);
-    if (stdout === '') throw new Error(stderr);
-    return JSON.parse(stdout).sources[0] as { readonly phase: string; readonly brake: unknown };
-  }
-
   /** Kills while the change is carried out, and looks afterwards what came of it. */
   async #within(turn: 'cutover' | 'rollback'): Promise<void> {
     const before = turn === 'cutover' ? 'shadow' : 'cut_over';
@@ -167,7 +144,7 @@ class Killing {
     this.#stage.startAll();
     await given.catch(() => undefined);
     await this.#requests(4);
-    const { phase } = await this.report();
+    const { phase } = await this.#stage.report();
     if ((phase === 'cut_over') === (turn === 'cutover')) this.turned.done += 1;
   }
 
@@ -175,8 +152,8 @@ class Killing {
   async #be(phase: 'shadow' | 'cut_over'): Promise<void> {
     let seen = '';
     const isSo = async () => {
-      seen = (await this.report()).phase;
-      if ((seen === 'cut_over') === (phase === 'cut_over') && seen !== null) return true;
+      seen = String((await this.#stage.report()).phase);
+      if ((seen === 'cut_over') === (phase === 'cut_over') && seen !== 'null') return true;
       const { stderr } = await this.#turn(phase === 'shadow' ? 'rollback' : 'cutover');
       seen += ` ${stderr}`;
       return false;
@@ -187,15 +164,14 @@ class Killing {
   async #ready(): Promise<void> {
     let seen: unknown;
     const isSo = async () => {
-      seen = await this.report();
+      seen = await this.#stage.report();
       return (seen as { readonly phase: string }).phase === 'ready';
     };
     await waitUntil(isSo, { what: () => `ready: ${JSON.stringify(seen)}`, everyMs: 300 });
   }
 
   #turn(turn: 'cutover' | 'rollback') {
-    const force = turn === 'cutover' ? ['--force'] : [];
-    return runHere(['succession', turn, ...force, '-c', this.#stage.command, 'new_audit']);
+    return this.#stage.turn(turn, ...(turn === 'cutover' ? ['--force'] : []));
   }
 
   async #requests(more: number): Promise<void> {

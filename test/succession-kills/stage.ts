@@ -1,15 +1,19 @@
 // What the kills of a move are played on (kills.ts): two upstreams over one ledger, receivers of each promise, and the
-// processes of a state in SQLite or in Kafka. Of a state in Kafka two processes share three shards, and a third command line
-// with a directory of its own is the machine of the operator.
+// processes of a state in SQLite or in Kafka. Of a state in Kafka two processes share three shards, of which one has the pair
+// and one has tickets of another client. The operator's commands have a directory of their own, as on another machine.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
-import { shardsOf } from '../../src/config/shards.ts';
-import { type RunningSluice, startSluice } from '../support/cli.ts';
-import { createTopic } from '../support/kafka.ts';
+import { shardOfStream } from '../../src/config/shards.ts';
+import { type RunningSluice, runHere, type SluiceResult, startSluice } from '../support/cli.ts';
+import { consumeAll, createTopic } from '../support/kafka.ts';
 import { LinesFile } from '../support/lines-file.ts';
-import { type MovingUpstreams, startMovingUpstreams } from '../support/moving/upstreams.ts';
+import {
+  type Delivered,
+  type MovingUpstreams,
+  startMovingUpstreams,
+} from '../support/moving/upstreams.ts';
 import { startTcpReceiver, type TcpReceiver } from '../support/tcp-receiver.ts';
 import { waitUntil } from '../support/temp.ts';
 
@@ -31,6 +35,13 @@ export interface StageOptions {
 const shards = 3;
 const drivers = ['kafkajs', 'platformatic'] as const;
 
+/** A line of the log of a process that has a shard worked on. */
+interface Begun {
+  readonly shard: number;
+  readonly pid: number;
+  readonly time: string;
+}
+
 /** The stage; its processes are those of one deployment. */
 export class Stage {
   readonly pair: MovingUpstreams;
@@ -41,12 +52,18 @@ export class Stage {
   readonly #names: readonly string[];
   readonly #running = new Map<string, RunningSluice>();
   readonly #ended: RunningSluice[] = [];
+  /** The upstream of the tickets. */
+  #apart = 'tickets';
 
   private constructor(options: StageOptions, parts: Pick<Stage, 'pair' | 'syslog' | 'topics'>) {
     this.#options = options;
     ({ pair: this.pair, syslog: this.syslog, topics: this.topics } = parts);
     this.#names = options.state === 'kafka' ? ['one', 'two'] : ['one'];
-    for (const name of [...this.#names, 'operator']) this.#write(name);
+    const all = [...this.#names, 'operator'];
+    do {
+      this.#apart += '-apart';
+      for (const name of all) this.#write(name);
+    } while (options.state === 'kafka' && this.#shardOf('tickets') === this.shard);
     const file = options.state === 'kafka' ? `events-${this.shard}.ndjson` : 'events.ndjson';
     this.#lines = new LinesFile(join(options.dir, file), (line) => line);
   }
@@ -61,9 +78,7 @@ export class Stage {
 
   /** The shard of the pair. */
   get shard(): number {
-    const [shard = 0, ...others] = shardsOf(readConfig(this.#file('operator')));
-    if (others.length > 0) throw new Error('the pair is in several shards');
-    return shard;
+    return this.#shardOf('new_audit');
   }
 
   /** The config of a command: of the machine of a process, or of another machine. */
@@ -111,6 +126,32 @@ export class Stage {
     }
   }
 
+  /** What `succession --json` shows of the pair on the machine of the operator. */
+  async report(): Promise<Readonly<Record<'phase' | 'brake' | 'waiting' | 'matched', unknown>>> {
+    const { stdout, stderr } = await runHere(['succession', '-c', this.command, '--json']);
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout).sources[0];
+  }
+
+  /** Gives the command `succession cutover` or `rollback` there. */
+  async turn(turn: 'cutover' | 'rollback', ...more: readonly string[]): Promise<SluiceResult> {
+    return await runHere(['succession', turn, ...more, '-c', this.command, 'new_audit']);
+  }
+
+  /** What each receiver has by now, by its name. */
+  async delivered(): Promise<ReadonlyMap<string, Delivered>> {
+    const { brokers } = this.#options;
+    const texts = new Map([
+      ['file', this.lines.join('\n')],
+      ['syslog', this.syslog.frames.map(({ text }) => text.replaceAll('\n', ' ')).join('\n')],
+    ]);
+    for (const [index, topic] of this.topics.entries()) {
+      const read = await consumeAll(topic, { brokers, timeoutMs: 60_000 });
+      texts.set(drivers[index] ?? topic, read.map(({ value }) => value).join('\n'));
+    }
+    return new Map([...texts].map(([name, text]) => [name, this.pair.count(text)]));
+  }
+
   /** What the processes have logged. */
   get logs(): readonly string[] {
     return [...this.#ended, ...this.#running.values()].flatMap(({ stderr }) => stderr);
@@ -125,11 +166,16 @@ export class Stage {
     const begun = [...this.#running.values()].flatMap((sluice) =>
       sluice.stderr
         .filter((line) => line.includes('a process has begun for the shard'))
-        .map((line) => ({ sluice, ...(JSON.parse(line) as { pid: number; time: string }) })),
+        .map((line) => ({ sluice, ...(JSON.parse(line) as Begun) }))
+        .filter(({ shard }) => shard === this.shard),
     );
     const last = begun.toSorted((a, b) => (a.time < b.time ? -1 : 1)).at(-1);
     if (last === undefined || !last.sluice.running || this.#killed.has(last.pid)) return null;
     return last;
+  }
+
+  #shardOf(source: string): number {
+    return shardOfStream(readConfig(this.#file('operator')), source) ?? -1;
   }
 
   #file(name: string): string {
@@ -145,12 +191,16 @@ export class Stage {
       ...{ type: 'kafka', brokers, topic, driver: drivers[index], exactly_once: true },
       ...{ format: 'json', retry: { min: '100ms', max: '1s' } },
     });
+    const { base_url: url = '', ...rest } = this.pair.upstreams.new as {
+      readonly base_url?: string;
+    };
+    const apart = { ...rest, base_url: url.replace('127.0.0.1', 'localhost') };
     const config = {
       state: {
         dir: join(dir, `state-${name}`),
         ...(state === 'kafka' && { kafka: { ...kafka, ...of } }),
       },
-      upstreams: this.pair.upstreams,
+      upstreams: { ...this.pair.upstreams, [this.#apart]: apart },
       sources: {
         old_audit: {
           ...{ ...usual, upstream: 'old', path: '/audit', time: ['eventTime'] },
@@ -159,6 +209,10 @@ export class Stage {
         new_audit: {
           ...{ ...usual, upstream: 'new', path: '/api/logs/v1/audit', time: ['event_time'] },
           ...{ pagination: { style: 'cursor' }, succeeds: { source: 'old_audit', ...succeeds } },
+        },
+        tickets: {
+          ...{ type: 'collection', upstream: this.#apart, path: '/api/ticketing/v1/tickets' },
+          ...{ id: 'ticket_id', kind: 'ticket', pagination: { style: 'offset' }, every: '1s' },
         },
       },
       sinks: {
