@@ -130,6 +130,8 @@ export interface PairReport {
   readonly apart: PairAlone;
   /** Since when records are held since too few match; null: none is. */
   readonly brake: { readonly since: number; readonly examples: readonly string[] } | null;
+  /** Up to when all that each side's upstream showed is stored, epoch milliseconds; 0: never. */
+  readonly reached: Readonly<Record<PairSide, number>>;
   /** Why it cannot be cut over without force; empty: it can. */
   readonly notReady: readonly string[];
 }

@@ -10,6 +10,7 @@ import type { Spool } from '../contracts/spool.ts';
 import { Answers } from './answers.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
+import type { PollResult } from './outcome.ts';
 import { Feed } from './parents/feed.ts';
 import { type PolledSource, type Poller, type PollerMeans, pollerFor } from './pollers.ts';
 import { concerns } from './push/concerns.ts';
@@ -19,6 +20,7 @@ import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { comparedFrom } from './succession/compared-from.ts';
 import { namedByEnd } from './succession/end-of-api.ts';
+import { firstWalk, heldBack } from './succession/first-walk.ts';
 import { inheritedFor } from './succession/inherited.ts';
 import { type Pairing, pairingsOf, sideIn } from './succession/pairing.ts';
 import { pairedSpool } from './succession/side.ts';
@@ -92,6 +94,8 @@ export class Polling {
   readonly #feed: Feed;
   readonly #sources = new Map<string, PlannedSource>();
   #pairings: readonly Pairing[] = [];
+  /** Streams of successors that may read. */
+  readonly #walking = new Set<string>();
   readonly #streams = new Map<string, Polled>();
   /** Each kept fresh by one, whatever the number of its sources. */
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
@@ -223,6 +227,7 @@ export class Polling {
   async remove(names: readonly string[]): Promise<void> {
     for (const name of names) {
       this.#streams.delete(name);
+      this.#walking.delete(name);
       this.#feed.remove(name);
     }
     await this.#listeners.sweep();
@@ -259,7 +264,10 @@ export class Polling {
     return new StreamRunner({
       name: stream.name,
       source: source.name,
-      poll: (signal) => answers.during(() => poller().poll(signal)),
+      poll: (signal) =>
+        answers.during(
+          async () => (await this.#heldBack(source, stream)) ?? (await poller().poll(signal)),
+        ),
       timetable: timetable(source.schedule, tools.clock),
       // Who brings something waits for the answer, and is not to wait for others' polls.
       turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
@@ -281,6 +289,23 @@ export class Polling {
         return { ...(deliveries && { deliveries }), ...(parents && { parents }) };
       },
     });
+  }
+
+  /** What a poll of a successor comes to that may not begin its first walk; null: it may. */
+  async #heldBack({ name, list, past }: PlannedSource, stream: Stream): Promise<PollResult | null> {
+    const pairing = this.#pairings.find(({ plan }) => plan.successor === name);
+    if (pairing === undefined || past !== undefined || stream.kind !== 'list') return null;
+    if (list?.start !== 'beginning' || this.#walking.has(stream.name)) return null;
+    const { spool, tools } = this.#means;
+    const olds = () =>
+      pairing.plan.streams.old.flatMap((old) => {
+        const runner = this.#streams.get(old)?.runner;
+        return runner === undefined ? [] : [{ polls: runner.polls, failure: runner.failure }];
+      });
+    const verdict = await firstWalk(pairing, stream.name, { spool, olds: olds() });
+    if (verdict !== 'begin') return heldBack(verdict, { clock: tools.clock, olds });
+    this.#walking.add(stream.name);
+    return null;
   }
 
   /** True where the successor of a source delivers and is read, or has moved on itself. */

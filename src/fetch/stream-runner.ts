@@ -115,6 +115,11 @@ export class StreamRunner {
     };
   }
 
+  /** Polls that have ended, since the start. */
+  get polls(): number {
+    return this.#health.state.polls;
+  }
+
   /** Why its last poll failed, also where that is no fault; null: it did not. */
   get failure(): ExportError | null {
     return this.#health.state.error;

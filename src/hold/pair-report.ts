@@ -63,7 +63,7 @@ export function pairReport(
       .map(([path, field]) => ({ path, ...field }))
       .toSorted((a, b) => b.count - a.count),
     ...{ onlyOldFields: state.onlyOldFields, onlyNewFields: state.onlyNewFields },
-    ...{ apart: state.apart, brake: state.brake, notReady },
+    ...{ apart: state.apart, brake: state.brake, reached, notReady },
   };
 }
 

@@ -30,7 +30,8 @@ export async function turnPair(
   const old = made().config.sources[pair]?.succeeds?.source;
   const read = [...(old === undefined ? [] : [old]), ...(phase === 'cut_over' ? [pair] : [])];
   const cannot = await Promise.all(read.map((source) => pipeline.readNow(source, readMsMax)));
-  const unread = cannot.find((why) => why !== null) ?? null;
+  const whys = cannot.filter((why) => why !== null);
+  const unread = whys.length === 0 ? null : whys.join('; ');
   const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread });
   if (turned.isDone)
     tools.log.info('succession_changed', 'the pair was turned by hand', { source: pair, phase });

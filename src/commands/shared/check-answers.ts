@@ -61,7 +61,7 @@ export interface Wishes {
   readonly sendTest?: boolean | undefined;
   readonly sink?: string | undefined;
   /** Left out: no source has moved. */
-  readonly moves?: Pick<MovesKnown, 'moved' | 'hasMoved'>;
+  readonly moves?: Pick<MovesKnown, 'moved' | 'hasMoved' | 'deadStarts'>;
 }
 
 /** One after the other, as they answer: this machine, then upstreams, sources and sinks. */
@@ -102,12 +102,17 @@ async function* otherAnswers(
     const fault = refused === null ? scopeFault(name, upstream) : null;
     if (fault !== null) yield excused([`upstream ${name}: scope`, fault], isMoved);
   }
+  const failures = new Map<string, string>();
   for (const source of plan.sources) {
     const isMoved = moves?.moved.has(source.name) === true;
     for await (const answer of sourceAnswers(source, plan, running !== null)) {
+      const [what, cause] = answer;
+      const stream = source.streams.find(({ name }) => what === `source ${source.name}: ${name}`);
+      if (stream !== undefined && cause !== null) failures.set(stream.name, cause.message);
       yield excused(answer, isMoved);
     }
   }
+  yield* moves?.deadStarts(failures) ?? [];
 }
 
 /** The end of an API whose successor delivers is no fault. */

@@ -4,6 +4,8 @@
 import type { Config } from '../../config/config.ts';
 import type { WholePlan } from '../../config/plan.ts';
 import { inShards } from '../../config/shards.ts';
+import type { ExportError } from '../../contracts/errors.ts';
+import { deadPredecessor, earliestOf } from '../../fetch/succession/first-walk.ts';
 import { commandOf } from '../../terminal/command-text.ts';
 import { painted } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
@@ -46,6 +48,31 @@ export class MovesKnown {
   hasMoved(upstream: string): boolean {
     const own = this.#plan.sources.filter((source) => source.upstream === upstream);
     return own.length > 0 && own.every(({ name }) => this.moved.has(name));
+  }
+
+  /**
+   * Why successors would not start, where their predecessors cannot be read; `failures`: by stream,
+   * of this check.
+   */
+  *deadStarts(failures: ReadonlyMap<string, string>): Generator<readonly [string, ExportError]> {
+    for (const { name: successor, succeeds, list, streams } of this.#plan.sources) {
+      const old = this.#plan.sources.find(({ name }) => name === succeeds?.source);
+      if (succeeds === undefined || old === undefined || list?.start !== 'beginning') continue;
+      const names = old.streams.map(({ name }) => name);
+      const cause = names.map((name) => failures.get(name)).find((one) => one !== undefined);
+      const part = this.#parts.find(({ config }) => Object.hasOwn(config.sources, successor));
+      if (cause === undefined || part === undefined) continue;
+      const { streams: stored, pairs } = part.stored;
+      const facts = (name: string) => stored.get(name)?.checkpoint ?? null;
+      if (streams.every(({ name }) => facts(name) !== null)) continue;
+      const begunAt = pairs.find((pair) => pair.successor === successor)?.begunAt ?? Date.now();
+      const from = begunAt - succeeds.overlapMs;
+      const reached = names.map((name) => stored.get(name)?.reached.at(-1)?.at ?? 0);
+      if (Math.min(...reached) >= from) continue;
+      const newest = earliestOf(names.map((name) => facts(name)?.watermark ?? null));
+      const known = { successor, predecessor: old.name, cause, from, newest };
+      yield [`source ${successor}: start`, deadPredecessor(known)];
+    }
   }
 
   /** When each upstream ends, and what to do about the dates that are near. */
