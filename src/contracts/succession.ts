@@ -47,6 +47,14 @@ export interface PairRecord {
   readonly fields: string;
   /** Digests by which identities of the other side, stored before the pairing, may know its id. */
   readonly before: readonly (readonly [number, number])[];
+  /** Of an object per parent: what the other side's streams have stored if they reported it as it is. */
+  readonly object?: {
+    /** Streams of the other side that may have it, and the parent's id there. */
+    readonly streams: readonly string[];
+    readonly parent: string;
+    /** The content's digest, as the other side makes it. */
+    readonly digest: string;
+  };
   /**
    * `change`: a change of a collection, which is only a change to the same values. `summary`: of one
    * side alone, such as a baseline, delivered only by the side that delivers. Default: a record.

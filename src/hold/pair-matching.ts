@@ -21,6 +21,7 @@ import {
   type PairState,
   streamOf,
 } from './pair-state.ts';
+import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** What becomes of a record. */
@@ -170,9 +171,19 @@ export class PairMatching {
     other: PairSide,
     { record, all }: { readonly record: PairRecord; readonly all: readonly Row[] },
   ): boolean {
+    if (record.object !== undefined && all.length === 0) return this.#isReported(record.object);
     if (record.before.length === 0) return false;
     const used = all.filter((row) => isNothing(row[other])).length;
     return this.#knownBefore(state, other).count(record.before) > used;
+  }
+
+  /** True for an object that the other side reported last with this content. */
+  #isReported({ streams, parent, digest }: NonNullable<PairRecord['object']>): boolean {
+    const known = 'SELECT state FROM parent WHERE stream = ? AND id = ?';
+    return streams.some((stream) => {
+      const state = parsedObject(this.#statements.row(known, stream, parent)?.state);
+      return state?.digest === digest;
+    });
   }
 
   #knownBefore(state: PairState, side: PairSide): KnownBefore {

@@ -51,7 +51,10 @@ test.each(lists)('audit events move from $name to a list of logs', async ({ path
   );
   const first = grow(12);
   await forms.has(...first);
-  const report = await forms.reported(({ matched, waiting }) => matched === 50 && waiting === 0);
+  const report = await forms.reported(
+    ({ matched, waiting, only_old: one, only_new: other }) =>
+      matched === 50 && waiting === 0 && one.count > 0 && other.count > 0,
+  );
   await sluice.kill('SIGKILL');
   sluice = await forms.run();
   const cut = await forms.turn('cutover', '--force');
@@ -158,7 +161,10 @@ test.each(resources)(
     for (const entity of [both, onlyOld, onlyNew]) change('created', entity);
     await forms.has(`updated ${updated}`, `deleted ${deleted}`);
     await forms.has(...[both, onlyOld, onlyNew].map((entity) => `created ${entity}`));
-    const report = await forms.reported(({ waiting, matched }) => waiting === 0 && matched > 0);
+    const report = await forms.reported(
+      ({ waiting, only_old: one, only_new: other }) =>
+        waiting === 0 && one.examples.includes(onlyOld) && other.examples.includes(onlyNew),
+    );
     const shadow = forms.delivered().slice(before);
     await sluice.kill('SIGKILL');
     sluice = await forms.run();

@@ -24,9 +24,10 @@ export interface Forms {
   /** Name of the successor that is looked at. */
   readonly successor: string;
   readonly sandbox?: SandboxOptions;
+  /** Upstreams in addition to the sandbox's. */
+  readonly upstreams?: object;
   /** Keys at the top of the config. */
   readonly top?: object;
-  readonly patience?: string;
 }
 
 /** What was delivered of one record or change. */
@@ -81,7 +82,7 @@ export async function twoForms(forms: Forms): Promise<TwoForms> {
   });
   afterThisTest(() => sandbox.close());
   const [config, out] = [join(dir, 'sluice.yaml'), join(dir, 'events.ndjson')];
-  const upstreams = upstreamsOf(sandbox);
+  const upstreams = { ...upstreamsOf(sandbox), ...forms.upstreams };
   const behaviours: ListBehaviour[] = [];
   const write = (isPair: boolean) => {
     const text = {

@@ -9,12 +9,12 @@ import type { ExportError } from '../../contracts/errors.ts';
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import type { ListStream, ParentsStream } from '../../contracts/source.ts';
 import type { NewPage } from '../../contracts/spool.ts';
-import { scanBody } from '../../tools/record-list.ts';
 import { bomEnd, sourceBytesAt } from '../../tools/records.ts';
 import { nonsense, readJson } from '../list/body.ts';
 import { Identifier } from '../list/identity.ts';
 import { partialError, partialSign, type Reported } from '../list/partial.ts';
 import { pageContext } from '../own-pages.ts';
+import { objectDigest } from './object-digest.ts';
 import type { ParentState } from './state.ts';
 
 /** What an object is, and the page that tells it where it is another than before. */
@@ -54,10 +54,7 @@ export async function askObject(
   const body = Buffer.concat([Buffer.from('['), object, Buffer.from(']')]);
   // What the report says is no content of the object: it differs at each answer.
   const ignore = lost === null ? list.ignore : [...(list.ignore ?? []), ...reportMembers];
-  const digestOf = (array: Buffer) => {
-    const { records } = scanBody(array, '', list.id, ignore);
-    return `${records?.contents[0]}.${records?.contents[1]}`;
-  };
+  const digestOf = (array: Buffer) => objectDigest(array, { id: list.id, ignore });
   const digest = digestOf(body);
   // Versions before 0.3 wrote U+FFFD for bytes of a wrapped object that are not UTF-8.
   const isReported =

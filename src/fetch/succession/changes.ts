@@ -20,12 +20,17 @@ export interface ChangeRules {
   readonly rules: FoldRules;
   /** Path in the entity of the id that both sides have; null: the entity's own id. */
   readonly entityId: string | null;
+  /**
+   * A source has several kinds of entities, such as objects and policies, whose ids may be equal: only
+   * entities of one kind are the same. Else the two sides may call their one kind otherwise.
+   */
+  readonly isOfKinds: boolean;
 }
 
 /** What is compared of a change record. */
 export function pairChange(
   record: Json,
-  { rules, entityId }: ChangeRules,
+  { rules, entityId, isOfKinds }: ChangeRules,
 ): Pick<PairRecord, 'key' | 'company' | 'id' | 'happenedAt' | 'fields' | 'before' | 'as'> {
   const change = record as unknown as ChangeRecord; // written by this program
   const entity = change.after ?? change.before ?? null;
@@ -37,7 +42,9 @@ export function pairChange(
   const id = sharedId(change, entity, entityId);
   // An entity that is in the baseline of one side is new at the other one.
   const what = change.change === 'state' ? 'created' : change.change;
-  const who = JSON.stringify(['change', change.parent_id ?? null, change.list ?? null, id, what]);
+  const part = [change.parent_id ?? null, change.list ?? null];
+  const kind = isOfKinds ? [change.entity_kind] : [];
+  const who = JSON.stringify(['change', ...part, id, what, ...kind]);
   const key = new Uint8Array(hash('sha256', who, 'buffer').subarray(0, keyBytes));
   const fields = what === 'updated' ? changedFields(change, rules) : {};
   const shown = id.slice(0, idCharsMax);

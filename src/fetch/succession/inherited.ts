@@ -38,6 +38,8 @@ export async function inheritedFor(
   const known: CollectionStream[] = [];
   for (const old of of.pairing.streams.old) {
     if (old.kind !== 'collection' || isOtherCompany(old.company, stream.company)) continue;
+    const { isOfKinds } = of.pairing.sides.new.changes;
+    if (isOfKinds && old.entity.kind !== stream.entity.kind) continue;
     const { checkpoint } = await spool.recall(old.name);
     if (parseCollectionCheckpoint(checkpoint)?.baseline !== 'told') return null;
     known.push(old);

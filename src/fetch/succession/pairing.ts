@@ -6,6 +6,7 @@ import type { Stream } from '../../contracts/source.ts';
 import type { PairPlan, PairSide } from '../../contracts/succession.ts';
 import { foldedPath } from '../../tools/folded-name.ts';
 import { parseCron } from '../cron.ts';
+import type { ObjectRules } from '../parents/object-digest.ts';
 import type { Schedule } from '../schedule.ts';
 import type { ChangeRules } from './changes.ts';
 import type { FoldRules } from './fold.ts';
@@ -49,6 +50,8 @@ interface SideRules {
   readonly rules: FoldRules;
   /** Of a collection. */
   readonly changes: ChangeRules;
+  /** Of objects per parent: how their content is digested; null: it reads no such objects. */
+  readonly object: ObjectRules | null;
 }
 
 /** A pair of the config. */
@@ -97,6 +100,7 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
   const time = [...before.time, ...after.time].map(foldedPath);
   const companies = new Set(source.streams.map(({ company }) => company));
   const isKnown = newId !== null;
+  const isOfKinds = Math.max(...[old, source].map((side) => kindsOf(side).size)) > 1;
   // Identities of the new side are made of its own id.
   const knownBy = newId === after.id ? newId : null;
   const rules = {
@@ -117,12 +121,14 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
       old: {
         paths: { id: isKnown ? oldId : null, otherId: knownBy, time: before.time },
         rules: rules.old,
-        changes: { rules: rules.old, entityId: null },
+        changes: { rules: rules.old, entityId: null, isOfKinds },
+        object: objectOf(old),
       },
       new: {
         paths: { id: newId, otherId: oldId, time: after.time },
         rules: rules.new,
-        changes: { rules: rules.new, entityId: succeeds.id ?? null },
+        changes: { rules: rules.new, entityId: succeeds.id ?? null, isOfKinds },
+        object: objectOf(source),
       },
     },
   };
@@ -136,6 +142,15 @@ function everyMsOf({ schedule }: PairedSource): number {
   const next = calendar.next(Date.now());
   const after = next === null ? null : calendar.next(next);
   return next === null || after === null ? 0 : after - next;
+}
+
+function objectOf({ streams: [stream] }: PairedSource): SideRules['object'] {
+  return stream?.kind === 'parents' && stream.object !== undefined ? stream.listOf('1') : null;
+}
+
+/** What entities are called in the collections of a source. */
+function kindsOf({ streams }: PairedSource): ReadonlySet<string> {
+  return new Set(streams.flatMap((one) => (one.kind === 'collection' ? [one.entity.kind] : [])));
 }
 
 function namesOf({ streams }: PairedSource): readonly string[] {

@@ -10,6 +10,7 @@ import type { Append, FetchSpool, NewPage, PairStore } from '../../contracts/spo
 import type { PairRecord } from '../../contracts/succession.ts';
 import { cutRecords, idDigest } from '../../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import { objectDigest } from '../parents/object-digest.ts';
 import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
@@ -70,7 +71,9 @@ export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPag
     if (context.kind === 'drift') return { ...pairChange(record, changes), start, end };
     const time = happenedAt(record, paths.time);
     const source = paths.id === null ? null : idSource(raw, record, paths.id);
-    const id = source === null ? null : idText(source);
+    // An object is its parent's, also where it does not have an id.
+    const parent = pairing.sides[side].object === null ? undefined : context.parent;
+    const id = source === null ? (parent ?? null) : idText(source);
     const fields = JSON.stringify(foldRecord(record, rules));
     return {
       key: keyOf(context.parent ?? null, id === null ? ['at', time ?? fields] : ['id', id]),
@@ -79,10 +82,27 @@ export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPag
       happenedAt: time,
       fields,
       before: source === null || paths.otherId === null ? [] : digestsOf(paths.otherId, source),
+      ...(parent !== undefined && objectOf(body, parent, { company, pairing, side })),
       ...{ start, end },
     };
   });
   return { ...page, pair: { pair: pairing.plan.successor, side, records } };
+}
+
+/** How the other side's state has an object; `body`: an array of it alone. */
+function objectOf(
+  body: Uint8Array,
+  parent: string,
+  { company, pairing, side }: SideOfPair & { readonly company: string | null },
+): Pick<PairRecord, 'object'> {
+  const other = side === 'old' ? 'new' : 'old';
+  const rules = pairing.sides[other].object;
+  if (rules === null) return {};
+  const streams = pairing.streams[other].filter(
+    (one) => company === null || one.company === undefined || one.company === company,
+  );
+  const digest = objectDigest(Buffer.from(body), rules);
+  return { object: { streams: streams.map(({ name }) => name), parent, digest } };
 }
 
 function keyOf(parent: string | null, who: readonly (string | number)[]): Uint8Array {
