@@ -25,13 +25,13 @@ export const cefFields = {
     .min(1)
     .max(63)
     .optional()
-    .describe('Device Vendor in the header; left out: the upstream’s `vendor`, else sluice'),
+    .describe('Device Vendor in the header; default: the upstream’s `vendor`, else sluice'),
   product: z
     .string()
     .min(1)
     .max(63)
     .optional()
-    .describe('Device Product in the header; left out: the upstream’s `product`'),
+    .describe('Device Product in the header; default: the upstream’s `product`'),
   version: z.string().min(1).max(31).default('1.0').describe('Device Version in the header'),
   replace_pipe: z
     .boolean()
@@ -41,7 +41,7 @@ export const cefFields = {
     .boolean()
     .default(true)
     .describe(
-      'whether what the dictionary has no key for is sent too, in keys of sluice’s own and in `sluiceUnmapped`',
+      'whether fields without a key in the dictionary are sent too, in sluice’s own keys and in `sluiceUnmapped`',
     ),
 };
 
@@ -52,7 +52,8 @@ type CefSettings = z.output<z.ZodObject<typeof cefFields>>;
 export const cef = defineFormat({
   type: 'cef',
   shape: 'lines',
-  summary: 'ArcSight Common Event Format: what SIEMs search by, with the uid; a projection.',
+  summary:
+    'ArcSight Common Event Format: the fields that SIEMs search, with the uid; a projection.',
   fields: cefFields,
   make(settings) {
     return {

@@ -29,7 +29,8 @@ export const ecsFormatFields = {
 export const ecs = defineFormat({
   type: 'ecs',
   shape: 'json',
-  summary: 'One event of the Elastic Common Schema (ECS 9) a line; what ECS has no field for too.',
+  summary:
+    'One event of the Elastic Common Schema (ECS 9) per line, with the fields that ECS does not have.',
   fields: ecsFormatFields,
   make({ raw_data: rawData }) {
     const encode = (event: Event) => jsonText(ecsEvent(event, rawData));

@@ -37,7 +37,7 @@ export const gelf = defineFormat({
   shape: 'gelf',
   summary: 'Graylog Extended Log Format 1.1: one JSON object with a field for each value.',
   fields: {
-    host: z.string().min(1).optional().describe('`host`; this machine’s name if left out'),
+    host: z.string().min(1).optional().describe('`host`; default: this machine’s name'),
   },
   make({ host = hostname() }) {
     const encode = (event: Event) => jsonText(fieldsOf(event, host || 'sluice').fields);

@@ -20,7 +20,7 @@ const otelFields = {
     .enum(['map', 'json', 'message'])
     .default('map')
     .describe(
-      'the OCSF event as a map of values, or as one JSON text; `message`: what happened as a text, for back ends that show nothing of a map, and the event in the attribute `ocsf`',
+      'the OCSF event as a map of values, or as one JSON text; `message`: a sentence about the event, for back ends that do not show a map, and the event in the attribute `ocsf`',
     ),
   raw_data: z
     .boolean()
@@ -29,7 +29,7 @@ const otelFields = {
   resource: z
     .record(z.string().min(1), z.string())
     .default({})
-    .describe('resource attributes besides `service.name: sluice`'),
+    .describe('resource attributes in addition to `service.name: sluice`'),
 };
 
 /** The `otel` format. */

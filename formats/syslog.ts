@@ -43,11 +43,11 @@ const syslogFields = {
   message: messageField
     .default('json')
     .describe(
-      'what the line carries: `json`, `ecs`, `cef`, `leef`, `text`, `original`, or `{ type: cef, … }`',
+      'content of the line: `json`, `ecs`, `cef`, `leef`, `text`, `original`, or `{ type: cef, … }`',
     ),
   facility: z.enum(facilities).default('local0').describe('syslog facility by name'),
   app_name: asciiName(48).default('sluice').describe('APP-NAME; in RFC 3164 the tag'),
-  hostname: asciiName(255).optional().describe('HOSTNAME; this machine’s name if left out'),
+  hostname: asciiName(255).optional().describe('HOSTNAME; default: this machine’s name'),
   enterprise: count(1, 4_294_967_295)
     .default(32_473)
     .describe('private enterprise number in the structured data’s name'),

@@ -219,7 +219,7 @@ export class Pipeline {
       polling.stop(without(polling.names, kept.streams)),
     ]);
     for (const error of failures) {
-      this.#means.tools.log.warn('sink_close_failed', 'a sink did not end as it should', {
+      this.#means.tools.log.warn('sink_close_failed', 'a sink could not be closed in order', {
         error: String(error),
       });
     }

@@ -162,7 +162,7 @@ export function noAnswer(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   about: { readonly doing: string; readonly whose: string; readonly next: string },
 ): ExportError {
-  const message = `${about.doing}: the receiver answered ${status} with what is no answer of ${about.whose} (${plainLine(type)})`;
+  const message = `${about.doing}: the receiver answered ${status} with a response that is not from ${about.whose} (${plainLine(type)})`;
   return new ExportError('sink_refused', message, { next: about.next, details: { status } });
 }
 
@@ -242,8 +242,8 @@ function failureAnswer(
     const code = status === 429 ? 'sink_throttled' : 'sink_unreachable';
     const next =
       status === 429
-        ? `The receiver asks for patience; raise its limit if that lasts. ${heldNext}`
-        : `Look at the receiver’s log, and whether what stands behind it runs. ${heldNext}`;
+        ? `The receiver limits the rate; raise its limit if that lasts. ${heldNext}`
+        : `Check the receiver’s log and its back-end services. ${heldNext}`;
     const cause = failure(code, next);
     const afterMs = retryAfterMs(response.headers, context.tools.clock.now());
     return { outcome: 'retry', cause, ...(afterMs === undefined ? {} : { afterMs }) };
@@ -260,7 +260,7 @@ function advice(status: number, receiver: HttpReceiver): string {
     return 'Redirects are not followed: set url to where it points. Nothing was lost.';
   }
   if (status < 400) {
-    return 'No receiver of events answers so; look whether a cache or proxy stands in between. Nothing was lost.';
+    return 'No receiver of events responds like that: check for a cache or proxy in between. Nothing was lost.';
   }
   if (status === 407 || status === 401 || status === 403) {
     return `${credentialAdvice(status, receiver)} Nothing was lost.`;
@@ -278,12 +278,12 @@ export function credentialAdvice(
 ): string {
   if (status === 407) {
     return proxy === undefined
-      ? 'A proxy in between asks for credentials: set the sink’s proxy, as http://USER:PASSWORD@HOST:PORT.'
+      ? 'A proxy in between requires credentials: set the sink’s proxy, as http://USER:PASSWORD@HOST:PORT.'
       : 'Check user and password in the sink’s proxy.';
   }
   const names = Object.keys(headers ?? {});
   return names.length === 0
-    ? 'The sink sends no credentials: set what the receiver asks for, such as headers: { Authorization: "Bearer ${env:TOKEN}" }.'
+    ? 'The sink sends no credentials: set those that the receiver requires, such as headers: { Authorization: "Bearer ${env:TOKEN}" }.'
     : `Check the credentials in the sink’s headers (${names.join(', ')}).`;
 }
 

@@ -48,16 +48,14 @@ const names = () => ({
 
 const windows = () => ({
   from_param: name().optional().describe('window: query parameter of its begin; else from'),
-  to_param: name()
-    .optional()
-    .describe('window: query parameter of its end, which is no part of it; else to'),
+  to_param: name().optional().describe('window: query parameter of its exclusive end; else to'),
   step: duration()
     .refine((ms) => ms >= 1_000 && ms % 1_000 === 0, 'expected whole seconds')
     .optional()
     .describe('window: how long one is at most; else 1h'),
   lag: duration()
     .optional()
-    .describe('window: nothing is asked for that happened less than this ago; else 30s'),
+    .describe('window: records younger than this are not requested yet; else 30s'),
   time_format: z
     .enum(['rfc3339', 'epoch_s', 'epoch_ms'])
     .optional()
@@ -90,7 +88,7 @@ export const requestFields = (style: Style) => ({
       style: z
         .enum(styles)
         .default(style)
-        .describe(`${kinds}; window: windows of time are asked for one after the other`),
+        .describe(`${kinds}; window: windows of time are requested one after the other`),
       ...names(),
       ...windows(),
     })
@@ -107,7 +105,7 @@ export const wholeRequestFields = () => ({
         .enum(styles)
         .exclude(['window'])
         .optional()
-        .describe(`${kinds}; left out: as the first answer shows`),
+        .describe(`${kinds}; default: as the first response shows`),
       ...names(),
     })
     .prefault({})
@@ -200,14 +198,14 @@ export function requestFlaw(
     (isByNumber(pagination) ? undefined : given(ofPages)) ??
     (style === 'window' ? undefined : given(ofWindows));
   if (ofOther !== undefined)
-    return `pagination.${ofOther} says nothing to style ${style ?? 'that is left out'}`;
+    return `pagination.${ofOther} says nothing to style ${style ?? 'cursor, offset or none (not set)'}`;
   if (style === 'window' && start === 'beginning') {
     return 'pagination of style window needs start: the time of the first window, or now';
   }
   if (body !== undefined && method !== 'POST') return 'body needs method: POST';
   const isAddress = style === 'link' || style === 'next_url';
   if (pagination.rebase === true && !isAddress) {
-    return `pagination.rebase needs style link or next_url, and style is ${style ?? 'left out'}`;
+    return `pagination.rebase needs style link or next_url, and style is ${style ?? 'not set'}`;
   }
   if (method === 'POST' && isAddress) {
     return `method: POST has no parameter to put into its body with pagination of style ${style}`;
@@ -215,7 +213,7 @@ export function requestFlaw(
   const paged = style === 'window' ? within : style;
   const isShown = paged === undefined || paged === 'cursor' || paged === 'next_url';
   if (response === 'ndjson' && (isShown || more !== undefined)) {
-    return 'response: ndjson has no place for a cursor, an address or a flag: use link, offset, page or none';
+    return 'response: ndjson cannot carry a cursor, an address or a flag: use link, offset, page or none';
   }
   const clash = parametersOf(settings).find((one) => one in params || one in (body ?? {}));
   return clash === undefined

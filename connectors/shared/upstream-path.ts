@@ -22,7 +22,7 @@ export function endpointPath(own = companyPlaceholder) {
         [...path.matchAll(placeholder)].every(
           ([part]) => part === companyPlaceholder || part === own,
         ),
-      `only ${[...new Set([companyPlaceholder, own])].join(' and ')} can stand in braces`,
+      `only ${[...new Set([companyPlaceholder, own])].join(' and ')} can be in braces`,
     );
 }
 

@@ -29,17 +29,19 @@ export const archiveSink = defineSink({
     ...signingKeys,
     checkpoint_every: duration()
       .optional()
-      .describe('what was archived is signed this often; left out: `10s`, in a bucket `5m`'),
+      .describe('interval at which archived pages are signed; default: `10s`, in a bucket `5m`'),
     object_lock: z
       .strictObject({
         mode: z
           .enum(['COMPLIANCE', 'GOVERNANCE'])
-          .describe('whether nobody can lift the lock, or who has the right to'),
+          .describe(
+            'compliance: no account can lift the lock; governance: accounts with the right can',
+          ),
         retain: duration().describe('how long an object is locked from when it is written'),
       })
       .optional()
       .describe(
-        'in a bucket with S3 Object Lock: what is written can neither be changed nor deleted',
+        'in a bucket with S3 Object Lock: written objects can neither be changed nor deleted',
       ),
     lake: z
       .strictObject({
@@ -48,7 +50,7 @@ export const archiveSink = defineSink({
           .describe('objects are finished when their first event has waited for so long'),
       })
       .optional()
-      .describe('writes the events as Parquet as well, below `lake/`; left out: it does not'),
+      .describe('writes the events as Parquet as well, below `lake/`; default: off'),
     tsa: z
       .strictObject({
         url: z
@@ -60,10 +62,12 @@ export const archiveSink = defineSink({
           .describe('PEM file of the authorities that its stamps lead to; nothing else is trusted'),
         every: duration()
           .prefault('5m')
-          .describe('a stamp is asked for this often at most, and always when a run ends'),
+          .describe(
+            'minimum interval between two stamps; a stamp is always requested when a run ends',
+          ),
       })
       .optional()
-      .describe('has checkpoints stamped by a time-stamp authority (RFC 3161); left out: by none'),
+      .describe('has checkpoints stamped by a time-stamp authority (RFC 3161); default: none'),
     witnesses: z
       .array(
         z.strictObject({
@@ -76,12 +80,12 @@ export const archiveSink = defineSink({
       .min(1)
       .optional()
       .describe(
-        'who cosigns checkpoints ([C2SP tlog-witness](https://c2sp.org/tlog-witness)); left out: nobody',
+        'witnesses that cosign checkpoints ([C2SP tlog-witness](https://c2sp.org/tlog-witness)); default: none',
       ),
     compare_every: duration()
       .optional()
       .describe(
-        'what the archive has of each list is compared with what upstream serves now, this often; left out: never',
+        'interval at which the archive is compared with the records that upstream serves; default: never',
       ),
     shared: z
       .boolean()
@@ -103,10 +107,10 @@ export const archiveSink = defineSink({
       ),
     keep: z
       .strictObject({
-        bodies: duration().describe('what upstream sent goes after so long; its proofs stay'),
+        bodies: duration().describe('age after which page bodies are deleted; their proofs stay'),
       })
       .optional()
-      .describe('how long what is large is kept; left out: for ever'),
+      .describe('how long large objects are kept; default: for ever'),
   },
   carries: ['json'],
   usualFormat: 'json',
@@ -151,10 +155,10 @@ export const archiveSink = defineSink({
   advice: ({ signing_key: key, signing_key_command: command, accept_requests: accepts }) => [
     ...(accepts === true
       ? [
-          'accept_requests is true: everyone who can write to its location can have bodies pruned or erased, and holds released. Set it to false, and sign requests with --sign-with.',
+          'accept_requests is true: every account with write access to its location can request pruned or erased bodies and released holds. Set it to false, and sign requests with --sign-with.',
         ]
       : []),
-    'Whoever has the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',
+    'An attacker with the archive and its signing key can write another history: keep checkpoints elsewhere as well, and check against them with `archive verify --since`.',
     ...(command === undefined && key?.reference?.startsWith('${file:') !== true
       ? ['Keep the signing key in a file that only sluice may read, as signing_key: ${file:…}.']
       : []),

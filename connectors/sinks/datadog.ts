@@ -37,8 +37,8 @@ const fields = {
     .regex(/^[a-z0-9.-]+$/, `expected a site, ${sites}`)
     .default('datadoghq.com')
     .describe(`site of the organisation, ${sites}`),
-  url: postUrl().optional().describe('address in place of the site’s intake, such as a proxy’s'),
-  service: name().optional().describe('`service`; left out: the source of the config'),
+  url: postUrl().optional().describe('address instead of the site’s intake, such as a proxy’s'),
+  service: name().optional().describe('`service`; default: the source of the config'),
   ddsource: name().default('sluice').describe('`ddsource`, by which Datadog chooses a pipeline'),
   ddtags: name().optional().describe('`ddtags`, such as `env:prod,team:security`'),
   hostname: name().optional().describe('`hostname`'),
@@ -68,7 +68,7 @@ export const datadogSink = defineSink({
   flaw: (settings) => receiverFlaw(receiverOf(settings)),
   assurance: () => 'answered',
   advice: () => [
-    'Datadog stamps a log of more than 18 hours ago with the time at which it arrives, as those of a first run or a backfill are; the event’s own time stands in it',
+    'Datadog replaces the time of a log older than 18 hours by the time of arrival, which affects a first run and a backfill; the event keeps its own time',
   ],
 
   async open(settings, { name, tools }) {
@@ -105,7 +105,7 @@ export const datadogSink = defineSink({
           ? null
           : {
               what: lateWarning,
-              next: 'Search them by the time in the event; make a pipeline with a date remapper for what comes in time.',
+              next: 'Search them by the time in the event; create a pipeline with a date remapper for recent events.',
             },
       close: async () => {},
     };
@@ -125,7 +125,7 @@ export const datadogSink = defineSink({
 });
 
 const lateWarning =
-  'events are more than 18 hours old, and Datadog stamps them with the time at which they arrive';
+  'events are more than 18 hours old; Datadog replaces their time by the time of arrival';
 const otherNext = 'Check the sink’s site, url and proxy; nothing was lost.';
 
 /** The intake's own 400 is JSON; any other speaks of no event. */
@@ -151,7 +151,7 @@ function overBound({ lines }: Batch, { from, to }: Range, doing: string): PartAn
     const length = (lines.ends[i] ?? 0) - (lines.starts[i] ?? 0);
     if (length > logBytesMax) {
       const message = `${doing}: a log of ${length} bytes, of which Datadog keeps ${logBytesMax}`;
-      const next = 'Send it elsewhere, or leave out what makes it long (redact); it is kept whole.';
+      const next = 'Send it to another sink, or remove its long fields (redact); it is kept whole.';
       const cause = new ExportError('record_refused', message, { next });
       return { outcome: 'spoiled', at: i - from, cause, by: 'sink' };
     }

@@ -65,7 +65,9 @@ const fields = {
   op: z
     .enum(['create', 'index'])
     .default('create')
-    .describe('`create`: a repeat is left out; `index`: it overwrites, which data streams refuse'),
+    .describe(
+      '`create`: a repeat is skipped; `index`: a repeat overwrites, which data streams refuse',
+    ),
   pipeline: z.string().min(1).optional().describe('ingest pipeline that events go through'),
   headers: moreHeaders().describe('headers of each request'),
   compression: compression('gzip').describe('compression of request bodies'),
@@ -102,7 +104,7 @@ export const elasticsearchSink = defineSink({
     isDaily(index)
       ? []
       : [
-          `index ${index} has no {date}: where it is a data stream or an alias that rolls over, an event stands there once between two rollovers, and a repeat after one stands there again, under the same _id`,
+          `index ${index} has no {date}: in a data stream or an alias that rolls over, an event is there once between two rollovers; a repeat after a rollover is there again, with the same _id`,
         ],
 
   async open(settings, { name, tools }) {

@@ -38,12 +38,12 @@ export const fileSink = defineSink({
           .describe('finish the file when it is this old and events come'),
       })
       .optional()
-      .describe('when the file is finished and a new one begun; left out: never'),
+      .describe('when the file is finished and a new one starts; default: never'),
     compress: z.enum(['none', 'gzip']).default('none').describe('compression of finished files'),
     fsync: z
       .boolean()
       .default(true)
-      .describe('flush each batch to the disk; without it a power cut may take events'),
+      .describe('flush each batch to the disk; without it a power cut can lose events'),
   },
   carries: ['lines', 'json', 'gelf'],
   usualFormat: 'json',
@@ -62,8 +62,8 @@ export const fileSink = defineSink({
   shared: () => ({
     assurance: 'answered',
     advice: [
-      'with state.kafka at least once: a process that is paused in the middle of a write (SIGSTOP, a suspended machine) and resumes may write what its successor has written',
-      'a directory that each machine has for itself gives repeats at each takeover, since the successor cannot see what was written there; use a directory that all machines share, or a sink whose destination refuses repeats (kafka with exactly_once, s3, elasticsearch)',
+      'with state.kafka at least once: a process that is paused in the middle of a write (SIGSTOP, a suspended machine) and resumes may write events that its successor has written',
+      'a local directory of each machine gives repeats at each takeover, since the successor cannot see the file; use a directory that all machines share, or a sink whose destination refuses repeats (kafka with exactly_once, s3, elasticsearch)',
     ],
   }),
   testSettings: () => null,
@@ -168,7 +168,7 @@ function whoWrites(path: string, { lockFile }: Tools): ExportError | null {
 }
 
 function tell(error: unknown, log: Log): null {
-  log.warn('file_retried', 'the file cannot be opened or closed well; it is tried again', {
+  log.warn('file_retried', 'the file could not be opened or closed; retrying', {
     error: error instanceof ExportError ? error.message : errorCodeOf(error),
   });
   return null;
@@ -183,8 +183,8 @@ async function exists(path: string): Promise<boolean> {
 
 /** It could not be looked at before: the engine asks how far it is, and goes on from there. */
 function stoodThere(name: string): Delivery {
-  const message = `sending to ${name}: events of the batch stand in the file`;
-  const next = 'Nothing: it goes on behind them.';
+  const message = `sending to ${name}: events of the batch are in the file`;
+  const next = 'No action needed: the sink continues after them.';
   const cause = new ExportError('sink_unreachable', message, { next });
   return { outcome: 'retry', afterMs: 0, cause };
 }

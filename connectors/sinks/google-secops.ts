@@ -43,10 +43,10 @@ const fields = {
     .string()
     .regex(/^[A-Z0-9_]+$/, 'expected a log type, such as OCSF')
     .optional()
-    .describe('sends raw logs of this type, as `format` writes them; left out: UDM events'),
+    .describe('sends raw logs of this type, as `format` writes them; default: UDM events'),
   url: postUrl()
     .optional()
-    .describe('address in place of `https://LOCATION-chronicle.googleapis.com`'),
+    .describe('address instead of `https://LOCATION-chronicle.googleapis.com`'),
   compression: compression('none'),
   timeout: duration().prefault('60s').describe('bound on one request'),
   tls: tls().describe('TLS of https:// addresses'),
@@ -163,7 +163,7 @@ class Service {
     const error = isObject(said) && isObject(said.error) ? said.error : null;
     if (status === 401) {
       this.#tokens.drop();
-      const next = `A token was not taken; another one is asked for. ${heldNext}`;
+      const next = `A token was refused; requesting another one. ${heldNext}`;
       return { outcome: 'retry', cause: failure('sink_refused', next) };
     }
     if (status === 403) {

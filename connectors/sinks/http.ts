@@ -25,7 +25,7 @@ import { lineAt, linesOf } from '../shared/lines.ts';
 
 const keyLength = 32;
 const pageNext =
-  'It is a page for people, such as a login: check the sink’s url, and what stands between. Nothing was lost.';
+  'The response is an HTML page, such as a login: check the sink’s url and any proxy in between. Nothing was lost.';
 
 /** `type: http`. */
 export const httpSink = defineSink({
@@ -98,7 +98,7 @@ export const httpSink = defineSink({
       next:
         status < 500
           ? credentialAdvice(status, settings)
-          : 'Look at the receiver’s log, and whether what stands behind it runs.',
+          : 'Check the receiver’s log and its back-end services.',
       details: { status },
     });
   },

@@ -26,7 +26,7 @@ import { TopicStanding } from './kafka/standing.ts';
 /** `type: kafka`. */
 export const kafkaSink = defineSink({
   type: 'kafka',
-  summary: 'Sends events to a Kafka topic; with exactly_once each event stands there once.',
+  summary: 'Sends events to a Kafka topic; with exactly_once each event is there once.',
   fields,
   carries: ['lines', 'json', 'gelf', 'otlp'],
   usualFormat: 'json',
@@ -66,7 +66,7 @@ export const kafkaSink = defineSink({
       const next = 'Set tls, or use a scram mechanism.';
       opening.tools.log.warn(
         'sasl_password_in_clear',
-        'the SASL password is sent to Kafka in the clear',
+        'the SASL password is sent to Kafka without encryption',
         { next },
       );
     }
@@ -77,7 +77,7 @@ export const kafkaSink = defineSink({
 
   async probe(settings, tools, signal) {
     const connection = await connect(settings, tools);
-    const doing = `asking Kafka for the topic ${settings.topic}`;
+    const doing = `reading the topic ${settings.topic}`;
     try {
       await connection.use((producer) => producer.checkTopic(), signal);
     } catch (error) {
@@ -263,7 +263,7 @@ function refusedBatch(refusal: Refusal, context: FailureContext): Delivery {
     'record_refused',
     `${context.doing}: an event is ${refusal.reason}`,
     {
-      next: `Raise max_message, and message.max.bytes of ${context.topic}, if Kafka should take such events; then retry the dead letters.`,
+      next: `Raise max_message, and message.max.bytes of ${context.topic}, if Kafka should accept such events; then retry the dead letters.`,
       details: { uid: refusal.uid, topic: context.topic },
     },
   );

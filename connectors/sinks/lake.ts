@@ -180,7 +180,7 @@ async function untilOpened(
       'sink_unreachable',
       `writing the lake in ${store.place}: this state has not opened the archive there`,
       {
-        next: `Look why ${archive} does not open it; the lake goes on by itself once it has. Nothing is lost, the events stay held.`,
+        next: `Look why ${archive} does not open it; the lake resumes after that. Nothing is lost: the events stay in the spool.`,
       },
     );
   }

@@ -76,7 +76,9 @@ export const otlpSink = defineSink({
     let warned = false;
     const warn = (message: string) => {
       if (!warned)
-        log.warn('receiver_warning', 'the receiver takes the records, with a warning', { message });
+        log.warn('receiver_warning', 'the receiver accepted the records with a warning', {
+          message,
+        });
       warned = true;
     };
     const grpc = settings.protocol === 'grpc' ? await overGrpc(settings, doing, tools) : null;
@@ -186,7 +188,7 @@ function takenOf(
 }
 
 function noLogsAnswer(response: HttpResponse, doing: string): ExportError {
-  const message = `${doing}: the receiver answered ${response.status} with what is no OTLP answer`;
+  const message = `${doing}: the receiver answered ${response.status} with a response that is not OTLP`;
   const details = { status: response.status, content_type: mediaType(response) };
   return new ExportError('sink_refused', message, { next: otherNext, details });
 }

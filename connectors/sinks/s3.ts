@@ -21,7 +21,7 @@ export const s3Sink = defineSink({
     prefix: z
       .string()
       .optional()
-      .describe('what each object’s name begins with; nobody else writes there'),
+      .describe('prefix of each object’s name; no other program may write there'),
     ...bucketKeys,
     conditional_writes: z
       .boolean()
@@ -48,7 +48,7 @@ export const s3Sink = defineSink({
       .string()
       .regex(/^[0-9A-Za-z_-]{1,32}$/, 'expected letters, digits, _ and -')
       .default('sluice')
-      .describe('what the sources in Security Lake are called, one for each class: `NAME_CLASS`'),
+      .describe('name of the sources in Security Lake, one for each class: `NAME_CLASS`'),
     rotate: z
       .strictObject({
         bytes: size()
@@ -65,14 +65,14 @@ export const s3Sink = defineSink({
   usualFormat: 'json',
   flaw: ({ layout, region, account_id: account }) =>
     layout === 'security_lake' && (region === undefined || account === undefined)
-      ? 'layout: security_lake needs region and account_id, which stand in the objects’ names'
+      ? 'layout: security_lake needs region and account_id, which are part of the objects’ names'
       : null,
   sample: {
     to: { what: 'the bucket to write to', usual: 'security-events' },
     lines: (to) => [
       `bucket: ${JSON.stringify(to)}`,
       'prefix: sluice # objects are sluice/YYYY/MM/DD/EPOCH-FIRST.ndjson.gz',
-      '# region: eu-central-1 # left out: AWS_REGION',
+      '# region: eu-central-1 # default: AWS_REGION',
       '# endpoint: "https://minio.example" # a service other than AWS',
       '# compress: zstd',
       '# rotate: { bytes: 64MiB, every: 5m }',

@@ -42,12 +42,12 @@ const fields = {
   authority: postUrl()
     .default('https://login.microsoftonline.com')
     .describe(
-      'who gives the token, which names the cloud: https://login.microsoftonline.us for US Government, https://login.chinacloudapi.cn for China',
+      'authority that issues the token, one per cloud: https://login.microsoftonline.us for US Government, https://login.chinacloudapi.cn for China',
     ),
   resource_manager: postUrl()
     .optional()
     .describe(
-      'Azure Resource Manager, where `check --connect` reads the rule if it may; left out: that of the cloud',
+      'Azure Resource Manager, where `check --connect` reads the rule if permitted; default: that of the cloud',
     ),
   oversize: z
     .enum(['dead_letter', 'split'])
@@ -254,7 +254,7 @@ class IngestionService {
         return { outcome: 'retry', cause: told('sink_refused', 'It is tried with a new token.') };
       case 403: {
         const next =
-          'Give the identity the role “Monitoring Metrics Publisher” on the data collection rule. One that was given lately takes up to 30 minutes to work: it is tried again until then.';
+          'Assign the role “Monitoring Metrics Publisher” on the data collection rule to the identity. A new assignment can need up to 30 minutes; sluice tries again until then.';
         return { outcome: 'retry', cause: told('sink_refused', next) };
       }
       case 404:
@@ -265,7 +265,7 @@ class IngestionService {
         return {
           outcome: 'refused',
           scope: 'sink',
-          cause: told('sink_refused', 'Check stream_name and what the rule declares.'),
+          cause: told('sink_refused', 'Check stream_name and the declarations of the rule.'),
         };
       default:
         return answer;

@@ -39,23 +39,23 @@ const fields = {
     ),
   ack_timeout: duration()
     .prefault('5m')
-    .describe('what an indexer has not acknowledged in this time is sent again'),
+    .describe('events that an indexer has not acknowledged in this time are sent again'),
   index: z
     .union([indexName(), z.record(name(), indexName())])
     .optional()
-    .describe('index, or one per source of the config; left out: the token’s'),
+    .describe('index, or one per source of the config; default: the token’s'),
   sourcetype: z
     .union([name(), z.record(name(), name())])
     .optional()
     .describe(
-      'source type, or one per source of the config; left out: `sluice:` and the format, such as `sluice:ocsf`',
+      'source type, or one per source of the config; default: `sluice:` and the format, such as `sluice:ocsf`',
     ),
-  source: name().optional().describe('Splunk’s field `source`; left out: the stream'),
-  host: name().optional().describe('Splunk’s field `host`; left out: the collector’s'),
+  source: name().optional().describe('Splunk’s field `source`; default: the stream'),
+  host: name().optional().describe('Splunk’s field `host`; default: the collector’s'),
   channel: z
     .guid()
     .optional()
-    .describe('channel, a GUID; left out: a random one per connection, as it should be'),
+    .describe('channel, a GUID; default (recommended): a random one per connection'),
   headers: moreHeaders().describe('further headers of each request'),
   compression: compression('gzip').describe('compression of request bodies'),
   timeout: duration().prefault('60s').describe('bound on one request'),
@@ -92,7 +92,7 @@ export const splunkHecSink = defineSink({
   advice: ({ ack, channel }) => [
     ...(ack === 'required'
       ? []
-      : ['ack: off: what an indexer has received and not yet written is lost where it fails']),
+      : ['ack: off: events that an indexer has received and not yet written are lost if it fails']),
     ...(channel === undefined
       ? []
       : ['channel is set: behind a load balancer, and for a second sluice, leave it out']),

@@ -73,7 +73,8 @@ function written(lines: Uint8Array, doing: string, signal: AbortSignal): Promise
 
 function goneMeaning(error: Error, doing: string): Delivery {
   const code = errorCodeOf(error);
-  const what = code === 'EPIPE' ? 'whoever read standard output has gone' : code || error.message;
+  const what =
+    code === 'EPIPE' ? 'the reader of standard output closed the pipe' : code || error.message;
   const next = 'Start sluice again with a reader that stays; nothing held was lost.';
   const cause = new ExportError('sink_refused', `${doing}: ${what}`, { next, cause: error });
   return { outcome: 'refused', scope: 'sink', cause };

@@ -46,16 +46,16 @@ const relpWindowDefault = 128;
 
 const framingAdvice = {
   octet_counting:
-    'framing is octet_counting: the length of each message stands before it, and no line end behind it. A receiver that expects lines joins many events into one message, with numbers such as “612 <134>1” between them: then write framing: newline',
+    'framing is octet_counting: the length of each message precedes it, without a line end after it. A receiver that expects lines joins many events into one message, with numbers such as “612 <134>1” between them: then set framing: newline',
   newline:
     'framing is newline: each message is a line. A receiver that expects octet counting drops messages or ends the connection: then write framing: octet_counting',
 } as const;
 const confirmAdvice =
-  'what was sent counts as delivered when the far side closes the connection after sluice has. A load balancer or proxy in between that answers by itself proves nothing of the receiver: send to the receiver itself where events matter';
+  'messages count as delivered when the peer closes the connection after sluice does. A load balancer or proxy that closes by itself proves nothing about the receiver: for events that must not be lost, send to the receiver directly';
 /** What a message may have at rsyslog unless it is told otherwise. */
 const relpMessageUsual = 8_096;
 const relpAdvice =
-  'max_message is more than rsyslog’s imrelp takes unless its maxDataSize is raised: it cuts a longer message and answers that it has it';
+  'max_message exceeds the default maxDataSize of rsyslog’s imrelp, which cuts a longer message and acknowledges it: raise maxDataSize';
 
 const fields = {
   address: z
@@ -89,24 +89,22 @@ const fields = {
   max_message: count(1024, 16 * 1024 * 1024)
     .default(8_000)
     .describe(
-      'bytes a message may have; longer ones are shortened and say so. rsyslog takes 8096 unless told',
+      'maximum bytes of a message; longer ones are shortened and marked. Default of rsyslog: 8096',
     ),
   framing: z
     .enum(['octet_counting', 'newline'])
     .optional()
-    .describe(
-      'over TCP and TLS, how messages are told apart (RFC 6587): octet_counting unless set',
-    ),
+    .describe('over TCP and TLS, how messages are separated (RFC 6587); default: octet_counting'),
   resend_window: duration()
     .optional()
     .describe(
-      'over TCP and TLS, how long after its first byte a connection is ended, to see that the receiver has read everything; with confirm: window, how long it must stay healthy before what was sent on it counts as delivered; 2s unless set',
+      'over TCP and TLS, how long after its first byte a connection is closed, to confirm that the receiver has read everything; with confirm: window, how long it must stay healthy before its messages count as delivered; default: 2s',
     ),
   confirm: z
     .enum(['auto', 'close', 'window'])
     .optional()
     .describe(
-      'what makes a message delivered over TCP and TLS. close: the receiver ends its side of the connection after sluice has ended its own. window: the connection stayed healthy for resend_window. auto (unless set): close, and window only with a receiver that never ends its side',
+      'when a message counts as delivered over TCP and TLS. close: the receiver ends its side of the connection after sluice has ended its own. window: the connection stayed healthy for resend_window. auto (default): close, and window only with a receiver that never ends its side',
     ),
   window: count(1, 1000)
     .optional()
@@ -116,9 +114,7 @@ const fields = {
     .describe('bound on connecting, handshake included, and over RELP on opening a session'),
   stall_timeout: duration()
     .prefault('30s')
-    .describe(
-      'a connection on which nothing moves for so long, though something should, is made anew',
-    ),
+    .describe('time without progress after which a connection is replaced'),
   tls: tls().describe(
     'for tls:// and relps:// addresses; TLS 1.2 or newer, the receiver’s certificate is always verified',
   ),
@@ -136,7 +132,7 @@ export const syslogSink = defineSink({
   sample: {
     to: { what: 'the receiver', usual: 'tls://siem.example:6514' },
     lines: (to) => [
-      `address: ${JSON.stringify(to)} # relps:// and relp:// (RELP) where the receiver has them, tls://, tcp:// or udp://; over udp:// nobody can know what arrived`,
+      `address: ${JSON.stringify(to)} # relps:// and relp:// (RELP) if the receiver has them, tls://, tcp:// or udp://; over udp:// losses are not detected`,
       'format: cef # or syslog, or json',
       '# format: { type: cef, vendor: Acme, product: Edge }',
       '# tls: { ca_file: /etc/ssl/siem-ca.pem }',

@@ -19,7 +19,7 @@ export const collectionSource = defineCollections({
       .string()
       .regex(/^\w+$/, 'expected letters, digits and _')
       .optional()
-      .describe('what one entity is called in events; left out: the last name in path'),
+      .describe('name of one entity in events; default: the last name in path'),
     single: z.boolean().default(false).describe('true: the answer is the one entity, and no list'),
     ...resourceFields(),
   }),

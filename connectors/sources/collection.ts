@@ -32,12 +32,12 @@ interface Defaults {
 export const collectionFields = ({ baseline = 'summary', removals = true }: Defaults = {}) => ({
   confirm_after: duration()
     .prefault('30s')
-    .describe('a change is read a second time after this, before it is told (0s: at once)'),
+    .describe('a change is read a second time after this, before it is reported (0s: at once)'),
   settle: duration().prefault('10m').describe('how long an absence must last to be a removal'),
   removals: z
     .boolean()
     .default(removals)
-    .describe('whether entities that are gone are told as deleted; false: they are forgotten'),
+    .describe('whether missing entities are reported as deleted; false: they are forgotten'),
   removals_after: count(1, 100)
     .default(2)
     .describe('complete readings in a row that an entity must be missing from'),
@@ -65,7 +65,7 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
   sweep: duration()
     .prefault('24h')
     .describe(
-      'where entities are asked for by their ids, how long a rotation over many may take; new and changed ones are asked for at once, and all where they are few',
+      'if entities are requested by id: the longest time of a rotation over many; new and changed ones are requested at once, and all if they are few',
     ),
 });
 
@@ -143,7 +143,7 @@ export function defineCollections<F extends Fields & CollectionFields>({
       );
       if (loose) return 'detail holds {company_id}, so path must hold it, too';
       if (declared.some(({ entity, detail }) => detail && entity.ids.length === 0)) {
-        return 'detail needs an id, by which each entity is asked for';
+        return 'detail needs an id, by which each entity is requested';
       }
       if (declared.some(({ single, detail }) => single && detail)) {
         return 'detail does not go with single: the answer is the whole object';

@@ -33,20 +33,20 @@ export const firewallSource = defineCollections({
   type: 'firewall',
   apis: ['services'],
   summary:
-    'Reads firewall objects, policies and rules of the services API and tells their changes.',
+    'Reads firewall objects, policies and rules of the services API and reports their changes.',
   fields: () => ({
     resources: z
       .array(z.enum(['objects', 'policies']))
       .min(1)
-      .refine((names) => new Set(names).size === names.length, 'each resource may stand here once')
+      .refine((names) => new Set(names).size === names.length, 'each resource may be here once')
       .default(['objects', 'policies'])
-      .describe('what to read; policies include each policy’s rules'),
+      .describe('resources to read; policies include each policy’s rules'),
     ...collectionFields(),
     enrich: enrichField(),
     shared_objects: z
       .enum(['per_company', 'once'])
       .default('per_company')
-      .describe('objects marked as shared: told for each company, or for the first one only'),
+      .describe('objects marked as shared: reported for each company, or for the first one only'),
   }),
   collections({ resources, shared_objects: shared }, index) {
     const isTold = shared === 'per_company' || index === 0;

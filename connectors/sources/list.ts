@@ -76,7 +76,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .transform((text) => startOf(text) ?? 'beginning')
     .prefault('beginning')
     .describe(
-      'where a new stream begins: beginning; now: what the list holds is left out, unless it turns up later, up to lookback late; or an RFC 3339 time: what happened before is left out',
+      'where a new stream starts: beginning; now: existing records are skipped, except those that appear late, within lookback; or an RFC 3339 time: older records are skipped',
     ),
   lookback: duration().prefault('10m').describe('how late a record may turn up and still be found'),
   rewind_every: duration().prefault('15m').describe('how often late records are looked for'),
@@ -87,7 +87,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .enum(['rewalk', 'halt', 'from_now'])
     .default('rewalk')
     .describe(
-      'when a cursor is refused for good: read the list again without repeats, halt, or go on from now and tell the sinks of the gap',
+      'when a cursor is refused for good: read the list again without repeats, halt, or resume from now and report the gap to the sinks',
     ),
   id: dottedPath()
     .nullable()
@@ -97,7 +97,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .array(dottedPath())
     .default([])
     .describe(
-      'paths within a record that make no new version of it, such as an age or a counter that differs at each reading',
+      'paths within a record whose change makes no new version, such as an age or a counter that differs at each read',
     ),
   time: z
     .array(dottedPath())

@@ -27,17 +27,17 @@ export const logsSource = defineList({
       .transform((order) => (order === 'ASC' || order === 'DESC' ? upstreamOrders[order] : order))
       .prefault('auto')
       .describe(
-        'the order upstream gives the records in; auto: learned. With order_by: the order to ask for',
+        'order in which upstream lists the records; auto: learned. With order_by: the order to request',
       ),
     order_by: z
       .string()
       .min(1)
       .optional()
       .describe(
-        'field to sort by, sent as order_by= together with order=ASC or DESC; left out for good where upstream refuses it',
+        'field to sort by, sent as order_by= together with order=ASC or DESC; no longer sent if upstream refuses it',
       ),
     mapping: mappingField('record').describe(
-      'what the records mean; what is not mapped goes to unmapped',
+      'OCSF class and fields of the records; fields without a mapping go to unmapped',
     ),
     records: z
       .enum(['log', 'audit'])

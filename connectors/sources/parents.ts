@@ -56,7 +56,7 @@ const eachField = z
         .min(1)
         .optional()
         .describe(
-          'CEL expression over `event` (OCSF), `source` and `stream`: only of records that it is true for; one that it cannot judge is not taken',
+          'CEL expression over `event` (OCSF), `source` and `stream`: only of records for which it is true; a record on which it fails is not used',
         ),
     }),
     z.strictObject({
@@ -75,17 +75,17 @@ const fieldsOf = ({ path, object, id }: OfParents) => {
     path: endpointPath(placeholder)
       .refine(
         (path) => path.includes(placeholder),
-        `expected ${placeholder} where a parent’s id stands`,
+        `expected ${placeholder} at the position of a parent’s id`,
       )
       .default(path)
       .describe(
-        `where what is read of a parent is, below base_url; ${placeholder} stands for its id`,
+        `path of the records of a parent, below base_url; ${placeholder} is replaced by its id`,
       ),
     each: eachField,
     sweep: duration()
       .prefault('24h')
       .describe(
-        'how long a rotation over all parents may take; those that are new or have changed are asked first',
+        'longest time of a rotation over all parents; new and changed ones are requested first',
       ),
     order: orders
       .default('auto')
@@ -104,7 +104,7 @@ const fieldsOf = ({ path, object, id }: OfParents) => {
           .describe(time.description ?? '')
       : time,
     mapping: mappingField('record').describe(
-      'what the records mean; what is not mapped goes to unmapped',
+      'OCSF class and fields of the records; fields without a mapping go to unmapped',
     ),
   };
 };
@@ -156,7 +156,7 @@ function flawOf(settings: ParentsSettings, companies: readonly string[]): string
   const odd = ids.find((id) => filledPath('/{id}', { id }) === null);
   return odd === undefined
     ? requestFlaw(settings)
-    : `${JSON.stringify(odd)} under each.ids cannot stand in a path`;
+    : `${JSON.stringify(odd)} under each.ids cannot be part of a path`;
 }
 
 /** True for a change that was carried out, or was not. */

@@ -40,10 +40,10 @@ export const resourceFields = (own: Partial<Resource> = {}) => ({
   ...collectionFields(own),
   ...endpointFields(),
   detail: endpointPath(id)
-    .refine((path) => path.includes(id), 'expected {id} where an entity’s id stands')
+    .refine((path) => path.includes(id), 'expected {id} at the position of an entity’s id')
     .nullable()
     .default(own.detail ?? null)
-    .describe('where each entity is asked for by its {id}; null: the list shows it whole'),
+    .describe('path at which each entity is requested by its {id}; null: the list shows it whole'),
   id: z
     .string()
     .min(1)
@@ -56,7 +56,7 @@ export const resourceFields = (own: Partial<Resource> = {}) => ({
     .describe('paths of the time at which an entity changed; else it is when that was seen'),
   time_formats: timeFormatsField(),
   mapping: mappingField('entity').describe(
-    'what changes are, if not Entity Management; what is not mapped goes to unmapped',
+    'OCSF class and fields of changes, if not Entity Management; fields without a mapping go to unmapped',
   ),
 });
 

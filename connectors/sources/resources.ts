@@ -6,7 +6,7 @@ import { defineResource } from './resource.ts';
 /** `type: sites`. */
 export const sitesSource = defineResource({
   type: 'sites',
-  summary: 'Reads the sites of the unified API and tells their changes.',
+  summary: 'Reads the sites of the unified API and reports their changes.',
   api: 'unified',
   kind: 'site',
   path: '/sites',
@@ -15,7 +15,7 @@ export const sitesSource = defineResource({
 /** `type: web_categories`. */
 export const webCategoriesSource = defineResource({
   type: 'web_categories',
-  summary: 'Reads the URL and application categories of the unified API and tells their changes.',
+  summary: 'Reads the URL and application categories of the unified API and reports their changes.',
   api: 'unified',
   kind: 'web_category',
   path: '/web/categories',
@@ -24,7 +24,7 @@ export const webCategoriesSource = defineResource({
 /** `type: company`. */
 export const companySource = defineResource({
   type: 'company',
-  summary: 'Reads each company of the services API and tells its changes.',
+  summary: 'Reads each company of the services API and reports its changes.',
   api: 'services',
   kind: 'company',
   path: '/api/fleet/v1/companies/{company_id}',
@@ -67,7 +67,7 @@ export const hostsSource = defineResource({
 /** `type: block_list`. */
 export const blockListSource = defineResource({
   type: 'block_list',
-  summary: 'Reads the block lists of the services API and tells their changes.',
+  summary: 'Reads the block lists of the services API and reports their changes.',
   api: 'services',
   kind: 'block_list_entry',
   path: '/api/threat-protection/v1/companies/{company_id}/block-list-entries',
@@ -77,7 +77,7 @@ export const blockListSource = defineResource({
 /** `type: exclusion_list`. */
 export const exclusionListSource = defineResource({
   type: 'exclusion_list',
-  summary: 'Reads the exclusion lists of the services API and tells their changes.',
+  summary: 'Reads the exclusion lists of the services API and reports their changes.',
   api: 'services',
   kind: 'exclusion_list_entry',
   path: '/api/threat-protection/v1/companies/{company_id}/exclusion-list-entries',
@@ -87,7 +87,7 @@ export const exclusionListSource = defineResource({
 /** `type: tickets`. One that leaves the list is most likely archived, which is no removal. */
 export const ticketsSource = defineResource({
   type: 'tickets',
-  summary: 'Reads the tickets of the services API and tells their changes.',
+  summary: 'Reads the tickets of the services API and reports their changes.',
   api: 'services',
   kind: 'ticket',
   path: '/api/ticketing/v1/companies/{company_id}/tickets',

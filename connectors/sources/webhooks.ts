@@ -43,7 +43,7 @@ export const webhooksSource = defineSource({
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('address that upstream reaches the listener at, which is what gets registered'),
+      .describe('address at which upstream reaches the listener; this one is registered'),
     events: z
       .array(z.string().min(1))
       .min(1)
@@ -51,12 +51,12 @@ export const webhooksSource = defineSource({
       .describe('names of the events that `webhooks register` subscribes to'),
     secret: z
       .union([secret(), z.array(secret()).min(1).max(8)])
-      .describe('what deliveries are signed with; several while one takes another’s place'),
+      .describe('secret that signs deliveries; a list during a rotation'),
     secret_encoding: z
       .enum(['text', 'base64'])
       .default('text')
-      .describe('base64: the secret stands for the bytes that it encodes'),
-    signed_form: z.enum(['body', timed]).default('body').describe('what is signed'),
+      .describe('base64: the secret is the bytes that it encodes'),
+    signed_form: z.enum(['body', timed]).default('body').describe('the signed bytes'),
     signature_header: header()
       .default('SVC-Signature')
       .describe('header with `sha256=` and the signature in hex'),
@@ -66,7 +66,7 @@ export const webhooksSource = defineSource({
       .optional()
       .describe('header that says when it was sent; without it no age can be judged'),
     max_age: duration().prefault('5m').describe('how old a delivery may be that says its age'),
-    max_body: size().prefault('1MiB').describe('longest body that is taken'),
+    max_body: size().prefault('1MiB').describe('longest accepted body'),
     tls: z
       .strictObject({
         cert_file: z
@@ -78,16 +78,20 @@ export const webhooksSource = defineSource({
         ca_file: z
           .string()
           .optional()
-          .describe('PEM file of authorities: who connects brings a certificate of theirs'),
+          .describe(
+            'PEM file of authorities; clients must present a certificate signed by one of them',
+          ),
         min_version: z
           .enum(['TLSv1.2', 'TLSv1.3'])
           .optional()
           .describe('lowest TLS version accepted'),
       })
       .optional()
-      .describe('serves HTTPS; left out: plain HTTP, for a proxy in front'),
+      .describe('serves HTTPS; default: plain HTTP, for a proxy in front'),
     ...places(),
-    mapping: mappingField('record').describe('what they mean; the rest goes to unmapped'),
+    mapping: mappingField('record').describe(
+      'OCSF class and fields; fields without a mapping go to unmapped',
+    ),
   }),
   flaw: ({ signed_form, timestamp_header, secret, secret_encoding }) => {
     if (signed_form === timed && timestamp_header === undefined) {

@@ -54,9 +54,9 @@ function optionsOf(command: Command): readonly Option[] {
 
 function descriptionOf({ description, mandatory, argChoices, defaultValue }: Option): string {
   const notes = [
-    ...(mandatory ? ['**needed**'] : []),
+    ...(mandatory ? ['**required**'] : []),
     ...(argChoices === undefined ? [] : [argChoices.map((choice) => `\`${choice}\``).join(', ')]),
-    ...(defaultValue === undefined ? [] : [`\`${defaultValue}\` if left out`]),
+    ...(defaultValue === undefined ? [] : [`default: \`${defaultValue}\``]),
   ];
   return [description, ...notes].join('; ');
 }

@@ -42,7 +42,7 @@ export function settingsTable(schema: Schema, only?: ReadonlySet<string>): strin
   );
   if (rows.length === 0) return 'None.';
   return table(
-    ['key', 'value', 'if left out', 'what it does'],
+    ['key', 'value', 'default', 'meaning'],
     rows.map(({ key, value, absent, what }) => [`\`${key}\``, value, absent, what]),
   );
 }
@@ -106,7 +106,7 @@ function rowsOf(schema: Schema, prefix: string): readonly Row[] {
 }
 
 function absentText(schema: Schema, needed: boolean): string {
-  if (needed) return '**needed**';
+  if (needed) return '**required**';
   const { default: byDefault } = schema;
   const plain = byDefault === undefined || isEmpty(byDefault);
   return plain

@@ -356,10 +356,10 @@ export function parseEntry(bytes: Uint8Array): Entry {
   const parsed = anyEntry.safeParse(value);
   if (parsed.success) return parsed.data;
   const { data } = someEntry.safeParse(value);
-  if (data === undefined) throw new SyntaxError('not an entry: it says in no t what it tells');
+  if (data === undefined) throw new SyntaxError('not an entry: it has no type in t');
   const place = parsed.error.issues[0]?.path.join('.') || 't';
   throw new NewerEntryError(
-    `an entry of the kind ${data.t} says what this version does not know (${place}): a newer version of sluice has written it`,
+    `an entry of the kind ${data.t} has a type that this version does not know (${place}): a newer version of sluice has written it`,
   );
 }
 

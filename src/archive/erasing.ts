@@ -95,7 +95,7 @@ export class Erasing {
       const counts = { segments: segments.length, lake: lake.length };
       // Requests of what was erased before change nothing.
       if (counts.segments + counts.lake > 0)
-        this.#lines.info('archive_erased', 'a record was erased from the archive', counts);
+        this.#lines.info('archive_erased', 'record erased from the archive', counts);
       return null;
     });
   }
@@ -106,11 +106,11 @@ export class Erasing {
     } catch (error) {
       if (!(error instanceof ExportError || error instanceof SyntaxError)) throw error;
       this.#stuck.add(name);
-      const next = error instanceof ExportError ? error.next : 'Ask for it again: archive erase.';
+      const next = error instanceof ExportError ? error.next : 'Request it again: archive erase.';
       const facts = { request: name, error: error.message, next };
       this.#lines.warn(
         'archive_erase_failed',
-        'a record that is to be erased from the archive stays',
+        'a record could not be erased from the archive',
         facts,
       );
       return null;
@@ -312,5 +312,5 @@ async function provenSegment(object: string, reader: ProvenReader) {
   if (found === null) return null;
   const sha256 = hash('sha256', found.body, 'hex');
   if (known.some((one) => one.sha256 === sha256)) return found;
-  throw new SyntaxError(`${object} is not what its entry says`);
+  throw new SyntaxError(`${object} differs from its entry`);
 }

@@ -40,6 +40,6 @@ export function encodeRequest(request: ErasureRequest): Buffer {
 /** A request as it was written; those of older versions say more, which is ignored. Throws a SyntaxError. */
 export function parseRequest(bytes: Uint8Array): ErasureRequest {
   const { data } = requestShape.safeParse(jsonIn(bytes));
-  if (data === undefined) throw new SyntaxError('it is not what a request is written as');
+  if (data === undefined) throw new SyntaxError('it does not have the form of a request');
   return data;
 }

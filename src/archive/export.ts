@@ -39,7 +39,7 @@ export async function exportRange(
   let bytes = 0;
   const write = async (name: string, body: Uint8Array) => {
     if ((await into.create(name, [body])) === 'exists') {
-      throw new SyntaxError(`${name} is there already: an export needs an empty place`);
+      throw new SyntaxError(`${name} exists already: an export needs an empty directory`);
     }
     bytes += body.length;
   };

@@ -46,7 +46,7 @@ export function encodeHold(hold: Hold): Buffer {
 export function parseHold(bytes: Uint8Array): Hold {
   const hold = holdShape.safeParse(jsonIn(bytes));
   if (hold.success) return hold.data;
-  throw new SyntaxError('it is not what a hold is written as');
+  throw new SyntaxError('it does not have the form of a hold');
 }
 
 /** All holds that were set, the released ones too. Throws a SyntaxError where one is damaged. */
@@ -121,11 +121,11 @@ export class Holds {
     this.#refused.add(id);
     this.#lines.warn(
       'hold_file_changed',
-      'the file of a legal hold was changed; the hold stays as it was entered',
+      'the file of a legal hold was changed; the entered hold stays in effect',
       {
         ...{
           hold: id,
-          next: 'Find out who wrote to the archive. Another span needs a hold of its own.',
+          next: 'Find the writer. Another span needs a hold of its own.',
         },
       },
     );

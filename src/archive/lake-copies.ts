@@ -60,7 +60,7 @@ async function standingObject(reader: ProvenReader, entry: ProvenCut['objects'][
   if (found === null) return null;
   const now = hash('sha256', found.body);
   if (now === sha256 || erasedRows(entry, now, erasures) !== null) return found.body;
-  throw new SyntaxError(`${object} is not what its entry says`);
+  throw new SyntaxError(`${object} differs from its entry`);
 }
 
 /** Events that were sent again may be of any page. */

@@ -66,10 +66,10 @@ export class LakeEntries {
         this.#damaged.add(name);
         const facts = { object: name, error: errorText(error) };
         const next =
-          'Find out who wrote to the archive. Its objects are no evidence; the pages are not concerned.';
+          'Find the writer. The objects of this cut are no evidence; the pages are not affected.';
         this.#settings.log.warn(
           'lake_cut_rejected',
-          'a cut of the lake cannot be entered into the archive',
+          'a cut of the lake does not match the archive; not entered',
           {
             ...facts,
             next,
@@ -121,7 +121,7 @@ export class LakeEntries {
         'a cut of the lake waits until entries of the archive can be read',
         {
           ...{ object, error: error.message },
-          next: 'Verify the archive. The next checkpoint tries again; the pages are not concerned.',
+          next: 'Verify the archive. The next checkpoint tries again; the pages are not affected.',
         },
       );
       return undefined;

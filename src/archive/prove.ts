@@ -163,7 +163,7 @@ async function recordAt({ page, place }: RecordPlace, given?: Uint8Array) {
   if (record === undefined) throw new SyntaxError('the page has fewer records than uids');
   if (given === undefined && erased.has(kept?.[place] ?? place)) {
     throw new ExportError('sink_refused', 'the record was erased, and proves no more', {
-      next: 'When, why and by which entry: `npx sluice archive verify` tells it.',
+      next: '`npx sluice archive verify` shows the time, the reason and the entry.',
     });
   }
   const leaves = recordLeaves(records, kept, erased);

@@ -36,7 +36,7 @@ export function recordLeaves(
     const sha256 = erased.get(kept === null ? i : (kept[i] ?? -1));
     if (sha256 === undefined) return recordLeaf(record);
     if (Buffer.compare(record, erasedText) !== 0) {
-      throw new SyntaxError('something stands in the place of an erased record');
+      throw new SyntaxError('there are bytes at the position of an erased record');
     }
     return leafHash(Buffer.from(sha256, 'hex'));
   });

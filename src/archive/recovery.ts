@@ -324,7 +324,7 @@ async function read(
   }
   if (known !== null && known.size >= size && tree.root.toString('hex') !== known.root) {
     throw new SyntaxError(
-      'it is not what was signed: an older copy was put back, or it was changed',
+      'it differs from the signed one: an older copy was restored, or it was changed',
     );
   }
   return { tree, heads, published };
@@ -355,7 +355,7 @@ async function headsAt(
   if (known !== null && known.size < size) {
     const root = await rootAt(known.size, reader.hashes);
     if (root.toString('hex') !== known.root) {
-      throw new SyntaxError(`it does not begin with what was signed at size ${known.size}`);
+      throw new SyntaxError(`it does not begin with the log signed at size ${known.size}`);
     }
   }
   for await (const { entry, bytes } of loggedEntries(reader, size, from)) {

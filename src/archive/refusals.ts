@@ -33,7 +33,7 @@ export async function told<T>({ place }: ObjectStore, work: () => Promise<T>): P
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new ExportError('sink_refused', `opening the archive ${place}: ${errorText(error)}`, {
-      next: `${nextOf(error)}; or take another location. Nothing is lost: events stay held.`,
+      next: `${nextOf(error)}; or use another location. Nothing is lost: events stay in the spool.`,
       cause: error,
     });
   }
@@ -45,10 +45,10 @@ function nextOf(error: SyntaxError): string {
   }
   if (error instanceof OtherKeyError) return 'Give the key that signs this archive';
   if (error instanceof ElsewhereError) {
-    return 'Look at it with `sluice archive verify`, and put back what is missing. Where several processes share a state, give all of them the same directory, as an absolute path on a network file system, or a bucket';
+    return 'Check it with `sluice archive verify`, and restore the missing objects. If several processes share a state, give all of them the same directory, as an absolute path on a network file system, or a bucket';
   }
   if (error instanceof CheckpointGoneError) {
     return `Copy ${error.copy} to ${checkpointPath}, and look at it with \`sluice archive verify\``;
   }
-  return 'Look at it with `sluice archive verify`, and put back what is missing';
+  return 'Check it with `sluice archive verify`, and restore the missing objects';
 }

@@ -96,7 +96,7 @@ export class Retention {
       if (this.#failure !== error.message) {
         const next = error instanceof ExportError ? { next: error.next } : {};
         const facts = { error: error.message, ...next };
-        this.#settings.log.warn('retention_paused', 'no body goes out of the archive', facts);
+        this.#settings.log.warn('retention_paused', 'retention: nothing deleted', facts);
       }
       this.#failure = error.message;
       this.#wish = null;
@@ -155,15 +155,19 @@ export class Retention {
         if (!(error instanceof ExportError)) throw error;
         this.#stuck.add(object);
         const { message, next } = error;
-        log.warn('archive_object_not_deleted', 'an object of the archive is due to go, and stays', {
-          object,
-          message,
-          next,
-        });
+        log.warn(
+          'archive_object_not_deleted',
+          'archive object is past retention but could not be deleted',
+          {
+            object,
+            message,
+            next,
+          },
+        );
       }
     }
     if (gone.length > 0)
-      log.info('archive_bodies_deleted', 'bodies went out of the archive', {
+      log.info('archive_bodies_deleted', 'retention: deleted page bodies', {
         objects: gone.length,
       });
     if (this.#wish !== null) await this.#forget();
@@ -180,7 +184,10 @@ export class Retention {
       if (!(error instanceof ExportError)) throw error;
       const { message, next } = error;
       if (this.#failure !== message)
-        log.warn('prune_request_not_removed', 'a request to prune stays', { message, next });
+        log.warn('prune_request_not_removed', 'cannot remove a completed request to prune', {
+          message,
+          next,
+        });
       this.#failure = message;
     }
   }
@@ -189,7 +196,7 @@ export class Retention {
     const message = lockText(lock);
     if (this.#failure === message) return;
     this.#failure = message;
-    const text = 'a segment of the archive is due to go, and stays while it is locked';
+    const text = 'archive segment is past retention but locked';
     this.#settings.log.warn('archive_segment_locked', text, { object, message });
   }
 
@@ -240,7 +247,7 @@ export function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
   try {
     return wishShape.parse(jsonIn(bytes));
   } catch {
-    throw new SyntaxError(`${prunePath} is not what a request is written as`);
+    throw new SyntaxError(`${prunePath} does not have the form of a request`);
   }
 }
 

@@ -65,7 +65,7 @@ export async function keptOf(
   if (content !== null && hash('sha256', content, 'hex') === entry.uids.sha256) {
     return decodeKept(content, entry);
   }
-  throw new SyntaxError('the uids behind the body are not what the entry says');
+  throw new SyntaxError('the uids after the body differ from the entry');
 }
 
 /** Parses it. Throws a SyntaxError where it is not as long as the entry says. */
@@ -126,11 +126,11 @@ export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
   const content = tail.subarray(headerBytes);
   const isFramed = tail.readUInt32LE(0) === skippable && tail.readUInt32LE(4) === uids.bytes;
   if (!isFramed || hash('sha256', content, 'hex') !== uids.sha256) {
-    throw new SyntaxError('the uids behind the body are not what the entry says');
+    throw new SyntaxError('the uids after the body differ from the entry');
   }
   const bytes = decompressed(range.subarray(0, body.length), body.bytes);
   if (bytes.length !== body.bytes || hash('sha256', bytes, 'hex') !== body.sha256) {
-    throw new SyntaxError('the body is not what the entry says');
+    throw new SyntaxError('the body differs from the entry');
   }
   return { body: bytes, ...decodeKept(content, entry) };
 }

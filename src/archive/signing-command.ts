@@ -58,7 +58,7 @@ async function outputOf(
   });
   const timer = setTimeout(() => {
     endGroup(child);
-    ended.resolve(`it took longer than ${timeout / 1_000}s`);
+    ended.resolve(`it ran longer than ${timeout / 1_000}s`);
   }, timeout);
   const out = kept(child.stdout, 'first');
   const err = kept(child.stderr, 'last');
@@ -102,7 +102,7 @@ function signatureIn(output: Buffer): Buffer {
   if (bytes.length === signatureBytes && bytes.toString('base64') === text) return bytes;
   throw new ExportError(
     'sink_refused',
-    `${doing}: what it wrote is no signature: ${output.length} bytes, and neither 64 nor 64 in base64`,
+    `${doing}: its output is no signature: ${output.length} bytes, and neither 64 nor 64 in base64`,
     { next: `Have it write nothing but the signature to stdout. ${stays}` },
   );
 }

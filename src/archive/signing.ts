@@ -25,13 +25,11 @@ export const signingKeys = {
         .describe(
           'program and arguments, run without a shell: gets the text to sign on stdin, and writes its Ed25519 signature to stdout, 64 bytes or base64',
         ),
-      public_key: z
-        .string()
-        .describe('the vkey of its key; a signature that is not of it is not taken'),
+      public_key: z.string().describe('the vkey of its key; a signature by another key is refused'),
       timeout: duration().prefault('10s').describe('bound on one signature'),
     })
     .optional()
-    .describe('in place of `signing_key`: a command that signs, such as one that asks an HSM'),
+    .describe('instead of `signing_key`: a command that signs, such as a client of an HSM'),
 };
 
 /** Of a sink's settings, as its own reading of the config has parsed them, what makes a signer. */
@@ -53,7 +51,7 @@ export function signingFlaw(settings: SigningSettings): string | null {
   const isKey = settings.signing_key !== undefined;
   if (isKey !== (settings.signing_key_command !== undefined)) return null;
   return isKey
-    ? 'signing_key and signing_key_command are both given: take one out'
+    ? 'signing_key and signing_key_command are both set: remove one'
     : 'it has no signing_key (nor signing_key_command): make one with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}';
 }
 

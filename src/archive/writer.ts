@@ -195,7 +195,8 @@ export class ArchiveWriter {
     if (difference === null) return;
     this.#isClockTold = true;
     const text = `the clock of this machine is ${difference} upstream’s, and entries of the archive have its times`;
-    const next = 'Set it (NTP) where it is the wrong one; `check --connect` asks others as well.';
+    const next =
+      'If this clock is wrong, set it (NTP). `check --connect` compares it with other servers as well.';
     this.#settings.log.warn('clock_differs', text, { stream, next });
   }
 

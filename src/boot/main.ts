@@ -13,7 +13,9 @@ for (const name of ['SIGUSR1', 'SIGUSR2'] as const) process.on(name, () => undef
 const unread = new AbortController();
 // Without a listener a reader that goes away (`sluice status | head`) would end the process with a
 // stack trace.
-process.stdout.on('error', () => unread.abort(new Error('whoever read standard output has gone')));
+process.stdout.on('error', () =>
+  unread.abort(new Error('the reader of standard output closed the pipe')),
+);
 process.stderr.on('error', () => undefined);
 
 let isEnding = false;

@@ -91,9 +91,13 @@ export abstract class Board {
       while (!signal.aborted) {
         await this.read().catch(async (error) => {
           if (signal.aborted) return;
-          log.debug('remote_commands_unreadable', 'commands from afar cannot be read', {
-            error: String(error),
-          });
+          log.debug(
+            'remote_commands_unreadable',
+            'cannot read remote commands from the control topic',
+            {
+              error: String(error),
+            },
+          );
           // The topic may be another one by now.
           this.#position = null;
           await this.#clock.sleep(pauseMs, signal);

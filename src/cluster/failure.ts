@@ -10,7 +10,7 @@ export function clusterError(error: unknown, doing: string): ExportError {
   const failure = error instanceof KafkaFailure ? error : failureOf(error, doing);
   const code = failure.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
   return new ExportError(code, failure.message, {
-    next: 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics.',
+    next: 'Run sluice check --connect to check state.kafka: brokers, rights and topics.',
     cause: failure,
   });
 }

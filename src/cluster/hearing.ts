@@ -59,13 +59,13 @@ export class Hearing {
       if (isHeard)
         log.info(
           'group_recovered',
-          'the group in Kafka answers again: polling goes on, and sending too',
+          'the group coordinator responds again; polling and sending resumed',
         );
       else {
         const fields = { silent_ms: silentMs };
         log.warn(
           'group_unreachable',
-          'polling waits, and sending too: the group in Kafka has not answered',
+          'the group coordinator does not respond; polling and sending paused',
           fields,
         );
       }

@@ -81,7 +81,7 @@ async function* brokerFindings(
   );
   for (const { broker, cause } of lost) {
     yield {
-      told: `broker ${hostPortText(broker)}: ${cause?.message}; the others are asked instead`,
+      told: `broker ${hostPortText(broker)}: ${cause?.message}; sluice uses the others`,
       ...{ cause: null, isNote: true },
     };
   }
@@ -118,7 +118,7 @@ function unreached(failure: KafkaFailure, broker: HostPort): ExportError {
     denied: 'Check state.kafka.sasl: its mechanism, the user name and the password.',
     untrusted:
       missingIssuerOf(failure)?.next ??
-      'Check state.kafka.tls: ca_file has to hold who signed the broker’s certificate, and cert_file ours where the broker asks for it.',
+      'Check state.kafka.tls: ca_file must hold the authority of the broker’s certificate; cert_file must hold the client certificate if the broker requires one.',
     other:
       'Look whether the address is right, a firewall lets it through, and whether that port speaks TLS (state.kafka.tls) or SASL (state.kafka.sasl).',
   }[kind === 'denied' || kind === 'untrusted' ? kind : 'other'];
@@ -166,7 +166,7 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
   const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
   const mend = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
   yield {
-    told: `${told}: what one broker alone has counts as held, and is lost with its disk; ${mend}`,
+    told: `${told}: data on a single broker counts as stored, and is lost with its disk; ${mend}`,
     ...{ cause: null, isNote: true },
   };
   return mayRead;
@@ -229,7 +229,7 @@ function unfit(
   const bytes = Number(configs.get('max.message.bytes'));
   const bytesMin = requestBytesMax + batchBytesBeside;
   if (bytes < bytesMin) {
-    const what = `max.message.bytes is ${bytes}, and a batch of pages takes up to ${bytesMin}`;
+    const what = `max.message.bytes is ${bytes}, and a batch of pages has up to ${bytesMin}`;
     return failed(what, set('max.message.bytes', 1_048_588));
   }
   const headless = partitions.filter(({ leaderId }) => leaderId < 0);
@@ -240,12 +240,12 @@ function unfit(
   const least = Number(configs.get('min.insync.replicas'));
   const few = partitions.find(({ isrNodes }) => isrNodes.length < least);
   if (few !== undefined) {
-    const what = `${few.isrNodes.length} of ${few.replicaNodes.length} brokers have all of partition ${few.partitionIndex}, and min.insync.replicas asks for ${least}: nothing can be written`;
+    const what = `${few.isrNodes.length} of ${few.replicaNodes.length} brokers have all of partition ${few.partitionIndex}, and min.insync.replicas requires ${least}: nothing can be written`;
     return failed(what, 'Start the brokers that are missing, or have more of them hold the topic.');
   }
   if (configs.get('unclean.leader.election.enable') === 'true' && replicasOf(described) > 1) {
     const what =
-      'unclean.leader.election.enable is true, by which a broker that lacks the newest may lead: what was committed is lost then';
+      'unclean.leader.election.enable is true: a broker without the newest records may become leader, and committed records are lost then';
     return failed(what, set('unclean.leader.election.enable', 'false'));
   }
   return null;
@@ -262,7 +262,7 @@ async function transactionFinding(asking: Asking, settings: LogSettings): Promis
     const failure = failureOf(error, told);
     if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
     const next =
-      'The brokers have no coordinator for transactions: look at transaction.state.log.replication.factor and transaction.state.log.min.isr, which may not ask for more brokers than there are.';
+      'The brokers have no coordinator for transactions: look at transaction.state.log.replication.factor and transaction.state.log.min.isr, which must not exceed the number of brokers.';
     return { told, cause: refusal(failure, next) };
   }
 }
@@ -284,7 +284,7 @@ async function groupFinding(asking: Asking, settings: LogSettings): Promise<Clus
     const failure = failureOf(error, told);
     if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
     const next =
-      'The brokers have no coordinator for groups: look at offsets.topic.replication.factor, which may not ask for more brokers than there are.';
+      'The brokers have no coordinator for groups: look at offsets.topic.replication.factor, which must not exceed the number of brokers.';
     return { told, cause: refusal(failure, next) };
   }
 }
@@ -292,7 +292,7 @@ async function groupFinding(asking: Asking, settings: LogSettings): Promise<Clus
 function lacking(right: Right | undefined, operations: readonly Operation[]): ExportError {
   const what = `the account lacks ${operations.join(', ')} on the ${right?.resource.replace('-', ' ')} ${right?.name}${right?.pattern === 'prefixed' ? '…' : ''}`;
   return new ExportError('sink_refused', what, {
-    next: 'Have it granted: sluice cluster acls prints what is needed, as lines for kafka-acls.sh.',
+    next: 'Grant the missing ACLs: sluice cluster acls prints them as lines for kafka-acls.sh.',
   });
 }
 

@@ -124,7 +124,7 @@ export class Ownership implements Membership {
       throw signal.aborted ? signal.reason : error;
     }
     const generation = ownership.#generation;
-    means.log.info('state_owned', 'this process has the state in Kafka', {
+    means.log.info('state_owned', 'this process owns the state in Kafka', {
       group: ownership.#group,
       generation,
     });
@@ -221,7 +221,7 @@ export class Ownership implements Membership {
     while (!signal.aborted) {
       await this.#round(signal).catch(async (error) => {
         if (signal.aborted) return;
-        this.#means.log.warn('group_join_failed', 'the membership is tried again', {
+        this.#means.log.warn('group_join_failed', 'group membership failed; joining again', {
           error: String(error),
         });
         await this.#means.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
@@ -288,7 +288,7 @@ export class Ownership implements Membership {
     this.#coordinator = null;
     const failure = failureOf(error, `joining the group ${this.#group}`);
     if (failure.kind === 'passing' && answer !== 'INVALID_SESSION_TIMEOUT') {
-      this.#means.log.debug('group_not_answering', 'the group does not answer', {
+      this.#means.log.debug('group_not_answering', 'the group coordinator did not respond', {
         error: failure.message,
       });
       return;
@@ -367,7 +367,7 @@ export class Ownership implements Membership {
   #whyLost(): ExportError {
     const what = `another process has the state ${this.#settings.prefix} in Kafka now`;
     return new ExportError('state_locked', what, {
-      next: 'Nothing was lost: that one goes on from what this one has committed. Start this one again to have it stand by.',
+      next: 'Nothing was lost: the other process resumes from the last commit of this one. Start this one again as a standby.',
     });
   }
 

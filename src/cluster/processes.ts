@@ -71,7 +71,7 @@ export async function askForProcesses(
       .map(processOf)
       .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));
   } catch (error) {
-    throw clusterError(error, `asking for the group ${id}`);
+    throw clusterError(error, `reading the group ${id}`);
   }
 }
 

@@ -45,8 +45,8 @@ const idLength = 8;
 /** Prints what was begun, oldest first. */
 export const backfillList = defineCommand({
   name: 'list',
-  about: 'what was begun, how far it is, and how to go on',
-  options: { config: configOption, json: { about: 'one JSON object a line' } },
+  about: 'list backfills with their progress, and how to resume them',
+  options: { config: configOption, json: { about: 'one JSON object per line' } },
   async run({ config: file, json }, means) {
     const { out } = means;
     const parts = partsAtWork(file, means).map(({ config }) => config);
@@ -66,8 +66,8 @@ export const backfillList = defineCommand({
 /** Forgets one that is not done. */
 export const cancel = defineCommand({
   name: 'cancel',
-  about: 'forget one that is not finished; what it has held is still delivered',
-  arguments: { id: { about: 'which, as list names it' } },
+  about: 'cancel an unfinished backfill; events that it stored are still delivered',
+  arguments: { id: { about: 'id, as shown by backfill list' } },
   options: { config: configOption },
   async run({ id, config: file }, { env, out }) {
     const parts = inShards(readConfig(file, { env })).map((part) => whereItRuns(part).config);
@@ -105,7 +105,7 @@ async function partWith(id: string, parts: readonly Config[]): Promise<Config> {
 async function begunIn(config: Config): Promise<readonly Begun[]> {
   const { state } = config;
   if (isAfar(config)) {
-    const holder = (await isServed(config.state)) ? 'whoever works' : null;
+    const holder = (await isServed(config.state)) ? 'the process that works' : null;
     return await withCopy(config, (copy) => standingIn(copy.state, holder));
   }
   const holder = holderOf(state.dir);
@@ -191,7 +191,7 @@ function nextText(begun: Begun, { file }: Config): string | null {
     const { message, next } = progress.error;
     return `${message}. ${next} Then: ${again}`;
   }
-  return isWanted ? `goes on with the next run, or with: ${again}` : `goes on with: ${again}`;
+  return isWanted ? `resumes with the next run, or with: ${again}` : `resume with: ${again}`;
 }
 
 function factsOf(begun: Begun): Readonly<Record<string, unknown>> {

@@ -37,10 +37,10 @@ import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const options = {
   config: configOption,
-  source: { value: 'name', about: 'whose events', needed: true },
-  from: { value: 'time', about: 'RFC 3339 time of the earliest', needed: true },
-  to: { value: 'time', about: 'RFC 3339 time before which they end; up to now if left out' },
-  restart: { about: 'begin anew, also where the same was begun and not finished' },
+  source: { value: 'name', about: 'source of the events', needed: true },
+  from: { value: 'time', about: 'start of the span, RFC 3339', needed: true },
+  to: { value: 'time', about: 'end of the span, RFC 3339; default: now' },
+  restart: { about: 'restart, even if the same backfill is unfinished' },
   logLevel: logLevelOption,
 } as const;
 type Options = Given<typeof options>;
@@ -58,12 +58,12 @@ export const backfill: CommandGroup = {
   about: 'deliver the events of a past time, beside the running process or alone',
   commands: [backfillList, cancel],
   alone: start,
-  more: `Where a process runs with this config it does it beside its live streams, and the command follows it;
-else the command does it alone, and holds the state directory meanwhile. Ctrl-C stops it; the same
-command line goes on from there, also after a crash.
-Upstream documents no time filter: the list is walked, and other times are left out here. Every sink
-gets the events, also those it has got before. They keep their uid; sinks that take each event once
-(file, Kafka with exactly_once) take these once more. Records without a readable time are delivered.`,
+  more: `If a process runs with this config, that process reads the backfill beside its live streams, and the command
+shows its progress. Otherwise the command reads it and locks the state directory meanwhile. Ctrl-C stops the
+backfill; the same command line resumes it, also after a crash.
+Upstream documents no time filter: sluice reads the whole list and skips other times. Every sink gets the
+events again, with the same uid. Sinks that write each event once (file, Kafka with exactly_once) write these
+once more. Records without a readable time are delivered.`,
 };
 
 async function backfilled(options: Options, means: Means): Promise<ExitCode> {
@@ -120,16 +120,14 @@ function pastOf(options: Options, { sources }: Config, now: number): Past {
 
 function refuseWithoutList({ source }: Past, { sources }: WholePlan): void {
   if (listsOf(sources.find(({ name }) => name === source)) !== null) return;
-  throw new UsageError(
-    `--source: ${source} is not read as one list, so there is no past of it to walk`,
-  );
+  throw new UsageError(`--source: ${source} is not read as one list, so it cannot be backfilled`);
 }
 
 function introduction({ source, from, to }: BackfillRequest): readonly string[] {
   const time = (at: number) => new Date(at).toISOString();
   return [
-    `${source}: events from ${time(from)} up to ${time(to)}. Upstream documents no time filter: its list is walked, and other times are left out here.`,
-    'Every sink gets them, also those it has got before, with the same uid; sinks that take each event once take these once more.',
+    `${source}: events from ${time(from)} up to ${time(to)}. Upstream documents no time filter: sluice reads the whole list and skips other times.`,
+    'Every sink gets them again, with the same uid. Sinks that write each event once write these once more.',
   ];
 }
 
@@ -142,7 +140,7 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
     const asked = await board.ask(past, isAnew);
     for (const line of introduction(asked)) means.err(line);
     const holder = board.holder() ?? 'another process';
-    if (journey === null) means.err(`${holder} runs with this config and is asked to do it`);
+    if (journey === null) means.err(`${holder} runs with this config and gets the request`);
     const alone = journey && runAlone(asked, journey, doing);
     const until = alone === null ? stop : AbortSignal.any([stop, alone.stuck]);
     const last = await follow(doing, asked, { until, isAlone: alone !== null }).catch(
@@ -233,7 +231,7 @@ function left({ past, config }: Doing): ExportError {
     'state_locked',
     `backfilling ${past.source}: the process that ran with ${config.file} has ended`,
     {
-      next: 'Start it again, which goes on with the backfill, or run the same command line again.',
+      next: 'Start the process again, which resumes the backfill, or run the same command line again.',
     },
   );
 }
@@ -242,7 +240,7 @@ function notTaken({ past, board }: Doing): ExportError {
   const holder = board.holder() ?? 'the process that held the state directory';
   return new ExportError(
     'state_locked',
-    `backfilling ${past.source}: ${holder} does not take it up`,
+    `backfilling ${past.source}: ${holder} does not accept the request`,
     {
       next: 'It may be a `run --once`, another backfill or an older version: wait for its end, then run the same command line again.',
     },
@@ -265,7 +263,7 @@ async function tellEnd(
     return 0;
   }
   if ((await doing.board.now(request)) === undefined) {
-    means.err(`${source}: cancelled: ${counts}; what is held is still delivered`);
+    means.err(`${source}: cancelled: ${counts}; stored events are still delivered`);
     return 1;
   }
   const reached = reachedAt === null ? '' : ` at ${new Date(reachedAt).toISOString()}`;
@@ -275,7 +273,7 @@ async function tellEnd(
     for (const line of [message, `  ${next}`]) means.err(line);
   } else if (progress === null || progress.state === 'stopped')
     means.err(`stopped${reached}; nothing is lost`);
-  means.err('the same command line goes on from there');
+  means.err('the same command line resumes from there');
   return 1;
 }
 

@@ -33,19 +33,24 @@ import { refuseUnknown } from './shared/typed.ts';
 /** 0: all is well; 3: something is unreachable or refuses. A wrong config is thrown. */
 export const check = defineCommand({
   name: 'check',
-  about: 'say whether the config is right, and what to know about it',
+  about: 'validate the config, and print notes about it',
   options: {
     config: configOption,
     why: { about: 'also run the newest held events through every filter and redaction' },
-    setup: { about: 'as --connect, and makes what sinks need there, such as index templates' },
+    setup: {
+      about:
+        'as --connect; also create objects that sinks need at the receiver, such as index templates',
+    },
     withoutSecrets: {
       about: 'resolve no ${env:…} or ${file:…} and count each value as right; a default is used',
     },
-    connect: { about: 'also ask each upstream for one record and each sink for a connection' },
-    sendTest: {
-      about: 'as --connect, and sends each sink one marked event and waits for its word',
+    connect: {
+      about: 'also request one record from each upstream and open a connection to each sink',
     },
-    sink: { value: 'name', about: 'of all that is asked or sent, only what concerns this sink' },
+    sendTest: {
+      about: 'as --connect, and send one marked event to each sink and wait for its response',
+    },
+    sink: { value: 'name', about: 'limit the checks to this sink' },
     logLevel: logLevelOption,
   },
   async run(given, means) {
@@ -214,8 +219,8 @@ function scheduleText({ schedule, streams: [first] }: PlannedSource): string {
 
 const assuranceTexts = {
   once: 'each event once',
-  answered: 'at least once, as the far side answers',
-  settled: 'at least once, as far as a connection shows what was read',
+  answered: 'at least once, confirmed by the response of the receiver',
+  settled: 'at least once, as far as a connection confirms what was read',
   none: 'best effort',
 } as const satisfies Record<ReturnType<SinkDefinition['assurance']>, string>;
 
@@ -241,7 +246,7 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
     for (const { path } of throttle) {
       if (path === undefined || asked.some((one) => one === path || path.startsWith(`${one}/`)))
         continue;
-      yield `upstreams.${name}: no source asks ${path}, which its throttle is for; paths there are without that of base_url`;
+      yield `upstreams.${name}: no source reads ${path}, which its throttle is for; paths there are without that of base_url`;
     }
   }
   for (const [name, { settings, definition }] of Object.entries(config.sources)) {
@@ -258,11 +263,11 @@ function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
   for (const { name, list, streams } of plan.sources) {
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
     if (list?.order !== 'auto' || isObject) continue;
-    yield `sources.${name}: order is auto, so both ends of the list are asked until new records have shown it`;
+    yield `sources.${name}: order is auto, so sluice requests both ends of the list until new records show the order`;
   }
   for (const [name, { definition, settings }] of Object.entries(sinks)) {
     if (definition.assurance(settings) !== 'none') continue;
-    yield `sinks.${name}: best effort: nobody can know whether a datagram arrived; use tcp:// or tls:// where events matter`;
+    yield `sinks.${name}: best effort: no sender can know whether a datagram arrived. Use tcp:// or tls:// for events that must not be lost`;
   }
   for (const [name, { definition, settings }] of Object.entries(sinks)) {
     for (const line of promiseOf(config, definition, settings).advice)

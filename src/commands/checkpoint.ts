@@ -26,13 +26,13 @@ import { refuseUnknown, timeTyped } from './shared/typed.ts';
 /** Options of all three. */
 const options = {
   config: configOption,
-  stream: { value: 'name', about: 'the stream, as status names it', needed: true },
+  stream: { value: 'name', about: 'stream name, as shown by sluice status', needed: true },
 } as const;
 
 /** Prints what is known of a stream. */
 export const show = defineCommand({
   name: 'show',
-  about: 'what is known of a stream; no cursor is printed',
+  about: 'show the checkpoint of a stream, without its cursor',
   options,
   async run({ config: file, stream }, means) {
     const { config, isElsewhere } = await partWithStream(partsAtWork(file, means), stream);
@@ -87,7 +87,7 @@ function extentFacts(extent: StreamExtent | null): Parameters<typeof factLines>[
   return [
     ['records known', records === 0 ? '0' : `${records}, since ${time(knownSince)}`],
     [
-      'places to rewind to',
+      'positions to rewind to',
       places === 0 ? '0' : `${places}, ${time(oldestPlace)} to ${time(newestPlace)}`,
     ],
   ];
@@ -96,10 +96,10 @@ function extentFacts(extent: StreamExtent | null): Parameters<typeof factLines>[
 /** Deletes the checkpoint, so that the stream is read from its start. */
 const reset = defineCommand({
   name: 'reset',
-  about: 'read the stream anew from its start; what was delivered is not delivered again',
+  about: 'read the stream again from its start; delivered events are not delivered again',
   options: {
     ...options,
-    forget: { about: 'forget what was read, so that everything is delivered again' },
+    forget: { about: 'forget the records read, so that all are delivered again' },
   },
   async run({ config: file, stream, forget = false }, { env, out }) {
     const parts = inShards(readConfig(file, { env })).map((config) => ({ config }));
@@ -116,8 +116,8 @@ const reset = defineCommand({
     out(`${stream}: its checkpoint is gone; ${who} reads it from its start`);
     out(
       forgotten === null
-        ? 'what was read is still known, half a million records at least, and not delivered again; --forget would deliver it again'
-        : `${forgotten} records are forgotten: what upstream still has of them is delivered again`,
+        ? 'records already read (at least half a million) are still known and not delivered again; --forget would deliver them again'
+        : `${forgotten} records are forgotten: those that upstream still has are delivered again`,
     );
     return 0;
   },
@@ -129,11 +129,11 @@ const reset = defineCommand({
  */
 const rewind = defineCommand({
   name: 'rewind',
-  about: 'read the stream again from where it was at a time; repeats are left out',
+  about: 'read the stream again from its position at a time, without repeats',
   options: {
     ...options,
     to: { value: 'time', about: 'RFC 3339 time', needed: true },
-    forget: { about: 'forget what was read since, so that it is delivered again' },
+    forget: { about: 'forget records read since then, so that they are delivered again' },
   },
   async run({ config: file, stream, to: typed, forget = false }, means) {
     const to = timeTyped('to', typed);
@@ -163,8 +163,8 @@ function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): r
       ? `${who} reads it again from its beginning`
       : `resumes where it was at ${time(place.at)} (cursor with digest ${place.digest})`,
     forgotten === null
-      ? 'what was read is still known and not delivered again; --forget would deliver again what was read since'
-      : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: what upstream still has of them is delivered again, and nothing else is`,
+      ? 'records already read are still known and not delivered again; --forget would deliver those read since then again'
+      : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: only those that upstream still has are delivered again`,
   ];
 }
 

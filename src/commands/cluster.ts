@@ -18,7 +18,7 @@ export async function clusterCommands(name?: string): Promise<CommandGroup> {
   const wanted = named.length > 0 ? named : Object.entries(commands);
   return {
     name: 'cluster',
-    about: 'show every process of a state in Kafka, and look after it',
+    about: 'show and manage the processes of a state in Kafka',
     commands: await Promise.all(wanted.map(([, load]) => load())),
     alone: (await import('./cluster/list.ts')).list,
   };

@@ -22,13 +22,13 @@ import { isAgreed } from './shared/prompt.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const config = configOption;
-const sink = { value: 'name', about: 'only those of this sink' } as const;
+const sink = { value: 'name', about: 'only dead letters of this sink' } as const;
 const uid = {
   value: 'uid',
-  about: 'only the one with this uid; may be given several times',
+  about: 'only the dead letter with this uid; repeatable',
   several: true,
 } as const;
-const since = { value: 'time', about: 'only those made since then (RFC 3339)' } as const;
+const since = { value: 'time', about: 'only dead letters since this time (RFC 3339)' } as const;
 type Choice = Given<{ sink: typeof sink; uid: typeof uid; since: typeof since }>;
 
 /** A transaction puts back this many at most, so that a running process can write. */
@@ -40,8 +40,8 @@ const uidLengthShown = 12;
 /** Prints the letters. */
 export const letterList = defineCommand({
   name: 'list',
-  about: 'what was refused, and why',
-  options: { config, sink, since, json: { about: 'one JSON object a line' } },
+  about: 'list refused events with the reason',
+  options: { config, sink, since, json: { about: 'one JSON object per line' } },
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
@@ -83,7 +83,7 @@ function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonl
 /** Puts letters back for their sink. */
 const retry = defineCommand({
   name: 'retry',
-  about: 'put them back for their sink, also while another process runs',
+  about: 'return dead letters to their sink, also while another process runs',
   options: { config, sink, uid, since },
   async run(given, means) {
     const { out } = means;
@@ -106,8 +106,8 @@ const retry = defineCommand({
 /** Deletes letters, once somebody has said so: 1 where nobody has. */
 const drop = defineCommand({
   name: 'drop',
-  about: 'delete them for good; asks on a terminal, elsewhere only with --yes',
-  options: { config, sink, uid, since, yes: { about: 'without asking' } },
+  about: 'delete dead letters for good; prompts on a terminal, otherwise requires --yes',
+  options: { config, sink, uid, since, yes: { about: 'do not prompt' } },
   async run(given, means) {
     const { out } = means;
     const parts = partsAtWork(given.config, means);
@@ -137,8 +137,8 @@ const addSuspects = defineCommand({
   options: {
     config,
     sink: { value: 'name', about: 'the sink whose suspects are moved', needed: true },
-    uid: { ...uid, about: 'only the suspect with this uid; may be given several times' },
-    yes: { about: 'without asking' },
+    uid: { ...uid, about: 'only the suspect with this uid; repeatable' },
+    yes: { about: 'do not prompt' },
   },
   async run({ config: file, sink, uid: uids = null, yes }, means) {
     const { out } = means;

@@ -24,8 +24,8 @@ import { unknownText } from './shared/typed.ts';
 /** Explains a stream. */
 export const explain = defineCommand({
   name: 'explain',
-  about: 'say what a stream is doing, why it waits, and what to do',
-  arguments: { stream: { about: 'the stream, as status names it' } },
+  about: 'show the state of a stream, why it waits, and the next step',
+  arguments: { stream: { about: 'stream name, as shown by sluice status' } },
   options: { config: configOption },
   async run({ stream: name, config: file }, means) {
     const part = await partWithStream(partsAtWork(file, means), name);
@@ -53,7 +53,7 @@ export const explain = defineCommand({
     const { doing, next, urgent } = isElsewhere ? verdictElsewhere(config) : verdictOf(known);
     out(painted(`${name}: ${doing}`, urgent ? 'bad' : 'good'));
     out('');
-    for (const line of factLines([...factsOf(known), ['what to do', next]])) out(line);
+    for (const line of factLines([...factsOf(known), ['next step', next]])) out(line);
     for (const line of conditionLines(known)) out(line);
     return 0;
   },
@@ -91,7 +91,7 @@ function verdictOf(known: Known): Verdict {
   const { config, running, held, stands, live, silence } = known;
   const { state, error } = stands;
   if (running === null) {
-    const resumes = held === null ? 'it has read nothing yet' : 'it goes on from its checkpoint';
+    const resumes = held === null ? 'it has read nothing yet' : 'it resumes from its checkpoint';
     return {
       doing: `is not read, since nothing runs with this config; ${resumes}`,
       next: `${commandText('run', config.file)}${error === null ? '' : `; and for its last error: ${error.next}`}`,
@@ -100,7 +100,7 @@ function verdictOf(known: Known): Verdict {
   }
   if (state === 'halted') {
     return {
-      doing: 'is halted, and waits for an operator; the other streams go on',
+      doing: 'is halted, and waits for an operator; the other streams continue',
       next: error?.next ?? 'Look into the log for why it was halted.',
       urgent: true,
     };
@@ -111,7 +111,7 @@ function verdictOf(known: Known): Verdict {
   if (stands.waits_for === roomInSpool) {
     return {
       doing: 'waits for room in the spool, which is full; nothing is lost',
-      next: `Look which sink does not take its events: ${commandText('status', config.file)}; or raise state.max_bytes.`,
+      next: `Find the sink that does not accept its events: ${commandText('status', config.file)}; or raise state.max_bytes.`,
       urgent: true,
     };
   }

@@ -27,7 +27,7 @@ const options = {
   config: {
     short: '-c',
     value: 'file',
-    about: 'the config to write; left out: $SLUICE_CONFIG, else ./sluice.yaml',
+    about: 'config file to write; default: $SLUICE_CONFIG, else ./sluice.yaml',
     usual: ({ SLUICE_CONFIG: named }: Means['env']) => named || 'sluice.yaml',
   },
   unified: { value: 'url', about: 'base address of the unified API, for audit events' },
@@ -36,20 +36,20 @@ const options = {
   scope: { value: 'urn', about: 'scope of the services API' },
   logs: {
     value: 'path',
-    about: 'a log list of the services API; {company_id} stands for each company',
+    about: 'path of a log list of the services API; {company_id} is replaced by each company',
   },
   secrets: {
     value: 'dir',
     about: 'directory of files with the credentials; else from the environment',
   },
-  sink: { value: 'type', about: 'where events go', choices: sinkTypes },
+  sink: { value: 'type', about: 'sink type', choices: sinkTypes },
   siem: {
     value: 'name',
-    about: 'as --sink, for a SIEM; writes what to set up there, and sends a test event',
+    about: 'as --sink, for a SIEM; also print its setup steps and send a test event',
     choices: siems.map(({ name }) => name),
   },
-  to: { value: 'address', about: 'its file, address, brokers/topic or URL' },
-  force: { about: 'overwrite a config that is there' },
+  to: { value: 'address', about: 'file, address, brokers/topic or URL of the sink' },
+  force: { about: 'overwrite an existing config' },
 } as const;
 /** What `init` is given. */
 export type InitOptions = Given<typeof options>;
@@ -65,7 +65,7 @@ export interface Asker {
 /** Asks, writes, and says what to do next. */
 export const init = defineCommand({
   name: 'init',
-  about: 'write a first config, asking for what it needs; see its --help for flags',
+  about: 'write a first config, with prompts; see its --help for flags',
   options,
   async run(given, means) {
     const { config: file, force = false } = given;
@@ -89,7 +89,7 @@ export const init = defineCommand({
     }
     write(receiver, `${siem.receiver.lines(answers.to).join('\n')}\n`, force);
     for (const line of nextLines(file, text)) means.out(line);
-    means.out(`wrote ${cleanText(receiver, 300)}: what is to be set up there`);
+    means.out(`wrote ${cleanText(receiver, 300)}: steps to set up there`);
     return await tried(siem, { answers, file, text, means });
   },
 });
@@ -104,7 +104,8 @@ export function saysAll({ unified, services, companies, sink, siem }: InitOption
 const nobody: Asker = {
   again: false,
   async ask(_question, usual) {
-    if (usual === null) throw new UsageError('is needed, since there is no terminal to ask on');
+    if (usual === null)
+      throw new UsageError('is required, since there is no terminal to prompt on');
     return '';
   },
 };
@@ -340,6 +341,6 @@ async function tried(
   const { askSink } = await import('./check.ts');
   const config = parseConfig(text, file, { env: means.env, placeholders: 'unset' });
   const isWell = await askSink(config, name, means);
-  if (!isWell) means.out(`once it is mended: ${later}`);
+  if (!isWell) means.out(`after the correction: ${later}`);
   return isWell ? 0 : 3;
 }

@@ -21,7 +21,7 @@ import { refuseUnknown } from './shared/typed.ts';
 /** Shows what becomes of the record in a file; `-`: of the one on standard input. */
 export const preview = defineCommand({
   name: 'preview',
-  about: 'show what becomes of a record: its event, its routes, and what each sink gets',
+  about: 'show how a record is processed: its event, its routes, and the output for each sink',
   arguments: {
     file: {
       value: 'record.json',
@@ -30,8 +30,8 @@ export const preview = defineCommand({
   },
   options: {
     config: configOption,
-    source: { value: 'name', about: 'whose record it is; needed where there are several sources' },
-    sink: { value: 'name', about: 'only what this sink gets' },
+    source: { value: 'name', about: 'source of the record (required if there is more than one)' },
+    sink: { value: 'name', about: 'only the output for this sink' },
   },
   async run({ file, config, source, sink: wanted }, { env, out }) {
     const plan = await planToLook(readConfigToLook(config, env).config);
@@ -60,8 +60,8 @@ export const preview = defineCommand({
 /** When a uid is given that hangs on more than the record. */
 const given = {
   collection: 'given when a reading finds the change',
-  parents: 'given when it is read of a parent, since the parent’s id is part of it',
-  push: 'given when it is delivered, since the delivery’s id is part of it',
+  parents: 'known when it is read from a parent, since the uid includes the parent’s id',
+  push: 'known when it is delivered, since the uid includes the delivery’s id',
 } as const;
 
 function chosenStream({ sources }: WholePlan, name: string | undefined): Stream {
@@ -92,7 +92,7 @@ async function readRecord(file: string): Promise<Uint8Array> {
     throw new UsageError(`${told} is no JSON: ${cleanText(String(error), 300)}`);
   }
   if (Array.isArray(record)) {
-    throw new UsageError(`${told} holds a list of ${record.length}; give one record of it`);
+    throw new UsageError(`${told} holds a list of ${record.length}; give one of its records`);
   }
   return bytes.subarray(bytes[0] === 0xef ? 3 : 0);
 }

@@ -50,7 +50,7 @@ const portWanted = 18_620;
 /** Runs until a signal, then drains. */
 export const quickstart = defineCommand({
   name: 'quickstart',
-  about: 'sandbox in, events on the screen and in ./out: what `npm start` runs',
+  about: 'run a sandbox and export its events to the screen and to ./out, as `npm start` does',
   options: { logLevel: logLevelOption },
   hidden: true,
   async run({ logLevel = 'warn' }, means) {
@@ -78,7 +78,7 @@ export const quickstart = defineCommand({
       await journey.pipeline.run(stop, config.shutdown.timeoutMs);
       await progress;
       await page.close();
-      tell(`stopped: ${countsOf(journey)}. Start again, and it goes on from here.`);
+      tell(`stopped: ${countsOf(journey)}. Start again to resume.`);
       return 0;
     } finally {
       await journey.close();
@@ -152,8 +152,8 @@ function readWorld(file: string): World | null {
   try {
     return world.parse(JSON.parse(text));
   } catch (error) {
-    throw new ExportError('state_damaged', `reading ${file}: it is not what a quickstart wrote`, {
-      next: 'Remove the directory it is in, and start again: everything is then read anew.',
+    throw new ExportError('state_damaged', `reading ${file}: a quickstart did not write it`, {
+      next: 'Remove its directory and start again: everything is then read again.',
       cause: error,
     });
   }
@@ -184,7 +184,7 @@ function welcome(config: Config, { before }: Journey, { url }: Sandbox): readonl
     `quickstart: reads the sandbox at ${url}; events come here and to ${files.join(', ')} (Ctrl-C ends it)`,
     before.streams.size === 0
       ? 'first start: everything is read from the beginning'
-      : `resumes: what was delivered is not told again${held === 0 ? '' : `; ${held} held are sent first`}`,
+      : `resumes: delivered events are not sent again${held === 0 ? '' : `; ${held} held are sent first`}`,
   ];
 }
 

@@ -24,10 +24,10 @@ const lengthMax = 500;
 
 const print = defineCommand({
   name: 'print',
-  about: 'say up to when everything is at a sink, and what is not',
+  about: 'show how far delivery to a sink is complete',
   options: {
     config: configOption,
-    sink: { value: 'name', about: 'whose receipt', needed: true },
+    sink: { value: 'name', about: 'sink of the receipt', needed: true },
     json: { about: 'as JSON, with the signed note in it' },
   },
   async run({ config: file, sink, json }, means) {
@@ -74,8 +74,8 @@ async function stateOf(config: Config): Promise<State> {
 
 const check = defineCommand({
   name: 'check',
-  about: 'check a receipt that was printed, with nothing but a key',
-  arguments: { file: { about: 'the receipt, as it was printed' } },
+  about: 'check a printed receipt with a key only',
+  arguments: { file: { about: 'the printed receipt' } },
   options: { key: keyOption },
   async run({ file, key }, { out, err }) {
     try {
@@ -95,8 +95,7 @@ const check = defineCommand({
 /** Prints a receipt, or checks one. */
 export const receipt: CommandGroup = {
   name: 'receipt',
-  about:
-    'say up to when everything is at a sink, and what is not; signed where there is an archive',
+  about: 'show how far delivery to a sink is complete; signed if there is an archive',
   commands: [check],
   alone: print,
   more: `Exits 0 where nothing waits, and 1 where something does, was refused, or nothing can be said yet.`,

@@ -16,11 +16,13 @@ const answerShape = z.object({
   asked: z.array(z.object({ part: z.enum(['stream', 'sink']), waitsUntil: z.number().nullable() })),
 });
 
-/** 0: asked; 1: nobody by that name. */
+/** 0: asked; 1: no stream or sink of that name. */
 export const retry = defineCommand({
   name: 'retry',
-  about: 'ask a waiting or halted stream or sink now; what it was told to wait is kept',
-  arguments: { name: { value: 'stream|sink', about: 'which, as status names it' } },
+  about: 'retry a waiting or halted stream or sink now (Retry-After is still respected)',
+  arguments: {
+    name: { value: 'stream|sink', about: 'stream or sink name, as shown by sluice status' },
+  },
   options: { config: configOption },
   async run({ name, config: file }, means) {
     const parts = partsAtWork(file, means);
@@ -49,20 +51,20 @@ async function ask(config: Config, name: string, { out }: Means): Promise<void> 
   const { dir } = config.state;
   if (!isAtWork(config)) {
     if (hasState(dir)) askLater(config, name, { what: 'retry' });
-    out(`${name}: nothing runs with this config; the next start asks it at once`);
+    out(`${name}: nothing runs with this config; the next start retries at once`);
     return;
   }
   const wish = { what: 'retry' } as const;
   const { asked } = await askAtWork(config, { name, wish, shape: answerShape });
   for (const { part, waitsUntil } of asked) {
-    const far = part === 'stream' ? 'upstream' : 'the far side';
+    const far = part === 'stream' ? 'upstream' : 'the receiver';
     out(
       waitsUntil === null
-        ? `${name}: asked now`
-        : `${name}: ${far} has asked for its wait; it is asked in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
+        ? `${name}: retrying now`
+        : `${name}: ${far} requested this wait; retry in ${spanText(Math.max(0, waitsUntil - Date.now()))}`,
     );
   }
   if (asked.length === 0) {
-    out(`${name}: not asked by what runs now; the next start asks it at once`);
+    out(`${name}: not polled by the running process; the next start retries at once`);
   }
 }

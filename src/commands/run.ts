@@ -38,7 +38,7 @@ import { durationTyped } from './shared/typed.ts';
 const options = {
   config: configOption,
   once: { about: 'read every source up to its tail once, deliver everything, then end' },
-  timeout: { value: 'duration', about: 'with --once: how long that may take, such as 60s' },
+  timeout: { value: 'duration', about: 'with --once: time limit, such as 60s' },
   allowRemoval: { about: 'let a changed config drop streams and sinks while this runs' },
   logLevel: logLevelOption,
 } as const;
@@ -47,7 +47,7 @@ type Options = Given<typeof options>;
 /** 0: drained, or with `once` all delivered; 1: failed, or with `once` something was not. */
 export const run = defineCommand({
   name: 'run',
-  about: 'fetch, hold and send until SIGTERM or SIGINT, then drain',
+  about: 'read, store and send until SIGTERM or SIGINT, then drain',
   options,
   async run(given, means) {
     const limitMs = limitOf(given);
@@ -92,7 +92,7 @@ async function runJourney(
     for (const key of config.ignored) log.warn('config_key_ignored', flawText(config.file, key));
   }
   const shutdown = listenForShutdown(() => {
-    log.warn('stopped_at_once', 'a second signal: ending at once; nothing is lost');
+    log.warn('stopped_at_once', 'second signal: ending at once; nothing is lost');
     means.exit(1);
   });
   let stopMs: number | null = null;
@@ -232,7 +232,7 @@ function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void 
 function tellEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
   const { code, message, next } = why;
   seat?.ends(why);
-  log.error('sluice_failed', 'sluice ends', { code, error: message, next });
+  log.error('sluice_failed', 'sluice ends with an error', { code, error: message, next });
 }
 
 /** The words by which a process for a shard is started as this one was. */
@@ -262,6 +262,6 @@ function limitOf({ once, timeout }: Options): number | null {
 function warnThroughLog(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {
-    log.debug('runtime_warning', 'a warning of the runtime', { warning: name, message });
+    log.debug('runtime_warning', 'runtime warning', { warning: name, message });
   });
 }

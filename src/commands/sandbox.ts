@@ -21,7 +21,7 @@ export const sandbox = defineCommand({
   name: 'sandbox',
   about: 'serve both upstream APIs on loopback, with invented data that grows',
   options: {
-    port: { value: 'n', about: 'port on 127.0.0.1; any free one if left out' },
+    port: { value: 'n', about: 'port on 127.0.0.1; default: any free port' },
     events: {
       value: 'n',
       about: 'audit events, and log records per list, at the start',
@@ -37,7 +37,7 @@ export const sandbox = defineCommand({
     },
     faults: {
       value: 'file',
-      about: 'a script of what goes wrong, such as config/sandbox-faults.yaml',
+      about: 'script of faults, such as config/sandbox-faults.yaml',
     },
   },
   async run(given, means) {

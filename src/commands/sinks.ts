@@ -49,8 +49,8 @@ const list = defineCommand({
 const remove = defineCommand({
   name: 'remove',
   about: 'give up the events of a sink that is no longer in the config; its dead letters stay',
-  arguments: { name: { about: 'which, as sluice sinks lists it' } },
-  options: { config: configOption, yes: { about: 'without asking' } },
+  arguments: { name: { about: 'sink name, as shown by sluice sinks' } },
+  options: { config: configOption, yes: { about: 'do not prompt' } },
   async run({ name, config: file, yes }, means) {
     const { out, err } = means;
     const configs = partsAtWork(file, means).map(({ config }) => config);
@@ -70,7 +70,7 @@ const remove = defineCommand({
     if (user !== null) {
       err(
         cleanText(
-          `the sink ${name} is not removed: ${user}. Take it out of the config first: restart without it, or reload with --allow-removal.`,
+          `the sink ${name} is not removed: ${user}. Remove it from the config first: restart without it, or reload with --allow-removal.`,
           lengthMax,
         ),
       );
@@ -93,7 +93,7 @@ const remove = defineCommand({
 /** The two; `list` may be left out. */
 export const sinks: CommandGroup = {
   name: 'sinks',
-  about: 'sinks that the state knows, also removed ones: list, or give up the events of one',
+  about: 'list the sinks in the state, also removed ones, or give up the events of one',
   commands: [remove],
   alone: list,
 };

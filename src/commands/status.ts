@@ -96,9 +96,9 @@ function statusLines(standing: StoredStanding, config: Config): readonly string[
 /** Which shards are here, and where the others are shown. */
 function shardsText({ shards, standing_by: standsBy = null }: StoredStanding): string {
   const all = 'sluice cluster shows every process';
-  if (shards === undefined) return standsBy === null ? '' : `, which stands by; ${all}`;
+  if (shards === undefined) return standsBy === null ? '' : `, which is on standby; ${all}`;
   const { owned, elsewhere } = shards;
-  const own = owned.length === 0 ? ', which stands by' : `, with ${shardNames(owned)}`;
+  const own = owned.length === 0 ? ', which is on standby' : `, with ${shardNames(owned)}`;
   const runs = elsewhere.length === 1 ? 'runs in another process' : 'run in other processes';
   return elsewhere.length === 0 ? own : `${own}; ${shardNames(elsewhere)} ${runs}: ${all}`;
 }

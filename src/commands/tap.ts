@@ -50,16 +50,16 @@ export const tap = defineCommand({
   about: 'show events as a sink would see them; writes nothing, moves nothing',
   options: {
     config: configOption,
-    source: { value: 'name', about: 'only those of this source' },
-    sink: { value: 'name', about: 'as this sink gets them; left out: what any sink gets' },
-    format: { value: 'type', about: `${formatTypes}; left out: that sink's, else json` },
+    source: { value: 'name', about: 'only events of this source' },
+    sink: { value: 'name', about: 'as this sink gets them; default: events for any sink' },
+    format: { value: 'type', about: `${formatTypes}; default: that sink's, else json` },
     logLevel: logLevelOption,
   },
-  more: `Routes hold here too: what none lets through is not shown, and what they redact is taken out. Where several
-lead to several sinks, an event is shown once, as the first route that lets it through leaves it.
-While another process runs with this config, tap shows what that process fetches from now on. Else it
-fetches by itself, from each stream's checkpoint on (from its start if it has none), into a directory
-of its own that is removed at the end: the next run fetches the same events again. Ends with Ctrl-C.`,
+  more: `Routes apply: filtered events are not shown, and redacted fields are removed. If several routes lead to several
+sinks, an event is shown once, as the first matching route leaves it.
+If a process runs with this config, tap shows the events that it reads from now on. Otherwise tap reads from the
+checkpoint of each stream (from its start without one) into a temporary directory that is removed at the end:
+the next run reads the same events again. Ends with Ctrl-C.`,
   async run(given, means) {
     const looked = partIn(partsAtWork(given.config, means), given.source).config;
     const holder = holderOf(looked.state.dir);

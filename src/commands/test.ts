@@ -47,7 +47,7 @@ export const test = defineCommand({
     config: {
       short: '-c',
       value: 'file',
-      about: 'the config; left out: the one each file names, else as anywhere',
+      about: 'config file; default: the one that each test file names, else as for other commands',
     },
   },
   async run({ files, config }, { env, out }) {

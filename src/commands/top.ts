@@ -105,7 +105,7 @@ function listenForQuit(): { readonly stop: AbortSignal; release(): void } {
   const { stdin } = process;
   if (!stdin.isTTY) return { stop: quit.signal, release: () => undefined };
   const heard = (keys: Buffer) => {
-    if (/[qQ\u0003\u0004]/.test(keys.toString('latin1'))) quit.abort(new Error('asked to stop'));
+    if (/[qQ\u0003\u0004]/.test(keys.toString('latin1'))) quit.abort(new Error('stop requested'));
   };
   stdin.setRawMode(true);
   stdin.on('data', heard);

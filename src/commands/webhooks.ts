@@ -27,7 +27,7 @@ const answerWithinMs = 60_000;
 /** 0: registered, now or before; 3: upstream does not take it. */
 const register = defineCommand({
   name: 'register',
-  about: 'have upstream send its events to a webhooks source',
+  about: 'register the address of a webhooks source at upstream',
   options: {
     config: configOption,
     source: { value: 'name', about: 'the webhooks source', needed: true },
@@ -49,7 +49,7 @@ const register = defineCommand({
       const { url, events } = stream.registration;
       if (url === null) {
         throw new UsageError(
-          `sources.${name}.url is needed: nobody can send to ${stream.listen.host}`,
+          `sources.${name}.url is required: no sender can reach ${stream.listen.host}`,
         );
       }
       const kept = into === undefined ? null : newFile(into);

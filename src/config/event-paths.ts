@@ -67,7 +67,7 @@ export function pathFlaw(
   const before = path.slice(0, steps);
   if (place.isList) {
     const list = pathText(before);
-    return `${list} is a list; for any of it: event.${list}.exists(one, one.${name} …)`;
+    return `${list} is a list; for any element: event.${list}.exists(one, one.${name} …)`;
   }
   const known = namesBelow(place, dotted(before));
   if (known.length === 0) return `${pathText(before)} is a value, and has no ${name}`;

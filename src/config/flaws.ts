@@ -26,7 +26,7 @@ export class ConfigError extends ExportError {
 
   constructor(file: string, flaws: readonly Flaw[]) {
     super('config_invalid', flaws.map((flaw) => flawText(file, flaw)).join('\n'), {
-      next: `Correct the places named, then look again with: ${commandText('check', file)} (nothing was started).`,
+      next: `Correct each error, then check again with: ${commandText('check', file)} (nothing was started).`,
       details: { file, flaws: flaws.length },
     });
     this.name = 'ConfigError';

@@ -15,7 +15,7 @@ const shownLengthMax = 60;
 
 /** The value as it may be shown: what came through a reference is not. */
 export function shownValue({ value, reference }: Found): string {
-  if (reference !== null) return `what ${reference} gives`;
+  if (reference !== null) return `the value of ${reference}`;
   if (typeof value !== 'string') return kindOf(value);
   return JSON.stringify(
     value.length > shownLengthMax ? `${value.slice(0, shownLengthMax)}…` : value,

@@ -30,7 +30,7 @@ function sinkBlockWhole(definition: SinkDefinition, blocks: FormatBlocks) {
   const format = z
     .union([z.enum(types), z.discriminatedUnion('type', some(carried))])
     .optional()
-    .describe(`what events look like: a format’s type, or its settings; ${definition.usualFormat}`);
+    .describe(`format of the events: its type, or its settings; ${definition.usualFormat}`);
   return sinkBlock(definition).extend({ format });
 }
 
@@ -54,11 +54,13 @@ function configBlock(blocks: FormatBlocks) {
       ),
       sinks: named(
         z.discriminatedUnion('type', some(sinks.map((sink) => sinkBlockWhole(sink, blocks)))),
-      ).describe('where events go'),
+      ).describe('sink type'),
       routes: z
         .array(routeBlock)
         .optional()
-        .describe('which sink gets what of which source; left out: every source to every sink'),
+        .describe(
+          'which sink gets which events of which source; default: every source to every sink',
+        ),
       watch: watchBlock,
       status: statusBlock,
       shutdown: shutdownBlock,

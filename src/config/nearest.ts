@@ -39,7 +39,8 @@ export function hint(word: string, known: Iterable<string>): string {
 
 /** What to say of a key that is not among the known ones. */
 export function unknownKey(key: string, known: Iterable<string>): string {
-  if (key.includes(':')) return 'unknown key; between a key’s colon and its value stands a blank';
+  if (key.includes(':'))
+    return 'unknown key; write a blank between the colon of a key and its value';
   return `unknown key${hint(key, known)}`;
 }
 

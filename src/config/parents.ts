@@ -62,11 +62,11 @@ export function checkParents(sources: Section<ConfiguredSource>, reading: BlockR
       continue;
     }
     const way = wayBack(name, each.of, sources);
-    if (way !== null) tell('of', `${way.join(' takes its parents from ')}: that leads in a circle`);
+    if (way !== null) tell('of', `${way.join(' has its parents from ')}: the parents form a cycle`);
     const { where } = each;
     if (of.settings === null || where === undefined) continue;
     if (of.settings.definition.collection !== undefined) {
-      tell('where', `${each.of} is a collection, of which each entity is taken; leave where out`);
+      tell('where', `${each.of} is a collection: each entity is used; remove where`);
       continue;
     }
     const at = written.children?.get('each') ?? written;

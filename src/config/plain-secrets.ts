@@ -19,7 +19,7 @@ export function plainSecretNotices(written: Written, notices: Flaws, path: Path 
   const name = String(path.findLast((step) => typeof step === 'string') ?? '');
   if (meantAsReference.test(value)) {
     const next = 'write ${env:NAME} or ${file:/path}';
-    notices.add(at, path, `this text stands for itself and is no reference; ${next}`);
+    notices.add(at, path, `this text is the secret itself and no reference; ${next}`);
   } else if (secretKeys.test(name)) {
     notices.add(at, path, 'this secret is plain text; write ${env:NAME} or ${file:/path}');
   }

@@ -179,7 +179,7 @@ function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
       flaws.add(
         written.children?.get(key)?.keyAt ?? written.at,
         [...path, key],
-        `the sink ${name} proves what upstream has answered, so it gets whole pages and nothing can be taken out; ` +
+        `the sink ${name} proves the responses of upstream, so it gets whole pages and no field can be removed; ` +
           `give it a route of its own without ${key}`,
       );
     }

@@ -39,7 +39,7 @@ export const stateBlock = z
       .min(1)
       .optional()
       .describe(
-        'directory of the state, relative to this file; left out: `$STATE_DIRECTORY/state` where systemd gives one, else `./state`',
+        'directory of the state, relative to this file; default: `$STATE_DIRECTORY/state` under systemd, else `./state`',
       ),
     max_bytes: size()
       .refine((bytes) => bytes >= 1024 ** 2, 'expected a size of at least 1MiB')
@@ -73,11 +73,11 @@ export const stateBlock = z
         replication_factor: count(1, 32_767)
           .optional()
           .describe(
-            'how many brokers hold each topic that is made; left out: as the brokers are set',
+            'replication factor of the topics that sluice creates; default: the setting of the brokers',
           ),
         session_timeout: period(6_000, 60_000, 'between 6s and 60s')
           .prefault('10s')
-          .describe('a process that was silent for so long is taken for dead, and another goes on'),
+          .describe('if a process is silent for this long, another process takes over'),
         instance: z
           .string()
           .regex(
@@ -86,13 +86,13 @@ export const stateBlock = z
           )
           .optional()
           .describe(
-            'name of this process, which no other has: restarted under it, it goes on at once; left out: it gets a new one at each start',
+            'unique name of this process: after a restart with the same name it resumes at once; default: a new name at each start',
           ),
         leave_at_end: z
           .boolean()
           .default(true)
           .describe(
-            'when this process ends in order another goes on at once; false, with an instance: its work waits for it for a session, and nothing moves when it is restarted in that time',
+            'true: when this process stops, another takes over at once. false, with an instance: its shards wait one session for its restart',
           ),
         deployment: z
           .string()
@@ -109,7 +109,7 @@ export const stateBlock = z
       })
       .optional()
       .describe(
-        'hold all of it in Kafka; the database in `dir` is then a cache, made anew at each start',
+        'store the state in Kafka; the database in `dir` is then a cache, rebuilt at each start',
       ),
   })
   .prefault({})
@@ -147,13 +147,11 @@ export const statusBlock = z
         password: secret().describe('password'),
       })
       .optional()
-      .describe('name and password that readers must bring, which browsers ask for by themselves'),
+      .describe('name and password for readers; browsers prompt for them'),
     tail: z
       .boolean()
       .default(true)
-      .describe(
-        'whether the page shows the newest events, in full, to whoever may read the status',
-      ),
+      .describe('whether the page shows the newest events, in full, to every reader of the status'),
     otlp: collector('the metrics endpoint, e.g. http://collector:4318/v1/metrics')
       .extend({
         every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('how often'),
@@ -172,7 +170,7 @@ export const statusBlock = z
     },
   )
   .optional()
-  .describe('page, /healthz, /readyz and /metrics; off if left out');
+  .describe('page, /healthz, /readyz and /metrics; default: off');
 
 /** `shutdown`. */
 export const shutdownBlock = z
@@ -182,7 +180,7 @@ export const shutdownBlock = z
       .describe('how long held events may still go out after SIGTERM'),
   })
   .prefault({})
-  .describe('how sluice ends');
+  .describe('how sluice ends with an error');
 
 /** `log`. */
 export const logBlock = z
@@ -210,7 +208,7 @@ export const routeBlock = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('CEL expression over `event` (OCSF), `source` and `stream`; left out: all events'),
+    .describe('CEL expression over `event` (OCSF), `source` and `stream`; default: all events'),
   redact: z
     .array(
       z
@@ -218,7 +216,7 @@ export const routeBlock = z.strictObject({
         .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'expected a dotted path such as actor.user.email_addr'),
     )
     .optional()
-    .describe('paths within the OCSF event that are taken out'),
+    .describe('paths within the OCSF event that are removed'),
 });
 
 function eventPaths(usual: readonly string[], about: string) {
@@ -237,7 +235,7 @@ export const watchBlock = z
           .array(z.string())
           .min(1)
           .describe('names of sources whose changes an audit event must explain'),
-        trail: z.array(z.string()).min(1).describe('names of the sources that tell who did what'),
+        trail: z.array(z.string()).min(1).describe('names of the sources that report who did what'),
         within: period(1_000, 7 * dayMs, 'from 1s to 7d')
           .prefault('10m')
           .describe('how far clocks may differ, and how late an audit event may come'),
@@ -249,9 +247,9 @@ export const watchBlock = z
             ),
             trail: eventPaths(
               ['entity.uid', 'resources.uid', 'unmapped.resource.policy_id'],
-              'where that of an audit event has the ids of what it is about and of its parents',
+              'paths, in an audit event, of the ids of its object and of the parents of that object',
             ),
-            type: eventPaths(['entity.type', 'resources.type'], 'where it says what that is'),
+            type: eventPaths(['entity.type', 'resources.type'], 'path of the type of that object'),
             company: eventPaths(
               ['metadata.tenant_uid', 'unmapped.resource.company_id'],
               'where it says whose that is; an event that says nothing may be anybody’s',
@@ -261,10 +259,12 @@ export const watchBlock = z
           .describe('paths by which the two sides are matched'),
       })
       .optional()
-      .describe('tells changes that no audit event explains, and events that no reading shows'),
+      .describe(
+        'reports changes that no audit event explains, and audit events without an observed change',
+      ),
   })
   .prefault({})
-  .describe('what is found by comparing sources; docs/drift.md says what it can tell');
+  .describe('detections that compare sources; see docs/drift.md');
 
 /** Keys that the engine adds to every source. */
 const sourceKeys = {
@@ -280,10 +280,10 @@ const sourceKeys = {
   timezone: z.string().min(1).optional().describe('IANA time zone of schedule; this machine’s'),
   expect_every: period(1_000, 365 * dayMs, 'from 1s to 365d')
     .optional()
-    .describe('a stream without a new record for so long is told as silent; off if left out'),
+    .describe('a stream without a new record for this long is reported as silent; default: off'),
   succeeds: z
     .strictObject({
-      source: z.string().describe('name of the source that this one takes the place of'),
+      source: z.string().describe('name of the source that this one replaces'),
       id: z
         .string()
         .min(1)

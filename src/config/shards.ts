@@ -124,7 +124,7 @@ export function checkShards(
     const own = definition.own?.(settings) ?? null;
     if (own === null || own.shardSeparator !== undefined) continue;
     if (String(settings[own.key]).includes(placeholder)) continue;
-    const what = `each shard writes ${own.key} for itself: put ${placeholder}, which stands for its number, into it`;
+    const what = `each shard writes ${own.key} for itself: put ${placeholder}, which is replaced by its number, into it`;
     flaws.add(at, ['sinks', name, own.key], what);
   }
   const shardOfSource = (name: string) => {

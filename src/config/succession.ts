@@ -42,7 +42,7 @@ function flawOf(
   if (old === undefined) return `unknown source ${JSON.stringify(of)}${hint(of, sources.names)}`;
   if (of === name) return 'a source cannot succeed itself; name the source of the API that ends';
   const circle = wayBack(name, sources);
-  if (circle !== null) return `${circle.join(' succeeds ')}: that is a circle; remove one succeeds`;
+  if (circle !== null) return `${circle.join(' succeeds ')}: that is a cycle; remove one succeeds`;
   const other = successors.get(of);
   if (other !== undefined) {
     return `${other} succeeds ${of} already; a source has one successor, remove one succeeds`;
@@ -50,7 +50,7 @@ function flawOf(
   if (old.settings === null || settings === null) return null;
   const [before, after] = [kindOf(old.settings), kindOf(settings)];
   if (before === 'deliveries' || after === 'deliveries') {
-    return 'deliveries are pushed and cannot be compared; succeeds is for lists, collections and what is read of parents';
+    return 'deliveries are pushed and cannot be compared; succeeds is for lists, collections and records read per parent';
   }
   if (before === after) return null;
   return `${of} reads ${before} and ${name} reads ${after}; both sources of a pair read the same kind`;

@@ -150,7 +150,7 @@ function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place
 /** All that is wrong, as one error. */
 export function invalid(lines: readonly string[]): ExportError {
   return new ExportError('config_invalid', lines.join('\n'), {
-    next: 'Correct the places named, then test again. Nothing was tested.',
+    next: 'Correct each error, then test again. Nothing was tested.',
   });
 }
 

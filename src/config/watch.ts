@@ -29,7 +29,7 @@ export function readWatch(
       if (isCollection === (key === 'changes')) continue;
       const what =
         key === 'changes'
-          ? 'this source tells no changes of a configuration'
+          ? 'this source reports no configuration changes'
           : 'this source is no trail of events';
       reading.flaws.add(where, [...path, key, index], what);
     }

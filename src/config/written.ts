@@ -147,7 +147,7 @@ class Walk {
     }
     const target = this.#anchors.get(node.source);
     if (this.#open.has(target)) {
-      this.#flaws.add(at, place.path, 'this alias (*name) stands within what it stands for');
+      this.#flaws.add(at, place.path, 'this alias (*name) is inside its own anchor');
       return broken(place);
     }
     this.#aliases += 1;
@@ -176,7 +176,7 @@ class Walk {
       if (key === null) continue;
       const path = [...place.path, key.name];
       if (children.has(key.name)) {
-        this.#flaws.add(key.at, path, 'this key stands here a second time');
+        this.#flaws.add(key.at, path, 'this key is here a second time');
         continue;
       }
       const child = this.#visit(pair.value, { path, keyAt: key.at });
@@ -209,7 +209,7 @@ class Walk {
     }
     const name = unshield(text);
     if (name === '<<') {
-      const next = 'write the keys out, or let an alias stand for the whole block';
+      const next = 'write the keys out, or use an alias for the whole block';
       this.#flaws.add(keyAt, place.path, `merge keys (<<) are no part of YAML 1.2; ${next}`);
       return null;
     }

@@ -7,24 +7,24 @@ import type { Flaws } from './flaws.ts';
 
 // The library's own words quote the text, which may be a secret that stands in the wrong place.
 const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
-  ALIAS_PROPS: 'an alias (*name) stands alone, without anchor or tag',
+  ALIAS_PROPS: 'an alias (*name) must be alone, without anchor or tag',
   BAD_ALIAS: 'an alias or anchor has no usable name',
-  BAD_COLLECTION_TYPE: 'the tag does not fit what follows it',
+  BAD_COLLECTION_TYPE: 'the tag does not fit the value after it',
   BAD_DIRECTIVE: 'a line beginning with % is a directive, and this is none that is known',
   BAD_DQ_ESCAPE:
     'unknown escape in double quotes; write \\\\ for a backslash, or use single quotes',
   BAD_INDENT: 'the indentation does not fit, or a bracket or quote before it is not closed',
-  BAD_PROP_ORDER: 'anchors and tags stand behind the indicator',
+  BAD_PROP_ORDER: 'write anchors and tags after the indicator',
   BAD_SCALAR_START: 'a value cannot begin with this character; put it in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a second ": " in one line; put a text that holds one in quotes',
   BLOCK_IN_FLOW:
     'a second ": " within [ ] or { }: a comma is missing, or a text that holds one needs quotes',
-  DUPLICATE_KEY: 'this key stands here a second time',
+  DUPLICATE_KEY: 'this key is here a second time',
   IMPOSSIBLE: 'this cannot be read as YAML',
   KEY_OVER_1024_CHARS: 'a key is longer than 1024 characters',
   MISSING_CHAR:
     'something is missing here: a colon, a comma, a blank, or a closing quote or bracket',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line and be followed by a colon',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line, with a colon after it',
   MULTIPLE_ANCHORS: 'a value has one anchor at most',
   MULTIPLE_DOCS: 'a config is one document; nothing may follow another ---',
   MULTIPLE_TAGS: 'a value has one tag at most',
@@ -67,10 +67,10 @@ function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, te
   if (open !== null) return { at: open, message: `this ${text[open]} is not closed` };
   const deeper = deeperLine(pos[0], document, text);
   if (deeper !== null) {
-    return { at: deeper, message: 'this line is indented deeper than those it stands among' };
+    return { at: deeper, message: 'this line is indented deeper than its neighbours' };
   }
   if (message.startsWith('A block sequence')) {
-    return { at: pos[0], message: 'a list cannot stand among keys; indent it below one of them' };
+    return { at: pos[0], message: 'a list cannot be among keys; indent it below one of them' };
   }
   return { at: pos[0], message: syntaxMessages[code] };
 }

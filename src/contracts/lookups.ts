@@ -17,7 +17,7 @@ const wanted = z.array(z.enum(lookupNames));
 /** The key of a source that wants some. */
 export function enrichField() {
   return wanted
-    .refine((names) => new Set(names).size === names.length, 'each look-up may stand here once')
+    .refine((names) => new Set(names).size === names.length, 'each look-up may be here once')
     .default([])
     .describe('look-ups of the upstream whose names are put beside numbers');
 }

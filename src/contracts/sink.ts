@@ -153,7 +153,7 @@ export interface Told extends Pick<ConditionRecord, 'condition' | 'message' | 'd
 
 /**
  * What is known about a delivered event: `answered` (the far side said so), `settled` (flushed, and
- * the connection stayed healthy for a while), `once` (each event stands there once), `none` (nobody
+ * the connection stayed healthy for a while), `once` (each event is there once), `none` (nobody
  * can know).
  */
 export type Assurance = 'once' | 'answered' | 'settled' | 'none';

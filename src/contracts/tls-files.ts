@@ -79,7 +79,7 @@ export function missingIssuer(code: string): MissingIssuer | null {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
       return {
         what: 'the receiver sent no intermediate certificate, or its certificate is not trusted',
-        next: 'Configure the receiver to send its certificate with the intermediate certificates; see what it sends with: openssl s_client -showcerts. If no intermediate is missing, set tls.ca_file to the authority that signed the certificate.',
+        next: 'Configure the receiver to send its certificate with the intermediate certificates; show the certificates it sends with: openssl s_client -showcerts. If no intermediate is missing, set tls.ca_file to the authority that signed the certificate.',
       };
     case 'UNABLE_TO_GET_ISSUER_CERT':
       return {

@@ -104,9 +104,13 @@ export class Drift {
       this.#memory = null;
       const text = String(error);
       if (text !== this.#failure) {
-        this.#means.tools.log.warn('trail_failed', 'the trail is watched again later', {
-          error: text,
-        });
+        this.#means.tools.log.warn(
+          'trail_failed',
+          'comparison with the trail failed; retrying later',
+          {
+            error: text,
+          },
+        );
       }
       this.#failure = text;
     }
@@ -167,7 +171,7 @@ export class Drift {
     if (held !== null) {
       tools.log.warn(
         'drift_memory_lost',
-        'what was remembered of the trail cannot be read; it begins anew',
+        'stored drift state unreadable; starting with an empty one',
       );
     }
     const fresh = { version: 1, kind: 'drift', readings: {}, sources: {} } as const;
@@ -227,7 +231,7 @@ export class Drift {
         memory.isChanged = true;
       }
       if (!this.#isFullTold) {
-        const text = 'more is open than the watch over a trail remembers; the oldest is not judged';
+        const text = 'too many open changes or trail events; the oldest are not judged';
         this.#means.tools.log.warn('drift_memory_full', text, { kind: is, remembered: itemsMax });
       }
       this.#isFullTold = true;

@@ -43,7 +43,7 @@ function findingOf(finding: DriftFinding, trail: string): Finding {
     const who = actor === null ? '' : ` by ${JSON.stringify(actor)}`;
     return {
       condition: 'change.unseen',
-      message: `${event.source} tells that ${nameOf(type, keys[0])} was ${operation}${who}, and no reading shows it`,
+      message: `${event.source} reports that ${nameOf(type, keys[0])} was ${operation}${who}, and no reading shows it`,
       details: {
         ...{
           event_uid: uid,
@@ -61,14 +61,14 @@ function findingOf(finding: DriftFinding, trail: string): Finding {
   if (finding.is === 'unmatchable') {
     return {
       condition: 'drift.unmatchable',
-      message: `none of the first changes of ${source} has an event in ${trail} that names its id; set watch.drift.match, or take ${source} out of watch.drift.changes`,
+      message: `none of the first changes of ${source} has an event in ${trail} that names its id; set watch.drift.match, or remove ${source} from watch.drift.changes`,
       details: { change_uid: uid, entity_kind: kind, ids: keys, trail },
     };
   }
   const since = from === null ? '' : ` between ${timeText(from)} and ${timeText(to)}`;
   return {
     condition: 'change.unexplained',
-    message: `${nameOf(kind, name)} was ${operation}${since}, and no event of ${trail} tells of it`,
+    message: `${nameOf(kind, name)} was ${operation}${since}, and no event of ${trail} reports it`,
     details: {
       ...{ change_uid: uid, entity_kind: kind, entity_id: keys[0] ?? '', entity_name: name },
       ...{ operation, from: timeText(from), to: timeText(to), trail },

@@ -102,7 +102,7 @@ export class Answers {
       await this.#hold(0);
       await this.#encoding.report();
     } catch (error) {
-      return { outcome: 'retry', cause: asExportError(error, 'holding what upstream answered') };
+      return { outcome: 'retry', cause: asExportError(error, 'storing the response of upstream') };
     }
     return result;
   }
@@ -142,7 +142,10 @@ export class Answers {
       try {
         if (this.#pendingBytes > pendingBytesMax) await this.#hold(judgedMax[this.stream.kind]);
       } catch (error) {
-        return { outcome: 'retry', cause: asExportError(error, 'holding what upstream answered') };
+        return {
+          outcome: 'retry',
+          cause: asExportError(error, 'storing the response of upstream'),
+        };
       }
       if (answer.outcome === 'ok') this.#encoding.see(answer.body);
       const facts = last?.facts;

@@ -100,8 +100,8 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
 function readCounts(text: string): BackfillCounts {
   const found = counts.safeParse(parsed(text));
   if (found.success) return found.data;
-  throw new ExportError('checkpoint_mismatch', 'what is kept of the backfill cannot be read', {
-    next: 'Begin it anew.',
+  throw new ExportError('checkpoint_mismatch', 'the stored part of the backfill cannot be read', {
+    next: 'Restart it.',
     cause: found.error,
   });
 }

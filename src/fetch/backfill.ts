@@ -189,9 +189,9 @@ export class Backfill {
 
   #mismatch(cause: ExportError): ExportError {
     const { name } = this.#means.stream;
-    const what = 'its list is asked for in another way than when the backfill began';
+    const what = 'its list is requested in another way than at the start of the backfill';
     return new ExportError('checkpoint_mismatch', `backfilling ${name}: ${what}`, {
-      next: 'Begin it anew: the same command line with --restart.',
+      next: 'Restart it: the same command line with --restart.',
       cause,
     });
   }

@@ -53,7 +53,9 @@ export class Lookups {
   async run(means: LookupMeans, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.renew(means, signal).catch((error) => {
-        means.log.debug('lookups_failed', 'reading look-ups', { error: String(error) });
+        means.log.debug('lookups_failed', 'reading look-ups failed failed failed', {
+          error: String(error),
+        });
         return retryMs;
       });
       await means.clock.sleep(waitMs, signal).catch(() => undefined);
@@ -75,7 +77,7 @@ export class Lookups {
         ? { at: clock.now(), names: read, error: null }
         : { ...before, error: read };
       if (!isRead)
-        log.warn('lookup_failed', 'a look-up cannot be read; numbers go on', {
+        log.warn('lookup_failed', 'look-up failed; events carry numbers without names', {
           lookup: name,
           error: read,
         });

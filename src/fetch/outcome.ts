@@ -52,7 +52,7 @@ export function checkpointMismatch(stream: string, why: string): ExportError {
     'checkpoint_mismatch',
     `resuming ${stream}: its checkpoint does not fit: ${why}`,
     {
-      next: `Look with 'npx sluice checkpoint show -c FILE --stream ${stream}', then mend it with 'npx sluice checkpoint reset -c FILE --stream ${stream}'; held events are not touched.`,
+      next: `Look with 'npx sluice checkpoint show -c FILE --stream ${stream}', then correct it with 'npx sluice checkpoint reset -c FILE --stream ${stream}'; held events are not touched.`,
       details: { stream },
     },
   );

@@ -78,7 +78,7 @@ export class SilenceWatch {
   async look(): Promise<void> {
     const { log } = this.#means;
     await this.#look().catch((error) =>
-      log.debug('silence_check_failed', 'telling a silence', { error: String(error) }),
+      log.debug('silence_check_failed', 'silence check failed', { error: String(error) }),
     );
   }
 

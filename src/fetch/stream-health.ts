@@ -91,7 +91,7 @@ export class StreamHealth {
       log.info('stream_recovered', 'the stream can be read again');
     if (doubt !== null && doubt.message !== this.#error?.message) {
       const { code, message, next } = doubt;
-      log.error('stream_partly_read', 'only a part of the stream may be read', {
+      log.error('stream_partly_read', 'possibly only a part of the stream is read', {
         code,
         error: message,
         next,
@@ -131,12 +131,7 @@ export class StreamHealth {
       );
     else if (this.#state === 'halted')
       this.#means.log.error('stream_halted', 'the stream is halted', fields);
-    else
-      this.#means.log.warn(
-        'stream_failed',
-        'the stream could not be read; it is tried again',
-        fields,
-      );
+    else this.#means.log.warn('stream_failed', 'the stream could not be read; retrying', fields);
     return decided;
   }
 }

@@ -147,7 +147,7 @@ export class StreamRunner {
     const { log } = this.#settings;
     if (this.#isEndReported || this.failure === null) return;
     this.#isEndReported = true;
-    log.info('stream_superseded', 'the stream is not read any more: its successor delivers', {
+    log.info('stream_superseded', 'stopped polling the stream: its successor delivers', {
       error: this.failure.message,
       next: 'Once the old source is not needed, remove it, its upstream and succeeds from the config.',
     });

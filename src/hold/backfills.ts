@@ -95,7 +95,7 @@ export function askForBackfill(
     requests.ask(past.source, { what: 'backfill', key: randomUUID(), ...span }, now);
   const row = again?.row ?? begin();
   const asked = backfillsAmong(requests.all()).find((request) => request.row === row);
-  invariant(asked !== undefined, 'what is asked for is known');
+  invariant(asked !== undefined, 'the request is known');
   return asked;
 }
 

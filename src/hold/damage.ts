@@ -84,7 +84,7 @@ function flawInPages(database: DatabaseSync): string | null {
   const each = rowsOf(database);
   for (const row of each('SELECT * FROM page')) {
     if (!isWhole(wholeRow(row, each)))
-      return `the page at event ${Number(row.first)} is not what was written`;
+      return `the page at event ${Number(row.first)} differs from the bytes written`;
   }
   return null;
 }
@@ -92,7 +92,7 @@ function flawInPages(database: DatabaseSync): string | null {
 function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string | null {
   const { spool, end } = identityIn(database);
   if (end === null) return 'where its events end is not known';
-  if (spool === null) return 'what it calls itself is not known';
+  if (spool === null) return 'its name is not known';
   const last = database.prepare('SELECT max(first + count) AS n FROM page').get()?.n;
   if (Number(last ?? 0) > end) return `it ends at event ${end}, and holds events after that`;
   const ahead = database
@@ -102,7 +102,7 @@ function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string 
   const blocks = database.prepare(
     `SELECT block FROM identities WHERE typeof(keys) <> 'blob' OR length(keys) % ${identityBytes} <> 0`,
   );
-  if (blocks.get() !== undefined) return 'what is known of records is not what was written';
+  if (blocks.get() !== undefined) return 'the stored identities differ from the bytes written';
   if (copy === null || copy.spool !== spool || copy.end > end) return null;
   const checkpoint = database.prepare('SELECT stream FROM checkpoint WHERE stream = ?');
   const gone = Object.keys(copy.streams).find((stream) => checkpoint.get(stream) === undefined);

@@ -85,7 +85,7 @@ function inUse(lock: string, file: string, cause: unknown): ExportError {
   const owner = ownerOf(lock);
   const who = owner === null ? 'another process' : `process ${owner.pid} on ${owner.host}`;
   return new ExportError('sink_unreachable', `opening ${file}: ${who} writes to it`, {
-    next: 'Give each process a path of its own, or stop the other one. This one takes over when the other ends. Nothing is lost: the events are kept.',
+    next: 'Give each process a path of its own, or stop the other one. This one takes over when the other ends. Nothing is lost: the events stay in the spool.',
     details: { owner: who },
     cause,
   });

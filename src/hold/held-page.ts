@@ -90,13 +90,13 @@ function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] 
   return [...values, checksum(values)];
 }
 
-/** The page of a whole row. Throws `state_damaged` where the row is not what was written. */
+/** The page of a whole row. Throws `state_damaged` where the row differs from the bytes written. */
 export function heldPage(row: Record<string, unknown>): HeldPage {
   if (!isWhole(row)) {
     const [first, last] = [Number(row.first), Number(row.first) + Number(row.count) - 1];
     throw damageError(
       'reading the state database',
-      `the page of the events ${first} to ${last} is not what was written`,
+      `the page of the events ${first} to ${last} differs from the bytes written`,
     );
   }
   const { kept, only_sink: onlySink } = row;

@@ -99,7 +99,7 @@ function lookAndMend(settings: MendSettings): Mended | null {
     writeDelivered(dir, rebuilt.copy);
     return { damage, aside, ...rebuilt.report };
   } catch (error) {
-    throw storeError(error, `mending the state database in ${dir}`);
+    throw storeError(error, `repairing the state database in ${dir}`);
   }
 }
 

@@ -87,8 +87,8 @@ function cutoverPage(
     observed_at: new Date(now).toISOString(),
     message:
       phase === 'cut_over'
-        ? `${successor} delivers from now on in place of ${predecessor}${isForced ? ', by force' : ''}`
-        : `${predecessor} delivers again in place of ${successor}`,
+        ? `${successor} delivers from now on instead of ${predecessor}${isForced ? ', by force' : ''}`
+        : `${predecessor} delivers again instead of ${successor}`,
     details: {
       ...{ phase, predecessor, successor },
       ...{

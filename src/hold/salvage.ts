@@ -86,7 +86,7 @@ function listing(database: DatabaseSync, { name, key }: Table, direction: 'ASC' 
   }
 }
 
-/** Null for a row that cannot be read, or is not what was written. */
+/** Null for a row that cannot be read, or differs from the bytes written. */
 function rowAt(database: DatabaseSync, table: Table, key: SQLInputValue[]): Row | null {
   try {
     const where = table.key.map((column) => `${column} = ?`).join(' AND ');

@@ -224,7 +224,7 @@ function revived(error: NonNullable<Answer['error']>): ExportError {
 
 function ended(cause: Error): ExportError {
   return new ExportError('broken_invariant', `the spool's thread has ended: ${cause.message}`, {
-    next: 'Start sluice again; what was held is on disk and nothing is lost. If it recurs, report this message.',
+    next: 'Start sluice again. All stored events are on disk and nothing is lost. If it recurs, report this message.',
     cause,
   });
 }

@@ -17,7 +17,7 @@ export function unwritableError(doing: string, error: unknown): ExportError | nu
   if (!systemCodes.has(code) && !isSqlite) return null;
   const why = isSqlite && error instanceof Error ? error.message : code;
   return new ExportError('state_unwritable', `${doing}: it cannot be written (${why})`, {
-    next: 'Give state.dir a directory that the user who runs sluice may write to, or correct its owner and mode. Nothing is damaged.',
+    next: 'Set state.dir to a directory that the user who runs sluice may write to, or correct its owner and mode. Nothing is damaged.',
     cause: error,
   });
 }

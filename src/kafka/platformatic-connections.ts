@@ -43,7 +43,7 @@ export class Connections {
   /** The authenticated connection to a broker; made when first asked for, and after a failure. */
   async to(broker: Broker | undefined): Promise<Connection> {
     // A UserError is what the library does not try again.
-    if (this.#cut) throw new UserError('the sink has let go of this connection');
+    if (this.#cut) throw new UserError('the sink released this connection');
     if (broker === undefined) {
       // The words by which the library knows that it has to ask for the cluster's brokers again.
       const stale = { canRetry: true, hasStaleMetadata: true };

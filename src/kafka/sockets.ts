@@ -22,7 +22,7 @@ export class Sockets {
 
   /** Begins a connection; `connected` is called when it stands, with TLS after the handshake. */
   connect(host: string, port: number, connected: () => void): Socket {
-    if (this.#cut) throw new Error('the sink has let go of this connection');
+    if (this.#cut) throw new Error('the sink released this connection');
     const socket =
       this.#tls === undefined
         ? connectTcp({ host, port }, connected)
@@ -39,7 +39,7 @@ export class Sockets {
   cut(): void {
     this.#cut = true;
     for (const socket of this.#open) {
-      socket.destroy(new Error('the sink has let go of this connection'));
+      socket.destroy(new Error('the sink released this connection'));
     }
   }
 }

@@ -102,9 +102,9 @@ function wayTo(path: string, schemaClass: SchemaClass): readonly Attribute[] | s
     if (attribute.type === 'object') {
       shape = objectOf(attribute.object);
       if (last)
-        return `is an object; name an attribute of it${list([...shape.attributes.keys()].slice(0, 12))}`;
+        return `is an object; name one of its attributes${list([...shape.attributes.keys()].slice(0, 12))}`;
       if (attribute.list) lists++;
-      if (lists > 1) return 'stands in a list within a list, which a mapping cannot fill';
+      if (lists > 1) return 'is in a list within a list, which a mapping cannot fill';
     } else if (!last) {
       return `${names.slice(0, index + 1).join('.')} has no attributes, it is a value itself`;
     }

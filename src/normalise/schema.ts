@@ -127,7 +127,7 @@ export function classOf(name: string): SchemaClass | undefined {
 /** The class of a name that is known to be one. */
 export function namedClass(name: ClassName): SchemaClass {
   const row = tables().classes[name];
-  if (row === undefined) throw new Error(`ocsf-1.8.0.json lacks ${name}: write it anew`);
+  if (row === undefined) throw new Error(`ocsf-1.8.0.json lacks ${name}: write it again`);
   const { uid, caption, attributes } = row;
   const activities = attributes.activity_id?.captions ?? {};
   return { ...shapeOf(row), uid, caption, activities, usual: usualActivities[name] };

@@ -19,7 +19,7 @@ export async function openStore(
   }
   const [, bucket, path = ''] = bucketPattern.exec(location) ?? [];
   if (bucket === undefined) {
-    throw new ExportError('config_invalid', `opening ${location}: it is no place for objects`, {
+    throw new ExportError('config_invalid', `opening ${location}: objects cannot be stored there`, {
       next: 'Name a directory, or a bucket as s3://BUCKET/PREFIX.',
     });
   }

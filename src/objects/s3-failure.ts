@@ -66,7 +66,7 @@ function unanswered(name: string, error: unknown): Meaning {
     return ['sink_unreachable', next];
   }
   if (/CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(errorCodeOf(error))) {
-    const next = `Name the authority that signed the endpoint’s certificate as tls.ca_file, or mend the certificate; it is tried again by itself, and ${kept}.`;
+    const next = `Name the authority that signed the endpoint’s certificate as tls.ca_file, or correct the certificate; sluice tries again, and ${kept}.`;
     return ['sink_unreachable', next];
   }
   const next = `Check the endpoint, the network and the region; it is tried again by itself, and ${kept}.`;
@@ -78,21 +78,21 @@ function answered(status: number, name: string, region: string): Meaning {
     return ['sink_throttled', `It is tried again by itself, more slowly; ${kept}.`];
   }
   if (name === 'RequestTimeTooSkewed') {
-    const next = `Set this machine’s clock (NTP): S3 takes no request that is more than 15 minutes off; ${kept}.`;
+    const next = `Set this machine’s clock (NTP): S3 refuses a request that is more than 15 minutes off; ${kept}.`;
     return ['sink_refused', next];
   }
   if (name === 'NoSuchBucket') {
-    return ['sink_refused', `Create the bucket, or mend its name in the config; ${kept}.`];
+    return ['sink_refused', `Create the bucket, or correct its name in the config; ${kept}.`];
   }
   if (badCredentials.test(name)) {
-    return ['sink_refused', `Renew the credentials, or mend them in the config; ${kept}.`];
+    return ['sink_refused', `Renew the credentials, or correct them in the config; ${kept}.`];
   }
   if (status === 301 || status === 307 || name === 'AuthorizationHeaderMalformed') {
     const where = /^[a-z0-9-]+$/.test(region) ? region : 'the bucket’s own';
     return ['sink_refused', `Set region to ${where}; ${kept}.`];
   }
   if (status === 403) {
-    const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket on the bucket and prefix, and the use of its KMS key; to take objects away also s3:DeleteObject (with versions s3:ListBucketVersions and s3:DeleteObjectVersion), and for Object Lock s3:GetBucketObjectLockConfiguration and s3:Put and s3:Get of ObjectRetention and ObjectLegalHold; ${kept}.`;
+    const next = `Allow s3:PutObject, s3:GetObject and s3:ListBucket on the bucket and prefix, and the use of its KMS key; to delete objects also s3:DeleteObject (with versions s3:ListBucketVersions and s3:DeleteObjectVersion), and for Object Lock s3:GetBucketObjectLockConfiguration and s3:Put and s3:Get of ObjectRetention and ObjectLegalHold; ${kept}.`;
     return ['sink_refused', next];
   }
   if (isNotImplemented(status, name)) {
@@ -104,5 +104,5 @@ function answered(status: number, name: string, region: string): Meaning {
     status >= 500 || status === 408 || status === 409 || /BadDigest|Timeout/.test(name);
   return passes
     ? ['sink_unreachable', `It is tried again by itself; ${kept}.`]
-    : ['sink_refused', `Look what the service says, and mend the sink’s settings; ${kept}.`];
+    : ['sink_refused', `Read the error of the service, and correct the sink’s settings; ${kept}.`];
 }

@@ -15,7 +15,7 @@ export const bucketKeys = {
     .min(1)
     .optional()
     .describe(
-      'the bucket’s region; left out: AWS_REGION or the profile’s, with an endpoint us-east-1',
+      'region of the bucket; default: AWS_REGION or the profile’s, with an endpoint us-east-1',
     ),
   endpoint: z
     .url({ protocol: /^https?$/ })
@@ -29,7 +29,7 @@ export const bucketKeys = {
     })
     .optional()
     .describe(
-      'left out: environment, shared profile, web identity, container, instance, whichever is first',
+      'default: the first of environment, shared profile, web identity, container, instance',
     ),
   timeout: duration()
     .prefault('60s')

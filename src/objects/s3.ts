@@ -205,7 +205,7 @@ export class Bucket implements ObjectStore {
   }
 
   async locks(): Promise<boolean> {
-    return await this.#told('asking for Object Lock', async (options) => {
+    return await this.#told('reading Object Lock', async (options) => {
       try {
         const found = await this.#client.send(
           new this.#sdk.GetObjectLockConfigurationCommand({ Bucket: this.#bucket }),
@@ -325,7 +325,7 @@ function given(said: string | undefined): string {
     'sink_unreachable',
     'something else than S3 has answered, with status 200',
     {
-      next: 'Look what lies between here and the endpoint (a proxy, a login page), and check the endpoint; it is tried again by itself, and nothing was lost, the events stay held.',
+      next: 'Check the endpoint, and any proxy or login page before it. sluice tries again. Nothing was lost: the events stay in the spool.',
     },
   );
 }

@@ -80,14 +80,16 @@ export class BackfillReading {
     await noting;
     await this.#means.spool.leave(this.#request, this.#progress).catch((failure) => {
       // A full disk, say. The request is looked at again, and what was read is not read twice.
-      this.#log.debug('backfill_not_stored', 'leaving a backfill', { error: String(failure) });
+      this.#log.debug('backfill_not_stored', 'cannot store the end of a backfill', {
+        error: String(failure),
+      });
     });
     this.#isOver = true;
     return this.#progress;
   }
 
   async #read(): Promise<void> {
-    this.#log.info('backfill_started', 'a backfill begins, or goes on', factsOf(this.#request));
+    this.#log.info('backfill_started', 'backfill started or resumed', factsOf(this.#request));
     this.#polling.add([pastOf(this.#request, this.#means)]);
     const [failed] = await this.#polling.once(this.#signal);
     this.#signal.throwIfAborted();
@@ -95,18 +97,18 @@ export class BackfillReading {
     this.#state = 'delivering';
     await delivered(this.#means, this.#signal);
     this.#state = 'done';
-    this.#log.info('backfill_done', 'the backfill is done: every sink has all of it');
+    this.#log.info('backfill_done', 'backfill complete: every sink has all of its events');
   }
 
   #fail(failure: unknown): void {
     if (this.#signal.aborted) {
-      this.#log.info('backfill_stopped', 'the backfill stops where it is');
+      this.#log.info('backfill_stopped', 'backfill stopped');
       return;
     }
     const error = asExportError(failure, 'backfilling');
     this.#error = error;
     this.#state = 'failed';
-    this.#log.error('backfill_failed', 'the backfill has failed', {
+    this.#log.error('backfill_failed', 'backfill failed', {
       error: error.message,
       next: error.next,
     });
@@ -141,7 +143,7 @@ function pastOf(request: BackfillRequest, means: ReadingMeans): PlannedSource {
   if (lists === null) {
     const text = `backfilling: no source ${source} with a list runs here`;
     throw new ExportError('config_invalid', text, {
-      next: 'Ask for it with the config that runs.',
+      next: 'Request it with the config that runs.',
     });
   }
   const past = {

@@ -148,7 +148,7 @@ async function readWhole(log: ShardLog, place: string, { prefix }: MemberSetting
       ? 'an import into it was broken off'
       : `events ${missing.from} to ${missing.until - 1} are gone from it that a sink has not had`;
   throw new ExportError('state_damaged', `the state ${prefix} in Kafka: ${what}`, {
-    next: 'Give sluice cluster import again for the one, or start sluice run once for the other: it tells its sinks of the gap. Nothing was changed.',
+    next: 'Repeat sluice cluster import for the one, or start sluice run once for the other: it reports the gap to its sinks. Nothing was changed.',
   });
 }
 
@@ -183,7 +183,7 @@ async function toImport(
 
 function alreadyThere(prefix: string): ExportError {
   return new ExportError('config_invalid', `there is a state ${prefix} in Kafka already`, {
-    next: 'Give state.kafka.prefix another name, or delete the topics with that prefix if nobody needs them. Nothing was changed.',
+    next: 'Give state.kafka.prefix another name, or delete the topics with that prefix if no process needs them. Nothing was changed.',
   });
 }
 

@@ -109,10 +109,10 @@ function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheck
     held === null
       ? 'it was never read'
       : checkpoint !== null
-        ? 'too much of what was read is no longer known'
-        : 'it has no place in a list, or its checkpoint cannot be read';
+        ? 'too many identities of read records were already deleted'
+        : 'it has no position in a list, or its checkpoint cannot be read';
   throw new ExportError('checkpoint_mismatch', `rewinding ${stream}: ${why}`, {
-    next: `To begin anew: ${reset}.`,
+    next: `To start again: ${reset}.`,
   });
 }
 

@@ -70,7 +70,7 @@ export class ClusterLook implements ClusterSight {
       const seen: SeenShard[] = [];
       for (const part of await this.#parts(config)) {
         seen.push(await this.#seen(part));
-        if (this.#closed > closed) throw new Error('nobody looks any more');
+        if (this.#closed > closed) throw new Error('no reader any more');
       }
       return joined(config, seen);
     } catch (error) {
@@ -107,7 +107,7 @@ export class ClusterLook implements ClusterSight {
     const processes = await askForProcesses(this.#asking, kafka, {
       ...{ clock, waitMs: kafka.sessionMs },
     });
-    if (this.#closed > closed) throw new Error('nobody looks any more');
+    if (this.#closed > closed) throw new Error('no reader any more');
     const works = processes.find((one) => one.works);
     const isOwn = works !== undefined && isThis(works, kafka);
     const dir = isOwn ? config.state.dir : await this.#copied(shard, kafka);

@@ -63,7 +63,7 @@ export function importNote(dir: string): ImportNote | null {
 export function refuseHalf(isHalf: boolean): void {
   if (!isHalf) return;
   throw new ExportError('state_damaged', 'an import into the state in Kafka was broken off', {
-    next: 'Give sluice cluster import again, which begins anew. Nothing is lost: the state that it was to import is as it was.',
+    next: 'Repeat sluice cluster import, which starts again. Nothing is lost: the source state is unchanged.',
   });
 }
 
@@ -155,7 +155,7 @@ export async function refuseBeside(
 ): Promise<void> {
   const { nameOf, processesOf } = await import('../cluster/processes.ts');
   const others = await processesOf(settings, clock).catch((error) => {
-    const failure = asExportError(error, 'asking for the other processes');
+    const failure = asExportError(error, 'reading the other processes');
     if (waits && failure.code === 'sink_unreachable') return [];
     throw failure;
   });

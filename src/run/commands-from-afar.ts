@@ -55,7 +55,7 @@ async function look({ shard, control, spool, tools }: AfarMeans): Promise<void> 
       if (at < tools.clock.now() - keptMs) await control.withdraw(id);
       continue;
     }
-    tools.log.debug('remote_command', 'asked from another machine', { what: wish.what, name });
+    tools.log.debug('remote_command', 'remote command received', { what: wish.what, name });
     await spool.takeUp(id, name, wish, at);
   }
 }
@@ -76,7 +76,7 @@ async function settle(
 }
 
 function tellNotServed(log: Log, error: unknown): void {
-  log.warn('remote_commands_failed', 'commands from other machines are not answered for now', {
+  log.warn('remote_commands_failed', 'remote commands cannot be answered at the moment', {
     error: String(error),
   });
 }

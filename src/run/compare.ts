@@ -112,7 +112,7 @@ async function compareStream(
   const record = recordOf(comparison, { sink, stream, now: tools.clock.now() });
   await spool.append({ stream: stream.name, pages: [pageOf(record, sink, stream)] });
   if (record.condition === 'archive.differs') findings.add(record);
-  tools.log.info('archive_compared', 'the archive was compared with what upstream serves', {
+  tools.log.info('archive_compared', 'archive compared with upstream', {
     ...{ sink, stream: stream.name, from: comparison.from, to: comparison.to },
     ...{ upstream: comparison.upstream, archived: comparison.archived },
     ...{ dropped: comparison.dropped, missing: comparison.missing, changed: comparison.changed },

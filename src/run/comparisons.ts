@@ -50,14 +50,10 @@ export async function compareDue(
     } catch (error) {
       if (stop.aborted) return;
       failedAt.set(sink, clock.monotonic());
-      log.warn(
-        'archive_compare_failed',
-        'the archive could not be compared with upstream; it is tried again',
-        {
-          sink,
-          error: errorText(error),
-        },
-      );
+      log.warn('archive_compare_failed', 'comparing the archive with upstream failed; retrying', {
+        sink,
+        error: errorText(error),
+      });
     }
   }
 }

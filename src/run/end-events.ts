@@ -111,7 +111,7 @@ export class EndEvents {
       for (const client of this.#plan?.upstreams.values() ?? []) {
         // After a failure, of a full disk for example, the next look tries again.
         await this.#lookAt(client, isFinal).catch((error) =>
-          this.#deps.log.debug('upstream_end_not_stored', 'storing the end of an upstream', {
+          this.#deps.log.debug('upstream_end_not_stored', 'cannot store the end of an upstream', {
             error: String(error),
           }),
         );

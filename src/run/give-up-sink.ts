@@ -32,6 +32,6 @@ export function removeSink(store: Store, name: string, running: readonly string[
 
 function refused(name: string): ExportError {
   return new ExportError('config_invalid', `a running process has the sink ${name}`, {
-    next: 'Take it out of the config first: restart without it, or reload with --allow-removal. Nothing was changed.',
+    next: 'Remove it from the config first: restart without it, or reload with --allow-removal. Nothing was changed.',
   });
 }

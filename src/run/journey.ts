@@ -291,24 +291,20 @@ async function takeShard(
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });
   try {
     const { missing, lost, ...rebuilt } = await shard.rebuild(dir);
-    tools.log.info('state_rebuilt', 'the state was read from Kafka', rebuilt);
+    tools.log.info('state_rebuilt', 'state rebuilt from Kafka', rebuilt);
     const { note, isTakeover } = noteOwner(dir, kafka, tools.clock.now());
     await takeOverSent(kafka, { ...tools, dir });
     if (missing !== null) {
-      tools.log.error('kafka_pages_lost', 'events are gone from Kafka that a sink has not had', {
+      tools.log.error('kafka_pages_lost', 'Kafka deleted pages that a sink has not delivered', {
         ...missing,
-        next: 'Set retention.ms=-1 and retention.bytes=-1 for the topic of the pages. Each stream tells its sinks; read again from upstream what it still has.',
+        next: 'Set retention.ms=-1 and retention.bytes=-1 for the topic of the pages. Each stream reports the gap to its sinks. Read the missing time from upstream again if upstream still has it.',
       });
     }
     if (lost > 0) {
-      tools.log.warn(
-        'offline_changes_lost',
-        'what commands changed while sluice was stopped did not reach Kafka',
-        {
-          rows: lost,
-          next: 'Give these commands again now: changes reach Kafka while sluice runs.',
-        },
-      );
+      tools.log.warn('offline_changes_lost', 'offline changes were not replicated to Kafka', {
+        rows: lost,
+        next: 'Repeat these commands now: changes reach Kafka while sluice runs.',
+      });
     }
     return { shard, missing, note, isTakeover };
   } catch (error) {

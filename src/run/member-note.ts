@@ -51,7 +51,7 @@ export class Member {
       replacePrivateFile(join(this.#dir, name), text);
       this.#noted = text;
     } catch (error) {
-      this.#log.debug('member_not_noted', 'cannot note how this process takes part', {
+      this.#log.debug('member_not_noted', 'cannot write the note about this process', {
         error: String(error),
       });
     }

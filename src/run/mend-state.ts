@@ -63,20 +63,20 @@ function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans
 
 function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset): string {
   if (reason === 'state_older') {
-    return `the state is older than what was delivered from it; ${name} goes on where it was at ${timeText(deliveredAt)}, and what comes twice has the same uid`;
+    return `the state is older than its deliveries; ${name} resumes from its position at ${timeText(deliveredAt)}, and repeated events have the same uid`;
   }
   const what = `the state database was damaged and events of ${name} may have been lost from it;`;
   if (kind === 'collection') {
-    return `${what} its configuration is told anew as a baseline, and a change that was not delivered yet stays untold`;
+    return `${what} its configuration is reported again as a baseline, and a change that was not delivered yet is not reported`;
   }
   if (kind === 'push') {
-    return `${what} upstream does not bring them again; the sources that are polled read what they told of`;
+    return `${what} upstream does not deliver them again; polled sources read the same records`;
   }
   const from =
     deliveredAt === null
-      ? 'its start, since no later place is known to be delivered'
+      ? 'its start, since no later position is known to be delivered'
       : `where everything had been delivered at ${timeText(deliveredAt)}`;
-  return `${what} it is read again from ${from}, and what comes twice has the same uid`;
+  return `${what} it is read again from ${from}, and repeated events have the same uid`;
 }
 
 function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): void {
@@ -90,9 +90,9 @@ function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): 
     kafka === null ? 'the state database was damaged' : 'the state in Kafka is not whole';
   const cause =
     kafka === null
-      ? 'Check the disk: it did not give back what was written.'
-      : `Find out who deleted the topic ${kafka.prefix}.state or made it anew: sluice does neither.`;
-  log.error('state_damaged', `${what}; it was set aside and made anew`, {
+      ? 'Check the disk: it returned other bytes than were written.'
+      : `Find the cause of a deleted or recreated topic ${kafka.prefix}.state: sluice does neither.`;
+  log.error('state_damaged', `${what}; it was set aside and rebuilt`, {
     code: 'state_damaged',
     damage,
     ...(aside === null ? {} : { set_aside: aside }),
@@ -100,15 +100,15 @@ function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): 
     events_lost: lost ?? 'unknown',
     dead_letters: rest.deadLettersSaved ? 'saved' : 'not all could be read',
     streams_set_back: resets.length,
-    next: `${resets.length === 0 ? 'Nothing is missing.' : 'What is missing is read again from upstream.'} ${kept} ${cause}`,
+    next: `${resets.length === 0 ? 'Nothing is missing.' : 'Missing events are read from upstream again.'} ${kept} ${cause}`,
   });
 }
 
 function tellOlder({ sign, resets }: Older, log: Log): void {
-  log.error('state_older', 'the state is older than what was delivered from it', {
+  log.error('state_older', 'the state is older than the deliveries made from it', {
     code: 'state_older',
     sign,
     streams: resets.length,
-    next: 'Nothing is lost: reading goes on at the older place. Where nobody put a copy back, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once leave out what they have; other sinks get it once more, with the same uid.',
+    next: 'Nothing is lost: reading resumes at the older position. If no copy was restored, check the disk: the newest part of the database, sluice.db-wal, is gone. A file and Kafka with exactly_once skip events that they have; other sinks get them once more, with the same uid.',
   });
 }

@@ -83,8 +83,8 @@ class Reloader {
       this.#means.refused(null);
       const fields = { reason, ...told(changes) };
       if (isNone(changes)) {
-        log.info('config_unchanged', 'the config was read again: no change', fields);
-      } else log.info('config_reloaded', 'the config is reloaded', fields);
+        log.info('config_unchanged', 'config read again: no change', fields);
+      } else log.info('config_reloaded', 'config reloaded', fields);
     } catch (error) {
       // Where the run ends meanwhile, there is nothing to go on with.
       if (!stop.aborted) this.#tell(error, reason);
@@ -120,7 +120,7 @@ class Reloader {
 
   #tell(error: unknown, reason: ReloadReason): void {
     const { log, clock } = this.#means.tools;
-    const text = 'the config is not reloaded; sluice goes on with the one it has';
+    const text = 'config reload failed; keeping the running config';
     const { code, message, next } = asExportError(error, 'reloading the config');
     const [first = '', ...others] = message.split('\n');
     const more = others.length === 0 ? '' : `; and ${others.length} more`;
@@ -132,12 +132,12 @@ class Reloader {
     const { flaws } = error;
     const { file } = this.#current.config;
     for (const flaw of flaws.slice(0, flawsToldMax)) {
-      log.error('config_flaw', 'the config is wrong', { code, error: flawText(file, flaw) });
+      log.error('config_flaw', 'config error', { code, error: flawText(file, flaw) });
     }
     log.error('config_not_reloaded', text, {
       code,
       flaws: flaws.length,
-      next: `Correct the places named; the file is read again by itself. All of them: ${commandText('check', file)}`,
+      next: `Correct each error; sluice then reads the file again. To list all errors: ${commandText('check', file)}`,
       reason,
     });
   }

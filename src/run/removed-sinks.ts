@@ -107,7 +107,7 @@ export class RemovedSinks {
       for (const one of released) await this.#reportRelease(one);
     } catch (error) {
       // The state has the numbers: the next report names them.
-      log.debug('release_not_reported', 'reporting what was released', { error: String(error) });
+      log.debug('release_not_reported', 'reporting a release failed', { error: String(error) });
     }
   }
 

@@ -45,7 +45,7 @@ export async function serveRequests(
     } catch (error) {
       // A full disk, say: it is looked for again.
       if (!stop.aborted)
-        tools.log.debug('requests_not_read', 'looking for requests', { error: String(error) });
+        tools.log.debug('requests_not_read', 'reading requests failed', { error: String(error) });
     }
     await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
@@ -81,7 +81,7 @@ async function carryOut(request: Request, means: Doing, stop: AbortSignal): Prom
     // Where the process ends first, it is left to the next one.
     if (stop.aborted) return;
     const { code, message, next } = asExportError(error, `carrying out ${wish.what} of ${name}`);
-    tools.log.debug('request_failed', 'a request could not be carried out', { error: message });
+    tools.log.debug('request_failed', 'request failed', { error: message });
     await spool.settle(request.id, { error: { code, message, next } });
   }
 }
@@ -91,14 +91,18 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
   const { made, pipeline, spool, tools } = means;
   switch (wish.what) {
     case 'retry':
-      tools.log.info('retry_requested', 'asked to try again now', { name });
+      tools.log.info('retry_requested', 'retry requested by an operator', { name });
       return { asked: pipeline.askNow(name).map((asked) => ({ ...asked })) };
     case 'give_up': {
       const suspects = await pipeline.giveUp(name, wish.uids);
-      tools.log.info('suspects_dead_lettered', 'suspects were moved to the dead letters by hand', {
-        sink: name,
-        suspects,
-      });
+      tools.log.info(
+        'suspects_dead_lettered',
+        'suspects moved to the dead letters by an operator',
+        {
+          sink: name,
+          suspects,
+        },
+      );
       return { added: suspects };
     }
     case 'rewind': {
@@ -106,7 +110,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
         rewindStream(made().config, name, wish, id);
         await spool.moved(name);
       });
-      tools.log.info('stream_rewound', 'the stream was rewound by hand', { stream: name });
+      tools.log.info('stream_rewound', 'stream rewound by an operator', { stream: name });
       return null;
     }
     case 'reset':
@@ -114,7 +118,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
         resetStream(made().config, name, wish.forget, id);
         await spool.moved(name);
       });
-      tools.log.info('stream_reset', 'the stream was reset by hand', { stream: name });
+      tools.log.info('stream_reset', 'stream reset by an operator', { stream: name });
       return null;
     case 'letters': {
       const { config } = made();
@@ -124,7 +128,9 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
           store.requests.answer(id, { ...moved });
         }),
       );
-      tools.log.info('dead_letters_moved', 'dead letters were moved by hand', { does: wish.does });
+      tools.log.info('dead_letters_moved', 'dead letters moved by an operator', {
+        does: wish.does,
+      });
       return null;
     }
     case 'cut_over':
@@ -136,7 +142,7 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
           store.requests.answer(id, { ...removed });
         }),
       );
-      tools.log.info('removed_sink_given_up', 'a removed sink was given up by hand', {
+      tools.log.info('removed_sink_given_up', 'removed sink given up by an operator', {
         sink: name,
       });
       return null;

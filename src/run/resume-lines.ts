@@ -36,7 +36,7 @@ export function resumeLines(plan: Plan, before: State): readonly ResumeLine[] {
         position: known?.position ?? 0,
         held: backlog(before.spool, known?.position ?? 0),
       };
-      return { event: 'sink_resumed' as const, text: 'the sink goes on from its position', fields };
+      return { event: 'sink_resumed' as const, text: 'the sink resumes from its position', fields };
     }),
   ];
 }

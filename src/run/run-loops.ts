@@ -28,7 +28,7 @@ export async function runOn(
   log.info('running', 'running');
   const stopping = () => {
     const why = String(shutdown.stop.reason?.message);
-    log.info('stopping', 'stopping: what is held goes out first', { why, within_ms: timeoutMs });
+    log.info('stopping', 'stopping; delivering stored events first', { why, within_ms: timeoutMs });
     journey.hurry();
   };
   shutdown.stop.addEventListener('abort', stopping);
@@ -64,10 +64,10 @@ export async function runOn(
   }
   for (const { name, position, error } of journey.pipeline.state.sinks) {
     const held = backlog(journey.spool.gauge, position);
-    if (held === 0) log.info('sink_caught_up', 'the sink has everything', { sink: name, position });
+    if (held === 0) log.info('sink_caught_up', 'sink is caught up', { sink: name, position });
     else {
       const why = error === null ? {} : { error: error.message };
-      log.warn('sink_not_caught_up', 'events stay held for the sink', {
+      log.warn('sink_not_caught_up', 'events remain in the spool for the sink', {
         sink: name,
         position,
         held,
@@ -102,7 +102,7 @@ export async function runOnce(running: Running, limitMs: number | null): Promise
       () => undefined,
     );
   }
-  const stop = () => limit.abort(notInTime('a signal asked to stop'));
+  const stop = () => limit.abort(notInTime('stop signal'));
   shutdown.stop.addEventListener('abort', stop);
   if (shutdown.stop.aborted) stop();
   const asked = { ...journey, tools, made: () => running, reads: () => false };

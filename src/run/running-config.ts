@@ -51,7 +51,9 @@ export function noteRunning(
     replacePrivateFile(join(state.dir, name), `${JSON.stringify(note)}\n`);
   } catch (error) {
     // On a full disk, say: it is only for who looks.
-    log.debug('running_config_not_noted', 'noting the config that runs', { error: String(error) });
+    log.debug('running_config_not_noted', 'cannot write the note about the running config', {
+      error: String(error),
+    });
   }
 }
 

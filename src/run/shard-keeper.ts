@@ -36,7 +36,7 @@ export interface KeeperMeans {
   /** Each shard is worked on until its process ends by itself. */
   readonly once: boolean;
   readonly drains: Pick<Drains, 'isDrained' | 'orDrained'> & Partial<Pick<Drains, 'control'>>;
-  /** Left out: the config is not read again. */
+  /** Left out: config reload failed; keeping the running config. */
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may drop streams and sinks. */
   readonly removalAllowed: boolean;
@@ -61,7 +61,7 @@ export class ShardKeeper {
   readonly #processes = new Map<number, ShardProcess>();
   /** The shards that it serves, with what ends that. */
   readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
-  /** Why a shard cannot be served, which ends them all. */
+  /** Why cannot work on a shard, which ends them all. */
   readonly #failed = Promise.withResolvers<never>();
   /** Given away, until another process has it. */
   #given: number | null = null;
@@ -160,7 +160,7 @@ export class ShardKeeper {
     const done = this.#keep(shard, ending)
       .catch((error) => {
         if (ending.aborted) return 0;
-        this.#means.log.error('shard_failed', 'a shard cannot be served', { shard });
+        this.#means.log.error('shard_failed', 'cannot work on a shard', { shard });
         this.#failed.reject(error);
         return 1;
       })
@@ -220,8 +220,7 @@ export class ShardKeeper {
       const code = await process.ended;
       this.#tally.ended(shard, process.isStopped ? 0 : code);
       turn.removeEventListener('abort', end);
-      if (code !== 0)
-        log.warn('shard_worker_ended', 'the process of the shard has ended', { code });
+      if (code !== 0) log.warn('shard_worker_ended', 'worker process of the shard ended', { code });
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
@@ -259,7 +258,7 @@ export class ShardKeeper {
       const shard = [...this.#processes.keys()].at(-1);
       if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
       this.#given = shard;
-      log.info('shard_released', 'another process has fewer shards, and gets one', { shard });
+      log.info('shard_released', 'released a shard to a process with fewer shards', { shard });
       this.#processes.get(shard)?.stop();
     }
   }
@@ -289,7 +288,7 @@ export class ShardKeeper {
         }
       } catch (error) {
         const { message } = asExportError(error, 'reading the config again');
-        log.warn('shard_config_not_reloaded', 'the config is not read again', {
+        log.warn('shard_config_not_reloaded', 'config reload failed; keeping the running config', {
           error: message.split('\n')[0] ?? '',
         });
       }

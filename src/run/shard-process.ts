@@ -63,7 +63,7 @@ export class ShardProcess {
       this.#tails.end();
     });
     this.#looks(over.signal).catch(() => undefined);
-    log.info('shard_worker_started', 'a process has begun for the shard', {
+    log.info('shard_worker_started', 'worker process for the shard started', {
       pid: this.#child.pid ?? null,
     });
   }
@@ -135,9 +135,13 @@ export class ShardProcess {
       // One that has not yet begun does not listen, and has nothing to end.
       return code ?? (by === 'SIGTERM' && this.#isStopped ? 0 : 1);
     } catch (error) {
-      this.#means.log.error('shard_worker_not_started', 'no process can be begun for the shard', {
-        error: String(error),
-      });
+      this.#means.log.error(
+        'shard_worker_not_started',
+        'cannot start a worker process for the shard',
+        {
+          error: String(error),
+        },
+      );
       return 1;
     }
   }
@@ -157,11 +161,9 @@ export class ShardProcess {
     this.#looksInSilence += 1;
     if (this.#looksInSilence > silentSessionsMax * looksInSession) {
       const silent_ms = silentSessionsMax * sessionMs;
-      log.error(
-        'shard_worker_silent',
-        'the process of the shard says nothing any more, and is ended',
-        { silent_ms },
-      );
+      log.error('shard_worker_silent', 'worker process of the shard is silent; stopping it', {
+        silent_ms,
+      });
       this.#child.kill('SIGKILL');
       return;
     }

@@ -71,7 +71,7 @@ export class AskedTails {
         void this.#take(message.id);
         return;
       case 'let go':
-        this.#views.get(message.id)?.over.abort(new Error('nobody looks any more'));
+        this.#views.get(message.id)?.over.abort(new Error('no reader any more'));
         this.#views.delete(message.id);
     }
   }

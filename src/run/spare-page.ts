@@ -54,7 +54,7 @@ export function sparePage(
     waits() {
       serving = serve().catch((error) => {
         // It is tried again, and then decides, once the process works.
-        log.warn('standby_page_failed', 'no status page meanwhile', {
+        log.warn('standby_page_failed', 'no status page while on standby', {
           error: asExportError(error, 'serving').message,
         });
         return null;

@@ -34,6 +34,9 @@ export async function turnPair(
   const unread = whys.length === 0 ? null : whys.join('; ');
   const turned: Cutover = await spool.cutOver({ pair, phase, isForced, unread });
   if (turned.isDone)
-    tools.log.info('succession_changed', 'the pair was turned by hand', { source: pair, phase });
+    tools.log.info('succession_changed', 'succession phase changed by an operator', {
+      source: pair,
+      phase,
+    });
   return JSON.parse(JSON.stringify(turned)) as Json;
 }

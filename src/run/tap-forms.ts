@@ -119,5 +119,5 @@ function compiled(where: string, failed: () => void) {
 }
 
 function unusable(message: string): ExportError {
-  return new ExportError('config_invalid', message, { next: 'Ask for something else.' });
+  return new ExportError('config_invalid', message, { next: 'Request something else.' });
 }

@@ -56,7 +56,7 @@ export class ConfigWatch {
       await sinks(present, isKnown && now - this.#begunAt > goneMs);
       differences(differencesAmong(processes, kafka, nameOf));
     } catch (error) {
-      log.debug('config_compare_failed', 'looking at the configs of the other processes', {
+      log.debug('config_compare_failed', 'comparing the configs of the other processes failed', {
         error: String(error),
       });
     }

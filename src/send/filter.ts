@@ -257,7 +257,7 @@ function boundPatterns(node: ASTNode): void {
 
 function checkPattern(given: unknown): void {
   const pattern = Array.isArray(given) ? given.at(-1)?.args : undefined;
-  if (typeof pattern !== 'string') throw new Error('matches() takes a pattern written in quotes');
+  if (typeof pattern !== 'string') throw new Error('matches() needs a pattern in quotes');
   setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
   setFlagsFromString('--enable-experimental-regexp-engine');
   try {
@@ -265,7 +265,7 @@ function checkPattern(given: unknown): void {
     new RegExp(pattern, 'l');
   } catch {
     throw new Error(
-      'matches() takes patterns that run in linear time (RE2): no look-ahead, no back references',
+      'matches() accepts patterns that run in linear time (RE2): no look-ahead, no back references',
     );
   }
 }

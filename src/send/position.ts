@@ -104,16 +104,12 @@ export class Position {
         if (this.#abandoned.signal.aborted) {
           this.#log.error(
             'position_not_saved',
-            'the position is not saved; what was sent since is sent again',
+            'position not stored; events sent since are sent again',
             fields,
           );
           break;
         }
-        this.#log.warn(
-          'position_save_failed',
-          'the position could not be saved; trying again',
-          fields,
-        );
+        this.#log.warn('position_save_failed', 'position could not be stored; retrying', fields);
         await this.#clock.sleep(retryMs, this.#abandoned.signal).catch(() => undefined);
       }
     }

@@ -220,9 +220,13 @@ export class Sending {
       tell: async (told) => {
         const pages = [toldPage(name, told, tools.clock.now())];
         await spool.append({ stream: name, pages }).catch((error) => {
-          log.warn('sink_condition_not_stored', 'what the sink tells could not be held', {
-            error: errorText(error),
-          });
+          log.warn(
+            'sink_condition_not_stored',
+            'could not store a condition reported by the sink',
+            {
+              error: errorText(error),
+            },
+          );
         });
       },
       tools: { ...tools, http, log },

@@ -175,7 +175,7 @@ export class Settlement {
         return;
       } catch (error) {
         if (stop.aborted) throw error;
-        await this.#health.pause(asExportError(error, `asking ${name} how far it is`), stop);
+        await this.#health.pause(asExportError(error, `reading the position of ${name}`), stop);
       }
     }
   }
@@ -439,8 +439,8 @@ export class Settlement {
 
 /** Told while the process runs that has found it. */
 const olderState: Notice = {
-  what: 'its far side has more than the state knows of: the state is older than what was delivered (state_older)',
-  next: 'Nothing is lost or cut: reading goes on at the older place. What comes again from there is left out by sinks that look at what they have (file, s3, Kafka exactly once); an archive and all others get it once more, with the same uid. Look why the state is older.',
+  what: 'the destination has more events than the state knows: the state is older than its deliveries (state_older)',
+  next: 'Nothing is lost or cut: reading resumes at the older position. Sinks that check their destination (file, s3, Kafka exactly once) skip repeated events; an archive and all others get them once more, with the same uid. Find out why the state is older.',
 };
 
 function letterFor(event: Event, reason: string): DeadLetter {
@@ -455,7 +455,11 @@ function letterFor(event: Event, reason: string): DeadLetter {
 }
 
 function nothingTaken(sink: string): ExportError {
-  return new ExportError('sink_unreachable', `sending to ${sink}: nothing of a batch was taken`, {
-    next: 'It is sent again by itself; nothing is lost.',
-  });
+  return new ExportError(
+    'sink_unreachable',
+    `sending to ${sink}: no event of a batch was accepted`,
+    {
+      next: 'It is sent again by itself; nothing is lost.',
+    },
+  );
 }

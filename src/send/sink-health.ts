@@ -80,7 +80,8 @@ export class SinkHealth {
   /** Events were taken. */
   succeeded(count: number): void {
     this.#delivered += count;
-    if (this.#error !== null) this.#means.log.info('sink_recovered', 'the sink takes events again');
+    if (this.#error !== null)
+      this.#means.log.info('sink_recovered', 'the receiver accepts events again');
     this.#error = null;
     this.#probes = 0;
     this.#state = 'sending';
@@ -104,7 +105,7 @@ export class SinkHealth {
     const waitMs = afterMs ?? backOff.next();
     this.#retries += 1;
     this.failing(cause);
-    log.warn('sink_failed', 'the sink did not take a batch; it is sent again', {
+    log.warn('sink_failed', 'the receiver did not accept a batch; sending again', {
       error: cause.message,
       next: cause.next,
       wait_ms: waitMs,
@@ -179,7 +180,7 @@ export class SinkHealth {
     const { log, refusedWaitMs } = this.#means;
     this.#state = 'refused';
     this.#error = cause;
-    log.error('sink_refused', 'the sink refuses everything; its events stay held', {
+    log.error('sink_refused', 'the receiver refuses everything; events stay in the spool', {
       error: cause.message,
       next: cause.next,
       wait_ms: refusedWaitMs,

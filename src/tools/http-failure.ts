@@ -18,7 +18,7 @@ const tlsCodes =
 const tlsHints: readonly (readonly [RegExp, string])[] = [
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS/,
-    'the far side offers no TLS version that is accepted here; see tls.min_version',
+    'the server offers no TLS version that is accepted here; see tls.min_version',
   ],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/, 'the port does not speak TLS'],
   [/ALTNAME|HOSTNAME_MISMATCH/, 'the certificate is for another name; see tls.server_name'],

@@ -162,7 +162,7 @@ export class OAuthSource implements TokenSource {
     const { clock, http } = this.#tools;
     const askedAtMs = clock.monotonic();
     const fingerprint = fingerprintOf(this.#credential);
-    const doing = `asking ${this.#where} for a token`;
+    const doing = `requesting a token from ${this.#where}`;
     try {
       const request = this.#request(doing);
       if (request instanceof ExportError) return this.#refuse(request, fingerprint);

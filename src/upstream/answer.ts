@@ -75,7 +75,7 @@ export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): An
       ? redirectCause(response, asked)
       : failure(
           'upstream_refused',
-          'Check path and parameters of the source; it is asked again by itself, and at once when its config changes. Nothing is lost.',
+          'Check path and parameters of the source. sluice requests it again, at once after a config change. Nothing is lost.',
         );
   if (status === 451) return { outcome: 'blocked', status, cause };
   return {
@@ -165,7 +165,7 @@ function retry(cause: ExportError, wait?: Wait): Failure {
 function nonsense(what: string, status: number, asked: Sent, problem: Problem = {}): ExportError {
   return errorOf('upstream_nonsense', asked, {
     what: `upstream answered ${what}`,
-    next: 'It is asked again by itself, and never taken for the end of the data; check base_url and path if it lasts.',
+    next: 'sluice requests it again and never treats it as the end of the data. If it lasts, check base_url and path.',
     status,
     problem,
   });
@@ -178,12 +178,12 @@ function deniedCause(
 ): ExportError {
   const { asked: wanted = 'none', granted } = asked.scopes;
   const scopes =
-    status === 403 ? `; scope asked for: ${wanted}, granted: ${granted ?? 'not said'}` : '';
+    status === 403 ? `; requested scope: ${wanted}, granted: ${granted ?? 'not said'}` : '';
   const next =
     status === 401
       ? `Check the credential of upstream ${asked.upstream}, it may be revoked; nothing is lost, reading resumes where it stopped.`
       : `Give the API user of upstream ${asked.upstream} read access to this endpoint, or set the scope it needs; nothing is lost.`;
-  const patience = wait ? ` and asks to wait ${Math.ceil(wait.ms / 1_000)} s` : '';
+  const patience = wait ? ` and requires a wait of ${Math.ceil(wait.ms / 1_000)} s` : '';
   const what = `upstream answered ${status}${describeProblem(problem)}${patience}${cleanText(scopes, 400)}`;
   return errorOf('upstream_refused', asked, { what, next, status, problem });
 }
@@ -197,7 +197,7 @@ function redirectCause(response: HttpResponse, asked: Sent): ExportError {
       response.status === 304 ? ' (not modified), though nothing was sent to compare' : '';
     return errorOf('upstream_refused', asked, {
       what: `upstream answered ${response.status}${meant}`,
-      next: 'Look whether a cache or proxy stands between sluice and this upstream, and have it pass requests on; nothing is lost.',
+      next: 'Check for a cache or proxy between sluice and this upstream, and let it forward requests. Nothing is lost.',
       status: response.status,
       problem: {},
     });
@@ -205,7 +205,7 @@ function redirectCause(response: HttpResponse, asked: Sent): ExportError {
   const target = URL.parse(response.headers.location ?? '')?.host ?? 'elsewhere';
   return errorOf('upstream_refused', asked, {
     what: `upstream answered ${response.status}, a redirect to ${cleanText(target, 100)}, which is not followed`,
-    next: 'If that is the right place, write it as base_url of this upstream.',
+    next: 'If that address is right, set it as base_url of this upstream.',
     status: response.status,
     problem: {},
   });
@@ -232,5 +232,5 @@ function errorOf(code: ExportError['code'], asked: Sent, telling: Telling): Expo
 }
 
 function doing(asked: Sent): string {
-  return `asking ${asked.upstream} for ${asked.path}`;
+  return `requesting ${asked.path} from ${asked.upstream}`;
 }

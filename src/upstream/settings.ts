@@ -44,7 +44,7 @@ export const upstreamFields = {
         .string()
         .min(1)
         .optional()
-        .describe('scopes to ask for, separated by spaces; for services the public API’s URN'),
+        .describe('scopes to request, separated by spaces; for services the public API’s URN'),
       api_key: secret()
         .optional()
         .describe('long-lived API key, instead of client_id and client_secret'),
@@ -59,9 +59,7 @@ export const upstreamFields = {
         ),
     })
     .describe('credential: client_id, client_secret and scope, or api_key'),
-  tls: tls().describe(
-    'TLS; min_version is TLSv1.3 for unified and TLSv1.2 for services if left out',
-  ),
+  tls: tls().describe('TLS; default of min_version: TLSv1.3 for unified, TLSv1.2 for services'),
   allow_http: z.boolean().default(false).describe('accept http:// for a loopback address'),
   throttle: z
     .array(
@@ -71,7 +69,7 @@ export const upstreamFields = {
           .startsWith('/', 'expected a path such as /audit/events')
           .optional()
           .describe(
-            'path or path template it holds for; left out: everything with this credential',
+            'path or path template that the limit applies to; default: all requests with this credential',
           ),
         requests: count(1, 100_000).describe('requests'),
         per: duration()
@@ -84,7 +82,7 @@ export const upstreamFields = {
   rate_limit_headers: z
     .strictObject({
       limit: headerName().describe('header with the size of the budget'),
-      remaining: headerName().describe('header with what is left of it'),
+      remaining: headerName().describe('header with the remaining requests'),
       reset: headerName().describe('header with when it is whole again: seconds, epoch or a date'),
     })
     .optional()
@@ -94,7 +92,7 @@ export const upstreamFields = {
     .describe('wait when upstream says that no request is left, but not until when'),
   companies: z
     .array(z.string().min(1).refine(isSegment, 'expected a company id'))
-    .refine((ids) => new Set(ids).size === ids.length, 'each company may stand here once')
+    .refine((ids) => new Set(ids).size === ids.length, 'each company may be here once')
     .default([])
     .describe('company ids to put for {company_id} in paths'),
   vendor: z
@@ -102,13 +100,13 @@ export const upstreamFields = {
     .min(1)
     .max(63)
     .optional()
-    .describe('vendor of the platform, as events and formats show it; left out: none'),
+    .describe('vendor of the platform, as events and formats show it; default: none'),
   product: z
     .string()
     .min(1)
     .max(63)
     .optional()
-    .describe('name of the platform, as events and formats show it; left out: that of `api`'),
+    .describe('name of the platform, as events and formats show it; default: that of `api`'),
   ends: z
     .string()
     .refine(
@@ -166,7 +164,7 @@ function credentialFlaw({ api, auth }: Partial<UpstreamSettings>): string | null
     return 'auth needs client_id and client_secret, or api_key';
   }
   if (api === 'services' && auth.scope === undefined) {
-    return 'auth.scope is needed: the services API takes one fixed URN such as urn:vendor:api:public';
+    return 'auth.scope is required: the services API accepts one fixed URN such as urn:vendor:api:public';
   }
   return null;
 }

@@ -144,14 +144,14 @@ function failed(
 ): GrantReading {
   const problem = readProblem(response.body, sent(credential));
   const host = URL.parse(credential.url)?.host ?? '';
-  const asked = credential.scope === undefined ? '' : ` (scope asked for: ${credential.scope})`;
+  const asked = credential.scope === undefined ? '' : ` (requested scope: ${credential.scope})`;
   const what =
     code === 'upstream_nonsense'
       ? `answered ${response.status} without a usable token`
       : `answered ${response.status}${describeProblem(problem)}`;
   return {
     outcome,
-    cause: new ExportError(code, `asking ${host} for a token: ${what}${asked}`, {
+    cause: new ExportError(code, `requesting a token from ${host}: ${what}${asked}`, {
       next: nextStep(code),
       details: { status: response.status, ...problemDetails(problem) },
     }),
@@ -160,7 +160,7 @@ function failed(
 
 function nextStep(code: ExportError['code']): string {
   if (code === 'token_refused') {
-    return 'Check client_id, client_secret and scope of this upstream; a corrected secret is taken up without a restart.';
+    return 'Check client_id, client_secret and scope of this upstream; a corrected secret is read without a restart.';
   }
   if (code === 'upstream_nonsense') {
     return 'Check base_url and token_url of this upstream: something else seems to answer there.';

@@ -80,9 +80,11 @@ export function answer(desk: Desk, request: IncomingMessage, response: ServerRes
     const given = turnedAway(desk, exchange) ?? answerTo(desk, exchange);
     if (given !== null) send(response, given);
   } catch (error) {
-    desk.log.warn('status_failed', 'the status could not be told', { error: String(error) });
+    desk.log.warn('status_failed', 'failed to render the status response', {
+      error: String(error),
+    });
     if (response.headersSent) response.destroy();
-    else send(response, plain(500, 'the status cannot be told; the log says why'));
+    else send(response, plain(500, 'the status cannot be shown; see the log'));
   }
 }
 
@@ -95,21 +97,21 @@ function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
   if ((request.headersDistinct.host?.length ?? 0) > 1)
     return plain(400, 'more than one Host header');
   if (open && isLoopback(host) && !namesLoopback(headers.host)) {
-    return plain(421, 'ask for this machine by its loopback address or as localhost');
+    return plain(421, 'request this machine by its loopback address or as localhost');
   }
   const allowed = path === retryPath ? ['POST'] : ['GET', 'HEAD'];
   if (method === undefined || !allowed.includes(method)) {
     return {
-      ...plain(405, 'it is not asked for like that'),
+      ...plain(405, 'the method is not allowed here'),
       headers: { allow: allowed.join(', ') },
     };
   }
   const isFile = desk.files.has(path);
   if (probes.has(path) || (isFile && credentials.basicAuth === null)) return null;
   if (!isFile && !readings.has(path)) return plain(404, 'there is no such page');
-  if (!isFile && isForeign(headers)) return plain(403, 'another site may not ask');
+  if (!isFile && isForeign(headers)) return plain(403, 'a request from another site is refused');
   if (path === retryPath && !isOwn(headers, credentials)) {
-    return plain(403, 'only the page itself may ask for that, or who brings credentials');
+    return plain(403, 'only the page itself, or a client with credentials, may request that');
   }
   if (isTrusted(headers, credentials)) return null;
   const what =
@@ -149,7 +151,9 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return tail(desk, exchange);
     case retryPath: {
       const asked = desk.retry?.(query.get('name') ?? '') ?? [];
-      return asked.length === 0 ? plain(404, 'nobody by that name') : json(202, { asked });
+      return asked.length === 0
+        ? plain(404, 'no stream or sink of that name')
+        : json(202, { asked });
     }
     default:
       return events(desk, exchange);
@@ -201,7 +205,7 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   stream.gone.addEventListener('abort', () => tails.delete(stream));
   const isCurrent = () => tap.forms === forms;
   tellTail(view, stream, { clock, isCurrent, signal: over }).catch((error) => {
-    log.warn('live_tail_failed', 'events could not be shown', { error: String(error) });
+    log.warn('live_tail_failed', 'live tail failed', { error: String(error) });
     response.destroy();
   });
   return null;

@@ -117,13 +117,13 @@ const lengthMax = 500;
 
 function reloadMatters({ reload_refused: refused }: AttentionFacts): readonly Matter[] {
   if (!refused) return [];
-  const what = `as it now stands was not taken at ${refused.at}: what runs is the one before`;
+  const what = `was not loaded at ${refused.at}: the previous config runs`;
   return [{ mood: 'bad', who: 'The config', what, message: refused.message, next: refused.next }];
 }
 
 function standByMatters({ standing_by: message }: AttentionFacts): readonly Matter[] {
   if (!message) return [];
-  const next = 'It goes on when that one ends; sluice cluster shows every process.';
+  const next = 'It takes over when that process ends; sluice cluster shows every process.';
   return [{ mood: 'warn', who: 'This process', what: 'stands by', message, next }];
 }
 
@@ -167,13 +167,13 @@ const titles = { shard: 'Shard', stream: 'Stream', sink: 'Sink' } as const;
 const together: Readonly<Record<Ailment['reason'], string>> = {
   not_running: 'do not run: their processes start, or end by themselves',
   halted: 'are halted',
-  not_advancing: 'have not come further for long',
-  refused: 'refuse everything; their events stay held',
-  stopped: 'take no more events',
-  not_delivering: 'have taken nothing for long',
+  not_advancing: 'have not advanced for long',
+  refused: 'refuse everything; their events stay in the spool',
+  stopped: 'accept no more events',
+  not_delivering: 'have accepted nothing for long',
   full: 'are full',
   not_read: 'are not read',
-  not_taking: 'take nothing; their events stay held',
+  not_taking: 'accept nothing; their events stay in the spool',
 };
 
 /** Streams that go on under a doubt, which does not mend itself. */
@@ -198,7 +198,7 @@ function silenceMatters({ streams }: AttentionFacts): readonly Matter[] {
   const who = isOne ? `Stream ${first.name}` : `${silent.length.toLocaleString('en')} streams`;
   const what = isOne ? 'is silent' : `are silent: ${listed(silent.map(({ name }) => name))}`;
   const message = `no new record since ${first.silent_since}`;
-  const next = 'Look whether upstream still writes what is read here, or raise expect_every.';
+  const next = 'Check whether upstream still writes these records, or raise expect_every.';
   return [{ mood: 'warn', who, what, message, next }];
 }
 
@@ -228,7 +228,7 @@ function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): r
   const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
   if (isFull || (!isSoon && bytes < bytesMax * fullShare)) return [];
   const minutes = Math.ceil((fullInMs ?? 0) / 60_000);
-  const soon = isSoon ? `, and all of it within ${minutes} min at this pace` : '';
+  const soon = isSoon ? `, and full within ${minutes} min at this pace` : '';
   const what = `is ${Math.floor((bytes / bytesMax) * 100)} % full${soon}`;
   const removed = removedInTheWay(
     standing.removed_sinks ?? [],
@@ -237,13 +237,13 @@ function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): r
   const next =
     removed === null
       ? `${makeRoom(standing)} Once it is full, polling waits.`
-      : `The removed sink ${removed.name} needs most of it. Once it is full, its oldest events are released: put it back into the config, or raise state.max_bytes.`;
+      : `The removed sink ${removed.name} needs most of its space. If the spool is full, its oldest events are released: add the sink to the config again, or raise state.max_bytes.`;
   return [{ mood: 'warn', who: 'The spool', what, message: null, next }];
 }
 
 function makeRoom({ sinks }: AttentionFacts): string {
   const [slowest] = sinks.toSorted((a, b) => b.backlog - a.backlog);
-  return `Look why ${slowest?.name ?? 'no sink'} does not take its events, or raise state.max_bytes.`;
+  return `Look why ${slowest?.name ?? 'no sink'} does not accept its events, or raise state.max_bytes.`;
 }
 
 function letterMatters(
@@ -349,7 +349,7 @@ function filterMatters({ filters = [] }: AttentionFacts): readonly Matter[] {
     if (failures === 0) return [];
     const what = `could not judge ${eventsText(failures)} of ${source} since the start, and let them pass`;
     const next =
-      'Look for attributes in its where that not every event has: has(event.x) asks for one.';
+      'Check its where for attributes that not every event has: has(event.x) tests for one.';
     return [{ mood: 'warn', who: `The filter of ${route}`, what, message: why, next }];
   });
 }

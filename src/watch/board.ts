@@ -77,7 +77,7 @@ export class Board {
         this.#tellMs = clock.monotonic() - begunAt;
       } catch (error) {
         // Whatever is wrong with watching, the journey goes on.
-        log.warn('status_update_failed', 'the status could not be followed', {
+        log.warn('status_update_failed', 'updating the status page failed', {
           error: String(error),
         });
       }

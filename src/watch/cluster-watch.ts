@@ -91,7 +91,7 @@ export class ClusterWatch {
     } catch (error) {
       const { message, next } = asExportError(error, 'looking at the state in Kafka');
       this.#told = { ...this.#told, error: { message, next } };
-      log.debug('cluster_status_failed', 'the state in Kafka could not be looked at', {
+      log.debug('cluster_status_failed', 'reading the cluster status failed', {
         error: message,
       });
     }

@@ -155,7 +155,7 @@ class Ledger {
     if (left === 0) return;
     this.lost += left;
     this.#toldMs = Number.NEGATIVE_INFINITY;
-    this.#tell('sluice ended before it had taken them');
+    this.#tell('sluice ended before the collector accepted them');
   }
 
   #went(): void {
@@ -179,7 +179,7 @@ class Ledger {
     this.#toldMs = nowMs;
     this.#beside.warn(
       'log_export_failed',
-      'log lines do not reach the collector; they stand here only',
+      'log lines do not reach the collector; they are on stderr only',
       {
         collector: this.#origin,
         error,

@@ -121,10 +121,10 @@ export class Health {
     const stillMs = standstillMs(this.#sinkTraces, { name, progress, resting }, now);
     const ailing = ailmentOf({ part: 'sink', name, error });
     if (state === 'refused') return refusalOf(sink);
-    if (state === 'stopped') return ailing('stopped', 'takes no more events');
+    if (state === 'stopped') return ailing('stopped', 'accepts no more events');
     if (hasLoneSuspect(sink)) return null;
     if (stillMs <= (error === null ? silentSinkMs : failingSinkMs)) return null;
-    return ailing('not_delivering', `has taken nothing for ${roughSpanText(stillMs)}`);
+    return ailing('not_delivering', `has accepted nothing for ${roughSpanText(stillMs)}`);
   }
 }
 
@@ -153,7 +153,7 @@ type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'> 
 /** Codes of streams that go on, and yet may show no more than a part. */
 export const doubts: ReadonlyMap<string, string> = new Map([
   ['paging_suspected', 'may be read in part'],
-  ['signature_refused', 'refuses what is brought to it'],
+  ['signature_refused', 'refuses deliveries'],
 ]);
 
 /** What is wrong as far as one look shows: what fails is told, since nobody knows for how long. */
@@ -175,7 +175,7 @@ export function ailmentsAtOnce({
         : ailmentOf({ ...one, part })(reason, what);
   };
   const streamFails = failing('stream', 'not_read', 'is not read');
-  const sinkFails = failing('sink', 'not_taking', 'takes nothing; its events stay held');
+  const sinkFails = failing('sink', 'not_taking', 'accepts nothing; its events stay in the spool');
   return [
     ...shardAilments(shards),
     fullnessOf(spool),
@@ -193,7 +193,7 @@ function refusalOf(sink: Standstill): Ailment | null {
   if (sink.state !== 'refused') return null;
   return ailmentOf({ ...sink, part: 'sink' })(
     'refused',
-    'refuses everything; its events stay held',
+    'refuses everything; its events stay in the spool',
   );
 }
 
@@ -218,7 +218,7 @@ type Fill = Pick<Standing['spool'], 'bytes' | 'max_bytes'>;
 
 function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
   if (bytes < bytesMax) return null;
-  const what = `is full (${bytes} of ${bytesMax} bytes): polling waits until a sink has taken what is held`;
+  const what = `is full (${bytes} of ${bytesMax} bytes): polling waits until a sink has delivered stored events`;
   return ailmentOf({ part: 'spool', name: 'spool', error: null })('full', what);
 }
 

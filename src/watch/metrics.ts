@@ -113,7 +113,7 @@ function familiesOf<T>(
 
 function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
   return familiesOf([facts], () => ({}), [
-    ['sluice_ready', 'Nothing keeps the journey from going on.', () => Number(standing.ready)],
+    ['sluice_ready', '1 if no part is stopped.', () => Number(standing.ready)],
     ['sluice_start_time_seconds', 'Start of the process.', () => inSeconds(standing.started_at)],
     [
       'sluice_config_reload_refused',
@@ -122,7 +122,7 @@ function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly 
     ],
     [
       'sluice_standing_by',
-      'Another process has the state in Kafka.',
+      'Another process owns the state in Kafka.',
       () => Number(standing.standing_by !== null),
     ],
     ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
@@ -139,15 +139,15 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
       'Shards of this process whose worker runs.',
       ({ share }) => share.running.length,
     ],
-    ['sluice_takeovers_total', 'Shards taken from another process.', (one) => one.takeovers],
+    ['sluice_takeovers_total', 'Shards taken over from another process.', (one) => one.takeovers],
     [
       'sluice_heartbeat_timestamp_seconds',
-      'Last answer of the Kafka group that was silent longest.',
+      'Last response of the Kafka group that was silent longest.',
       ({ heardAt }) => seconds(heardAt),
     ],
     [
       'sluice_commit_seconds',
-      'Duration of the last commit to Kafka, or of the one under way.',
+      'Duration of the last or current commit to Kafka.',
       ({ commitMs }) => seconds(commitMs),
     ],
   ]);
@@ -178,24 +178,32 @@ function streamFamilies(
         (s) => inSeconds(s.checkpoint_at),
       ],
       ['sluice_stream_failing', 'The last poll failed.', (s) => Number(s.error !== null)],
-      ['sluice_stream_halted', 'Stopped until someone acts.', (s) => Number(s.state === 'halted')],
+      [
+        'sluice_stream_halted',
+        'Stopped until an operator acts.',
+        (s) => Number(s.state === 'halted'),
+      ],
     ]),
     ...familiesOf(deliveriesOf(streams), ({ labels }) => labels, [
-      ['sluice_stream_deliveries_total', 'Deliveries, by what became of them.', (d) => d.count],
+      ['sluice_stream_deliveries_total', 'Deliveries, by outcome.', (d) => d.count],
     ]),
     ...familiesOf(found, ({ condition, stream }) => ({ condition, stream }), [
-      ['sluice_source_conditions_total', 'Gaps, resets and the like found.', (c) => c.count],
+      [
+        'sluice_source_conditions_total',
+        'Gaps, resets and other conditions found.',
+        (c) => c.count,
+      ],
     ]),
     ...familiesOf(upstreams, ({ name }) => ({ upstream: name }), [
       [
         'sluice_upstream_wait_seconds',
-        'Longest wait that limits impose now.',
+        'Longest current wait due to limits.',
         ({ throttles }) =>
           throttles.reduce((most, { wait_ms }) => Math.max(most, wait_ms), 0) / 1_000,
       ],
       [
         'sluice_upstream_ends_timestamp_seconds',
-        'When the upstream ends.',
+        'End of the upstream.',
         ({ ends_at }) => inSeconds(ends_at),
       ],
       [
@@ -241,16 +249,20 @@ function sinkFamilies(
       ],
       [
         'sluice_sink_set_aside_events',
-        'Events waiting for a destination at fault.',
+        'Events that wait for a refusing destination.',
         (s) => s.set_aside.reduce((sum, { events }) => sum + events, 0),
       ],
-      ['sluice_sink_backlog_events', 'Events held and not passed yet.', (s) => s.backlog],
+      [
+        'sluice_sink_backlog_events',
+        'Events in the spool that the sink has not delivered.',
+        (s) => s.backlog,
+      ],
       ['sluice_sink_position', 'Offset in the spool.', (s) => s.position],
       ['sluice_sink_failing', 'The last attempt failed.', (s) => Number(s.error !== null)],
       ['sluice_sink_refused', 'Refuses everything.', (s) => Number(s.state === 'refused')],
     ]),
     ...familiesOf(filters, ({ route, source }) => ({ route, source }), [
-      ['sluice_filter_failures_total', 'Events not judged.', (f) => f.failures],
+      ['sluice_filter_failures_total', 'Events on which a filter failed.', (f) => f.failures],
     ]),
     ...familiesOf(resultsOf(transcoded), ({ labels }) => labels, [
       ['sluice_transcoder_events_total', 'Events offered to the transcoder.', (r) => r.count],
@@ -266,16 +278,20 @@ function resultsOf(transcoded: LiveStanding['transcoded']) {
 
 function spoolFamilies({ spool }: LiveStanding): readonly Family[] {
   return familiesOf([spool], () => ({}), [
-    ['sluice_spool_bytes', 'Bytes held.', ({ bytes }) => bytes],
+    ['sluice_spool_bytes', 'Bytes in the spool.', ({ bytes }) => bytes],
     ['sluice_spool_max_bytes', 'Bytes at which polling pauses.', (s) => s.max_bytes],
-    ['sluice_spool_events', 'Events held.', ({ events }) => events],
-    ['sluice_spool_oldest_timestamp_seconds', 'Oldest page held.', (s) => inSeconds(s.oldest_at)],
+    ['sluice_spool_events', 'Events in the spool.', ({ events }) => events],
+    [
+      'sluice_spool_oldest_timestamp_seconds',
+      'Oldest page in the spool.',
+      (s) => inSeconds(s.oldest_at),
+    ],
   ]);
 }
 
 function logFamilies({ logLinesLost }: ProcessFacts): readonly Family[] {
   return familiesOf([logLinesLost], () => ({}), [
-    ['sluice_log_lines_lost_total', 'Log lines the collector never got.', (n) => n],
+    ['sluice_log_lines_lost_total', 'Log lines that did not reach the collector.', (n) => n],
   ]);
 }
 

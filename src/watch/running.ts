@@ -35,7 +35,7 @@ export async function askRunning(
   if (status === null) {
     return {
       outcome: 'off',
-      why: `${file} has no status.listen, so what runs cannot be asked`,
+      why: `${file} has no status.listen, so the running process cannot be queried`,
       next: `Add status: { listen: 127.0.0.1:8686 } and start sluice again; ${commandText('status', file)} needs neither.`,
     };
   }
@@ -105,7 +105,7 @@ function answerOf(url: string, { status, body }: Answer): StatusReply {
   if (status === 401 || status === 403) {
     return {
       outcome: 'silent',
-      why: `${url} does not take the credential of status as it reads here (${status})`,
+      why: `${url} does not accept the credential of status as it reads here (${status})`,
       next: 'Set the references under status as they are for the process that runs.',
     };
   }
@@ -113,8 +113,8 @@ function answerOf(url: string, { status, body }: Answer): StatusReply {
   if (parsed?.success) return { outcome: 'told', standing: parsed.data };
   return {
     outcome: 'silent',
-    why: `what answers at ${url} is not sluice, or another version of it (${status})`,
-    next: 'Look what listens there, and whether it was started from this version.',
+    why: `the server at ${url} is not sluice, or is another version (${status})`,
+    next: 'Check which process listens there, and whether it is of this version.',
   };
 }
 
@@ -128,7 +128,7 @@ function jsonOf(body: string): unknown {
 
 function whySilent(error: unknown): string {
   const code = errorCodeOf(error);
-  if (code === 'ECONNREFUSED') return 'nobody listens there';
+  if (code === 'ECONNREFUSED') return 'no process listens there';
   if (code === 'ABORT_ERR' || (error instanceof Error && error.name === 'TimeoutError')) {
     return `no answer within ${timeoutMs / 1_000} s`;
   }

@@ -121,7 +121,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     const code = errorCodeOf(error) || String(error);
     const why = reasons.get(code) ?? `the system answers ${code}`;
     throw new ExportError('config_invalid', `serving the status on ${host}:${port}: ${why}`, {
-      next: 'Choose another address as status.listen, or end what uses this one.',
+      next: 'Choose another address as status.listen, or stop the process that uses this one.',
       cause: error,
     });
   }

@@ -25,7 +25,7 @@ export function successionMatters(
     const old = cleanText(source, 80);
     if (held) {
       const what = `too few of its records match those of ${old}: ${waiting.toLocaleString('en')} are stored and not delivered`;
-      const next = `Set id, fields or ignore of sources.${successor}.succeeds; ${command('succession')} lists what differs`;
+      const next = `Set id, fields or ignore of sources.${successor}.succeeds; ${command('succession')} lists the differences`;
       return [{ mood: 'warn', who, what, message: null, next }];
     }
     if (phase !== 'ready') return [];

@@ -60,12 +60,7 @@ export async function pushMetrics(
     } catch (error) {
       if (over.aborted) return;
       const told = { url: new URL(url).origin, error: String(error) };
-      if (!failing)
-        log.warn(
-          'metrics_push_failed',
-          'metrics could not be pushed; it is tried again by itself',
-          told,
-        );
+      if (!failing) log.warn('metrics_push_failed', 'metrics push failed; retrying', told);
       failing = true;
     }
   }

@@ -82,7 +82,7 @@ function earlierMatter({ name, ends_at: at, ends_earlier: earlier }: StoredUpstr
   const endpoint = cleanText(earlier.endpoint, pathLengthMax);
   const what = `announces an earlier end than its config: ${earlier.ends_at.slice(0, 10)}`;
   const message = `A header of ${endpoint} names that date, and upstreams.${name}.ends is ${set}.`;
-  const next = `Ask the vendor which date holds, then correct or remove upstreams.${name}.ends.`;
+  const next = `Confirm the date with the vendor, then correct or remove upstreams.${name}.ends.`;
   return [{ mood: 'warn', who: `Upstream ${name}`, what, message, next }];
 }
 

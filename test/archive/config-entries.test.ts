@@ -56,9 +56,7 @@ test('the config of each run is entered, and the report shows when it changed, a
   const third = await hashOf();
   await waitUntil(
     () =>
-      running.stderr.some(
-        (line) => line.includes('the config is reloaded') || line.includes('no change'),
-      ),
+      running.stderr.some((line) => line.includes('config reloaded') || line.includes('no change')),
     {
       what: 'a reload',
     },
@@ -141,7 +139,7 @@ test.each([
   const opened = aWriter({ store: openDirectory(location) });
 
   expect(verified).toMatchObject({ exitCode: 2, stdout: '' });
-  const words = `entry ${index}: an entry of the kind ${kind} says what this version does not know`;
+  const words = `entry ${index}: an entry of the kind ${kind} has a type that this version does not know`;
   expect(verified.stderr).toContain(words);
   expect(verified.stderr).toContain('no verdict');
   expect(byOther.exitCode).toBe(1);

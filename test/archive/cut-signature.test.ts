@@ -126,7 +126,9 @@ describe('a cut of the lake', () => {
 
     const { breaks } = await verdict(location);
 
-    expect(breaks).toMatchObject([{ object, what: expect.stringContaining('not what its entry') }]);
+    expect(breaks).toMatchObject([
+      { object, what: expect.stringContaining('differs from its entry') },
+    ]);
   });
 
   test('that nobody has signed is not entered', async () => {

@@ -199,7 +199,7 @@ test('two logs without archive.json are not taken for one', async () => {
 
   expect(exitCode).toBe(1);
   expect(stdout).toContain('archive.json is missing');
-  expect(stdout).not.toContain('is here once more');
+  expect(stdout).not.toContain('is here a second time');
   expect(readdirSync(location)).toEqual(['0', '1']);
 });
 

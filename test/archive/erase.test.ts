@@ -247,7 +247,7 @@ describe('an erasure', () => {
     found.push((await verified(store)).breaks.length);
 
     expect(undone.breaks).toEqual([]);
-    expect(undone.remarks.join('\n')).toContain('still has what entries say is erased');
+    expect(undone.remarks.join('\n')).toContain('still has a record that an entry erases');
     expect(found.filter((breaks) => breaks === 0)).toEqual([]);
   });
 

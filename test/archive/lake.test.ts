@@ -461,7 +461,7 @@ describe('a record that is erased', () => {
         const undone = await verified(location);
         expect(undone.breaks).toMatchObject([{ object: missing }]);
         expect(undone.remarks).toContainEqual(
-          expect.stringMatching(`${object} still has what entries say is erased`),
+          expect.stringMatching(`${object} still has a record that an entry erases`),
         );
         break;
       }

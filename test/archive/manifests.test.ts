@@ -148,7 +148,7 @@ describe('somebody lays hands on one', () => {
         expect.objectContaining({
           stream: 'audit',
           object: `manifests/audit/${first}.json`,
-          what: 'the manifest is not what its entry says',
+          what: 'the manifest differs from its entry',
         }),
       ]);
     }

@@ -280,7 +280,7 @@ describe('three shards, one of which', () => {
 
     expect(whole).toMatchObject({ exitCode: 0 });
     expect(copied).toMatchObject({ exitCode: 1 });
-    expect(copied.stdout).toContain(`the log of ${join(location, '0')} is here once more`);
+    expect(copied.stdout).toContain(`the log of ${join(location, '0')} is here a second time`);
   });
 
   test('lies in the place of all: the others are verified all the same', async () => {

@@ -118,7 +118,7 @@ describe('an archive that is not as its key signed it', () => {
     ['an entry', change(nameOf('tile/entries/')), 'is not that of the signed tree'],
     ['a tile', change(nameOf('tile/0/')), 'do not lead to the signed root'],
     ['the checkpoint', change('checkpoint'), ''],
-    ['the uids behind a body', change(nameOf('segments/')), 'the uids behind the body'],
+    ['the uids behind a body', change(nameOf('segments/')), 'the uids after the body'],
   ])('is not compared: %s, exit code 2', async (what, changed, says) => {
     const location = changed(anArchive());
     const vkey = what === 'another key' ? (naiveArchive([]).vkeys[0] ?? '') : key;

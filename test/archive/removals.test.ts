@@ -104,7 +104,7 @@ test('an entry that erases from what is no such page, or prunes what no entry na
 
   expect(breaks.map(({ what }) => what)).toEqual([
     ...[0, 999, 3].map((i) => `it erases from entry ${i}, which is no such page`),
-    'it prunes what no entry names',
+    'it prunes an object that no entry names',
   ]);
   expect(removed.erased).toEqual({ records: 3, unproven_rest: 3 });
 });

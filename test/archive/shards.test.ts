@@ -70,8 +70,8 @@ test('an archive in the place of another shard’s is told, and one that was beg
 
   const swapped = await verify(location);
   expect(swapped.exitCode).toBe(1);
-  expect(swapped.stdout).toContain('that of shard 1, and lies in the place of shard 0');
-  expect(swapped.stdout).toContain('that of shard 0, and lies in the place of shard 1');
+  expect(swapped.stdout).toContain('that of shard 1, and lies at the location of shard 0');
+  expect(swapped.stdout).toContain('that of shard 0, and lies at the location of shard 1');
 
   // As an older version began them: under the key's own name.
   const older = join(tempDir(), 'older');
@@ -82,7 +82,7 @@ test('an archive in the place of another shard’s is told, and one that was beg
   const after = await openParsed(archiveSink, settings);
   const answer = await after.sink.send(after.batch(someEvents(2)), AbortSignal.timeout(10_000));
   expect(answer).toMatchObject({
-    cause: { message: expect.stringContaining('stand in the arch') },
+    cause: { message: expect.stringContaining('are in the arch') },
   });
   await after.sink.close();
   const gone = await verify(older);

@@ -75,7 +75,7 @@ test.each([
     retry,
     /exit code 3: wrong PIN in \[hidden\]$/,
   ],
-  ['takes too long', ['/bin/sh', '-c', 'sleep 600 & wait'], retry, /it took longer than 1s$/],
+  ['takes too long', ['/bin/sh', '-c', 'sleep 600 & wait'], retry, /it ran longer than 1s$/],
   ['is killed', ['/bin/sh', '-c', 'kill -9 $$'], retry, /ended by SIGKILL$/],
   ['is not there', ['/nowhere/sign'], refused, /cannot be started: ENOENT$/],
   ['writes nothing', ['/bin/true'], refused, /what it wrote is no signature: 0 bytes/],
@@ -135,7 +135,7 @@ test.each([
 
 test.each([
   ['neither key', [], /has no signing_key/],
-  ['both', ['signing_key: a', `signing_key_command: { run: [a], public_key: b }`], /both given/],
+  ['both', ['signing_key: a', `signing_key_command: { run: [a], public_key: b }`], /both set/],
   ['an empty command', ['signing_key_command: { run: [], public_key: b }'], /run/],
 ])('a config with %s is refused', async (_, keys, text) => {
   const { config } = await aSetup({

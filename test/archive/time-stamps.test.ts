@@ -236,12 +236,12 @@ describe('an archive', () => {
     rmSync(last);
     const stale = await whats({ authorities, seenSince: Date.now() + 60_000 });
 
-    expect(byForeign.join()).toContain('no authority that is trusted stands behind the stamp');
-    expect(byForeign.join()).toContain('no time stamp of an authority that was given');
+    expect(byForeign.join()).toContain('the stamp is not signed by a trusted authority');
+    expect(byForeign.join()).toContain('no time stamp of a given authority');
     expect(changed).toEqual([expect.stringMatching(/^\d+ .*it was changed/)]);
     expect(missing).toEqual([expect.stringMatching(/^\d+ .*it is missing/)]);
     expect(newest).toEqual([expect.stringMatching(/^null .*the stamp is of something else/)]);
-    expect(stale).toEqual([expect.stringMatching(/an older state was put back/)]);
+    expect(stale).toEqual([expect.stringMatching(/an older state was restored/)]);
   });
 
   test('of which an older state was put back is found by a stamp that is newer', async () => {

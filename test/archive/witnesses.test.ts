@@ -210,7 +210,7 @@ test.each(hostile)(
     const notice = await waitUntil(() => sink.notice?.(), { what: 'a notice' });
     await sink.close();
 
-    expect(notice.what).toContain('asking the witness witness.other');
+    expect(notice.what).toContain('requesting a cosignature from the witness witness.other');
     expect(notice.what).toMatch(text);
     expect(anchorsIn(location, 'cosig').length).toBeGreaterThan(0);
     expect(await verified(location, judgedBy([real]))).toMatchObject({ breaks: [] });

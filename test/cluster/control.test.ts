@@ -117,7 +117,7 @@ test('a process that is drained lets go in order and takes nothing more, also af
   await second.waitForLine('running');
   expect(first.running).toBe(true);
   const log = first.stderr.join('\n');
-  expect([log.includes('the sink has everything'), log.includes('\u001b')]).toEqual([true, false]);
+  expect([log.includes('sink is caught up'), log.includes('\u001b')]).toEqual([true, false]);
   expect(await states()).toEqual({ 'sluice-0': 'drained', 'sluice-1': 'working' });
   sandbox.control.grow(audit, 20);
   await sent(220);
@@ -164,7 +164,7 @@ test('commands about streams and dead letters are carried out once by whoever wo
   await first.waitForLine('dead letter');
 
   const asked = await command('retry', 'audit');
-  expect([asked.exitCode, asked.stdout, asked.stderr]).toEqual([0, 'audit: asked now\n', '']);
+  expect([asked.exitCode, asked.stdout, asked.stderr]).toEqual([0, 'audit: retrying now\n', '']);
   const listed = async () =>
     (await command('dead-letters', 'list', '--json')).stdout.split('\n').slice(0, -1);
   const [letter] = await waitUntil(async () => (await listed()).length === 1 && (await listed()), {
@@ -197,8 +197,7 @@ test('commands about streams and dead letters are carried out once by whoever wo
   const third = start('sluice-2');
   await third.waitForLine('standing by');
   const again = command(...rewind, '--forget');
-  const isDone = () =>
-    second.stderr.filter((line) => line.includes('rewound by hand')).length === 2;
+  const isDone = () => second.stderr.filter((line) => line.includes('stream_rewound')).length === 2;
   await waitUntil(isDone, { what: 'the second rewinding', everyMs: 5 });
   await second.kill('SIGKILL');
   const done = await again;
@@ -212,7 +211,7 @@ test('commands about streams and dead letters are carried out once by whoever wo
   expect((await third.kill('SIGTERM')).exitCode).toBe(0);
   const times = Map.groupBy(uids(), (one) => one);
   expect([times.size, uids().length]).toEqual([100, 400]);
-  expect(third.stderr.join('\n')).not.toContain('rewound by hand');
+  expect(third.stderr.join('\n')).not.toContain('stream_rewound');
 }, 600_000);
 
 test('a backfill asked for elsewhere goes on where who read it was killed, and is looked at, cancelled and ended there', async () => {
@@ -225,7 +224,7 @@ test('a backfill asked for elsewhere goes on where who read it was killed, and i
   const backfill = ['backfill', '--source', 'audit', '--from', '2020-01-01T00:00:00Z'];
 
   const backfilling = command(...backfill);
-  await first.waitForLine('a backfill begins');
+  await first.waitForLine('backfill_started');
   await first.kill('SIGKILL');
   const ended = await backfilling;
   expect(ended.exitCode, ended.stderr).toBe(0);

@@ -89,7 +89,7 @@ test('another deployment is refused at an idle state, and the stored name lets i
   expect(again.exitCode, again.stdout).toBe(0);
   expect(again.stdout).toContain(`deployment ${name}\n`);
   // The sandbox does not know this client.
-  expect(continued.stderr).toContain('this process has the state in Kafka');
+  expect(continued.stderr).toContain('this process owns the state in Kafka');
 }, 600_000);
 
 test('a config that shares an upstream is accepted, and what differs is named', async () => {

@@ -155,10 +155,10 @@ shutdown: { timeout: 1s }
 
   await kafka.kill();
   sandbox.control.grow('/v1/audit/events', 50);
-  await sluice.waitForLine('did not take a transaction');
+  await sluice.waitForLine('kafka_commit_failed');
   process.kill(sluice.pid, 'SIGTERM');
   const ended = await sluice.exited;
-  expect([ended.exitCode, ended.stderr]).toEqual([1, expect.stringContaining('take what is left')]);
+  expect([ended.exitCode, ended.stderr]).toEqual([1, expect.stringContaining('accept the rest')]);
 
   await kafka.start();
   const again = await runHere(['run', '-c', file, '--once', '--log-level', 'error'], env);
@@ -169,7 +169,7 @@ shutdown: { timeout: 1s }
 test.each([
   { gone: 'pages', again: false, says: 'there is no topic' },
   { gone: 'state', again: false, says: 'there is no topic' },
-  { gone: 'state', again: true, says: 'was made anew while it was in use' },
+  { gone: 'state', again: true, says: 'was recreated while it was in use' },
 ])(
   'the topic of $gone is deleted while it is in use (made anew: $again): it ends and says so, and nothing is lost',
   async ({ gone, again, says }) => {

@@ -163,7 +163,7 @@ sinks: { disk: { type: file, path: ${dir}/out.ndjson, format: json } }
   const checked = await runHere(['check', '-c', file, '--connect'], env);
   const run = await startSluice(['run', '-c', file, '--once'], { env }).exited;
 
-  const says = `${prefix}.state holds what sluice has not written`;
+  const says = `${prefix}.state holds a record that sluice did not write`;
   expect([checked.exitCode, checked.stdout]).toEqual([3, expect.stringContaining(says)]);
   expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining(says)]);
   expect(await consumeAll(topic)).toHaveLength(1);

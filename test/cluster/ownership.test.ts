@@ -170,7 +170,7 @@ sinks:
     return startSluice(['run', '-c', file], { env });
   };
   const first = start('first');
-  await first.waitForLine('this process has the state in Kafka');
+  await first.waitForLine('this process owns the state in Kafka');
   process.kill(first.pid, 'SIGSTOP');
   const second = start('second');
   await waitUntil(() => uidsIn(out).length === events, { what: 'the second to work' });
@@ -281,7 +281,7 @@ sinks:
   await delay(everyMs * 20);
   const meanwhile = asked() - before;
   process.kill(broker, 'SIGCONT');
-  await sluice.waitForLine('polling goes on');
+  await sluice.waitForLine('group_recovered');
   await waitUntil(() => uidsIn(out).length === 2 * events, { what: 'all events' });
 
   expect(meanwhile).toBe(0);

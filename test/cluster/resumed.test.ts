@@ -20,7 +20,7 @@ const receiverMs = 150;
 /** The workers that a process has started and that it lists in its log. */
 const workersOf = ({ stderr }: RunningSluice): readonly number[] =>
   stderr
-    .filter((line) => line.includes('a process has begun for'))
+    .filter((line) => line.includes('shard_worker_started'))
     .map((line) => (JSON.parse(line) as { readonly pid: number }).pid);
 
 test.each([

@@ -113,11 +113,11 @@ test('three processes share three upstreams: what one leaves others go on with, 
   });
   expect(await here('retry', stream, '-c', elsewhere)).toMatchObject({
     exitCode: 0,
-    all: expect.stringContaining(`${stream}: asked now`),
+    all: expect.stringContaining(`${stream}: retrying now`),
   });
   // A shard's own process may stop by itself, while the one that has started it goes on: it is ended, and begun anew.
   const pidOf = (line: string) => (JSON.parse(line) as { readonly pid?: number }).pid ?? 0;
-  const begun = () => third.stderr.filter((line) => line.includes('a process has begun'));
+  const begun = () => third.stderr.filter((line) => line.includes('shard_worker_started'));
   const before = begun();
   process.kill(pidOf(before.at(-1) ?? ''), 'SIGSTOP');
   await waitUntil(() => begun().length > before.length, {
@@ -245,6 +245,6 @@ sinks: { lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json
 
   // Its processes are told to end before they listen.
   const again = startSluice(['run', '-c', file], { env });
-  await again.waitForLine('a process has begun for the shard');
+  await again.waitForLine('worker process for the shard started');
   expect((await again.kill('SIGTERM')).exitCode, again.stderr.join('\n')).toBe(0);
 }, 300_000);

@@ -37,6 +37,6 @@ sinks:
   );
   expect(line(shared, 'disk')).toContain('at least once');
   expect(shared).toContain('sinks.disk: with state.kafka at least once: a process that is paused');
-  expect(shared).toContain('each machine has for itself gives repeats at each takeover');
+  expect(shared).toContain('a local directory of each machine gives repeats at each takeover');
   expect(line(shared, 'lake')).toContain('each event once');
 });

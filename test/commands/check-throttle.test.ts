@@ -22,5 +22,5 @@ sinks: { screen: { type: stdout } }
 `,
   );
   const { stdout, exitCode } = await runHere(['check', '-c', file]);
-  expect([exitCode, stdout.includes(`no source asks ${path}`)]).toEqual([0, isTold]);
+  expect([exitCode, stdout.includes(`no source reads ${path}`)]).toEqual([0, isTold]);
 });

@@ -78,15 +78,15 @@ describe('while a process runs', () => {
     expect(lost).toMatch(/^lost: is halted, and waits for an operator/);
     expect(lost).toMatch(/^last error +upstream_refused: .*404/m);
     expect(lost).toMatch(/^request_id +req_\w+$/m);
-    expect(lost).toMatch(/^what to do +Check path/m);
-    expect(blind).toContain('does not take the credential of status as it reads here (401)');
+    expect(lost).toMatch(/^next step +Check path/m);
+    expect(blind).toContain('does not accept the credential of status as it reads here (401)');
     expect(out.join('\n')).toContain(`running: process ${sluice.pid}`);
     expect(out.join('\n')).toContain(
       'not set here, and not needed to look: ${env:SECRET}, ${env:TOKEN}',
     );
     expect(after.code).toBe(3);
     expect(after.err.join('\n')).toContain(
-      `nothing answers at http://127.0.0.1:${port}: nobody listens there`,
+      `nothing answers at http://127.0.0.1:${port}: no process listens there`,
     );
   });
 });
@@ -149,7 +149,7 @@ describe('where nobody can be asked', () => {
     const { err, code } = await heard((means) => top.run({ config }, means));
 
     expect(code).toBe(3);
-    expect(err.join('\n')).toContain('is not sluice, or another version of it (200)');
+    expect(err.join('\n')).toContain('is not sluice, or is another version (200)');
   });
 });
 
@@ -161,7 +161,7 @@ describe('explain', () => {
 
     expect(told).toMatch(/^audit: is not read, since nothing runs .*; it has read nothing yet/);
     expect(told).toMatch(/^checkpoint +none: it starts from the beginning$/m);
-    expect(told).toMatch(new RegExp(`^what to do +npx sluice run -c ${config}$`, 'm'));
+    expect(told).toMatch(new RegExp(`^next step +npx sluice run -c ${config}$`, 'm'));
     expect(existsSync(stateDir)).toBe(false);
   });
 
@@ -171,9 +171,9 @@ describe('explain', () => {
 
     const told = await explained(config, 'audit');
 
-    expect(told).toContain('it goes on from its checkpoint');
+    expect(told).toContain('it resumes from its checkpoint');
     expect(told).toMatch(/^read whole +\d+s ago$/m);
-    expect(told).toMatch(/^order +not known yet: both ends/m);
+    expect(told).toMatch(/^order +not known yet: sluice requests both ends/m);
     expect(told).toMatch(/^checkpoint +saved \d+s ago; resumes at \S/m);
   });
 

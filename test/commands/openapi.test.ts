@@ -139,7 +139,7 @@ test('check --connect tells what the description says', async () => {
     /note +upstream edge: openapi\.json has no parameter colour of \/audit\/events/,
   );
   expect(stdout).toMatch(
-    /note +upstream edge: openapi\.json has what no source here reads: .*\/sites/,
+    /note +upstream edge: openapi\.json has endpoints that no source here reads: .*\/sites/,
   );
 });
 

@@ -101,8 +101,8 @@ describe('run', () => {
       .slice(-3)
       .map((line) => JSON.parse(line));
     expect(last.map(({ msg }) => msg)).toEqual([
-      'stopping: what is held goes out first',
-      'the sink has everything',
+      'stopping; delivering stored events first',
+      'sink is caught up',
       'stopped',
     ]);
     const { checkpoint } = await secondStart(config);
@@ -149,14 +149,14 @@ describe('run', () => {
       more: ['shutdown: { timeout: 1s }'],
     });
     const sluice = startSluice(['run', '-c', config]);
-    await sluice.waitForLine('the sink did not take a batch');
+    await sluice.waitForLine('sink_failed');
 
     const { stderr, exitCode } = await sluice.kill('SIGINT');
 
     expect(exitCode).toBe(0);
     const held = stderr
       .split('\n')
-      .find((line) => line.includes('"events stay held for the sink"'));
+      .find((line) => line.includes('"events remain in the spool for the sink"'));
     expect(JSON.parse(held ?? '{}')).toMatchObject({ sink: 'post', held: 80, level: 'warn' });
   });
 
@@ -177,7 +177,7 @@ describe('run', () => {
     const { exitCode, stderr } = await sluice.exited.finally(() => clearInterval(again));
 
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('a second signal');
+    expect(stderr).toContain('stopped_at_once');
   });
 
   test('takes a signal that npm passes on besides Ctrl-C for one', async () => {
@@ -226,7 +226,7 @@ describe('run', () => {
 async function secondStart(config: string): Promise<{ checkpoint: string }> {
   const sluice = startSluice(['run', '-c', config]);
   const line = await sluice.waitForLine('the stream resumes after its checkpoint');
-  await sluice.waitForLine('the sink goes on from its position');
+  await sluice.waitForLine('the sink resumes from its position');
   await sluice.kill();
   return { checkpoint: JSON.parse(line).at };
 }

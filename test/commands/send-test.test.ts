@@ -41,7 +41,7 @@ test('sends one marked event, and tells the receiver’s word for it', async () 
   expect([exitCode, events.length]).toEqual([0, 1]);
   expect(events[0]).toMatchObject({
     class_uid: 6002,
-    message: 'sluice test event for post: it stands for nothing that has happened',
+    message: 'sluice test event for post: it reports no real action',
     metadata: { event_code: 'sink.test', log_name: 'sluice' },
   });
   expect(lines).toEqual([
@@ -117,7 +117,7 @@ test('leaves alone what a run goes on from, also while it runs', async () => {
     exitCode: 0,
     lines: [
       'ok    sink disk: connection',
-      'ok    sink disk: no test event: a run goes on from what stands there',
+      'ok    sink disk: no test event: a run resumes from the events that are there',
     ],
   });
   expect(toPost.exitCode).toBe(0);
@@ -140,7 +140,12 @@ test('sends nothing where no route leads', async () => {
 
 test.each<[string, AzureOptions, RegExp, number]>([
   ['ok', { isReader: true, columns }, /^ok {4}sink siem: dcr-\w+ declares all 18 columns/, 0],
-  ['a failure', { isReader: true, columns: {} }, /^FAIL {2}sink siem: what.*: .* drops what/, 3],
+  [
+    'a failure',
+    { isReader: true, columns: {} },
+    /^FAIL {2}sink siem: what.*: .* drops fields that/,
+    3,
+  ],
   ['a note', {}, /^note {2}sink siem: whether dcr-\w+ declares every column .* not be seen/, 0],
 ])(
   'what Azure’s rule declares is %s, before the test event',

@@ -65,6 +65,6 @@ test('for room in the spool, also before a stream was polled at all', async () =
   expect(audit).toMatch(/^audit: waits for room in the spool, which is full; nothing is lost$/m);
   expect(audit).toMatch(/^next poll +once there is room in the spool$/m);
   expect(audit).toMatch(
-    /^what to do +Look which sink does not take its events: npx sluice status/m,
+    /^next step +Find the sink that does not accept its events: npx sluice status/m,
   );
 });

@@ -46,7 +46,7 @@ test.each([
   ['status: {}', '1:1 status.listen: is missing; expected host:port such as 127.0.0.1:8686'],
   [
     'watch: { drift: { changes: [audit], trail: [audit] } }',
-    '1:29 watch.drift.changes[0]: this source tells no changes of a configuration',
+    '1:29 watch.drift.changes[0]: this source reports no configuration changes',
   ],
   [
     'log: { level: warning }',
@@ -78,7 +78,7 @@ test.each([
   ],
   [
     'edge: { api: services, base_url: "https://x", auth: { client_id: i, client_secret: s } }',
-    '2:49 upstreams.edge: auth.scope is needed',
+    '2:49 upstreams.edge: auth.scope is required',
   ],
   [
     'edge: { api: unified, base_url: "https://x", auth: { api_key: 12345 } }',
@@ -195,11 +195,11 @@ test.each([
   ],
   [
     'hosts: { type: hosts, upstream: ops, detail: /hosts }',
-    '2:48 sources.hosts.detail: expected {id} where an entity’s id stands',
+    '2:48 sources.hosts.detail: expected {id} at the position of an entity’s id',
   ],
   [
     'hosts: { type: hosts, upstream: ops, detail: "/hosts/{id}/{host_id}" }',
-    '2:48 sources.hosts.detail: only {company_id} and {id} can stand in braces',
+    '2:48 sources.hosts.detail: only {company_id} and {id} can be in braces',
   ],
   [
     'sites: { type: sites, upstream: edge, path: "/x/{company_id}" }',

@@ -43,7 +43,7 @@ test.each([
   ['cel.bind(u, event.actor, u.usr.name == "x")', 'has actor.usr; did you mean user?'],
   [
     'event.resources.name == "x"',
-    'resources is a list; for any of it: event.resources.exists(one, one.name …)',
+    'resources is a list; for any element: event.resources.exists(one, one.name …)',
   ],
   ['event.api.operation.x == 1', 'api.operation is a value, and has no x'],
   ['event.metadata.log_nam == "x"', 'has metadata.log_nam; did you mean log_name?'],

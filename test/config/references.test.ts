@@ -94,7 +94,7 @@ test('a value from a reference is named by the reference', () => {
   );
 
   expect(lines).toEqual([
-    'c.yaml:1:15 log.level: expected one of debug, info, warn, error, found what ${env:LEVEL} gives',
+    'c.yaml:1:15 log.level: expected one of debug, info, warn, error, found the value of ${env:LEVEL}',
   ]);
 });
 

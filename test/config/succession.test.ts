@@ -43,7 +43,7 @@ test.each([
   [
     'each other',
     [late('later'), late('late', 'later')],
-    'late succeeds later succeeds late: that is a circle',
+    'late succeeds later succeeds late: that is a cycle',
   ],
   [
     'what another one succeeds',

@@ -164,7 +164,7 @@ test.each([
 
   expect(lines).toEqual([
     expect.stringContaining(
-      `c.yaml:${place}: the sink a proves what upstream has answered, so it gets whole pages`,
+      `c.yaml:${place}: the sink a proves the responses of upstream, so it gets whole pages`,
     ),
   ]);
 });
@@ -288,11 +288,11 @@ test('parseConfig reads what is set', () => {
 
 test.each([
   ['{ of: tickts, id: ticket_id }', 'unknown source "tickts"; did you mean tickets?'],
-  ['{ of: more, id: id }', 'leads in a circle'],
-  [`{ of: tickets, id: ticket_id, where: 'event.severity_id > 1' }`, 'leave where out'],
+  ['{ of: more, id: id }', 'form a cycle'],
+  [`{ of: tickets, id: ticket_id, where: 'event.severity_id > 1' }`, 'remove where'],
   [`{ of: audit, id: id, where: 'event.severty_id > 1' }`, 'severty_id'],
   [`{ of: audit, id: id, where: 'event.' }`, 'where'],
-  ['{ ids: [tkt-1, ".."] }', '".." under each.ids cannot stand in a path'],
+  ['{ ids: [tkt-1, ".."] }', '".." under each.ids cannot be part of a path'],
   ['{ ids: [] }', 'each'],
   ['{ of: tickets }', 'id'],
 ])('parseConfig tells why parents cannot come from %s', (each, said) => {
@@ -320,7 +320,7 @@ test('parseConfig finds parents that come from each other', () => {
   );
 
   expect(lines.map((line) => line.replace(/^.*?sources/, 'sources'))).toEqual([
-    'sources.one.each.of: one takes its parents from two takes its parents from one: that leads in a circle',
-    'sources.two.each.of: two takes its parents from one takes its parents from two: that leads in a circle',
+    'sources.one.each.of: one has its parents from two has its parents from one: the parents form a cycle',
+    'sources.two.each.of: two has its parents from one has its parents from two: the parents form a cycle',
   ]);
 });

@@ -15,8 +15,8 @@ test.each([
   ['state: "a\n', 'c.yaml:1:8: this " is not closed'],
   ["state:\n  dir: 'a\nlog:\n  level: info\n", "c.yaml:2:8: this ' is not closed"],
   ['state:\n  dir: a\n    sync: full\n', 'c.yaml:3:5: this line is indented deeper'],
-  ['state:\n  dir: {}\n  - x\n', 'c.yaml:3:1: a list cannot stand among keys'],
-  ['state:\n  dir\n  sync: full\n', 'c.yaml:2:3: a key must stand on one line'],
+  ['state:\n  dir: {}\n  - x\n', 'c.yaml:3:1: a list cannot be among keys'],
+  ['state:\n  dir\n  sync: full\n', 'c.yaml:2:3: a key must be on one line'],
   ['state: [}\n', 'c.yaml:1:8: this [ is not closed'],
   ['state:\n\tdir: x\n', 'indentation is made of blanks, not tabs'],
   ['state: a: b\n', 'c.yaml:1:8: a second ": " in one line'],
@@ -28,10 +28,7 @@ test.each([
     'state: { dir: *nowhere }\n',
     'c.yaml:1:15 state.dir: this alias (*name) has no anchor (&name) before it',
   ],
-  [
-    'state: &a { dir: *a }\n',
-    'c.yaml:1:18 state.dir: this alias (*name) stands within what it stands for',
-  ],
+  ['state: &a { dir: *a }\n', 'c.yaml:1:18 state.dir: this alias (*name) is inside its own anchor'],
   ['state: { __proto__: { dir: x } }\n', 'c.yaml:1:10 state: a key cannot be called __proto__'],
   ['state: { [a]: b }\n', 'c.yaml:1:10 state: a key must be text'],
   ['\ud800', 'c.yaml: the file is not well-formed Unicode text'],
@@ -47,7 +44,7 @@ test('parseConfig tells a duplicate key beside all else', () => {
   const lines = flawLines(aConfig({ top: 'log: { level: info, level: debug }\nbogus: 1' }));
 
   expect(lines).toEqual([
-    'c.yaml:1:21 log.level: this key stands here a second time',
+    'c.yaml:1:21 log.level: this key is here a second time',
     expect.stringContaining('c.yaml:2:1 bogus: unknown key'),
   ]);
 });

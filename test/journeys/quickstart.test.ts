@@ -22,7 +22,7 @@ test('quickstart shows events, keeps them in a file and in an archive, and resum
   const shownFirst = first.stdout.filter(isOfUpstream).length;
   const uidsFirst = uidsIn(file);
   const second = startSluice(['quickstart'], { cwd });
-  await second.waitForLine('resumes: what was delivered is not told again');
+  await second.waitForLine('resumes: delivered events are not sent again');
   await waitUntil(() => uidsIn(file).length > uidsFirst.length, { what: 'new events' });
   const afterSecond = await second.kill('SIGINT');
 

@@ -202,7 +202,7 @@ test.each([
   ['AccessDenied', 403, 'sink_refused', /s3:PutObject/],
   ['ExpiredToken', 400, 'sink_refused', /Renew the credentials/],
   ['PermanentRedirect', 301, 'sink_refused', /Set region to eu-west-1/],
-  ['InvalidRequest', 400, 'sink_refused', /what the service says/],
+  ['InvalidRequest', 400, 'sink_refused', /error of the service/],
 ])('%s means what it says', (name, httpStatusCode, code, next) => {
   const said = Object.assign(new Error('some\n\u001bwords'), {
     name,

@@ -62,7 +62,7 @@ describe('backfill beside a running process', () => {
     const { control } = setup.sandbox;
     control.setFaults(refusing);
     const first = startSluice(args);
-    await running.waitForLine('a backfill begins');
+    await running.waitForLine('backfill_started');
     const stopped = await first.kill('SIGINT');
     control.setFaults({ rules: [{ path: auditPath, fault: { kind: 'delay', ms: 200 } }] });
     const early = deliveredIn(setup).length;
@@ -74,7 +74,7 @@ describe('backfill beside a running process', () => {
 
     const { stderr, exitCode } = await second.exited;
 
-    expect(stopped.stderr).toContain('the same command line goes on from there');
+    expect(stopped.stderr).toContain('the same command line resumes from there');
     expect(early).toBeLessThan(events + ids.length);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     const past = deliveredIn(setup).slice(events);
@@ -86,7 +86,7 @@ describe('backfill beside a running process', () => {
     const { control } = setup.sandbox;
     control.setFaults(refusing);
     const following = startSluice(pastSpan(setup, 0, 500).args);
-    await running.waitForLine('a backfill begins');
+    await running.waitForLine('backfill_started');
     const json = async () =>
       (await runHere(['backfill', 'list', '-c', setup.config, '--json'])).stdout;
     const reading = async () => (await json()).includes('"reading"');

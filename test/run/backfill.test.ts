@@ -81,7 +81,7 @@ describe('backfill alone', () => {
     const stopped = await first.kill('SIGINT');
 
     expect(stopped.exitCode).toBe(1);
-    expect(stopped.stderr).toContain('the same command line goes on from there');
+    expect(stopped.stderr).toContain('the same command line resumes from there');
     const { exitCode } = await runSluice(args);
     expect(exitCode).toBe(0);
     expect(deliveredIn(setup).map(({ id }) => id)).toEqual(ids);
@@ -102,8 +102,8 @@ describe('backfill alone', () => {
     const sink = await sluice(['retry', 'disk', '-c', config]);
     const stream = await sluice(['retry', 'audit', '-c', config]);
 
-    expect(rewound.out.join()).toContain('audit: what was read is still known');
-    expect(sink).toMatchObject({ code: 0, out: ['disk: asked now'] });
+    expect(rewound.out.join()).toContain('audit: records already read');
+    expect(sink).toMatchObject({ code: 0, out: ['disk: retrying now'] });
     expect(stream).toMatchObject({ code: 0, out: [expect.stringContaining('the next start')] });
     expect((await reading.kill('SIGINT')).exitCode).toBe(1);
   });

@@ -38,7 +38,7 @@ test('run mends a damaged state directory, says what it did, and loses nothing',
   await receiver.reopen();
   const second = await runSluice(['run', '-c', config, '--once']);
 
-  expect(second.stderr).toContain('the state database was damaged; it was set aside and made anew');
+  expect(second.stderr).toContain('the state database was damaged; it was set aside and rebuilt');
   expect(second.exitCode).toBe(0);
   const [aside = ''] = readdirSync(stateDir).filter((name) => name.startsWith('damaged-'));
   expect(second.stderr).toContain(join(stateDir, aside));

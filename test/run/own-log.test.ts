@@ -55,7 +55,7 @@ test('the lines of a run go to the collector as they stand on stderr, the last o
     body: 'stopped',
     ...{ severityNumber: 9, traceId: '', spanId: '' },
   });
-  const full = records.find(({ body }) => body === 'the sink has everything');
+  const full = records.find(({ body }) => body === 'sink is caught up');
   expect(full?.attributes).toMatchObject({ sink: 'disk', position: 250n });
   expect(receiver.requests[0]?.headers.authorization).toBe(env.LOG_TOKEN);
   expect(JSON.stringify(records, (_, value) => String(value))).not.toContain('a-log-secret');
@@ -87,7 +87,7 @@ test('a collector that never answers does not hold the end of a run for longer t
 
   expect(exitCode).toBe(0);
   expect(hung.requests.length).toBeGreaterThan(0);
-  expect(stderr).toContain('sluice ended before it had taken them');
+  expect(stderr).toContain('sluice ended before the collector accepted them');
 });
 
 test('lines that a collector refuses are counted in /metrics', async () => {

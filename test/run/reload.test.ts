@@ -16,6 +16,7 @@ import { afterThisTest, waitUntil } from '../support/temp.ts';
 
 interface Line {
   readonly msg: string;
+  readonly event: string;
   readonly [field: string]: unknown;
 }
 
@@ -73,7 +74,7 @@ async function aJourney({
     ask = Promise.withResolvers();
     resolve('SIGHUP');
     const ended = () =>
-      logged.slice(before).find(({ msg }) => /^the config (is (not )?reloaded|was read)/.test(msg));
+      logged.slice(before).find(({ event }) => /^config_(not_)?(reloaded|unchanged)$/.test(event));
     return await waitUntil(ended, { what: 'the reload to end' });
   };
   const events = (name = 'events') => uidsIn(join(setup.dir, `${name}.ndjson`));
@@ -226,13 +227,13 @@ test('all that is wrong is told with its place, and the old config goes on until
 
   expect(line).toMatchObject({ level: 'error', code: 'config_invalid', flaws: 2 });
   expect(line.next).toContain(`sluice check -c ${run.config}`);
-  const flaws = run.logged.filter(({ msg }) => msg === 'the config is wrong');
+  const flaws = run.logged.filter(({ event }) => event === 'config_flaw');
   expect(flaws.map(({ error }) => error)).toEqual([
     expect.stringContaining(`${run.config}:10:`),
     expect.stringContaining(`${run.config}:12:`),
   ]);
   expect(await run.reload(() => good)).toMatchObject({
-    msg: 'the config was read again: no change',
+    msg: 'config read again: no change',
   });
 });
 

@@ -99,7 +99,7 @@ test('a sink that a reload drops resumes at its position when a reload brings it
     change();
     process.kill(sluice.pid, 'SIGHUP');
     await waitUntil(
-      () => sluice.stderr.slice(before).some((line) => line.includes('"the config is reloaded"')),
+      () => sluice.stderr.slice(before).some((line) => line.includes('"config reloaded"')),
       { what: () => `a reload; stderr: ${sluice.stderr.slice(before).join('\n')}` },
     );
   };

@@ -35,7 +35,7 @@ describe('retry', () => {
     const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'audit']);
     await hasDelivered(setup, 253);
 
-    expect([stdout, exitCode]).toEqual(['audit: asked now\n', 0]);
+    expect([stdout, exitCode]).toEqual(['audit: retrying now\n', 0]);
     await sluice.kill();
   });
 
@@ -52,7 +52,7 @@ describe('retry', () => {
     const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'audit']);
 
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^audit: upstream has asked for its wait; it is asked in (1h 0m|59m)/);
+    expect(stdout).toMatch(/^audit: upstream requested this wait; retry in (1h 0m|59m)/);
     expect(asked()).toBe(before);
     await sluice.kill();
   });
@@ -63,14 +63,14 @@ describe('retry', () => {
       sinks: [`  post: { type: http, url: "${receiver.url}", format: json, retry: { max: 1h } }`],
     });
     const sluice = startSluice(['run', '-c', setup.config]);
-    await sluice.waitForLine('the sink refuses everything');
+    await sluice.waitForLine('sink_refused');
     receiver.answer({ answer: 'reply', status: 200 });
     const before = receiver.requests.length;
 
     const { stdout, exitCode } = await runHere(['retry', '-c', setup.config, 'post']);
     await receiver.waitFor(before + 1, 30_000);
 
-    expect([stdout, exitCode]).toEqual(['post: asked now\n', 0]);
+    expect([stdout, exitCode]).toEqual(['post: retrying now\n', 0]);
     await sluice.kill();
   });
 
@@ -81,9 +81,7 @@ describe('retry', () => {
     const later = await runHere(['retry', '-c', setup.config, 'disk']);
     const nobody = await runHere(['retry', '-c', setup.config, 'audti']);
     const sluice = startSluice(['run', '-c', setup.config]);
-    await sluice.waitForLine(
-      (line) => line.includes('asked to try again') && line.includes('disk'),
-    );
+    await sluice.waitForLine((line) => line.includes('retry_requested') && line.includes('disk'));
 
     expect([later.exitCode, nobody.exitCode]).toEqual([0, 1]);
     expect(later.stdout).toContain('the next start');
@@ -100,7 +98,7 @@ test('retry and rewind are carried out by run --once as well', async () => {
   const fault = { kind: 'status', status: 503, retry_after: 1 } as const;
   setup.sandbox.control.setFaults({ rules: [{ path: auditPath, fault }] });
   const sluice = startSluice(['run', '-c', setup.config, '--once']);
-  await sluice.waitForLine((line) => line.includes('asked to try again') && line.includes('disk'));
+  await sluice.waitForLine((line) => line.includes('retry_requested') && line.includes('disk'));
 
   const args = ['checkpoint', 'rewind', '-c', setup.config, '--stream', 'audit'];
   const { stdout, exitCode } = await runHere([...args, '--to', '2020-01-01T00:00:00Z', '--forget']);
@@ -168,11 +166,11 @@ test('a sink that refuses everything is tried again once its secret is mended', 
     ],
   });
   const sluice = startSluice(['run', '-c', config]);
-  await sluice.waitForLine('the sink refuses everything');
+  await sluice.waitForLine('sink_refused');
   const before = receiver.requests.length;
 
   writeFileSync(key, 'Bearer new');
-  await sluice.waitForLine('the sink takes events again');
+  await sluice.waitForLine('the receiver accepts events again');
 
   expect(receiver.requests[before]?.headers.authorization).toBe('Bearer new');
   await sluice.kill();

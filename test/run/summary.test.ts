@@ -91,7 +91,7 @@ describe('the summary', () => {
 
     expect(told).toEqual([
       '5 new records read from 0 streams',
-      '!! Sink siem refuses everything; its events stay held: it said no to [2J sink_refused',
+      '!! Sink siem refuses everything; its events stay in the spool: it said no to [2J sink_refused',
       '   Ask again.',
       ' ! Sink post has refused 4 events for good',
       '   Look why, then send them again or drop them: npx sluice dead-letters list -c sluice.yaml --sink post',

@@ -71,7 +71,7 @@ test('a reload that drops the source forgets them', async () => {
   withoutSites(setup);
   process.kill(sluice.pid, 'SIGHUP');
   await waitUntil(
-    () => sluice.stderr.slice(before).some((line) => line.includes('"the config is reloaded"')),
+    () => sluice.stderr.slice(before).some((line) => line.includes('"config reloaded"')),
     { what: () => `a reload; stderr: ${sluice.stderr.slice(before).join('\n')}` },
   );
 

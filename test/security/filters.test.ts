@@ -36,6 +36,6 @@ test.each(['(?=a)(a+)+$', '(?!x)a+', '(a+)+\\\\1$', '(a{1,500}){1,500}$'])(
 test.each(['event.message.matches(event.api.operation)', "event.message.matches('a' + source)"])(
   '%s is refused, since the pattern would be an event’s',
   (where) => {
-    expect(() => compile(where)).toThrow('written in quotes');
+    expect(() => compile(where)).toThrow('a pattern in quotes');
   },
 );

@@ -49,6 +49,6 @@ test('the archive of a move is whole, shows the cutover, and has each record onc
     'old_audit',
     'new_audit',
   ]);
-  expect(shown.stdout).toContain('new_audit delivers in place of old_audit');
+  expect(shown.stdout).toContain('new_audit delivers instead of old_audit');
   expect(move.delivered().repeated).toEqual([]);
 });

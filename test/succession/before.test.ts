@@ -17,7 +17,7 @@ test('what was delivered before the pairing is known, whatever the form of its i
   const sluice = startSluice(['run', '-c', config]);
   await move.complete();
   move.write({ succeeds: { patience: '1s', overlap: '2h' } });
-  await sluice.waitForLine('the config is reloaded');
+  await sluice.waitForLine('config reloaded');
   const alone = pair.only('new').addMany(2);
   await move.complete();
   const what = () => 'all of the new side to be matched';

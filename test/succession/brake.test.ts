@@ -22,7 +22,7 @@ test('records with ids that never match are held until the id is set, and then e
   const refused = await runHere(['succession', 'cutover', '-c', config, 'new_audit']);
 
   move.write({ old, succeeds: { ...succeeds, id: 'request_id' } });
-  await sluice.waitForLine('the config is reloaded');
+  await sluice.waitForLine('config reloaded');
   const isMatched = async () => {
     const { matched, waiting, brake } = await pairNow();
     return matched === 30 && waiting === 0 && brake === null;

@@ -217,7 +217,7 @@ describe('get: the token', () => {
       wait: { ms: 60_000 },
       cause: {
         message:
-          'asking edge for /audit/events: upstream answered 401 (code unauthorized: no; request_id r-1)',
+          'requesting /audit/events from edge: upstream answered 401 (code unauthorized: no; request_id r-1)',
       },
     });
     expect([pages().length, tokens()]).toEqual([2, 2]);
@@ -343,7 +343,7 @@ describe('get: the token', () => {
 
     expect(answer).toMatchObject({ outcome: 'denied', status: 403 });
     expect(answer.outcome !== 'ok' && answer.cause.message).toContain(
-      '403 (Forbidden; trace_id t-1); scope asked for: events:read, granted: mc:read',
+      '403 (Forbidden; trace_id t-1); requested scope: events:read, granted: mc:read',
     );
   });
 });
@@ -546,7 +546,7 @@ describe('get: outcomes', () => {
 
     const answer = await client.get(asking('/audit/events'), never());
 
-    const next = expect.stringMatching(/asked again by itself.*when its config changes/);
+    const next = expect.stringMatching(/requests it again.*after a config change/);
     expect(answer).toMatchObject({ outcome: 'refused', status: 404, cause: { next } });
   });
 
@@ -574,7 +574,7 @@ describe('get: outcomes', () => {
 
     const answer = await client.get(asking('/audit/events'), never());
 
-    const message = `asking edge for /audit/events: upstream answered 400${told}`;
+    const message = `requesting /audit/events from edge: upstream answered 400${told}`;
     expect(answer).toMatchObject({ outcome: 'refused', status: 400, cause: { message } });
   });
 
@@ -623,7 +623,7 @@ describe('get: outcomes', () => {
     for (const answer of [loud, echo]) {
       const { message, details } =
         answer.outcome === 'ok' ? { message: '', details: {} } : answer.cause;
-      expect(message).toMatch(/^asking edge for \/audit\/events: upstream answered 400/);
+      expect(message).toMatch(/^requesting \/audit\/events from edge: upstream answered 400/);
       expect(message + JSON.stringify(details)).not.toMatch(/[\u0000-\u001f\u202e]|secret|token-1/);
       expect(message.length).toBeLessThan(600);
     }

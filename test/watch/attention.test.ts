@@ -121,7 +121,7 @@ test('attentionOf tells a full spool once', () => {
   expect(matters({ spool: filled(100) }, [full])).toEqual([
     {
       ...{ mood: 'bad', who: 'The spool', what: 'is full', message: null },
-      next: 'Look why siem does not take its events, or raise state.max_bytes.',
+      next: 'Look why siem does not accept its events, or raise state.max_bytes.',
     },
   ]);
 });
@@ -159,7 +159,7 @@ test('attentionOf tells a spool that is full soon, and not one that has time', (
   const later = matters({ spool: filled(10, 2 * 3_600_000) });
 
   expect(soon.map(({ mood, who, what }) => [mood, who, what])).toEqual([
-    ['warn', 'The spool', 'is 10 % full, and all of it within 3 min at this pace'],
+    ['warn', 'The spool', 'is 10 % full, and full within 3 min at this pace'],
   ]);
   expect(later).toEqual([]);
 });
@@ -210,10 +210,10 @@ describe('without a history', () => {
     });
 
     expect(lines).toEqual([
-      'bad: Sink siem refuses everything; its events stay held: it said no',
+      'bad: Sink siem refuses everything; its events stay in the spool: it said no',
       'bad: Stream b is halted: it said no',
       'bad: Stream c may be read in part: it said no',
-      'warn: Sink post takes nothing; its events stay held: it said no',
+      'warn: Sink post accepts nothing; its events stay in the spool: it said no',
       'warn: Stream a is not read: it said no',
     ]);
   });
@@ -225,7 +225,7 @@ describe('without a history', () => {
     });
 
     expect(full?.what).toContain('is full (100 of 100 bytes): polling waits');
-    expect(full?.next).toContain('why slow does not take its events');
+    expect(full?.next).toContain('why slow does not accept its events');
   });
 });
 

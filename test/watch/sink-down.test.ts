@@ -73,7 +73,7 @@ test('a sink goes down and comes back: /readyz and the page say so without a rel
   expect(down.reasons[0].message).toContain('ECONNREFUSED');
   expect(shownDown).toEqual({
     ...{ verdict: '1 thing needs attention', title: '(1) sluice', cut: 1 },
-    attention: expect.stringMatching(/^.*Sink post has taken nothing for \d+ s.*ECONNREFUSED/),
+    attention: expect.stringMatching(/^.*Sink post has accepted nothing for \d+ s.*ECONNREFUSED/),
     box: expect.stringMatching(/^box bad .*post.*\d+ to go$/),
   });
   expect(shownUp).toEqual({

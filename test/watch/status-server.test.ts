@@ -279,7 +279,7 @@ describe('its life', () => {
     await expect(aServer(() => aMoment(), { port })).rejects.toMatchObject({
       code: 'config_invalid',
       message: `serving the status on 127.0.0.1:${port}: another program listens there already (EADDRINUSE)`,
-      next: 'Choose another address as status.listen, or end what uses this one.',
+      next: 'Choose another address as status.listen, or stop the process that uses this one.',
     });
   });
 

@@ -136,7 +136,7 @@ export class OpenArchive implements Sink {
       const facts = { sink: name, code, error: message };
       tools.log.warn(
         'archive_close_failed',
-        'the archive could not be closed well; the next start mends that',
+        'the archive could not be closed in order; the next start repairs it',
         facts,
       );
     } finally {
@@ -189,8 +189,8 @@ const openToAll: Notice = {
 
 /** The archive was not asked before how far it is: the engine asks, and goes on from there. */
 function stoodThere(name: string): Delivery {
-  const message = `sending to ${name}: pages of the batch stand in the archive`;
-  const next = 'Nothing: it goes on behind them.';
+  const message = `sending to ${name}: pages of the batch are in the archive`;
+  const next = 'No action needed: the sink continues after them.';
   const cause = new ExportError('sink_unreachable', message, { next });
   return { outcome: 'retry', afterMs: 0, cause };
 }

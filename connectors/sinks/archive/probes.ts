@@ -29,7 +29,7 @@ export async function probeBucket(
       'sink_refused',
       `${store.place} writes an object also where its condition does not hold (If-Match)`,
       {
-        next: 'Take a service that knows conditional writes: without them two writers would spoil the archive.',
+        next: 'Use an object store that supports conditional writes (If-None-Match): without them two writers can corrupt the archive.',
       },
     );
   }

@@ -52,7 +52,7 @@ export function readBulkAnswer(
 function itemAnswer(item: JsonObject, status: number): ItemAnswer {
   if (status === 200 || status === 201) {
     if (item.failure_store !== 'used') return taken;
-    const said = 'the data stream could not take it and has put it into its failure store';
+    const said = 'the data stream refused it and put it into its failure store';
     return { is: 'refused', status, isOfIndex: false, said };
   }
   const error = isObject(item.error) ? item.error : {};

@@ -83,6 +83,6 @@ export function noAnswer(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   doing: string,
 ): ExportError {
-  const message = `${doing}: the receiver answered ${status} with what is no answer of a cluster to what was sent (${plainLine(type)})`;
+  const message = `${doing}: the receiver answered ${status} with a response that is not from a cluster (${plainLine(type)})`;
   return new ExportError('sink_refused', message, { next: otherNext, details: { status } });
 }

@@ -28,7 +28,9 @@ export async function setUp(
   const { acknowledged } = await ask(settings, `/_index_template/${name}`, means, body);
   if (acknowledged === true) return `index template ${name}`;
   const message = `${doing}: the cluster has not acknowledged the index template ${name}`;
-  throw new ExportError('sink_refused', message, { next: 'Look at its health, then ask again.' });
+  throw new ExportError('sink_refused', message, {
+    next: 'Check its health, then repeat the command.',
+  });
 }
 
 /** Posts the body, or gets where there is none; resolves to the answer's object. */

@@ -31,7 +31,7 @@ export function compressSegments(log: Log): SegmentCompression {
           const facts = { path, error: errorCodeOf(error) };
           log.warn(
             'file_not_compressed',
-            'a finished file could not be compressed; it is tried again at the next start',
+            'a finished file could not be compressed; retrying at the next start',
             facts,
           );
         }

@@ -127,7 +127,7 @@ export class SegmentFile {
       return;
     this.#settings.log.warn(
       'file_replaced',
-      'the file was moved or changed by someone else; a new segment begins',
+      'another process moved or changed the file; starting a new segment',
       {
         path: this.#settings.path,
       },
@@ -177,7 +177,7 @@ export async function openSegmentFile(settings: SegmentFileSettings): Promise<Se
     await file.truncate(left.bytes);
     settings.log.info(
       'file_tail_cut',
-      'cut what a stopped process had begun to write; it is written again',
+      'cut a half-written end of the file; its events are written again',
       {
         path: settings.path,
         bytes: size - left.bytes,

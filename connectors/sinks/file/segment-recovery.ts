@@ -159,7 +159,7 @@ async function tellUnknown({ path, log }: SegmentFileSettings, file: FileHandle)
   if ((await file.stat()).size === 0) return;
   log.warn(
     'file_lines_unknown',
-    'the file holds lines that no note tells of; what sluice wrote may come twice',
+    'the file has lines that its note does not know; events may be written twice',
     {
       code: 'state_older',
       path,

@@ -42,7 +42,7 @@ export class Tokens {
   async header(context: PostContext): Promise<Secret | FailedAnswer> {
     const nowMs = context.tools.clock.now();
     if (this.#token !== null && nowMs < this.#token.untilMs) return this.#token.secret;
-    const doing = `${context.doing}: asking for a token`;
+    const doing = `${context.doing}: requesting a token`;
     const asked = assertionFor(this.#credentials, nowMs, doing);
     if (asked instanceof ExportError) return { outcome: 'refused', scope: 'sink', cause: asked };
     const form = new URLSearchParams({ grant_type: grant, assertion: asked.assertion });

@@ -50,7 +50,7 @@ export function deliveryOf(
         return { outcome: 'retry', cause };
       }
       const next =
-        'Check the brokers’ certificate and tls.ca_file, and tls.cert_file if they ask for ours; events stay held until both sides agree.';
+        'Check the brokers’ certificate and tls.ca_file, and tls.cert_file if they require a client certificate. Events stay in the spool until then.';
       return { outcome: 'retry', cause: because('sink_refused', next) };
     }
     case 'clock': {
@@ -59,10 +59,10 @@ export function deliveryOf(
     }
     case 'records': {
       if (context.keyless && failure.message.includes('INVALID_RECORD')) {
-        const next = `If ${topic} is compacted its records need a key: set key: uid, which is taken up while sluice runs. Nothing was lost.`;
+        const next = `If ${topic} is compacted its records need a key: set key: uid; sluice reads the change while it runs. Nothing was lost.`;
         return { outcome: 'refused', scope: 'sink', cause: because('sink_refused', next) };
       }
-      const next = `Raise max.message.bytes of ${topic} if it should take such events, then retry the dead letters.`;
+      const next = `Raise max.message.bytes of ${topic} if it should accept such events, then retry the dead letters.`;
       return { outcome: 'refused', scope: 'batch', cause: because('record_refused', next) };
     }
     case 'denied': {

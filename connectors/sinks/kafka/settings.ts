@@ -38,7 +38,7 @@ export const fields = {
     .min(1)
     .optional()
     .describe(
-      'transactional id for exactly_once; left out: made from the state directory and the sink’s name',
+      'transactional id for exactly_once; default: derived from the state directory and the sink’s name',
     ),
   max_message: size()
     .prefault('1MiB')
@@ -49,7 +49,7 @@ export const fields = {
   driver: z
     .enum(['kafkajs', 'platformatic'])
     .default('kafkajs')
-    .describe('the Kafka client; platformatic takes longer to start, and tells rights that lack'),
+    .describe('the Kafka client; platformatic needs longer to start, and names missing rights'),
 };
 
 /** The settings of one sink. */

@@ -64,7 +64,7 @@ export class TopicStanding {
 
   async #learn(ranges: Ranges, signal: AbortSignal): Promise<void> {
     if (Object.keys(ranges).length === 0) return;
-    this.#settings.log.info('topic_read_back', 'reading back what stands in the topic');
+    this.#settings.log.info('topic_read_back', 'reading the newest records of the topic');
     for (const uid of await this.#settings.reader.uidsIn(ranges, signal)) this.#known.add(uid);
     this.#unknown = ranges;
   }

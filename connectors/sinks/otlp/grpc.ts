@@ -124,11 +124,11 @@ export class GrpcLogs {
           return { outcome: 'too_large', cause: failure('record_refused', next) };
         }
         return this.#again(
-          failure('sink_throttled', `The receiver asks for patience. ${heldNext}`),
+          failure('sink_throttled', `The receiver limits the rate. ${heldNext}`),
           metadata,
         );
       case status.INTERNAL: {
-        const next = `See why in the receiver’s log: a Collector says so where its pipeline takes nothing for good. ${heldNext}`;
+        const next = `Check the receiver’s log: a Collector responds like that if its pipeline refuses for good. ${heldNext}`;
         return this.#again(failure('sink_unreachable', next), metadata);
       }
       default: {

@@ -253,7 +253,7 @@ export class ObjectWriter {
       if (!(error instanceof ExportError) || error.details.status !== 403) throw error;
       opening.tools.log.warn(
         'bucket_not_readable',
-        'what stands in the bucket cannot be looked at; beside an older copy of the state events may come twice',
+        'objects in the bucket cannot be listed; after a restore of an older state events may be delivered twice',
         { code: error.code, next: error.next },
       );
     }

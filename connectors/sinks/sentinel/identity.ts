@@ -19,7 +19,7 @@ const auth = z.strictObject({
       url: postUrl().default(metadataService).describe('the machine’s metadata service'),
     })
     .optional()
-    .describe('the identity of the machine, in place of the others'),
+    .describe('the identity of the machine, instead of the others'),
 });
 
 /** The setting `auth`. */

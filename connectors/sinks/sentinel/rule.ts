@@ -54,9 +54,9 @@ export async function inspectRule(
   const what =
     declared === null
       ? `does not declare the stream ${stream}`
-      : `drops what ${stream} does not declare: ${names.join(', ')}`;
+      : `drops fields that ${stream} does not declare: ${names.join(', ')}`;
   throw new ExportError('sink_refused', `the data collection rule ${rule} ${what}`, {
-    next: 'Declare it in streamDeclarations of the rule and in its table: Azure answers 204 for what it drops.',
+    next: 'Declare it in streamDeclarations of the rule and in its table: Azure responds 204 for fields that it drops.',
   });
 }
 
@@ -99,7 +99,7 @@ async function declaredBy(
   }
   const { properties } = objectIn(read);
   if (!isObject(properties) || properties.immutableId !== rule) {
-    throw unseen('what was answered is not this rule', 'Check resource_manager, and give');
+    throw unseen('the response is not this rule', 'Check resource_manager, and give');
   }
   const { streamDeclarations: streams } = properties;
   const declaration = isObject(streams) ? streams[stream] : null;

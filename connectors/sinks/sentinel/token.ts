@@ -67,7 +67,7 @@ export class AzureToken {
     this.#identity = identity;
     this.#audience = audience;
     this.#tools = tools;
-    this.#doing = `${doing}: asking for a token`;
+    this.#doing = `${doing}: requesting a token`;
   }
 
   /** The token as it is now. Throws an ExportError, or the signal's reason. */
@@ -135,7 +135,7 @@ export class AzureToken {
       : 'Check tenant_id, client_id and client_secret, whether the secret has run out, and authority.';
     const message = `${this.#doing}: answered ${status}${words && `: ${words}`}`;
     return new ExportError('sink_refused', message, {
-      next: `${next} Nothing was lost; a corrected secret is taken up without a restart.`,
+      next: `${next} Nothing was lost; a corrected secret is read without a restart.`,
       details: { status },
     });
   }

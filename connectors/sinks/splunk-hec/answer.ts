@@ -85,10 +85,10 @@ export function judgeHec(
     }
     case 10:
       return ofSink(
-        'What stands between removes the header X-Splunk-Request-Channel: let it through. Nothing was lost.',
+        'A proxy in between removes the header X-Splunk-Request-Channel: let it through. Nothing was lost.',
       );
     case 11: {
-      const next = `The channel is begun anew. ${heldNext}`;
+      const next = `A new channel is opened. ${heldNext}`;
       return { outcome: 'retry', cause: failure('sink_unreachable', next) };
     }
     case 14:
@@ -100,10 +100,10 @@ export function judgeHec(
 
 /** What to do where the token does not acknowledge though `ack: required` says so. */
 export const noAckNext =
-  'Enable indexer acknowledgement for the token in Splunk, which Splunk Cloud does not offer; or set ack: off, and what an indexer has received counts as delivered. Nothing was lost.';
+  'Enable indexer acknowledgement for the token in Splunk, which Splunk Cloud does not offer; or set ack: off: events then count as delivered when an indexer has received them. Nothing was lost.';
 
 const noCollectorNext =
-  'Check that the sink’s url is that of the HTTP Event Collector (port 8088, as a rule), and what stands between; nothing was lost.';
+  'Check that the sink’s url is that of the HTTP Event Collector (port 8088, as a rule), and any proxy in between. Nothing was lost.';
 
 /** A login page, a proxy’s words, half an answer. */
 export function noCollector(response: HttpResponse, doing: string): ExportError {

@@ -76,7 +76,7 @@ export class Collector {
   get notice(): Notice | null {
     if (this.#unheard === null || this.#waiting.length === 0) return null;
     const { message, next } = this.#unheard;
-    return { what: `whether events are indexed cannot be asked: ${message}`, next };
+    return { what: `the indexing status cannot be requested: ${message}`, next };
   }
 
   send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
@@ -131,7 +131,7 @@ export class Collector {
     );
     if (answer.outcome === 'retry' || answer.outcome === 'refused') this.#broken = answer.cause;
     if (answer.outcome === 'partly' && answer.again.length > 0) {
-      this.#broken ??= this.#failure('a part of a batch was not taken');
+      this.#broken ??= this.#failure('a part of a batch was not accepted');
     }
     return { answer, parts };
   }
@@ -175,7 +175,7 @@ export class Collector {
     }
     if (ack === 'off' || said.ackId === null) return { outcome: 'delivered' };
     if (this.#acks.has(said.ackId)) {
-      const cause = this.#failure('an id of what was sent was given out a second time');
+      const cause = this.#failure('the receiver issued an ack id a second time');
       this.#renew(cause);
       return { outcome: 'retry', cause };
     }
@@ -218,7 +218,7 @@ export class Collector {
     const { ids, channel } = acks;
     if (ids.length === 0) return;
     const { acks: receiver, tools } = this.#means;
-    const doing = `${this.#means.doing}: asking what is indexed`;
+    const doing = `${this.#means.doing}: requesting the indexing status`;
     const body = Buffer.from(JSON.stringify({ acks: ids }));
     const { answer, said, cookies } = await askCollector({
       ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal },
@@ -244,7 +244,7 @@ export class Collector {
   #giveUpLate(): void {
     const { tools, ackTimeoutMs } = this.#means;
     const why = this.#unheard === null ? '' : `; ${this.#unheard.message}`;
-    const word = `no word in ${ackTimeoutMs / 1000} s that what was sent is indexed${why}`;
+    const word = `no word in ${ackTimeoutMs / 1000} s that sent events are indexed${why}`;
     this.#lose(this.#failure(word), tools.clock.monotonic() - ackTimeoutMs);
   }
 
@@ -271,7 +271,7 @@ export class Collector {
   }
 
   get #moved(): ExportError {
-    return this.#failure('another indexer answers, which knows nothing of what was sent');
+    return this.#failure('another indexer responds, which does not know the sent events');
   }
 
   #failure(what: string): ExportError {

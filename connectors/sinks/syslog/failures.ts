@@ -7,7 +7,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import { missingIssuer, type TlsFault } from '../../../src/contracts/tls-files.ts';
 import { type Address, isSecure } from './address.ts';
 
-const heldNext = 'Nothing was lost: what is not known to be delivered is sent again.';
+const heldNext = 'Nothing was lost: messages without a confirmation are sent again.';
 
 /** A connection could not be made, or TLS was refused by either side, then or later. */
 export function connectFailure(address: Address, error: unknown): ExportError {
@@ -140,7 +140,7 @@ const tlsFailures: readonly (readonly [RegExp, TlsFailure])[] = [
   [
     /^(ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)|EPROTO$)/,
     {
-      what: 'what listens there does not speak TLS',
+      what: 'the server there does not speak TLS',
       next: 'Use the receiver’s TLS port, often 6514, or tcp:// (relp:// for RELP) if it has none.',
     },
   ],
@@ -157,7 +157,5 @@ function tlsFailure(code: string): TlsFailure {
   const issuer = missingIssuer(code);
   if (issuer !== null) return issuer;
   const known = tlsFailures.find(([pattern]) => pattern.test(code));
-  return known
-    ? known[1]
-    : { what: 'TLS failed', next: 'See the receiver’s log for its side of it.' };
+  return known ? known[1] : { what: 'TLS failed', next: 'Check the receiver’s log as well.' };
 }

@@ -83,7 +83,7 @@ export class Habit {
   answered(tookMs: number, bytes: number): void {
     this.#abrupt = 0;
     if (this.#known === 'silent')
-      this.#log.info('receiver_confirms', 'the receiver confirms what it has read again');
+      this.#log.info('receiver_confirms', 'the receiver confirms messages again');
     this.#known = 'answers';
     const { stallMs } = this.settling;
     if (tookMs > stallMs / 4) this.#bytesMax = Math.max(bytesLeast, this.#bytesMax / 2);
@@ -116,6 +116,6 @@ export class Habit {
 }
 
 const silent: Notice = {
-  what: 'the receiver does not close a connection when sluice does, so nothing shows what it has read; delivered means healthy for resend_window',
+  what: 'the receiver does not close a connection when sluice does, so nothing confirms messages; delivered means healthy for resend_window',
   next: 'Events are lost if it hangs for longer and is then reset. Write confirm: window if that is known and right.',
 };

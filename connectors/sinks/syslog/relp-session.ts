@@ -102,7 +102,8 @@ export class RelpSession {
     try {
       const said = await session.#ask('open', offers, to.connectTimeoutMs);
       if (!said.startsWith('200')) throw session.#refused(said);
-      if (!/^commands=(.*,)?syslog(,|$)/m.test(said)) throw session.#refused('it takes no syslog');
+      if (!/^commands=(.*,)?syslog(,|$)/m.test(said))
+        throw session.#refused('it accepts no syslog');
       return session;
     } catch (error) {
       session.drop('it could not be opened');
@@ -189,7 +190,7 @@ export class RelpSession {
   #read(bytes: Buffer): void {
     if (this.#end !== null) return;
     const frames = this.#reader.push(bytes);
-    if (frames === null) this.#nonsense('what listens there does not speak RELP');
+    if (frames === null) this.#nonsense('the server there does not speak RELP');
     for (const frame of frames ?? []) {
       if (this.#end === null) this.#take(frame);
     }
@@ -207,7 +208,7 @@ export class RelpSession {
     } else if (command === 'rsp' && txnr === this.#asked?.txnr) {
       this.#asked.answer.resolve(data);
     } else if (command !== 'rsp' || !this.#answer(txnr, data)) {
-      this.#nonsense('the receiver answered what was not asked');
+      this.#nonsense('the receiver sent a response without a request');
     }
   }
 
@@ -248,7 +249,7 @@ export class RelpSession {
   #refused(said: string): ExportError {
     const { text } = this.#address;
     return new ExportError('sink_refused', `opening a session with ${text}: ${plainLine(said)}`, {
-      next: 'See in the receiver’s log why it lets nobody in, or not this machine. Nothing was lost.',
+      next: 'Check the receiver’s log for the reason why it refuses this machine. Nothing was lost.',
       details: { address: text },
     });
   }

@@ -91,7 +91,7 @@ export class Anchors {
           'a time stamp or cosignature in the archive is not entered into its log',
           {
             ...{ object: name, error: flaw },
-            next: 'Find out who wrote to the archive, unless tsa or witnesses of the sink were changed. The next checkpoint is shown again.',
+            next: 'Find the writer, unless tsa or witnesses of the sink were changed. The next checkpoint is submitted again.',
           },
         );
       }
@@ -202,14 +202,14 @@ class Showing {
     this.failures = failures;
     for (const { code, message, next } of failures) {
       if (before.includes(message)) continue;
-      log.warn('anchor_failed', 'a checkpoint of the archive was not seen outside', {
+      log.warn('anchor_failed', 'a checkpoint of the archive has no external signature', {
         code,
         error: message,
         next,
       });
     }
     if (failures.length === 0 && before.length > 0) {
-      log.info('anchor_recovered', 'checkpoints of the archive are seen outside again', {
+      log.info('anchor_recovered', 'checkpoints of the archive are signed externally again', {
         kind: this.#anchor.kind,
       });
     }
@@ -243,7 +243,10 @@ function asFailure(error: unknown, { place }: ObjectStore): ExportError {
   if (error instanceof ExportError) return error;
   return new ExportError(
     'sink_unreachable',
-    `keeping what others have seen of ${place}: ${errorText(error)}`,
-    { next: 'It is asked for again with the next checkpoint; the archive goes on.', cause: error },
+    `storing the signatures of witnesses and authorities for ${place}: ${errorText(error)}`,
+    {
+      next: 'sluice requests it again with the next checkpoint. The archive continues.',
+      cause: error,
+    },
   );
 }

@@ -99,7 +99,7 @@ export function timeOf(one: Der | undefined): number {
 /** A value of these bytes. */
 export function value(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
-  invariant(content.length < longForm, 'what is written here is short');
+  invariant(content.length < longForm, 'an encoded value is short');
   return Buffer.concat([Buffer.of(tag, content.length), content]);
 }
 

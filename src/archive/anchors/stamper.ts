@@ -24,7 +24,7 @@ const timeoutMs = 15_000;
 const answerBytesMax = 256 * 1024;
 const nonceBytes = 16;
 const goesOn =
-  'Look at tsa.url and tsa.ca_file. The archive goes on; the next checkpoint is stamped as soon as the authority answers.';
+  'Check tsa.url and tsa.ca_file. The archive continues; the next checkpoint is stamped when the authority responds.';
 
 /** The authority. */
 export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
@@ -37,7 +37,7 @@ export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
       } catch (error) {
         signal.throwIfAborted();
         const { host } = new URL(settings.url);
-        const what = `asking the time-stamp authority ${host}: ${errorText(error)}`;
+        const what = `requesting a stamp from the time-stamp authority ${host}: ${errorText(error)}`;
         const failure = new ExportError('sink_unreachable', what, { next: goesOn, cause: error });
         return { proof: null, failures: [failure] };
       }

@@ -254,7 +254,7 @@ function chainEnd(
       other.ca && issued.checkIssued(other) && issued.verify(other.publicKey);
     one = authorities.find(isIssuer) ?? between.find(isIssuer);
   }
-  throw new SyntaxError('no authority that is trusted stands behind the stamp');
+  throw new SyntaxError('the stamp is not signed by a trusted authority');
 }
 
 function subjectOf({ subject }: X509Certificate): string {

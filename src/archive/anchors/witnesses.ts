@@ -35,7 +35,7 @@ const answerBytesMax = 64 * 1024;
 /** The first asks with what we believe the witness has seen, the second with what it says. */
 const attemptsMax = 3;
 const goesOn =
-  'Look at its url and key, and ask who keeps it. The archive goes on; the witness is asked again with the next checkpoint.';
+  'Check its url and key, and contact its operator. The archive continues; sluice requests a cosignature again with the next checkpoint.';
 
 /** Asks all of them at once. */
 export function witnessing(settings: readonly WitnessSettings[], means: WitnessMeans): Anchor {
@@ -125,7 +125,7 @@ class Witness {
       if (seen > size) {
         const what = `it has seen ${seen} entries of this log, and the archive has ${size}`;
         const next =
-          'An older state was put back, or another log is written under this name and key: verify the archive, and ask who keeps the witness for what it has seen.';
+          'An older state was restored, or another log is written under this name and key: verify the archive, and request the checkpoint that it has seen from the operator of the witness.';
         throw this.#failure(what, next);
       }
       this.#seen = seen;
@@ -162,14 +162,14 @@ class Witness {
   }
 
   #failure(what: string, next: string): ExportError {
-    const message = `asking the witness ${this.#key.name}: ${what}`;
+    const message = `requesting a cosignature from the witness ${this.#key.name}: ${what}`;
     return new ExportError('sink_unreachable', message, { next });
   }
 }
 
 const meanings: Readonly<Record<number, string>> = {
   403: 'it does not know the key that signs this log (403)',
-  404: 'it does not know this log (404): its keeper has to add it',
+  404: 'it does not know this log (404): its operator has to add it',
   422: 'it has seen another history of this log (422)',
 };
 

@@ -16,7 +16,7 @@ const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = 
 };
 
 const jumpText =
-  'asked for with a cursor that no answer before has led to: records between may be missing';
+  'requested with a cursor that no earlier response returned: records between may be missing';
 const splitText =
   'requested with a cursor that no answer before has led to, without a reset or a rewind: another log has the pages between, or none has them';
 

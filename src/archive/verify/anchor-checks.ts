@@ -79,7 +79,7 @@ export class AnchorChecks {
     const none = (what: string) =>
       this.#means.found({ index: null, stream: null, seq: null, object: null, what });
     if (authorities !== undefined && this.#stamp === null) {
-      none('no time stamp of an authority that was given stands in the archive');
+      none('the archive has no time stamp of a given authority');
     }
     if (witnesses !== undefined && this.#cosignature === null) {
       none(`no checkpoint is cosigned by ${witnesses.quorum} of the witnesses that were given`);
@@ -88,7 +88,7 @@ export class AnchorChecks {
     if (seenSince !== undefined && seenAt < seenSince) {
       const last = seenAt === 0 ? 'never' : `last at ${timeText(seenAt)}`;
       none(
-        `the archive was seen outside ${last}: an older state was put back, or nobody has seen it since`,
+        `the archive was seen outside ${last}: an older state was restored, or it was not witnessed since`,
       );
     }
     return {
@@ -120,7 +120,7 @@ export class AnchorChecks {
       await judge();
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      const what = `what others have said of a checkpoint does not stand: ${error.message}`;
+      const what = `a stamp or cosignature of a checkpoint is not valid: ${error.message}`;
       this.#means.found({ index, stream: null, seq: null, object, what });
     }
   }

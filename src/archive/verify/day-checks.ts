@@ -47,14 +47,13 @@ export class DayChecks {
     if (this.#isWhole) {
       if (over === undefined) tell('the manifest is of a day that is not over');
       else if (dayPath(over) !== object || hash('sha256', encodeDay(over), 'hex') !== sha256)
-        tell('the manifest’s entry is not what the pages of that day come to');
+        tell('the entry of the manifest differs from the pages of that day');
     }
     if (!isAsked(`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`)) return;
     try {
       const bytes = await reader.named('manifest', object);
       if (bytes === null) tell('the manifest is missing');
-      else if (hash('sha256', bytes, 'hex') !== sha256)
-        tell('the manifest is not what its entry says');
+      else if (hash('sha256', bytes, 'hex') !== sha256) tell('the manifest differs from its entry');
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       tell(error.message);

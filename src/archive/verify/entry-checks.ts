@@ -139,7 +139,7 @@ export class EntryChecks {
         this.#means.accounts.start(entry);
         if (entry.shards !== undefined) this.work = { index, at: entry.at, shards: entry.shards };
         if (entry.archive === this.#means.manifestSha256) return;
-        this.#break(index, 'archive.json is not what the entry says', 'archive.json');
+        this.#break(index, 'archive.json differs from the entry', 'archive.json');
         return;
       case 'key':
         this.#key(index, entry);
@@ -269,14 +269,14 @@ export class EntryChecks {
       if (one.size > size) this.siblings.set(one.shard, { index, ...one });
     }
     try {
-      if (entry.size > index) throw new SyntaxError('the entry tells of a checkpoint to come');
+      if (entry.size > index) throw new SyntaxError('the entry names a later checkpoint');
       const root = (await rootAt(entry.size, hashes)).toString('hex');
       if (root !== entry.root)
         throw new SyntaxError('the entry has another root than the tree had');
       const bytes = await reader.named('checkpoint', entry.object);
       if (bytes === null) throw new SyntaxError('the kept checkpoint is missing');
       if (hash('sha256', bytes, 'hex') !== entry.sha256) {
-        throw new SyntaxError('the kept checkpoint is not what its entry says');
+        throw new SyntaxError('the kept checkpoint differs from its entry');
       }
       const { size, root: signed } = keys.open(bytes);
       if (size === entry.size && Buffer.from(signed).toString('hex') === root) return;

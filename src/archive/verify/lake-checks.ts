@@ -85,7 +85,7 @@ export class LakeChecks {
   async object(index: number, entry: EntryOf<'lake'>): Promise<void> {
     const cut = this.#cut;
     this.#entered.set(keyOf(entry.object), cut?.index ?? index);
-    if (cut === null) return this.#break(index, 'no cut tells of the object', entry.object);
+    if (cut === null) return this.#break(index, 'no cut names the object', entry.object);
     cut.objects += 1;
     if (!cut.isAsked) return;
     const standing = await this.#standing.object(cut.entry.object, index, entry);
@@ -109,11 +109,7 @@ export class LakeChecks {
     } catch (error) {
       if (error instanceof ExportError) throw error;
       cut.isBroken = true;
-      this.#break(
-        index,
-        `the object is not what its entry says: ${errorText(error)}`,
-        entry.object,
-      );
+      this.#break(index, `the object differs from its entry: ${errorText(error)}`, entry.object);
     }
   }
 
@@ -130,7 +126,7 @@ export class LakeChecks {
   /** An object that is written anew without some events. */
   erased(index: number, entry: EntryOf<'lake_erased'>): void {
     if (this.#entered.has(keyOf(entry.object))) this.#standing.erase(entry);
-    else this.#break(index, 'no entry tells of the object that this erases from', entry.object);
+    else this.#break(index, 'no entry names the object that this erases from', entry.object);
   }
 
   /** Looks at what can only be judged when the last object of a cut was read. */
@@ -224,7 +220,7 @@ export class LakeChecks {
       ),
       ...told(
         this.#unsigned,
-        `${this.#unsigned} cuts of the lake were entered by an older version of sluice, which did not prove what their files said: which events they have is compared with pages, their columns are not proven`,
+        `${this.#unsigned} cuts of the lake were entered by an older version of sluice, which did not prove their files: their events are compared with pages, their columns are not proven`,
       ),
       ...told(
         this.#uncompared,

@@ -49,7 +49,7 @@ export class LakeObjects {
       const body = await this.#read('cut', entry.object, entry.bytes);
       if (body === null) return this.#miss(entry.object, index, { ...entry, what: 'the cut' });
       if (isAs(entry, body)) return 'whole';
-      return this.#break(index, 'the cut of the lake is not what its entry says', entry.object);
+      return this.#break(index, 'the cut of the lake differs from its entry', entry.object);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       return this.#break(index, error.message, entry.object);
@@ -69,7 +69,7 @@ export class LakeObjects {
       const erased = erasedRows(entry, hash('sha256', now ?? new Uint8Array(0)), erasures);
       if (erased !== null) return { body: now, erased };
       if (now === null) return this.#miss(cut, index, { object, what: 'the object' });
-      return this.#break(index, 'the object of the lake is not what its entry says', object);
+      return this.#break(index, 'the object of the lake differs from its entry', object);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       return this.#break(index, error.message, object);
@@ -99,7 +99,7 @@ export class LakeObjects {
       const body = await this.#read('lake', object, facts.bytes).catch(() => null);
       if (body === null || isAs(facts, body)) continue;
       undone.push(
-        `${object} still has what entries say is erased: that is not carried out yet, or an older copy was put back`,
+        `${object} still has a record that an entry erases: the erasure is not complete, or an older copy was restored`,
       );
     }
     return undone;

@@ -48,7 +48,7 @@ export class SegmentReading {
   async take({ from, length }: { readonly from: number; readonly length: number }) {
     if (from < this.#from) throw new SyntaxError('the page does not lie behind the one before it');
     if (from + length > (this.#facts?.bytes ?? Number.POSITIVE_INFINITY)) {
-      throw new SyntaxError('the page lies beyond what its segment’s entry says');
+      throw new SyntaxError('the page lies beyond the end that its segment’s entry names');
     }
     if (length > pageBytesMax) throw new SyntaxError('the page is longer than any can be');
     // Without an entry there is no hash of the whole, and nothing before the page is needed.
@@ -74,7 +74,7 @@ export class SegmentReading {
     if (this.#state === 'missing') return 'the segment is missing';
     if (end() > bytes) return `the segment is longer than ${bytes} bytes`;
     if (end() < bytes) return `the segment has ${end()} bytes, not ${bytes}`;
-    return this.#digest.digest('hex') === sha256 ? null : 'the segment is not what its entry says';
+    return this.#digest.digest('hex') === sha256 ? null : 'the segment differs from its entry';
   }
 
   /** Reads a window; what lies before `needed` is let go. */

@@ -157,8 +157,8 @@ export class ProvenLog {
       else if (part === null) {
         const agree = lower.every((hash, j) => hash && hashes[j]?.equals(hash));
         const what = agree
-          ? 'the tile and what it stands for agree with each other, and do not lead to the signed root'
-          : 'neither the tile nor what it stands for leads to the signed root';
+          ? 'the tile and its entries agree with each other, and do not lead to the signed root'
+          : 'neither the tile nor its entries lead to the signed root';
         this.#found({ ...place(0, tile.width - 1), what });
       } else {
         for (const [j, hash] of part.entries()) {

@@ -147,7 +147,7 @@ export class Removals {
     const pages = retention.pages + asked.pages;
     if (pages > 0) {
       remarks.push(
-        `the bodies of ${pages} pages went, as entries say (by retention ${retention.pages}, on request ${asked.pages}); their hashes prove what they were`,
+        `the bodies of ${pages} pages went, as entries say (by retention ${retention.pages}, on request ${asked.pages}); their hashes still prove them`,
       );
     }
     if (erased.unproven_rest > 0) {
@@ -159,7 +159,7 @@ export class Removals {
       if (await this.#isAny(object, [facts])) continue;
       if ((await this.#deps.reader.store.facts(object)) === null) continue;
       remarks.push(
-        `${object} still has what entries say is erased: that is not carried out yet, or an older copy was put back`,
+        `${object} still has a record that an entry erases: the erasure is not complete, or an older copy was restored`,
       );
     }
     return remarks;
@@ -188,7 +188,7 @@ export class Removals {
     this.#missing.delete(object);
     const times = await this.#timesOf(object);
     if (times === undefined) return;
-    if (times === null) this.#break(index, 'it prunes what no entry names', object);
+    if (times === null) this.#break(index, 'it prunes an object that no entry names', object);
     else this.#checkHolds(index, times, object);
     this.#refuseGone(index, object, `it was pruned (${why})`);
   }

@@ -205,7 +205,7 @@ class Verification {
       if (error instanceof SyntaxError) return;
       throw error;
     }
-    const what = `the first ${size} entries are not those of the given checkpoint: the log was written anew`;
+    const what = `the first ${size} entries are not those of the given checkpoint: the log was rewritten`;
     this.#break(what, checkpointPath);
   }
 
@@ -249,7 +249,7 @@ class Verification {
     const { shard, trusted } = this.#options;
     const found = trusted.map((key) => shardOfLog(key, origin)).find((one) => one !== null);
     if (shard === undefined || found === undefined || found === shard) return;
-    const what = `the log is ${origin}, that of shard ${found}, and lies in the place of shard ${shard}`;
+    const what = `the log is ${origin}, that of shard ${found}, and lies at the location of shard ${shard}`;
     this.#break(what, manifestPath);
   }
 
@@ -293,7 +293,7 @@ class Verification {
     for await (const found of this.#reader.widthsOf({ level: 'entries', index })) {
       if (found <= width) continue;
       this.#remarks.push(
-        `entries beyond the checkpoint stand in ${tilePath({ level: 'entries', index, width: found })}: a commit under way, or one that was broken off, or the checkpoint is an older one`,
+        `entries beyond the checkpoint are in ${tilePath({ level: 'entries', index, width: found })}: a commit under way, or one that was broken off, or the checkpoint is an older one`,
       );
       return;
     }
@@ -361,7 +361,7 @@ function strayTexts({
 /** That no verdict can be given. */
 function unreadable({ store }: ArchiveReader, why: string): ExportError {
   return new ExportError('sink_refused', `reading the archive at ${store.place}: ${why}`, {
-    next: 'Name the place where the archive lies, or read it with the version of sluice that wrote it.',
+    next: 'Name the location of the archive, or read it with the version of sluice that wrote it.',
   });
 }
 

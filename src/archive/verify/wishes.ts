@@ -40,7 +40,7 @@ export async function wishRemarks(
     ...named(missing, 'the file of a hold in force is missing; the hold stays in force'),
     ...named(requests, 'no request is written so, and the writer does not carry it out'),
     ...(claim !== null && readClaim(claim) === null
-      ? [`${writerPath}: it does not say who writes; the next writer rewrites it`]
+      ? [`${writerPath}: it names no writer; the next writer rewrites it`]
       : []),
   ];
 }

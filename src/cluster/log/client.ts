@@ -104,7 +104,7 @@ export class LogClient {
 
   /** Whether the cluster has a topic that we may see. */
   async has(topic: string): Promise<boolean> {
-    return await this.#again(`asking for ${topic}`, async () =>
+    return await this.#again(`reading ${topic}`, async () =>
       (await this.#knowing(topic)).topics.has(topic),
     );
   }
@@ -118,7 +118,7 @@ export class LogClient {
 
   /** How many partitions a topic has; 0 where there is none. */
   async partitionsOf(topic: string): Promise<number> {
-    return await this.#again(`asking for ${topic}`, async () => {
+    return await this.#again(`reading ${topic}`, async () => {
       const { topics } = await this.#knowing(topic);
       return topics.get(topic)?.leaders.size ?? 0;
     });

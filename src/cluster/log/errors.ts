@@ -11,23 +11,23 @@ const nameOf = ({ prefix, shard = 0 }: Which) => `the shard ${shard} of ${prefix
 
 /** Another process has it. */
 export function shardLost(which: Which): ExportError {
-  return new ExportError('state_locked', `another process has taken ${nameOf(which)} over`, {
-    next: 'Nothing was lost: it goes on from what this one has committed. Run one process, or give each an instance name of its own.',
+  return new ExportError('state_locked', `another process now owns ${nameOf(which)} over`, {
+    next: 'Nothing was lost: it resumes from the last commit of this one. Run one process, or give each process its own instance name.',
   });
 }
 
 /** At the end of a process. */
 export function restNotTaken(which: Which): ExportError {
-  const what = `Kafka does not take what is left of ${nameOf(which)}`;
+  const what = `Kafka does not accept the rest of ${nameOf(which)}`;
   return new ExportError('sink_unreachable', what, {
-    next: 'Nothing was lost: what was not committed is read again at the next start. Ask sluice check --connect what is wrong with state.kafka.',
+    next: 'Nothing was lost: records that were not committed are read again at the next start. Run sluice check --connect to check state.kafka.',
   });
 }
 
 /** `what` has happened to a topic. */
 export function topicGone(what: string): ExportError {
   return new ExportError('state_damaged', what, {
-    next: 'Find out who deleted it: sluice does not. The next start makes what is missing, and reads from upstream again what it knows nothing of; what comes twice has the same uid.',
+    next: 'Find the cause: sluice does not delete it. The next start creates the missing topics and reads unknown records from upstream again; repeated events have the same uid.',
   });
 }
 
@@ -46,7 +46,7 @@ function nextAfter({ kind, message }: KafkaFailure): string {
     return `Set transaction.max.timeout.ms of the brokers to ${transactionMsMax} at least.`;
   }
   if (kind !== 'clock') {
-    return 'Ask sluice check --connect what is wrong with state.kafka: brokers, rights or topics.';
+    return 'Run sluice check --connect to check state.kafka: brokers, rights and topics.';
   }
   return 'Set this machine’s clock right, which is further ahead than message.timestamp.after.max.ms of its topics allows, or their message.timestamp.type to LogAppendTime.';
 }

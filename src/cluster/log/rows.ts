@@ -62,9 +62,13 @@ export function isOurs({ key }: Pick<LogRecord, 'key'>): boolean {
 
 /** Why a topic cannot be used that begins with records none of which is ours. */
 export function foreignTopic(topic: string): ExportError {
-  return new ExportError('config_invalid', `the topic ${topic} holds what sluice has not written`, {
-    next: 'Give state.kafka.prefix another name: topics of that one are somebody else’s. Nothing was written.',
-  });
+  return new ExportError(
+    'config_invalid',
+    `the topic ${topic} holds a record that sluice did not write`,
+    {
+      next: 'Give state.kafka.prefix another name: topics of that one are somebody else’s. Nothing was written.',
+    },
+  );
 }
 
 function textKey(key: readonly (string | number)[]): Buffer {

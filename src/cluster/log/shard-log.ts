@@ -290,7 +290,7 @@ export class ShardLog implements SpoolLog {
     if (kind === 'fenced' && this.#means.confirm === undefined) throw shardLost(this.#settings);
     this.#means.log.warn(
       'kafka_commit_failed',
-      'the log of the shard did not take a transaction; it is tried again',
+      'Kafka did not commit a transaction of the shard; retrying',
       {
         shard: this.#state.partition,
         error: String(error),
@@ -382,7 +382,7 @@ export class ShardLog implements SpoolLog {
       const at = placeIn(part);
       const isAnew = at !== undefined && at <= (this.#wroteAt.get(part) ?? -1n);
       if (isAnew || (part === this.#state && state < this.#known)) {
-        throw topicGone(`the topic ${part.topic} was made anew while it was in use`);
+        throw topicGone(`the topic ${part.topic} was recreated while it was in use`);
       }
       if (at !== undefined) this.#wroteAt.set(part, at);
     }

@@ -76,7 +76,7 @@ export function misfitOf(
 export function tooFew(topic: string, size: Size, partitions: number): ExportError | null {
   const wanted = partitionsOf(topic, size);
   if (partitions >= wanted) return null;
-  const what = `the topic ${topic} has ${partitions} partitions, and state.kafka.shards takes ${wanted}`;
+  const what = `the topic ${topic} has ${partitions} partitions, and state.kafka.shards needs ${wanted}`;
   return new ExportError('sink_refused', what, {
     next: 'Set state.kafka.shards as it was when the topic was made, or give state.kafka.prefix another name and begin a new state there. Nothing was written.',
   });

@@ -24,15 +24,15 @@ export const erase = defineCommand({
   about: 'erase one record; its hash and the reason stay, and everything else is proven as before',
   arguments: { location: locationArgument },
   options: {
-    uid: { value: 'uid', about: 'the uid of the event that the record became', needed: true },
-    reason: { value: 'text', about: 'why; it stays in the archive for good', needed: true },
+    uid: { value: 'uid', about: 'uid of the event of the record', needed: true },
+    reason: { value: 'text', about: 'reason; stays in the archive for good', needed: true },
     signWith: signWithOption,
-    yes: { about: 'without asking' },
+    yes: { about: 'do not prompt' },
   },
-  more: `Asks on a terminal, elsewhere only with --yes. Every page that has the record, byte for byte, is written anew
-without it by the process that writes the archive, with its next checkpoint, or at its next start, and so is every
-object of the lake that has its event. It is refused, with the date, while a hold or a lock keeps one of these.
-What other sinks have is not touched.`,
+  more: `Prompts on a terminal, otherwise requires --yes. The process that writes the archive rewrites every page with this
+record, byte for byte, and every object of the lake with its event. It does so with its next checkpoint, or at its
+next start. The command is refused, with the date, while a hold or a lock keeps one of these. Events at other sinks
+are not changed.`,
   async run({ location, uid, reason, signWith, yes }, means) {
     const { out, err, env } = means;
     if (!/^[0-9a-f]{64}$/.test(uid)) {
@@ -56,7 +56,7 @@ What other sinks have is not touched.`,
       lakeCopiesOf(reader, new ProvenCuts(), { pages, uids }),
     );
     if (bytes === null && lake.length === 0) {
-      out(`the record is erased already: \`npx sluice archive verify\` tells when and why`);
+      out(`the record is erased already: \`npx sluice archive verify\` reports when and why`);
       return 0;
     }
     await refuseKept(reader, copies, lake);
@@ -65,7 +65,9 @@ What other sinks have is not touched.`,
       throw new ExportError(
         'sink_refused',
         `erasing from ${reader.store.place}: its lake has not been written as far as the record yet, and would get it later`,
-        { next: 'Ask again when it has: as often as `lake.every` says, and when sluice stops.' },
+        {
+          next: 'Repeat the command after that: as often as `lake.every` says, and when sluice stops.',
+        },
       );
     }
     const segments = new Set(copies.map(({ body }) => body.segment)).size;
@@ -85,7 +87,7 @@ What other sinks have is not touched.`,
     const signed = await signatureOf(reader.store, signWith, { kind: 'erase', wish });
     const request = { ...wish, ...(signed !== undefined && { signed }) };
     await reader.store.put(requestPath(uid), [encodeRequest(request)]);
-    out(`${told}: asked for; it goes with the next checkpoint`);
+    out(`${told}: requested; it is erased with the next checkpoint`);
     return 0;
   },
 });
@@ -118,7 +120,7 @@ async function refuseKept(
     }
     const { lock } = (await store.facts(object)) ?? {};
     if (lock === undefined) continue;
-    refuse(`${object}: ${lockText(lock)}`, 'Ask again then; nothing was erased.');
+    refuse(`${object}: ${lockText(lock)}`, 'Repeat the command then. Nothing was erased.');
   }
 }
 
@@ -128,7 +130,7 @@ async function readably<T>(location: string, work: () => Promise<T>): Promise<T>
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new ExportError('sink_refused', `reading the archive ${location}: ${error.message}`, {
-      next: 'The archive is damaged: `npx sluice archive verify` tells all that is broken.',
+      next: 'The archive is damaged: `npx sluice archive verify` lists every break.',
       cause: error,
     });
   }

@@ -12,15 +12,15 @@ import { locationArgument, openArchive } from './given.ts';
 /** Copies a span of an archive. */
 export const exportCommand = defineCommand({
   name: 'export',
-  about: 'copy what was read in a span of time with its proofs, complete in itself',
+  about: 'copy the records of a span of time with their proofs, complete in itself',
   arguments: { location: locationArgument },
   options: {
     from: { value: 'time', about: 'pages read from this time on (RFC 3339)', needed: true },
     to: { value: 'time', about: 'pages read before this time', needed: true },
-    out: { value: 'directory', about: 'where to; a directory that is not there yet', needed: true },
+    out: { value: 'directory', about: 'target directory; must not exist yet', needed: true },
   },
-  more: `The tree and all entries come along, so that everything is proven there as here; an entry tells of a page
-what was asked, how much came and when, and nothing of what stood in it. Bodies come in whole segments, a lake's events in whole cuts.`,
+  more: `The export has the tree and all entries, so that the proofs are the same. An entry names the request of a page, its
+size and its time, and nothing of its content. Bodies are copied in whole segments, events of a lake in whole cuts.`,
   async run({ location, from, to, out: directory }, { out, env }) {
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
@@ -36,7 +36,7 @@ what was asked, how much came and when, and nothing of what stood in it. Bodies 
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `exporting from ${location}: ${error.message}`, {
-        next: 'Name a directory that is not there yet; `npx sluice archive verify` tells whether the archive is damaged.',
+        next: 'Name a directory that does not exist yet. `npx sluice archive verify` reports whether the archive is damaged.',
         cause: error,
       });
     }

@@ -182,7 +182,7 @@ export async function provenArchive(location: string, env: Means['env']): Promis
 export const signWithOption = {
   value: 'file',
   about:
-    'a private key that signs the request: the archive’s, or one of `operators`; needed where accept_requests is false',
+    'a private key that signs the request: the archive’s, or one of `operators`; required if accept_requests is false',
 } as const;
 
 /**
@@ -232,7 +232,7 @@ async function readably<T>(store: ObjectStore, work: () => Promise<T>): Promise<
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new ExportError('sink_refused', `reading ${store.place}: ${error.message}`, {
-      next: 'Name the place where an archive lies, and mend what is named; `sluice archive verify` says more.',
+      next: 'Name the location of an archive, and repair the named object. `sluice archive verify` reports details.',
       cause: error,
     });
   }

@@ -22,17 +22,17 @@ import {
   signWithOption,
 } from './given.ts';
 
-const idOption = { value: 'id', about: 'what the hold is called', needed: true } as const;
+const idOption = { value: 'id', about: 'name of the hold', needed: true } as const;
 const entered = 'it is entered into the log with the next checkpoint';
 const shownMax = 200;
 
 const add = defineCommand({
   name: 'add',
-  about: 'keep bodies whatever retention says, until the hold is released',
+  about: 'keep bodies despite retention until the hold is released',
   arguments: { location: locationArgument },
   options: {
     id: idOption,
-    reason: { value: 'text', about: 'why, such as the case’s number', needed: true },
+    reason: { value: 'text', about: 'reason, such as the number of the case', needed: true },
     from: { value: 'time', about: 'pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'pages read before this time only' },
   },
@@ -62,7 +62,7 @@ const add = defineCommand({
 
 const release = defineCommand({
   name: 'release',
-  about: 'release a hold: what it kept goes when retention says so',
+  about: 'release a hold: retention then deletes the bodies that it kept',
   arguments: { location: locationArgument },
   options: { id: idOption, signWith: signWithOption },
   async run({ location, id, signWith }, { out, env }) {
@@ -90,7 +90,7 @@ const release = defineCommand({
 
 const list = defineCommand({
   name: 'list',
-  about: 'list the holds that were set',
+  about: 'list the holds',
   arguments: { location: locationArgument },
   options: { json: { about: 'as JSON' } },
   async run({ location, json }, { out, env }) {

@@ -15,8 +15,8 @@ const fileMode = 0o600;
 
 const newKey = defineCommand({
   name: 'new',
-  about: 'make a signing key and print its public key, by which the archive is verified',
-  arguments: { file: { about: 'where to write it; a file that is there stays as it is' } },
+  about: 'create a signing key and print its public key, which verifies the archive',
+  arguments: { file: { about: 'file to write; an existing file is not overwritten' } },
   options: {
     origin: {
       value: 'name',
@@ -35,7 +35,7 @@ const newKey = defineCommand({
 const showKey = defineCommand({
   name: 'show',
   about: 'print the public key of a signing key as a vkey',
-  arguments: { file: { about: 'the signing key, or the public key of one elsewhere in PEM' } },
+  arguments: { file: { about: 'the signing key, or a public key in PEM' } },
   options: {
     origin: { value: 'name', about: 'the archive’s name, for a key in PEM', usual: 'sluice' },
   },

@@ -28,8 +28,8 @@ export const prove = defineCommand({
   about: 'write the proof that one record is in an archive to stdout',
   arguments: { location: locationArgument },
   options: {
-    uid: { value: 'uid', about: 'the uid of the event that the record became' },
-    match: { value: 'file', about: 'in place of --uid: the record, its exact bytes' },
+    uid: { value: 'uid', about: 'uid of the event of the record' },
+    match: { value: 'file', about: 'instead of --uid: a file with the exact bytes of the record' },
     record: { value: 'file', about: "write the record's exact bytes there, for check-proof" },
   },
   more: `Give --uid or --match. Where the archives of several shards lie below the location, each is searched.
@@ -115,15 +115,15 @@ function writeRecord(file: string, record: Uint8Array): void {
 /** Checks a proof. */
 export const checkProofFile = defineCommand({
   name: 'check-proof',
-  about: 'check that a record is in an archive, with nothing but the proof and a key',
-  arguments: { file: { about: 'the proof, as prove has written it' } },
+  about: 'check that a record is in an archive, with the proof and a key only',
+  arguments: { file: { about: 'the proof, as written by prove' } },
   options: {
     record: { value: 'file', about: 'the record, its exact bytes', needed: true },
     key: keyOption,
     witness: {
       value: 'vkey',
       about:
-        'a witness, or a file of them, that has to have cosigned; prove takes their lines along',
+        'a witness, or a file of witnesses, whose cosignature is required; prove copies their lines into the proof',
       several: true,
     },
   },

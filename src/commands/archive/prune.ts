@@ -16,15 +16,19 @@ import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption }
 /** Lets bodies go. */
 export const prune = defineCommand({
   name: 'prune',
-  about: 'let bodies and the lake go of pages that were read before a time; their proofs stay',
+  about: 'delete bodies and lake events of pages read before a time; their proofs stay',
   arguments: { location: locationArgument },
   options: {
-    before: { value: 'time', about: 'RFC 3339; whole segments older than that', needed: true },
+    before: {
+      value: 'time',
+      about: 'delete whole segments older than this time (RFC 3339)',
+      needed: true,
+    },
     signWith: signWithOption,
-    yes: { about: 'without asking' },
+    yes: { about: 'do not prompt' },
   },
-  more: `Asks on a terminal, elsewhere only with --yes. What a hold keeps stays. The process that writes the archive
-takes them away with its next checkpoint, or at its next start.`,
+  more: `Prompts on a terminal, otherwise requires --yes. Segments under a hold stay. The process that writes the archive
+deletes the others with its next checkpoint, or at its next start.`,
   async run({ location, before, signWith, yes }, means) {
     const { out, env } = means;
     const until = timeTyped('before', before);
@@ -79,7 +83,7 @@ takes them away with its next checkpoint, or at its next start.`,
     const wish = pruneWish(until, now);
     const signed = await signatureOf(store, signWith, { kind: 'prune', wish });
     await store.put(prunePath, [encodeWish(until, now, signed)]);
-    out(`${told}: asked for; they go with the next checkpoint`);
+    out(`${told}: requested; they are deleted with the next checkpoint`);
     return 0;
   },
 });

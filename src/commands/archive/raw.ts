@@ -59,7 +59,7 @@ export async function showRaw(
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `reading ${one}: ${error.message}`, {
-        next: '`npx sluice archive verify` lists what is damaged.',
+        next: '`npx sluice archive verify` lists the damage.',
         cause: error,
       });
     } finally {
@@ -68,7 +68,7 @@ export async function showRaw(
     if (means.unread.aborted) return 0;
   }
   refuseUnknown('stream', wishes.stream, streams);
-  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies are pruned`);
+  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies are pruned`);
   return 0;
 }
 

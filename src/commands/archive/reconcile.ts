@@ -39,7 +39,7 @@ const shownMax = 200;
 /** Compares uids. */
 export const reconcile = defineCommand({
   name: 'reconcile',
-  about: 'compare the uids that a receiver has with those of an archive',
+  about: 'compare the uids of a receiver with those of an archive',
   arguments: { location: locationArgument },
   options: {
     key: keyOption,
@@ -142,7 +142,7 @@ async function trustedHead(
   }
   const own = trusted.map((key) => shardOfLog(key, head.origin)).find((found) => found !== null);
   if (shard !== undefined && own !== undefined && own !== shard) {
-    throw new SyntaxError(`the log of shard ${own} is in the place of shard ${shard}`);
+    throw new SyntaxError(`the log of shard ${own} is at the location of shard ${shard}`);
   }
   return head;
 }

@@ -44,16 +44,16 @@ export const replay = defineCommand({
     ...askedOptions,
     logLevel: logLevelOption,
   },
-  more: `The sink gets them by its routes, as its format and the sources' mappings say now. No other sink gets them.
-No process may run with this config meanwhile. Ctrl-C stops it; the same command line goes on from there.
-Sinks that take each event once (file, Kafka with exactly_once) take these once more.`,
+  more: `The sink gets the events by its routes, with the current format and mappings. No other sink gets them.
+No process may run with this config meanwhile. Ctrl-C stops the replay; the same command line resumes it.
+Sinks that write each event once (file, Kafka with exactly_once) write these once more.`,
   async run({ location, sink, logLevel, config: file, ...given }, means) {
     const asked = eventsAsked(given);
     // Where there are several, any of them has the sink.
     const [config] = inShards(readConfig(file, { env: means.env })) as readonly [Config];
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (config.sinks[sink]?.definition.takes === 'pages') {
-      throw new UsageError(`--sink: ${sink} takes pages as upstream sent them, and no events`);
+      throw new UsageError(`--sink: ${sink} stores pages as upstream sent them, and no events`);
     }
     refuseBesideAnother(config);
     const shutdown = listenForShutdown(() => means.exit(1));
@@ -69,7 +69,7 @@ Sinks that take each event once (file, Kafka with exactly_once) take these once 
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `replaying ${location}: ${error.message}`, {
-        next: '`npx sluice archive verify` tells what is damaged; what was replayed before it is delivered.',
+        next: '`npx sluice archive verify` lists the damage. Events replayed before it are delivered.',
         cause: error,
       });
     } finally {
@@ -135,7 +135,7 @@ async function replayed(doing: Doing): Promise<0 | 1> {
   means.err(
     cleanText(`not all of it: ${counted(left, 'event')} still held for ${sink}: ${why}`, 500),
   );
-  means.err('nothing is lost: the same command line goes on from there');
+  means.err('nothing is lost: the same command line resumes from there');
   return 1;
 }
 
@@ -182,10 +182,10 @@ async function hold(
   }
   await spool.append({ ...progress(key, size), pages: [] });
   meter.end(events);
-  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
+  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
   for (const source of unrouted) {
     means.err(
-      cleanText(`no route leads from ${source} to ${sink}: nothing of it was replayed`, 300),
+      cleanText(`no route leads from ${source} to ${sink}: none of its events were replayed`, 300),
     );
   }
   return true;

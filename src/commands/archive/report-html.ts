@@ -49,20 +49,20 @@ export function reportHtml(report: Report): string {
     `<h1 class="${verdictOf(report)}">${escaped(verdictText(report))}</h1>`,
     list('', factTexts(report)),
     breaks.length === 0 ? '' : breakList(report),
-    list('Gaps that sluice has told of', gapTexts(gaps)),
+    list('Gaps that sluice reported', gapTexts(gaps)),
     list('Records that were erased', bounded(erasures, erasureText)),
-    list('Compared with what upstream served', bounded(compared, comparedText)),
+    list('Compared with upstream', bounded(compared, comparedText)),
     list('Configs that were in force', bounded(configs, configText)),
     list('Successions', bounded(successions, successionText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...inTwoParts(streams, timelines(streams)),
-    list('What to know besides', remarks),
+    list('Notes', remarks),
     '</body></html>\n',
   ].join('\n');
 }
 
 const key =
-  '<p class="key"><i class="read"></i>read<i class="gap"></i>gap told<i class="break"></i>broken<i class="none"></i>nothing read</p>';
+  '<p class="key"><i class="read"></i>read<i class="gap"></i>gap reported<i class="break"></i>broken<i class="none"></i>nothing read</p>';
 
 function list(title: string, items: readonly string[]): string {
   if (items.length === 0) return '';
@@ -79,7 +79,7 @@ function breakList({ breaks, breaksOmitted }: Report): string {
       : `<li>${folded(text, group.map(placeItem))}</li>`;
   });
   const omitted = breaksOmitted === 0 ? '' : `<li>and ${breaksOmitted} more</li>`;
-  return `<h2>What is broken</h2><ul>${items.join('')}${omitted}</ul>`;
+  return `<h2>Breaks</h2><ul>${items.join('')}${omitted}</ul>`;
 }
 
 function placeItem(one: Break): string {

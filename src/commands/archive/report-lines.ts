@@ -36,14 +36,14 @@ export function reportLines(report: Report): readonly string[] {
   return [
     painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
-    ...heading('what is broken', breaks),
+    ...heading('breaks', breaks),
     ...groupedBreaks(breaks).map((group) => `  ${cleanText(groupText(group), lengthMax)}`),
     ...(breaksOmitted === 0 ? [] : [`  and ${breaksOmitted} more`]),
-    ...heading('gaps that sluice has told of', gaps),
+    ...heading('gaps that sluice reported', gaps),
     ...gapTexts(gaps).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('records that were erased', erasures),
     ...bounded(erasures, erasureText).map((text) => `  ${cleanText(text, lengthMax)}`),
-    ...heading('compared with what upstream served', compared),
+    ...heading('compared with upstream', compared),
     ...bounded(compared, comparedText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('configs that were in force', configs),
     ...bounded(configs, configText).map((text) => `  ${text}`),
@@ -51,7 +51,7 @@ export function reportLines(report: Report): readonly string[] {
     ...bounded(successions, successionText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('streams', streams),
     ...streamLines(report).map((line) => `  ${line}`),
-    ...heading('what to know besides', remarks),
+    ...heading('notes', remarks),
     ...remarks.map((remark) => `  ${cleanText(remark, lengthMax)}`),
   ];
 }
@@ -74,7 +74,7 @@ export function verdictText(report: Report): string {
     case 'broken':
       return `BROKEN: ${counted(breaks.length + breaksOmitted, 'break')}`;
     case 'open_gaps':
-      return `whole, with ${counted(gaps.filter(({ isOpen }) => isOpen).length, 'open gap')} that sluice has told of`;
+      return `whole, with ${counted(gaps.filter(({ isOpen }) => isOpen).length, 'open gap')} that sluice reported`;
   }
 }
 
@@ -94,7 +94,7 @@ export function factTexts(report: Report): readonly string[] {
 
 function seenTexts({ stamps, stamp, cosigned, cosignature }: Report): readonly string[] {
   const text = ({ size, at, by, until = Number.POSITIVE_INFINITY }: Seen, kind: string) => {
-    const ended = until < Date.now() ? ' (a certificate of it has ended since)' : '';
+    const ended = until < Date.now() ? ' (one of its certificates has expired since)' : '';
     return `its first ${size} entries existed at ${timeText(at)}, as ${by.join(', ')} says${ended}; ${kind} in all`;
   };
   return [
@@ -183,7 +183,7 @@ export function successionText({
   const places = streams.map(({ stream, seq }) =>
     seq === null ? `${stream} has no page yet` : `${stream} is at page ${seq}`,
   );
-  return `from ${at}, entry ${index}: ${delivers} delivers in place of ${other}; ${places.join(', ')}`;
+  return `from ${at}, entry ${index}: ${delivers} delivers instead of ${other}; ${places.join(', ')}`;
 }
 
 function heading(text: string, list: readonly unknown[]): readonly string[] {

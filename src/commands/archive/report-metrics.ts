@@ -17,8 +17,11 @@ function metricsText(report: Report, now: number): string {
   const label = origin.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n');
   const values = {
     sluice_archive_broken: [verdictOf(report) === 'broken' ? 1 : 0, '1: something is broken'],
-    sluice_archive_breaks: [breaks.length + breaksOmitted, 'what is broken'],
-    sluice_archive_open_gaps: [gaps.filter(({ isOpen }) => isOpen).length, 'gaps told of, open'],
+    sluice_archive_breaks: [breaks.length + breaksOmitted, 'breaks'],
+    sluice_archive_open_gaps: [
+      gaps.filter(({ isOpen }) => isOpen).length,
+      'open gaps that were reported',
+    ],
     sluice_archive_entries: [size, 'entries under the newest checkpoint'],
     sluice_archive_verified_timestamp_seconds: [now / 1_000, 'when the verification ended'],
   } as const;

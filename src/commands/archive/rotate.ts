@@ -37,19 +37,18 @@ const settingsShape = z.object({
 /** Hands an archive on to another key. */
 export const rotateKeys = defineCommand({
   name: 'rotate',
-  about: 'hand an archive on to another key, by an entry that both have signed',
+  about: 'replace the key of an archive, by an entry that both keys sign',
   options: {
     config: configOption,
     to: {
       value: 'file',
-      about: 'the new key, as keys new has made it, or a config that names it for this archive',
+      about: 'the new key, as written by keys new, or a config that names it for this archive',
       needed: true,
     },
-    sink: { value: 'name', about: 'whose archive; needed where the config has several' },
+    sink: { value: 'name', about: 'sink of the archive (required if the config has several)' },
   },
-  more: `Nothing may run with the config meanwhile. Afterwards the new key has to be its signing_key. A key that only a
-command signs with is given as a config (*.yaml) that differs in that alone.
-Where it was broken off, run it again with both keys as they were: it finishes what was begun.`,
+  more: `No process may run with the config meanwhile. After the rotation, set the new key as signing_key. If a command signs,
+name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
   async run({ config: file, to, sink: wanted }, { env, out, err }) {
     for (const config of inShards(readConfig(file, { env }))) {
       await rotated(config, { to, wanted }, { env, out, err });
@@ -86,7 +85,7 @@ async function rotated(
       },
       next,
     );
-    err(`${name}: its ${size} entries are signed by both keys, and what follows by the new one`);
+    err(`${name}: its ${size} entries are signed by both keys, and later entries by the new one`);
     err(
       `now name it in the config${isConfig ? `, as ${to} does` : `: signing_key: \${file:${to}}`}`,
     );

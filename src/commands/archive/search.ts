@@ -36,22 +36,22 @@ export const search = defineCommand({
     ...askedOptions,
     format: {
       value: 'type',
-      about: 'how events are shown; left out: json',
+      about: 'output format of events; default: json',
       choices: lineFormats.map(({ type }) => type),
     },
     config: {
       short: '-c',
       value: 'file',
-      about: 'a config by which pages are read that are not in the lake yet',
+      about: 'config to read pages that are not in the lake yet',
     },
     raw: { about: 'records as upstream sent them, one a line, from the pages; needs no lake' },
     stream: { value: 'name', about: 'with --raw: records of this stream only' },
   },
-  more: `Events come from the archive's lake, of which times, statistics and bloom filters leave out what cannot match.
-What came since it was written last, and all where there is none, is read from the pages, as the sources of --config say.
-Events on which the filter fails are not shown. They come object by object, and within each in the order of time.
-With --raw records come in the order in which they were read, and --from and --to are the time of reading.
-Exit code: 0 also where nothing matches; 1 where there is no lake and neither --raw nor --config is given.`,
+  more: `Reads events from the lake of the archive; times, statistics and bloom filters skip objects that cannot match. Events
+newer than the lake, and all events if there is no lake, are read from the pages with the sources of --config.
+Events on which the filter fails are not shown. The order is by object, and by time within an object.
+With --raw, records come in the order in which they were read, and --from and --to are the time of reading.
+Exit code: 0 also if nothing matches; 1 if there is no lake and neither --raw nor --config is given.`,
   async run({ location, raw, stream, ...asking }, means) {
     if (raw === true) return await searchRaw(location, { stream, ...asking }, means);
     const { format = 'json', config, ...given } = asking;
@@ -77,7 +77,7 @@ Exit code: 0 also where nothing matches; 1 where there is no lake and neither --
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `searching ${location}: ${error.message}`, {
-        next: '`npx sluice archive verify` tells what is damaged; a lake may be deleted, and the pages searched with --config.',
+        next: '`npx sluice archive verify` lists the damage. You can delete a lake and search the pages with --config.',
         cause: error,
       });
     } finally {
@@ -128,7 +128,7 @@ async function showPages(
     for (const event of events) await shown(event);
     if (means.unread.aborted) return;
   }
-  if (pruned > 0) means.err(`left out: ${counted(pruned, 'page')} whose bodies were let go`);
+  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
 }
 
 /** With --raw no event is made, so a filter and a format have nothing to work on. */

@@ -10,7 +10,7 @@ const kinds = ['segments', 'lake', 'tile', 'checkpoints'] as const;
 /** Sizes of an archive. */
 export const stats = defineCommand({
   name: 'stats',
-  about: 'how many entries an archive has, and what takes how much room',
+  about: 'show the number of entries of an archive, and the size of each part',
   arguments: { location: locationArgument },
   options: { json: { about: 'as JSON' } },
   async run({ location, json }, { out, env }) {

@@ -157,7 +157,7 @@ export async function twinsAmong(
 /** The report with the break that another place has the same log. */
 export function withTwin(report: Report, other: string | undefined): Report {
   if (other === undefined) return report;
-  const what = `the log of ${other} is here once more, in the place of another`;
+  const what = `the log of ${other} is here a second time, at the position of another`;
   const twin = { index: null, stream: null, seq: null, object: manifestPath, what };
   return { ...report, breaks: [twin, ...report.breaks] };
 }

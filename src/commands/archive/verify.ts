@@ -30,28 +30,29 @@ import { missingShards, twinsAmong, withShards, withTwin } from './verify-shards
 /** Proves an archive. */
 export const verify = defineCommand({
   name: 'verify',
-  about: 'prove that an archive is whole, offline, with nothing but a key',
+  about: 'prove that an archive is whole, offline, with a key only',
   arguments: { location: locationArgument },
   options: {
     key: keyOption,
     since: {
       value: 'file',
-      about: 'an older checkpoint from elsewhere: a signed note, or an event that tells of one',
+      about:
+        'an older checkpoint that was stored elsewhere: a signed note, or an event that reports one',
     },
     tsa: {
       value: 'file',
-      about: 'certificates of authorities (PEM) by which time stamps are judged; one has to stand',
+      about: 'certificates of time-stamp authorities (PEM); at least one valid stamp is required',
     },
     witness: {
       value: 'vkey',
-      about: 'a witness that you trust, or a file of them, by which cosignatures are judged',
+      about: 'a trusted witness, or a file of witnesses, to check cosignatures',
       several: true,
     },
-    quorum: { value: 'number', about: 'so many of them have to have cosigned; left out: all' },
+    quorum: { value: 'number', about: 'number of witnesses that must have cosigned; default: all' },
     seenWithin: {
       value: 'duration',
       about:
-        'a time stamp or cosignature has to be so new, such as 26h: else an older state may be there',
+        'maximum age of the newest time stamp or cosignature, such as 26h; an older one can mean a restored older state',
     },
     from: { value: 'time', about: 'bodies of pages read from this time on only (RFC 3339)' },
     to: { value: 'time', about: 'bodies of pages read before this time only' },
@@ -60,9 +61,9 @@ export const verify = defineCommand({
     html: { value: 'file', about: 'the report as a page as well, with a timeline of each stream' },
     metrics: { value: 'file', about: 'the verdict as metrics as well, for a schedule (*.prom)' },
   },
-  more: `Where the archives of several shards lie below the location, each is verified.
-Exit code: 0 whole, 1 broken, 2 it cannot be read, 3 whole with gaps that sluice itself has told of.
-The tree and the chain of every stream are proven as a whole also where --from or --to is given.`,
+  more: `If the location has the archives of several shards, each is verified.
+Exit code: 0 whole, 1 broken, 2 unreadable, 3 whole with gaps that sluice reported itself.
+With --from or --to, the tree and the chain of every stream are still proven as a whole.`,
   async run({ location, key, json, html, metrics, ...asked }, { out, err, env }) {
     const { from, to, since, seenWithin, tsa, witness, quorum, nothingGone } = asked;
     const options = {

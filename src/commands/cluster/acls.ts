@@ -16,7 +16,8 @@ export const acls = defineCommand({
     config: configOption,
     principal: {
       value: 'name',
-      about: 'who is to have them, such as User:CN=sluice; left out: the user of state.kafka.sasl',
+      about:
+        'principal that gets the rights, such as User:CN=sluice; default: the user of state.kafka.sasl',
     },
   },
   async run({ config: file, principal }, { env, out }) {

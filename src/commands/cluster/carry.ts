@@ -12,10 +12,10 @@ import { kafkaOf } from './kafka-of.ts';
 /** Into Kafka. */
 export const importCommand = defineCommand({
   name: 'import',
-  about: 'move the state from a SQLite database into Kafka, where none is',
+  about: 'move the state from a SQLite database into Kafka, if Kafka has none',
   options: {
     config: configOption,
-    from: { value: 'dir', about: 'where sluice.db is; left out: state.dir' },
+    from: { value: 'dir', about: 'directory of sluice.db; default: state.dir' },
   },
   async run({ config: file, from }, means) {
     const { config, kafka, dir, tools } = await opened(file, means);
@@ -33,7 +33,7 @@ export const exportCommand = defineCommand({
   about: 'move the state from Kafka into a SQLite database',
   options: {
     config: configOption,
-    to: { value: 'dir', about: 'where sluice.db is to be; left out: state.dir' },
+    to: { value: 'dir', about: 'target directory of sluice.db; default: state.dir' },
   },
   async run({ config: file, to }, means) {
     const { config, kafka, dir, tools } = await opened(file, means);
@@ -42,7 +42,7 @@ export const exportCommand = defineCommand({
     means.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
     if (carried.aside !== null) means.out(`the database that was there is now ${carried.aside}`);
     means.out(
-      'take state.kafka out of the config before the next start; what stands in Kafka is older then',
+      'remove state.kafka from the config before the next start; the state in Kafka is older then',
     );
     return 0;
   },

@@ -18,12 +18,12 @@ const lookEveryMs = 300;
 const patienceMs = 60_000;
 /** Who lets go leaves the group and joins again; who was not seen for so long has ended. */
 const goneMs = 10_000;
-const instance = { value: 'instance', about: 'which, as sluice cluster names it' } as const;
+const instance = { value: 'instance', about: 'process name, as shown by sluice cluster' } as const;
 
 /** 0: it has let go, or has ended; 1: not in time, and it still does once it can. */
 export const drain = defineCommand({
   name: 'drain',
-  about: 'have a process commit, let go of the state and stand by, so that another goes on',
+  about: 'drain a process: commit, release its shards and go to standby',
   arguments: { instance },
   options: { config: configOption },
   async run({ instance, config: file }, { env, out, err }) {
@@ -34,7 +34,9 @@ export const drain = defineCommand({
     refuseUnless(new Set(names), instance, 'running instance');
     const isOther = (one: ClusterProcess) => one.instance !== instance && !one.isDrained;
     if (!found.some(isOther)) {
-      err(`no other process stands by: nothing is read until one starts, or ${instance} is let in`);
+      err(
+        `no other process is on standby: nothing is read until one starts, or ${instance} is let in`,
+      );
     }
     await withControl(config, (control) => control.drain(instance, clock.now()));
     let seenAt = clock.monotonic();
@@ -61,7 +63,7 @@ export const drain = defineCommand({
 /** 0: it may own again. */
 export const undrain = defineCommand({
   name: 'undrain',
-  about: 'let a process that was drained take the state again',
+  about: 'allow a drained process to own shards again',
   arguments: { instance },
   options: { config: configOption },
   async run({ instance, config: file }, { env, out }) {
@@ -70,7 +72,7 @@ export const undrain = defineCommand({
       refuseUnless(control.drained, instance, 'drained instance');
       await control.undrain(instance);
     });
-    out(`${instance} may take the state again`);
+    out(`${instance} may own shards again`);
     return 0;
   },
 });
@@ -113,7 +115,7 @@ async function withControl(
 }
 
 function late(instance: string): ExportError {
-  return new ExportError('state_locked', `${instance} has not let go yet`, {
+  return new ExportError('state_locked', `${instance} has not released yet`, {
     next: 'It does once it can, and sluice cluster shows it. If it is cut off from Kafka or of an older version, stop it on its machine. Nothing is lost.',
   });
 }

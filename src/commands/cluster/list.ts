@@ -16,7 +16,7 @@ import { kafkaOf } from './kafka-of.ts';
 /** Prints it. */
 export const list = defineCommand({
   name: 'list',
-  about: 'show every process of a state in Kafka, and how streams and sinks stand',
+  about: 'show every process of a state in Kafka, and the status of streams and sinks',
   options: { config: configOption, json: { about: 'as JSON' } },
   async run({ config: file, json }, { env, out }) {
     const { config } = readConfigToLook(file, env);
@@ -90,7 +90,7 @@ function warnings({
       const owner = instance ?? `process ${pid ?? 'unknown'} on ${host ?? address}`;
       return [`${owner} owns ${of(which)} and has not started to work on it; its log says why`];
     }),
-    ...(unowned === null ? [] : [`nobody works on ${of(unowned.shards)}`]),
+    ...(unowned === null ? [] : [`no process works on ${of(unowned.shards)}`]),
     ...differences.map((text) => `config of ${text}`),
     ...fenced.map(
       ({ instance, host, pid, at, shards: had }) =>

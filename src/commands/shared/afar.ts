@@ -18,7 +18,7 @@ export type AfarConfig = Config & {
   readonly state: { readonly kafka: NonNullable<Config['state']['kafka']> };
 };
 
-/** Beside two sessions, after which another process has taken a state whose process was killed. */
+/** Beside two sessions, after which another process now owns a state whose process was killed. */
 const patienceMs = 30_000;
 
 /** True where a command has to look into Kafka, and ask whoever has the state there. */
@@ -90,9 +90,9 @@ function nobody(prefix: string): ExportError {
 function unanswered(prefix: string, name: string): ExportError {
   return new ExportError(
     'state_locked',
-    `asking about ${name}: no process answers that works with the state ${prefix} in Kafka`,
+    `request about ${name}: no process with the state ${prefix} in Kafka responds`,
     {
-      next: 'Look with sluice cluster who works. The command was taken back, unless it was being carried out at that moment.',
+      next: 'Check with `sluice cluster` which process works. The command was withdrawn, unless it was running at that moment.',
     },
   );
 }

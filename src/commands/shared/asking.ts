@@ -34,9 +34,9 @@ export async function askAtWork<T>(
   const asked = isAfar(config) ? askAfar(config, name, wish) : askBeside(config, name, wish);
   const answer = shape.safeParse(successOf(await asked)).data;
   if (answer !== undefined) return answer;
-  const what = `asking about ${name}: the answer cannot be read`;
+  const what = `request about ${name}: the response cannot be read`;
   throw new ExportError('broken_invariant', what, {
-    next: 'The process may be of another version: look with status what came of it.',
+    next: 'The process may be of another version. Check the result with `sluice status`.',
   });
 }
 
@@ -58,7 +58,7 @@ async function askBeside(config: Config, name: string, wish: Wish): Promise<Json
     }
     throw new ExportError(
       'state_locked',
-      `asking ${holderOf(dir) ?? 'the process that ran'} about ${name}: it does not answer`,
+      `request to ${holderOf(dir) ?? 'the process that ran'} about ${name}: no response`,
       { next: 'It may be ending, or be another command that holds the state: try again after it.' },
     );
   } finally {

@@ -39,7 +39,7 @@ export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWor
     if (running === null || last === null || !(error instanceof ConfigError)) throw error;
     const flaws = error.message.split('\n');
     const more = flaws.length > 1 ? ` (and ${flaws.length - 1} more)` : '';
-    err(cleanText(`the config is wrong as it stands: ${flaws[0]}${more}`, lineLengthMax));
+    err(cleanText(`the config is invalid: ${flaws[0]}${more}`, lineLengthMax));
     err(cleanText(`this is ${holderOf(running.dir)}, with the config as it was`, lineLengthMax));
     return { ...last, refused: running.refused };
   }

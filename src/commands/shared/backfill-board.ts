@@ -55,7 +55,7 @@ export function boardAfar(config: Config): Board {
     holder: () => 'the process that has the state in Kafka',
     async ask({ source, from, to }, isAnew) {
       const asked = await ask(source, { what: 'begin_backfill', from, to, isAnew });
-      if (asked === undefined) throw new Error('whoever begins a backfill says which');
+      if (asked === undefined) throw new Error('the backfill command names it');
       return asked;
     },
     now: async ({ source, id }) =>

@@ -149,7 +149,7 @@ async function* sourceAnswers(
     const waitMs = cause?.message === noAnswer ? longestWait(plan.upstreams.get(upstream)) : 0;
     if (waitMs > 0) {
       const wait = Math.ceil(waitMs / 1_000);
-      const what = `source ${name}: ${stream.name}: not polled, its throttle asks to wait ${wait} s`;
+      const what = `source ${name}: ${stream.name}: not polled, its throttle requires a wait of ${wait} s`;
       yield [what, null, true];
       continue;
     }
@@ -182,7 +182,7 @@ function scopeFault(name: string, upstream: UpstreamClient): ExportError | null 
   if (missing.length === 0) return null;
   const what = `upstreams.${name}.auth.scope: upstream did not grant ${missing.join(', ')}`;
   return new ExportError('upstream_refused', what, {
-    next: 'Grant the API client these scopes upstream, or take them out of auth.scope.',
+    next: 'Grant the API client these scopes upstream, or remove them from auth.scope.',
   });
 }
 
@@ -207,7 +207,7 @@ async function* clusterAnswers(
       if (state.kafka) await refuseBeside(state.kafka, systemClock(), { waits: true });
     }
   } catch (error) {
-    yield ['state.kafka', asExportError(error, 'asking Kafka')];
+    yield ['state.kafka', asExportError(error, 'reading Kafka')];
   }
 }
 
@@ -274,7 +274,7 @@ async function* sinkAnswers(
   const refusal = await asked;
   yield [`sink ${name}: connection`, refusal];
   if (refusal === null && definition.inspect !== undefined) {
-    let seen: Inspection = { told: 'what it keeps', isSeen: true };
+    let seen: Inspection = { told: 'its stored data', isSeen: true };
     const lost = await within(async (signal) => {
       seen = (await definition.inspect?.(settings, tools, signal)) ?? seen;
     });
@@ -311,7 +311,7 @@ async function within(ask: (signal: AbortSignal) => Promise<void>): Promise<Expo
     await ask(signal);
     return null;
   } catch (error) {
-    if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'asking');
+    if (!signal.aborted || error instanceof ExportError) return asExportError(error, 'requesting');
     return new ExportError('upstream_unreachable', noAnswer, {
       next: 'Look whether the address is right and a firewall lets it through.',
     });

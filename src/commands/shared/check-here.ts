@@ -10,7 +10,7 @@ import { ExportError, errorCodeOf } from '../../contracts/errors.ts';
 export function checkStateDir(dir: string): ExportError | null {
   const failed = (what: string) =>
     new ExportError('state_unwritable', `${dir} cannot hold the state: ${what}`, {
-      next: 'Give state.dir a directory that the user who runs sluice may write to.',
+      next: 'Set state.dir to a directory that the user who runs sluice may write to.',
     });
   let nearest = dir;
   while (!existsSync(nearest)) nearest = dirname(nearest);
@@ -40,7 +40,7 @@ export async function checkListen(
     const code = errorCodeOf(error);
     const why = code === 'EADDRINUSE' ? 'somebody listens there' : code;
     return new ExportError('config_invalid', `${at.host}:${at.port} is not to be had: ${why}`, {
-      next: `Choose another address for ${key}, or stop who has this one.`,
+      next: `Choose another address for ${key}, or stop the process that uses this one.`,
     });
   } finally {
     server.close();

@@ -23,7 +23,7 @@ export function commandLine(
     .version(version(), '-V, --version')
     .exitOverride()
     .showHelpAfterError('(see --help)')
-    .helpOption('-h, --help', 'say what there is')
+    .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
     .configureOutput({
       writeOut: (text) => running.means.out(text.trimEnd()),

@@ -118,7 +118,7 @@ export function defineCommand<
 export const configOption = {
   short: '-c',
   value: 'file',
-  about: 'the config; left out: $SLUICE_CONFIG, else ./sluice.yaml',
+  about: 'config file; default: $SLUICE_CONFIG, else ./sluice.yaml',
   found(env: Means['env']): string {
     const usual = usualConfig(env);
     if (usual !== null) return usual;
@@ -131,7 +131,7 @@ export const configOption = {
 /** What is logged, of every command that logs. */
 export const logLevelOption = {
   value: 'level',
-  about: "from which level on lines are logged; the config's log.level",
+  about: 'lowest level of log lines; default: log.level of the config',
   choices: logLevels,
 } as const satisfies Parameter;
 

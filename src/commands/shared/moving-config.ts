@@ -24,7 +24,7 @@ export function movingLines(earlierBaseUrl: string, sandbox: Reached): readonly 
     `  ${name}: { type: collection, upstream: old, every: 5s, path: ${path}, id: ${id}, ignore: [updatedAt], ${page} }`;
   return [
     '# A config that reads the API that ends; save it as moving.yaml, then: npx sluice run -c moving.yaml',
-    '# What succeeds its sources: npx sluice succession plan -c moving.yaml',
+    '# For the successors of its sources: npx sluice succession plan -c moving.yaml',
     'state: { dir: ./state }',
     'upstreams:',
     '  old:',

@@ -28,11 +28,11 @@ export function configText(answers: InitAnswers): string {
     '# Written by `sluice init`. For completion in an editor: npx sluice schema > schema.json, and as the first line here',
     '# yaml-language-server: $schema=./schema.json',
     '',
-    'state: # checkpoints, and events that a sink has yet to take',
-    '  # dir: ./state # relative to this file; left out: $STATE_DIRECTORY/state where systemd gives one, else so',
+    'state: # checkpoints, and events not yet delivered',
+    '  # dir: ./state # relative to this file; default: $STATE_DIRECTORY/state under systemd, else ./state',
     '  max_bytes: 1GiB # polling pauses while this much is held; nothing is dropped',
     '',
-    '# Secrets are references, read anew with each token, so they may be rotated at any time.',
+    '# Secrets are references. sluice reads them with each token, so they can be rotated at any time.',
     'upstreams:',
     ...(answers.unified === null ? [] : unifiedUpstream(answers, answers.unified)),
     ...(answers.services === null ? [] : servicesUpstream(answers, answers.services)),
@@ -45,10 +45,10 @@ export function configText(answers: InitAnswers): string {
     `    type: ${type}`,
     ...indented(4, sample.lines(answers.to)),
     '',
-    '# routes: # left out: every source to every sink',
+    '# routes: # default: every source to every sink',
     `#   - { from: [...], to: [...], where: "event.severity_id >= 3", redact: [actor.user.email_addr] }`,
     '',
-    'status: { listen: 127.0.0.1:8686 } # page, /metrics, /healthz, /readyz; and what `sluice top` asks',
+    'status: { listen: 127.0.0.1:8686 } # page, /metrics, /healthz, /readyz; also used by `sluice top`',
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -80,7 +80,7 @@ function servicesUpstream(answers: InitAnswers, url: string): readonly string[] 
 function addressLines(url: string): readonly string[] {
   return [
     `base_url: ${quoted(url)}`,
-    ...(isPlain(url) ? ['allow_http: true # taken for a loopback address only'] : []),
+    ...(isPlain(url) ? ['allow_http: true # for a loopback address only'] : []),
   ];
 }
 
@@ -111,7 +111,7 @@ function sourceLines({ unified, services, logs }: InitAnswers): readonly string[
     '    type: audit_events',
     '    upstream: edge',
     '    every: 30s # or schedule: "*/5 * * * *", timezone: Europe/Zurich',
-    '    # start: now # or a time; left out: the whole history',
+    '    # start: now # or a time; default: the whole history',
     '    # lookback: 10m # how late an event may turn up and still be found',
     '  # sites: { type: sites, upstream: edge, every: 5m } # or web_categories; scope: events:read platform:read',
   ];
@@ -122,12 +122,12 @@ function sourceLines({ unified, services, logs }: InitAnswers): readonly string[
     '    every: 10s',
     `    path: ${quoted(logs ?? '')}`,
     '    # pagination: { style: cursor } # or offset, page, link, next_url, window, none: see docs/paging.md',
-    '    # mapping: # what the records mean; without one everything goes to unmapped',
+    '    # mapping: # OCSF class and fields; without one everything goes to unmapped',
     '    #   class: network_activity',
     '    #   fields: { src_endpoint.ip: client_ip, dst_endpoint.ip: server_ip }',
   ];
   const firewall = [
-    '  firewall: # objects, policies and rules, read whole and told as changes',
+    '  firewall: # objects, policies and rules, read whole and reported as changes',
     '    type: firewall',
     '    upstream: ops',
     '    every: 1h',

@@ -108,7 +108,7 @@ export function compared(
   if (unread.length === 0) return notes;
   const rest = unread.length - namedMax;
   const names = `${unread.slice(0, namedMax).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-  return [...notes, `openapi.json has what no source here reads: ${names}`];
+  return [...notes, `openapi.json has endpoints that no source here reads: ${names}`];
 }
 
 /** What is asked for, as far as a description can tell of it. */

@@ -49,11 +49,11 @@ export interface Receipt {
 }
 
 const assurances: Readonly<Record<Assurance, string>> = {
-  once: 'each event stands there once',
+  once: 'each event is there once',
   answered:
-    'the receiver has answered for each event; one may stand there twice, under the same uid',
+    'the receiver has acknowledged each event; an event may be there twice, with the same uid',
   settled: 'written to a connection that stayed healthy; the receiver answers nothing',
-  none: 'sent; nobody can know whether it arrived',
+  none: 'sent; a sender cannot know whether it arrived',
 };
 
 /** Part of no archive's name: a name has no blanks. */
@@ -141,7 +141,7 @@ export function receiptText(receipt: Receipt): string {
 }
 
 const meaning =
-  'all that upstream showed sluice by that time, of what is routed here, is there, but for what the lines below name; what upstream shows later is not meant, however old it is';
+  'all records that upstream showed sluice by that time and that are routed here are there, except those in the lines below; records that upstream shows later are not included, however old they are';
 
 /** True of a text that `receiptText` has written. */
 export function isReceipt(text: string): boolean {

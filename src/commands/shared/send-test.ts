@@ -36,7 +36,7 @@ export async function sendTestEvent(
 ): Promise<TestOutcome> {
   const used = definition.testSettings === undefined ? settings : definition.testSettings(settings);
   if (used === null) {
-    return { told: 'no test event: a run goes on from what stands there', cause: null };
+    return { told: 'no test event: a run resumes from the events that are there', cause: null };
   }
   const routed = sources.find((one) => leadsTo(routes, { source: one.name, sink: name }));
   if (routed === undefined) return { told: 'no test event: no route leads there', cause: null };
@@ -69,7 +69,7 @@ const words: Readonly<Record<Assurance, string>> = {
   answered: 'the receiver says that it has it',
   settled:
     'written, and the connection stayed; this receiver answers nothing, so look for it there',
-  none: 'sent; nobody can know whether it arrived, so look for it there',
+  none: 'sent; a sender cannot know whether it arrived, so search for it there',
 };
 
 /** Throws what stands in the way of it. */
@@ -101,7 +101,7 @@ async function untilTaken(sink: Sink, batch: Batch, over: AbortSignal): Promise<
 
 function refusedText(reason: string): ExportError {
   return new ExportError('record_refused', `the receiver refused the event: ${reason}`, {
-    next: 'Mend what it names there or in the config; a run would make every such event a dead letter.',
+    next: 'Correct the named setting there or in the config. A run would make every such event a dead letter.',
   });
 }
 
@@ -113,7 +113,7 @@ function silent(): ExportError {
 
 /** Marked by its class, its code `sink.test` and its message; of a source that is routed there. */
 function testEvent(sink: string, source: string, now: number): Event {
-  const message = `sluice test event for ${sink}: it stands for nothing that has happened`;
+  const message = `sluice test event for ${sink}: it reports no real action`;
   const page = toldPage(sink, { condition: 'sink.test', message, about: randomUUID() }, now);
   const context = { ...page.context, source };
   const held = { ...page, context, first: 0, count: 1 };

@@ -63,7 +63,7 @@ const known: readonly Known[] = [
       '3. A data collection rule of the kind Direct with the stream Custom-Sluice, the same columns, and that table as its',
       '   output (docs/recipes/sentinel.md has it whole). Its immutableId is dcr_immutable_id in the config, its logs',
       '   ingestion endpoint is endpoint.',
-      '4. The role "Monitoring Metrics Publisher" on the rule for the application; it takes up to 30 minutes to work.',
+      '4. The role "Monitoring Metrics Publisher" on the rule for the application; the role can need up to 30 minutes to work.',
       '',
       `${changes}`,
       '  Sluice_CL | where EventClass in ("API Activity", "Entity Management") and EventType != "Read"',
@@ -163,7 +163,7 @@ const known: readonly Known[] = [
     lines: (to) => [
       `url: ${JSON.stringify(to)}`,
       'format: gelf',
-      'batch: { events: 1 } # the input takes one message a request',
+      'batch: { events: 1 } # the input accepts one message per request',
     ],
     file: 'graylog-receiver.txt',
     receiver: (to) => [
@@ -186,7 +186,7 @@ const known: readonly Known[] = [
   {
     name: 'datadog',
     type: 'datadog',
-    to: { what: 'the site, or an address in place of its intake', usual: 'datadoghq.com' },
+    to: { what: 'the site, or an address instead of its intake', usual: 'datadoghq.com' },
     lines: (to) => [
       `${/^https?:/.test(to) ? 'url' : 'site'}: ${JSON.stringify(to)}`,
       'api_key: "${env:DD_API_KEY}"',
@@ -213,7 +213,7 @@ const known: readonly Known[] = [
     ],
     file: 'otel-receiver.yaml',
     receiver: (to) => [
-      '# OpenTelemetry Collector: takes what sluice sends; put your own exporters in place of debug.',
+      '# OpenTelemetry Collector: receives events from sluice. Replace debug by your own exporters.',
       'receivers:',
       '  otlp:',
       `    protocols: { grpc: { endpoint: "0.0.0.0:${new URL(to).port || '4317'}" } }`,
@@ -224,7 +224,7 @@ const known: readonly Known[] = [
       '    logs: { receivers: [otlp], exporters: [debug] }',
       '',
       `# ${changes}`,
-      '# log.record.uid tells a repeat; the class is in the body: class_uid 6003 and 3004, activity_name other than Read',
+      '# log.record.uid identifies a repeat; the class is in the body: class_uid 6003 and 3004, activity_name other than Read',
     ],
   },
 ];

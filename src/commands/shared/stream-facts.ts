@@ -47,7 +47,7 @@ export function parentsText({ known, active, lost, ended, due }: Parents): strin
 
 /** How long the parents of a stream wait for their turns. */
 export function rotationText({ rotation_ms: ms }: Parents): string {
-  return ms === null ? 'not yet' : `takes ${spanText(ms)}`;
+  return ms === null ? 'not yet' : `${spanText(ms)} per rotation`;
 }
 
 type Parents = NonNullable<StoredStream['parents']>;
@@ -108,7 +108,7 @@ function nextPollText(known: Known): string {
   if (state === 'polling') return 'under way';
   if (stands.waits_for === roomInSpool) return 'once there is room in the spool';
   const at = epochOf(stands.next_poll_at);
-  const mended = 'in case it was mended meanwhile; at once when its config changes';
+  const mended = 'in case it was repaired meanwhile; at once when its config changes';
   if (at !== null) {
     const when = untilText(at, now, 'as soon as it is its turn');
     return state === 'halted' ? `${when}, ${mended}` : when;
@@ -151,7 +151,7 @@ const pinnedText = (order: string) => `${order}, as the config says`;
 function learnedText(order: string, learnedAt: number | null, now: number): string {
   const when = learnedAt === null ? '' : ` ${agoText(learnedAt, now)}`;
   if (order !== 'unknown') return `${order}, learned${when} from where new records came in`;
-  return 'not known yet: both ends of the list are asked until new records have shown it';
+  return 'not known yet: sluice requests both ends of the list until new records show the order';
 }
 
 function tailText(provenAt: number | null, now: number): string {

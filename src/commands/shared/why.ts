@@ -23,7 +23,7 @@ const reasonsMax = 3;
 export function whyLines(config: Config, plan: WholePlan): readonly string[] {
   const events = newestEvents(config, plan);
   if (events.length === 0)
-    return [`no event is held to look at${notHere(config)}; state.keep keeps what is delivered`];
+    return [`no event is held to look at${notHere(config)}; state.keep keeps delivered events`];
   return config.routes.flatMap((route, index) => {
     const coming = events.filter(({ source }) => route.from.includes(source));
     const name = `routes[${index}]`;

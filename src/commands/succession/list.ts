@@ -109,7 +109,7 @@ function linesOf(listed: readonly ListedSource[], command: CommandText): readonl
       ...(pair === null ? [] : factsOf(pair)),
     ]),
     ...(alone.length === 0 ? [] : [noSuccessor(alone, command)]),
-    `A cutover changes what a receiver sees: ${changes.join('; ')}.`,
+    `A cutover changes the events at a receiver: ${changes.join('; ')}.`,
   ];
 }
 

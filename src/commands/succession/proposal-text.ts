@@ -21,7 +21,7 @@ export function* proposalText(
     return;
   }
   yield comment(`${config.file}, with a successor for each source of an upstream that ends.`);
-  yield comment('New blocks stand first in their section. Copy them into the config, or use this');
+  yield comment('New blocks come first in their section. Copy them into the config, or use this');
   yield comment(
     'file as the config: comments and plain-text secrets of the original are not in it.',
   );

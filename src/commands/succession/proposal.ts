@@ -183,7 +183,9 @@ function lostOf(written: JsonObject, { path }: Target): readonly string[] {
   const notes: string[] = [];
   if (written.params !== undefined) {
     const names = Object.keys(written.params as object).join(', ');
-    notes.push(`params of the source (${names}) are not carried over: add what the new API needs`);
+    notes.push(
+      `params of the source (${names}) are not carried over: add the parameters that the new API needs`,
+    );
   }
   if (path !== null && written.pagination !== undefined) {
     notes.push('pagination of the source is not carried over: pages become offsets');

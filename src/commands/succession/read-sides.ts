@@ -33,7 +33,7 @@ export async function withBothSides(proposals: Proposals, plan: WholePlan): Prom
     sources.push(await withRecords(withCandidates(proposal, described), { old, later, reading }));
   }
   const notes = await openApiNotes(client, streams, AbortSignal.timeout(answerWithinMs));
-  const own = notes.filter((note) => !note.includes('what no source here reads'));
+  const own = notes.filter((note) => !note.includes('endpoints that no source here reads'));
   return { ...proposals, sources, into: { ...into, notes: [...into.notes, ...own] } };
 }
 
@@ -133,7 +133,7 @@ class Reading {
       return { record: await askList(list, signal) };
     } catch (error) {
       const isLate = signal.aborted;
-      const { code, message } = asExportError(error, 'asking');
+      const { code, message } = asExportError(error, 'requesting');
       const why = isLate ? `no answer within ${answerWithinMs / 1_000} s` : message;
       const isSilent = isLate || code === 'upstream_unreachable' || code === 'token_refused';
       if (isSilent) this.#silent.set(list.upstream, why);

@@ -43,7 +43,7 @@ export function suggestionFrom(
   const [before, after] = [formOf(old, by.old.id), formOf(later, id.path)];
   if (before !== null && after !== null && before !== after && after === 'text with letters') {
     notes.push(
-      `ids look different: ${before} in the old record, ${after} in the new one; records match by equal ids only, so ask which field of the new record has the old id, and name it in succeeds.id`,
+      `ids look different: ${before} in the old record, ${after} in the new one; records match by equal ids only. Find the field of the new record that has the old id, and set it as succeeds.id`,
     );
   }
   const [names, others] = [pathsIn(old).map(foldedPath), pathsIn(later).map(foldedPath)];

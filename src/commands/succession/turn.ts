@@ -20,16 +20,16 @@ import { unknownText } from '../shared/typed.ts';
 const turnedShape = z.object({ isDone: z.boolean(), reasons: z.array(z.string()) });
 type Turned = z.output<typeof turnedShape>;
 
-const source = { about: 'the successor, as the config names it' } as const;
+const source = { about: 'name of the successor in the config' } as const;
 
 /** 0: done; 1: not ready or not possible, with the reason. */
 export const cutover = defineCommand({
   name: 'cutover',
-  about: 'have a successor deliver in place of its predecessor',
+  about: 'make a successor deliver instead of its predecessor',
   arguments: { source },
   options: {
     config: configOption,
-    force: { about: 'also where the pair is not ready or the predecessor cannot be read' },
+    force: { about: 'cut over even if the pair is not ready or the predecessor cannot be read' },
   },
   async run({ source: name, config: file, force = false }, means) {
     return await turn(name, { file, phase: 'cut_over', isForced: force }, means);
@@ -39,7 +39,7 @@ export const cutover = defineCommand({
 /** 0: done; 1: not possible, with the reason. */
 export const rollback = defineCommand({
   name: 'rollback',
-  about: 'have the predecessor deliver again, while its API can be read',
+  about: 'make the predecessor deliver again, as long as its API can be read',
   arguments: { source },
   options: { config: configOption },
   async run({ source: name, config: file }, means) {

@@ -37,7 +37,7 @@ export const readingEvents = {
   stream_partly_read: {
     level: 'error',
     fields: ['stream', 'code', 'error', 'next'],
-    means: 'The stream advances, but the configured paging may read only a part of it.',
+    means: 'The stream advances, but the configured paging may skip records.',
   },
   stream_recovered: {
     level: 'info',

@@ -181,7 +181,7 @@ export class Generation implements EntityTaker {
     const ids = fresh.slice(0, namedMax).map(({ id }) => id);
     this.findings.push({
       condition: 'source.scope_lost',
-      message: `${fresh.length} of ${stream.name} cannot be read by their ids: denied, or listed and not found; what is known of them stays as it is`,
+      message: `${fresh.length} of ${stream.name} cannot be read by their ids: denied, or listed and not found; their stored state is unchanged`,
       details: { ids, denied: fresh.length, reason: cause.message },
     });
   }
@@ -207,7 +207,7 @@ export class Generation implements EntityTaker {
   async finish(reading: Reading, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
     const { log } = this.#means;
     if (this.#flaps > 0) {
-      log.info('values_flapped', 'values went back to the reported ones; not reported', {
+      log.info('values_flapped', 'values changed back before confirmation; not reported', {
         flaps: this.#flaps,
       });
     }
@@ -287,7 +287,7 @@ export class Generation implements EntityTaker {
     const fields = [...new Set([...drifted.values()].flatMap((names) => [...names]))].sort();
     this.findings.push({
       condition: 'schema_drift',
-      message: `most entities of ${stream.name} have new fields; they are taken as they are and not told as changed`,
+      message: `most entities of ${stream.name} have new fields; the fields are stored and not reported as changes`,
       details: { fields: fields.slice(0, 100), entities: rebased },
     });
   }
@@ -343,12 +343,12 @@ export class Generation implements EntityTaker {
       const details = { missing: missing.length, known: this.#before };
       log.warn(
         'removals_held',
-        'so many entities are missing that removals are held until more readings agree',
+        'many entities are missing; removals wait until more readings agree',
         details,
       );
       this.findings.push({
         condition: 'removals_held',
-        message: `so much of ${stream.name} is missing that nothing is told as deleted until more readings agree`,
+        message: `so much of ${stream.name} is missing that nothing is reported as deleted until more readings agree`,
         details,
       });
     }

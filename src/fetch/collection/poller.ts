@@ -127,7 +127,7 @@ export class CollectionPoller {
 
   async #poll(before: CollectionCheckpoint, signal: AbortSignal): Promise<PollResult> {
     const { clock, reading: rules } = this.#means;
-    invariant(this.#known !== null, 'what is known was looked through');
+    invariant(this.#known !== null, 'stored entities were checked');
     const next = { ...before, generation: before.generation + 1 };
     const volatile = this.#volatileOf(before);
     const isFirst = before.baseline === 'open';
@@ -178,7 +178,7 @@ export class CollectionPoller {
     if (isLasting && !before.scopeLost && this.#means.isMoved?.() !== true) {
       generation.findings.push({
         condition: 'source.scope_lost',
-        message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is told as deleted`,
+        message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is reported as deleted`,
         details: { reason: cause.message },
       });
       await this.#commit(generation, { ...before, scopeLost: true });
@@ -305,7 +305,7 @@ export class CollectionPoller {
 function endless({ name }: CollectionStream): Finding {
   return {
     condition: 'source.paging_suspected',
-    message: `the list of ${name} has no end; nothing is told as deleted until it has one`,
+    message: `the list of ${name} has no end; nothing is reported as deleted until it has one`,
   };
 }
 

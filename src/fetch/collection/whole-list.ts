@@ -157,7 +157,7 @@ export class WholeList implements WalkReader {
     if (doubt === null) return null;
     const doing = `reading ${this.#stream.name}`;
     const cause = new ExportError('paging_suspected', `${doing}: ${doubt.said}`, {
-      next: 'It is read again by itself; nothing is told as deleted meanwhile.',
+      next: 'sluice reads it again. Nothing is reported as deleted meanwhile.',
       details: { sign: doubt.sign },
     });
     return { outcome: 'retry', cause };

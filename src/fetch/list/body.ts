@@ -107,7 +107,7 @@ function judged<T extends { readonly value: Json }>(doing: string, read: () => T
 /** An answer that makes no sense, which is asked for again. */
 export function nonsense(doing: string, what: string): ExportError {
   return new ExportError('upstream_nonsense', `${doing}: ${what}`, {
-    next: 'It is asked again by itself and never taken for the end of the data; check path and pagination of the source if it lasts.',
+    next: 'sluice requests it again and never treats it as the end of the data. If it lasts, check path and pagination of the source.',
   });
 }
 

@@ -128,8 +128,8 @@ export class CircleWatch {
   get failure(): Failure {
     const cause = new ExportError(
       'pagination_loop',
-      `reading ${this.#stream}: upstream's cursors lead in a circle with no new record in it`,
-      { next: 'Report it to upstream; the checkpoint stays at the last page before the circle.' },
+      `reading ${this.#stream}: the cursors of upstream form a loop without a new record`,
+      { next: 'Report it to the vendor. The checkpoint stays at the last page before the loop.' },
     );
     return { outcome: 'retry', cause };
   }

@@ -156,7 +156,7 @@ export class Drift {
     const what =
       paths.length === 0
         ? 'ignore names the fields that differ'
-        : `ignore names what differs: ${paths.join(', ')}`;
+        : `the fields that differ can be ignored: ${paths.join(', ')}`;
     return {
       condition: 'schema_drift',
       message: `most records of ${stream} that are read again have changed; their new versions are held back until ${what}, or they stay as they are`,

@@ -56,7 +56,7 @@ function requestFor(
   add(limit_param, limit);
   if (window !== undefined && place.window !== undefined) {
     const { from, to } = place.window;
-    invariant(to !== null, 'a window that is asked for has an end');
+    invariant(to !== null, 'a requested window has an end');
     add(window.from_param, timeIn(window, from));
     add(window.to_param, timeIn(window, to));
   }
@@ -225,7 +225,7 @@ function offsetRefused(
       ? 'Narrow the list with params, or read it newest first with order_by and order'
       : 'Choose a shorter pagination.step';
   const beyond =
-    'If upstream refuses whatever lies behind the last page, name its flag for more in pagination.more.';
+    'If upstream refuses requests after the last page, set its flag for more pages as pagination.more.';
   return new ExportError(
     'upstream_refused',
     `reading ${name}: upstream refuses to go as far as ${where}: ${cause.message}`,

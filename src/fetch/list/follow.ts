@@ -46,7 +46,7 @@ export async function follow(
     }
     reader.means.log.info(
       'rows_moved',
-      'rows moved while the list was read; reading it again from its start',
+      'rows moved while the list was read; reading the list again from its start',
     );
     current = anew(walk, startOf(pagination, walked.shifted));
   }

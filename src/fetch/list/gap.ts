@@ -35,7 +35,7 @@ export function gapAt(
   const { trace_id: traceId, request_id: requestId } = hidden.details;
   const finding: Finding = {
     condition: 'source.gap',
-    message: `upstream does not show one record of ${name} (HTTP 451); it is left out, and reading goes on behind it`,
+    message: `upstream does not show one record of ${name} (HTTP 451); sluice skips it and continues after it`,
     details: {
       ...(traceId === undefined ? {} : { trace_id: traceId }),
       ...(requestId === undefined ? {} : { request_id: requestId }),

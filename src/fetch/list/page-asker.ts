@@ -84,9 +84,13 @@ export class PageAsker {
     if (again.outcome !== 'refused') return again;
     this.traits = traits;
     const { message } = asked.cause;
-    this.#means.log.warn('sorting_refused', 'upstream refuses the sorting; asking without it', {
-      error: message,
-    });
+    this.#means.log.warn(
+      'sorting_refused',
+      'upstream refused the sort parameter; requesting pages without it',
+      {
+        error: message,
+      },
+    );
     return { ...asked, about: 'sort' };
   }
 
@@ -168,10 +172,14 @@ export class PageAsker {
       this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
       return true;
     }
-    this.#means.log.warn('page_limit_lowered', 'upstream refuses the page limit; asking for less', {
-      limit,
-      instead: lower,
-    });
+    this.#means.log.warn(
+      'page_limit_lowered',
+      'upstream refused the page limit; requesting smaller pages',
+      {
+        limit,
+        instead: lower,
+      },
+    );
     this.traits = { ...this.traits, limitMax: lower };
     return true;
   }
@@ -180,7 +188,7 @@ export class PageAsker {
   #noteTaken(limit: number | null): void {
     const { limitMax } = this.traits;
     if (limitMax === null || limit === null || limit <= limitMax) return;
-    this.#means.log.info('page_limit_raised', 'upstream takes a larger page limit again', {
+    this.#means.log.info('page_limit_raised', 'upstream accepts a larger page limit again', {
       limit,
       instead_of: limitMax,
     });
@@ -204,7 +212,7 @@ export class PageAsker {
   #withoutNext(): ExportError {
     const what = 'the answer has no next cursor, which it had before';
     return new ExportError('upstream_nonsense', `reading ${this.#means.stream.name}: ${what}`, {
-      next: 'It is asked again by itself; the checkpoint stays where it is.',
+      next: 'sluice requests it again. The checkpoint does not change.',
     });
   }
 }

@@ -25,7 +25,7 @@ export interface Verdicts {
 /** The sign of a list that is longer than what was read. */
 export const totalSign = 'total';
 
-const thenAnew = 'the list is then read again from its start, and nothing is told twice';
+const thenAnew = 'the list is then read again from its start, without repeats';
 
 /** What ends a walk that gets no further than a part. */
 export interface PartRead extends Failure {
@@ -73,7 +73,7 @@ export function doubtOfPlace({ pagination }: ListEndpoint, likely: MoreSign['lik
   if (likely !== null || name === 'address') return found;
   return {
     ...found,
-    next: `Look whether pagination.${name}_param is what upstream calls it; ${thenAnew}.`,
+    next: `Look whether pagination.${name}_param is its name at upstream; ${thenAnew}.`,
   };
 }
 

@@ -134,7 +134,7 @@ export class Poll {
       this.memory.toldEndless = true;
       this.reader.means.log.warn(
         'empty_pages_ended',
-        'empty pages lead on behind the last record: taken for the end, and followed by one a poll',
+        'empty pages follow the last record; treated as the end, one more is followed per poll',
       );
     }
     this.more ||= walked.paused === 'empty';

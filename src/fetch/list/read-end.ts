@@ -110,7 +110,7 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   }
   const what = nameOfPlace(stream.pagination);
   const { cause } = refusal;
-  log.warn('cursor_refused', `upstream no longer takes the ${what}`, { error: cause.message });
+  log.warn('cursor_refused', `upstream no longer accepts the ${what}`, { error: cause.message });
   if (settings.onCursorInvalid === 'halt') return refusal;
   if (settings.onCursorInvalid === 'from_now') {
     const { now, checkpoint } = poll;

@@ -87,7 +87,7 @@ export async function readRound(
   // What stands behind cannot be read, and what is new is read without this round.
   poll.reader.means.log.warn(
     'full_scan_cut',
-    'a row that upstream does not show ends a round through the list',
+    'full scan ended at a row that upstream does not serve',
     {
       error: failure.cause.message,
     },

@@ -112,7 +112,7 @@ export class ListReader {
     if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
       log.info(
         'paging_changed',
-        'the paging has changed: reading the list again from its start, repeats left out',
+        'paging changed; reading the list again from its start, without repeats',
       );
     }
     this.#block = newest;

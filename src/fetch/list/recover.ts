@@ -52,7 +52,7 @@ export function resetFinding(
 ): Finding {
   return {
     condition: 'source.checkpoint_reset',
-    message: `upstream no longer takes the ${what} of ${stream}; its list is read again from an earlier place, repeats left out`,
+    message: `upstream no longer accepts the ${what} of ${stream}; its list is read again from an earlier position, without repeats`,
     details: { reason: cause.message },
   };
 }
@@ -70,12 +70,12 @@ export function fromNowFindings(
   return [
     {
       condition: 'source.checkpoint_reset',
-      message: `upstream no longer takes the cursor of ${stream}; it goes on from now, and what came in between is left out`,
+      message: `upstream no longer accepts the cursor of ${stream}; it resumes from now, and records in between are skipped`,
       details: { reason: cause.message },
     },
     {
       condition: 'source.gap_suspected',
-      message: `records of ${stream} that came after the latest one read and before now are left out, as on_cursor_invalid: from_now says`,
+      message: `records of ${stream} that came after the latest one read and before now are skipped, as on_cursor_invalid: from_now demands`,
       details: times,
     },
   ];
@@ -135,8 +135,8 @@ export function checkHeeded(
 export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${name}: upstream answers the ${nameOfPlace(pagination)} with another place of the list`,
-    { next: 'The list is read again from an earlier place by itself, repeats left out.' },
+    `reading ${name}: upstream answers the ${nameOfPlace(pagination)} with another position of the list`,
+    { next: 'sluice reads the list again from an earlier position, without repeats.' },
   );
   // Upstream has answered the request: it is the config that does not fit.
   return { outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause };

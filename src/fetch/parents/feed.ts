@@ -120,7 +120,7 @@ export class Feed {
       if (!this.#told.has(stream.name)) {
         this.#told.add(stream.name);
         const id_began = id.slice(0, 40);
-        this.#log.warn('parent_id_skipped', 'an id cannot stand in a path and is left out', {
+        this.#log.warn('parent_id_skipped', 'an id cannot be part of a path; skipped', {
           stream: stream.name,
           id_began,
         });

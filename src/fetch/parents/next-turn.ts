@@ -173,7 +173,7 @@ function endOf(checkpoint: ListCheckpoint | null): ParentState['end'] {
 function lostFinding(id: string, cause: ExportError): Finding {
   return {
     condition: 'source.parent_lost',
-    message: `what upstream has of ${id} is denied or gone; it is asked for seldom from now on, and told as usual if it comes back`,
+    message: `the data of ${id} is denied or gone; sluice now requests it seldom, and reports it as usual if it comes back`,
     details: { parent: id, reason: cause.message },
   };
 }

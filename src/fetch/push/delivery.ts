@@ -18,7 +18,7 @@ const openBrace = 0x7b;
 export const refusals = {
   wrong_method: { status: 405, text: 'a delivery is a POST' },
   wrong_type: { status: 415, text: 'a delivery is JSON, and not compressed' },
-  too_large: { status: 413, text: 'the body is longer than is taken here' },
+  too_large: { status: 413, text: 'the body is longer than max_body' },
   unsigned: { status: 401, text: 'there is not one signature' },
   forged: { status: 401, text: 'the signature is not that of the body' },
   stale: { status: 403, text: 'it was not sent just now, or does not say when' },
@@ -26,7 +26,7 @@ export const refusals = {
   too_many: { status: 429, text: 'too much is being sent at once', retryAfterS: 1 },
   full: { status: 503, text: 'there is no room for it now', retryAfterS: 10 },
   not_held: { status: 503, text: 'it could not be held', retryAfterS: 10 },
-  closing: { status: 503, text: 'nobody takes it at this moment', retryAfterS: 2 },
+  closing: { status: 503, text: 'no process accepts it at this moment', retryAfterS: 2 },
   no_secret: { status: 503, text: 'signatures cannot be looked at now', retryAfterS: 30 },
 } as const satisfies Readonly<Record<string, RefusalAnswer>>;
 

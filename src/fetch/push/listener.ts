@@ -202,9 +202,13 @@ class Address {
         server.setSecureContext(now);
         secure = now;
       } catch (error) {
-        log.warn('webhook_certificate_not_loaded', 'the renewed certificate is not taken', {
-          error: String(error),
-        });
+        log.warn(
+          'webhook_certificate_not_loaded',
+          'the renewed certificate could not be loaded; keeping the old one',
+          {
+            error: String(error),
+          },
+        );
       }
     });
     return server;
@@ -239,7 +243,7 @@ class Address {
     { cause, next }: { readonly cause?: unknown; readonly next?: string } = {},
   ): ExportError {
     const usual =
-      'Choose another address as listen, or end what uses this one; what upstream cannot deliver meanwhile, the sources that are polled read.';
+      'Choose another address as listen, or stop the process that uses this one. Polled sources read what upstream cannot deliver meanwhile.';
     const what = `listening on ${this.#name}: ${why}`;
     return new ExportError('config_invalid', what, { next: next ?? usual, cause });
   }
@@ -268,7 +272,7 @@ class Address {
       return;
     }
     const door = this.doors.get(request.url?.split('?', 1)[0] ?? '');
-    if (door === undefined) end(404, 'nothing is taken here');
+    if (door === undefined) end(404, 'nothing is accepted here');
     else if (door.take === null) refuse('closing');
     else {
       const keep = () => callers.keep(socket);

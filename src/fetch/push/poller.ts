@@ -98,7 +98,7 @@ export class PushPoller {
     }
     await door.open((exchange) => {
       this.#take(exchange).catch((error) => {
-        this.#means.log.error('webhook_delivery_failed', 'taking a delivery', {
+        this.#means.log.error('webhook_delivery_failed', 'storing a webhook delivery failed', {
           error: String(error),
         });
         exchange.refuse('not_held');
@@ -253,7 +253,7 @@ export class PushPoller {
     const what = `the signatures of the last deliveries were all wrong`;
     return new ExportError('signature_refused', `${this.#means.stream.name}: ${what}`, {
       details: { in_a_row: this.#forged },
-      next: 'Compare secret, signed_form and secret_encoding with what upstream signs with; unless strangers send these, upstream is not heard. What is polled is read as before.',
+      next: 'Compare secret, signed_form and secret_encoding with the signature settings of upstream. Unless strangers send these, deliveries of upstream are lost. Polled sources are not affected.',
     });
   }
 
@@ -264,7 +264,7 @@ export class PushPoller {
     if (before > 0 || what === 'taken' || what === 'repeated') return;
     log.warn(
       'webhook_delivery_rejected',
-      'a delivery was refused; more of this kind are counted, not told',
+      'webhook delivery rejected; further ones of this kind are only counted',
       { why: what },
     );
   }

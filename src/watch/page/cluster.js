@@ -13,7 +13,7 @@ export function drawCluster(told, now) {
   at('to-cluster').hidden = false;
   fill(at('cluster-matters'), ...matters(told).map(matterPart));
   if (standing === null) {
-    fill(at('cluster-told'), error === null ? 'asking Kafka' : 'not seen yet');
+    fill(at('cluster-told'), error === null ? 'reading Kafka' : 'not seen yet');
     return;
   }
   fill(at('cluster-told'), `${summary(told)}; ${seen(told, now)}`);

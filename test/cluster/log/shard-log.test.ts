@@ -357,7 +357,7 @@ sinks: { disk: { type: file, path: ${dir}/out, format: json } }
   }).exited;
 
   expect(stderr).toContain('the state in Kafka is not whole');
-  expect(stderr).toContain(`who deleted the topic ${topic}`);
+  expect(stderr).toContain(`the cause of a deleted or recreated topic ${topic}`);
   expect(stderr).not.toContain('Check the disk');
   expect(stderr).toMatch(/events_lost\W+unknown/);
   const lines = readFileSync(join(dir, 'out'), 'utf8').trim().split('\n');

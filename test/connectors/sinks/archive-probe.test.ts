@@ -59,9 +59,13 @@ test('who is to see checkpoints is asked, before there is one and after', async 
     [{ url: nonsense.url }, {}, /time-stamp authority/],
     [{ url: 'http://127.0.0.1:1/' }, {}, /time-stamp authority/],
     [{}, { url: stranger.url }, /witness .* does not know this log \(404\)/],
-    [{}, { url: nonsense.url }, /asking the witness/],
-    [{}, { url: 'http://127.0.0.1:1/' }, /asking the witness/],
-    [{ url: nonsense.url }, { url: nonsense.url }, /authority .*; asking the witness/],
+    [{}, { url: nonsense.url }, /requesting a cosignature from the witness/],
+    [{}, { url: 'http://127.0.0.1:1/' }, /requesting a cosignature from the witness/],
+    [
+      { url: nonsense.url },
+      { url: nonsense.url },
+      /authority .*; requesting a cosignature from the witness/,
+    ],
   ] as const;
 
   for (const isWritten of [false, true]) {

@@ -150,7 +150,7 @@ describe('elasticsearch takes an answer', () => {
     const reasons = [
       [4, '400 mapper_parsing_exception: failed to parse [31mfield [time]'],
       [5, expect.stringMatching(/^index sluice-\S+: 404 index_not_found_exception: because$/)],
-      [6, '201 the data stream could not take it and has put it into its failure store'],
+      [6, '201 the data stream refused it and put it into its failure store'],
       // Others were accepted: a right or a shard that one index lacks holds no other.
       [10, expect.stringMatching(/^index sluice-\S+: 403 cluster_block_exception: because$/)],
       [11, expect.stringMatching(/^index sluice-\S+: 503 unavailable_shards_exception: because$/)],
@@ -427,7 +427,7 @@ describe('elasticsearch says', () => {
 
   test.each([
     [reply({ error: 'request body is required' }, 400), null],
-    [reply('<html>Sign in'), /no answer of a cluster/],
+    [reply('<html>Sign in'), /not from a cluster/],
     [reply({ error: { reason: 'missing credentials' } }, 401), /401: missing credentials/],
     [reply({}, 403), /403/],
     [reply('<html>', 404), /404/],

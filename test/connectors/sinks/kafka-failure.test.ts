@@ -100,7 +100,7 @@ describe('deliveryOf', () => {
   ])('%s asks for no restart, since the engine tries again', (type, keyless) => {
     const { cause } = deliveryOf(failureOf(answer(type)), { ...context, keyless });
 
-    expect(cause.next).toMatch(/(tried again by itself|taken up while sluice runs).*lost\.$/);
+    expect(cause.next).toMatch(/(tried again by itself|reads the change while it runs).*lost\.$/);
     expect(cause.next).not.toMatch(/restart/);
   });
 

@@ -286,7 +286,7 @@ test('check fails for columns that the rule does not declare or keeps as somethi
 
   await expect(look()).rejects.toMatchObject({
     code: 'sink_refused',
-    message: `the data collection rule ${azure.rule} drops what ${azure.stream} does not declare: Part (int, and not boolean), Event (dynamic)`,
+    message: `the data collection rule ${azure.rule} drops fields that ${azure.stream} does not declare: Part (int, and not boolean), Event (dynamic)`,
     next: expect.stringContaining('streamDeclarations'),
   });
 });

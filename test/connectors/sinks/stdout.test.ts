@@ -56,7 +56,7 @@ describe('stdout', () => {
     const gone = { outcome: 'refused', scope: 'sink', code: 'sink_refused' };
     expect(first).toMatchObject({
       ...gone,
-      message: 'sending to sink-under-test: whoever read standard output has gone',
+      message: 'sending to sink-under-test: the reader of standard output closed the pipe',
     });
     expect(second).toMatchObject(gone);
   });

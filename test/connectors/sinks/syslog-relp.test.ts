@@ -122,9 +122,9 @@ test.each(['0 serverclose 0\n', '0 newhint 3 abc\n'])(
 );
 
 test.each([
-  ['7 rsp 6 200 OK\n', 'answered what was not asked'],
-  ['1 rsp 6 200 OK\n', 'answered what was not asked'],
-  ['2 syslog 2 hi\n', 'answered what was not asked'],
+  ['7 rsp 6 200 OK\n', 'sent a response without a request'],
+  ['1 rsp 6 200 OK\n', 'sent a response without a request'],
+  ['2 syslog 2 hi\n', 'sent a response without a request'],
   ['HTTP/1.1 400 Bad Request\r\n\r\n', 'does not speak RELP'],
   ['99999999999999 rsp 0\n', 'does not speak RELP'],
   ['2 rsp 99999999 200', 'does not speak RELP'],
@@ -143,7 +143,7 @@ test.each([
 
 test.each([
   [{ open: '500 not from this machine' }, 'not from this machine'],
-  [{ open: '200 OK\ncommands=eventlog' }, 'takes no syslog'],
+  [{ open: '200 OK\ncommands=eventlog' }, 'accepts no syslog'],
   [{ open: null }, 'no answer to open within 2 s'],
 ])('cannot open a session where the receiver says %j', async (behaviour, told) => {
   const { opened } = await withReceiver(behaviour, { connect_timeout: '2s' });

@@ -134,7 +134,7 @@ describe('on_cursor_invalid: from_now', () => {
     expect(others).toEqual([]);
     expect(reset).toMatchObject({
       condition: 'source.checkpoint_reset',
-      message: expect.stringContaining('goes on from now'),
+      message: expect.stringContaining('resumes from now'),
     });
     expect(gap).toMatchObject({
       condition: 'source.gap_suspected',

@@ -207,7 +207,7 @@ describe('empty pages before a record', () => {
     expect(early).toEqual([]);
     expect(await numbersOf(list)).toEqual([0]);
     expect(cursors.length - before).toBeLessThanOrEqual(2 * polls);
-    expect(log.lines.filter(({ text }) => text.startsWith('empty pages lead on'))).toHaveLength(1);
+    expect(log.lines.filter(({ event }) => event === 'empty_pages_ended')).toHaveLength(1);
   });
 });
 

@@ -163,7 +163,7 @@ class ClusterWorld {
     const { processes } = this.#scene;
     const missing = this.#shards.flatMap(({ shard, oracle, upstream }) => [
       ...oracle.missing(upstream.records),
-      ...(this.#isServed(shard) ? [] : [`nobody works on shard ${shard}`]),
+      ...(this.#isServed(shard) ? [] : [`no process works on shard ${shard}`]),
     ]);
     if (processes.includes(null)) return [...missing, 'a process is not there'];
     return this.#isUneven() ? [...missing, 'one has two shards more than another'] : missing;

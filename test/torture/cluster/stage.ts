@@ -143,7 +143,7 @@ export class ClusterStage {
     sluice.exited
       .then(({ stderr, stdout, exitCode }) => {
         writeFileSync(log, stderr + stdout);
-        this.takeovers += stderr.split('this process has the state in Kafka').length - 1;
+        this.takeovers += stderr.split('this process owns the state in Kafka').length - 1;
         if (this.#running.get(index) !== sluice) return;
         this.#running.delete(index);
         if (!this.#wanted.has(index)) return;
