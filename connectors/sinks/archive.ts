@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { witnessFlaw } from '../../src/archive/anchors/witnesses.ts';
+import { movedMark } from '../../src/archive/heads.ts';
 import { operatorFlaw, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { duration } from '../../src/contracts/settings.ts';
@@ -152,6 +153,8 @@ export const archiveSink = defineSink({
     shardKey: 'shard',
     othersKey: 'others',
   }),
+  movedMark,
+
   advice: ({ signing_key: key, signing_key_command: command, accept_requests: accepts }) => [
     ...(accepts === true
       ? [

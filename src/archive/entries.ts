@@ -31,11 +31,12 @@ const pageEntry = z.object({
   prev: sha256.nullable(),
   /**
    * Only in a stream's first entry: where the stream was before, by the writer's state. An earlier log has it up to,
-   * not including, page `seq`, whose page before has the leaf hash `prev`. Absent in older versions.
+   * not including, page `seq`, whose page before has the leaf hash `prev`. `unknown`: the state does not know. Absent
+   * in older versions.
    */
   continues: z
     .union([
-      z.literal('beginning'),
+      z.enum(['beginning', 'unknown']),
       z.object({ archive: sha256, origin: z.string(), seq: count, prev: sha256 }),
     ])
     .optional(),

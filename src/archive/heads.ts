@@ -6,11 +6,14 @@
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
 import { type Days, daysShape, followDays, noDays } from './days.ts';
-import type { Entry } from './entries.ts';
+import type { Entry, PageEntry } from './entries.ts';
+import { parseVkey } from './note.ts';
 
 const headsShape = z.object({
   /** By stream: the next page's number, and the leaf hash of the last one's entry. */
   streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
+  /** True: the state had events before the log's first page; null: it has no page. False in the mark of an older version. */
+  isLate: z.boolean().nullable().default(false),
   spool: z.string().nullable(),
   /** SHA-256 of `archive.json` by the newest start; null: no start, or the mark of an older version. */
   archive: z.string().nullable().default(null),
@@ -53,6 +56,7 @@ export function noHeads(key: string): Heads {
   return {
     ...{
       streams: {},
+      isLate: null,
       spool: null,
       archive: null,
       place: null,
@@ -73,6 +77,7 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   followDays(heads.days, entry);
   switch (entry.t) {
     case 'page':
+      heads.isLate ??= isLate(entry);
       heads.streams[entry.stream] = [entry.seq + 1, Buffer.from(leaf).toString('hex')];
       heads.place = entry.place;
       return;
@@ -112,6 +117,11 @@ export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   }
 }
 
+/** Whether the state of a log whose first page this is had events before it. */
+export function isLate({ place: [, next], kept }: Pick<PageEntry, 'place' | 'kept'>): boolean {
+  return next > Math.max(kept, 1);
+}
+
 const earlierShape = z.object({
   /** SHA-256 of its `archive.json`, and the log's name. */
   archive: z.string(),
@@ -130,6 +140,8 @@ const markShape = z.object({
   /** The location as the config has it; absent in the mark of an older version. */
   configured: z.string().optional(),
   earlier: earlierShape.nullable().default(null),
+  /** Others like it. */
+  earlier_too: z.array(earlierShape).default([]),
   size: z.int(),
   root: z.string(),
   /** When it was signed, epoch milliseconds. */
@@ -143,4 +155,22 @@ export type Mark = z.output<typeof markShape>;
 /** Reads a mark back; null where it is none. */
 export function parseMark(mark: Json): Mark | null {
   return markShape.safeParse(mark).data ?? null;
+}
+
+/** The mark of a state that was carried to where the archive has another log: only of logs before that. */
+const movedShape = z.object({ moved: z.array(earlierShape) });
+
+/** That mark, from those of the states that it was made of. */
+export function movedMark(marks: readonly Json[]): Json {
+  return { moved: marks.flatMap((mark) => [...earlierLogs(mark, true)]) };
+}
+
+/** The logs that a state wrote before, by its mark; `isLeft`: also the one that the mark is of. */
+export function earlierLogs(mark: Json | null, isLeft: boolean): readonly EarlierLog[] {
+  if (mark === null) return [];
+  const known = parseMark(mark);
+  if (known === null) return movedShape.safeParse(mark).data?.moved ?? [];
+  const { archive, heads, earlier, earlier_too: others } = known;
+  const own = { archive, origin: parseVkey(heads.key).name, streams: heads.streams };
+  return [...(isLeft ? [own] : []), ...(earlier === null ? [] : [earlier]), ...others];
 }

@@ -18,9 +18,10 @@ import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';
 import { type Entry, encodeEntry, type PageEntry } from './entries.ts';
 import type { GrowingTree, TreeEdge } from './growing-tree.ts';
-import { type EarlierLog, follow, type Heads, type Mark } from './heads.ts';
+import { type EarlierLog, follow, type Heads, isLate, type Mark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
+import type { PreparedPage } from './page-entry.ts';
 import { ProvenReader } from './proven-reader.ts';
 import type { Sibling } from './siblings.ts';
 import { readSmall } from './small-objects.ts';
@@ -52,8 +53,8 @@ export interface LogMeans {
   readonly isResumedFromStore: boolean;
   /** The location as the config has it. */
   readonly configured?: string | undefined;
-  /** The log that the state wrote before this one; null: none that it knows of. */
-  readonly earlier: EarlierLog | null;
+  /** The logs that the state wrote before this one, as far as it knows. */
+  readonly earlier: readonly EarlierLog[];
   /** All of them sign. */
   readonly signers: readonly Signer[];
   /** Keeps the mark; durable when it resolves. */
@@ -82,7 +83,7 @@ export class Log {
   #reader: ProvenReader | null = null;
   #isTold = false;
   readonly #done: string[] = [];
-  #earlier: EarlierLog | null;
+  #earlier: readonly EarlierLog[];
 
   constructor(
     means: LogMeans,
@@ -147,16 +148,28 @@ export class Log {
   }
 
   /** What the next entry of a stream says of its place: of a first one, where the stream was before. */
-  chainOf(stream: string): Pick<PageEntry, 'seq' | 'prev' | 'continues'> {
-    const [seq, prev] = this.heads.streams[stream] ?? [0, null];
-    if (prev !== null) return { seq, prev };
-    const { archive, origin, streams = {} } = this.#earlier ?? {};
-    const { [stream]: before, ...others } = streams;
-    if (archive === undefined || origin === undefined || before === undefined) {
-      return { seq, prev, continues: 'beginning' };
-    }
-    this.#earlier = { archive, origin, streams: others };
-    return { seq, prev, continues: { archive, origin, seq: before[0], prev: before[1] } };
+  chainOf(page: PreparedPage['entry']): Pick<PageEntry, 'seq' | 'prev' | 'continues'> {
+    const [seq, prev] = this.heads.streams[page.stream] ?? [0, null];
+    return prev === null ? { seq, prev, continues: this.#continues(page) } : { seq, prev };
+  }
+
+  /** Nothing is claimed that the state does not know: of two logs with pages of a stream either may be the last. */
+  #continues(page: PreparedPage['entry']): NonNullable<PageEntry['continues']> {
+    const { stream, answer } = page;
+    const found = this.#earlier.flatMap(({ archive, origin, streams }) => {
+      const [seq, prev] = streams[stream] ?? [];
+      return seq === undefined || prev === undefined ? [] : [{ archive, origin, seq, prev }];
+    });
+    this.#earlier = this.#earlier.map((one) => {
+      const { [stream]: _, ...streams } = one.streams;
+      return { ...one, streams };
+    });
+    const [only, ...others] = found;
+    if (only !== undefined) return others.length === 0 ? only : 'unknown';
+    // A list that is read from a cursor has begun elsewhere.
+    const isAsked = answer?.asked != null;
+    const isKnown = this.#earlier.length > 0 || !(this.heads.isLate ?? isLate(page));
+    return isKnown && !isAsked ? 'beginning' : 'unknown';
   }
 
   /**
@@ -189,8 +202,9 @@ export class Log {
     const { size, root } = this;
     // Of this moment: who remembers it may keep the object, and heads go on.
     const heads = structuredClone(this.heads);
+    const [earlier = null, ...others] = this.#earlier;
     const mark: Mark = {
-      ...{ archive, location: store.place, size, root, at, heads, earlier: this.#earlier },
+      ...{ archive, location: store.place, size, root, at, heads, earlier, earlier_too: others },
       ...(configured !== undefined && { configured }),
     };
     await this.means.remember(mark as unknown as Json);

@@ -12,7 +12,7 @@ import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
 import { GrowingTree, readEntries } from './growing-tree.ts';
-import { type EarlierLog, follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
+import { earlierLogs, follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
 import {
   checkpointPath,
   checkpointSizeOf,
@@ -30,7 +30,6 @@ import {
   fenceLine,
   openNote,
   parseNote,
-  parseVkey,
   type Signer,
   type Verifier,
   withoutFence,
@@ -119,11 +118,6 @@ function refuseElsewhere(
   throw new ElsewhereError(`this state has written it in ${location}, and it is not here`);
 }
 
-/** What a mark says of the log that it is of, for the entries of another one. */
-function earlierOf({ archive, heads }: Mark): EarlierLog {
-  return { archive, origin: parseVkey(heads.key).name, streams: heads.streams };
-}
-
 /** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
 async function look(
   asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark'>,
@@ -146,7 +140,7 @@ async function look(
     refuseElsewhere(mark, { store, configured, isGone: found === null });
   }
   await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
-  const earlier = known === null ? mark && earlierOf(mark) : known.earlier;
+  const earlier = earlierLogs(asked.mark, known === null);
   return { manifest: found, standing, known, signer, earlier };
 }
 

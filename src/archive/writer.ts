@@ -304,7 +304,7 @@ export class ArchiveWriter {
     for (const { frames, entry, body, comparison, succession } of pages) {
       const { stream, fetched_at: readAt } = entry;
       const [{ length }, kept] = frames;
-      const chain = log.chainOf(stream);
+      const chain = log.chainOf(entry);
       log.append({ ...entry, ...chain, body: { ...body, segment, at, length } });
       at += length + kept.length;
       if (comparison !== null) {

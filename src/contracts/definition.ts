@@ -89,6 +89,11 @@ export interface SinkSpec<F extends Fields> {
    * them. Then there is no format, and no route to it filters or redacts. Left out: events.
    */
   readonly takes?: 'events' | 'pages';
+  /**
+   * What of its marks goes along when a state is carried to where its own thing has another place, as into shards; the
+   * marks are of all states that the new one is made of. Left out: nothing.
+   */
+  movedMark?(marks: readonly Json[]): Json | null;
   /** Of pages: an answer that says the same again is held once in so many milliseconds. */
   answersEveryMs?(settings: Settings<F>): number;
   /** Shapes of the formats it can carry (formats/index.ts says which those are). */

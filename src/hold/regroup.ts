@@ -36,8 +36,8 @@ export interface Regrouping {
   readonly to: string;
   /** The sinks of the config, and who else reads pages. */
   readonly sinks: ReadonlyMap<string, Takes>;
-  /** Whether a sink finds its far side where it was, and so what it has noted of it. */
-  readonly keepsMark: (sink: string) => boolean;
+  /** What a sink has noted, from its notes in all of these; null: nothing. */
+  readonly markOf: (sink: string, marks: readonly Json[]) => Json | null;
   /** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
   readonly checkpoint: (stream: string, checkpoint: Json, by: number) => Json;
   /** Whether what is counted of a sink comes along, which is of no stream. */
@@ -93,13 +93,14 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
   const sinks = sinksOf(all, kept, regrouping);
   const numbers = regroupPages(all, to, sinks);
   to.run("UPDATE meta SET value = ? WHERE key = 'end'", String(numbers.end));
+  const marks = marksIn(all);
   for (const origin of all) {
     copyStreams(origin, to, regrouping);
     copyRequests(origin, to, { regrouping, letters: copyLetters(origin, to, numbers) });
     copyAside(origin, to);
     copyPairs(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
-    copyPositions(origin, to, { numbers, sinks, regrouping });
+    copyPositions(origin, to, { numbers, sinks, regrouping, marks });
   }
   // One that has accepted nothing has no position in the others.
   for (const sink of kept) {
@@ -284,17 +285,32 @@ function copyNotes(
   }
 }
 
+/** What each sink has noted, in the order of the databases. */
+function marksIn(origins: readonly Opened[]): ReadonlyMap<string, readonly Json[]> {
+  const marks = new Map<string, Json[]>();
+  for (const { statements } of origins) {
+    for (const { sink, mark } of statements.rows('SELECT sink, mark FROM position')) {
+      if (typeof mark !== 'string') continue;
+      const known = marks.get(String(sink)) ?? [];
+      marks.set(String(sink), [...known, parsedOrText(mark)]);
+    }
+  }
+  return marks;
+}
+
 function copyPositions(
   { positions, statements }: Opened,
   to: Statements,
   {
     numbers,
     sinks,
-    regrouping: { from, keepsMark },
+    regrouping: { from, markOf },
+    marks,
   }: {
     readonly numbers: Renumbered;
     readonly sinks: ReadonlyMap<string, Takes>;
     readonly regrouping: Regrouping;
+    readonly marks: ReadonlyMap<string, readonly Json[]>;
   },
 ): void {
   const isOnly = from.length === 1;
@@ -303,8 +319,9 @@ function copyPositions(
     // One that is not in the config begins with what is held, should it come back.
     if (positions.get(sink) === Number.POSITIVE_INFINITY || !(isOnly || sinks.has(sink))) continue;
     const next = numbers.positions.get(sink) ?? numbers.end;
-    const mark = isOnly && keepsMark(sink) ? row.mark : null;
-    insert(to, 'position', { ...row, next, mark }, 'REPLACE');
+    const mark = markOf(sink, marks.get(sink) ?? []);
+    const text = mark === null ? null : JSON.stringify(mark);
+    insert(to, 'position', { ...row, next, mark: text }, 'REPLACE');
   }
 }
 

@@ -43,21 +43,24 @@ export function partsOf(config: CarryConfig, dirs: ReadonlyMap<number, string>) 
   });
 }
 
-/** How the config's sinks and streams are carried. */
-export function carrying({
-  sinks,
-  watch,
-}: CarryConfig): Pick<Regrouping, 'sinks' | 'keepsMark' | 'checkpoint'> {
+/** How the config's sinks and streams are carried; `isWhole`: from one database, whose notes hold for each part of it. */
+export function carrying(
+  { sinks, watch }: CarryConfig,
+  { isWhole }: { readonly isWhole: boolean },
+): Pick<Regrouping, 'sinks' | 'markOf' | 'checkpoint'> {
   const takes = Object.entries(sinks).map(
     ([name, { definition }]) => [name, definition.takes ?? 'events'] as const,
   );
   const drift = watch.drift === null ? [] : [[driftKey, 'all'] as const];
   return {
     sinks: new Map<string, Takes>([...takes, ...drift]),
-    // What a shard has for itself begins there.
-    keepsMark: (name) => {
+    markOf: (name, marks) => {
       const sink = Object.hasOwn(sinks, name) ? sinks[name] : undefined;
-      return sink !== undefined && (sink.definition.own?.(sink.settings) ?? null) === null;
+      if (sink === undefined || marks.length === 0) return null;
+      const hasOwn = (sink.definition.own?.(sink.settings) ?? null) !== null;
+      // What a shard has for itself begins there.
+      if (hasOwn) return sink.definition.movedMark?.(marks) ?? null;
+      return isWhole ? (marks[0] ?? null) : null;
     },
     checkpoint: (stream, held, by) =>
       stream === driftKey ? withoutPlace(held) : by === 0 ? held : withBlocksMoved(held, by),

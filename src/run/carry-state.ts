@@ -126,7 +126,7 @@ export async function exportState(
         let [all = ''] = dirs.values();
         if ((kafka.shards ?? 1) > 1) {
           all = join(made, 'all');
-          const of = { ...carrying(config), keepsMark: () => false, counts: true };
+          const of = { ...carrying(config, { isWhole: false }), counts: true };
           whole = regroup({ ...of, from: partsOf(config, dirs), to: all });
         }
         return { ...whole, aside: putDatabase(all, dir, means.clock.now()) };
@@ -191,7 +191,7 @@ function alreadyThere(prefix: string): ExportError {
 function partOf(config: CarryConfig, dir: string, { shard, scratch }: Taken): string {
   const to = join(scratch, 'part');
   const { counts, ...part } = partFor(config, shard);
-  regroup({ ...carrying(config), from: [{ dir, ...part }], to, counts });
+  regroup({ ...carrying(config, { isWhole: true }), from: [{ dir, ...part }], to, counts });
   return to;
 }
 

@@ -5,10 +5,12 @@ import { hash } from 'node:crypto';
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { movedMark } from '../../src/archive/heads.ts';
 import { parseVkey } from '../../src/archive/note.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { AnswerFacts } from '../../src/contracts/event.ts';
+import type { Json } from '../../src/contracts/json.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { memoryStore } from '../support/archive/memory-store.ts';
@@ -204,6 +206,102 @@ describe('the first entry of a stream', () => {
     expect(remarks.join('\n')).toContain(
       'audit continues at its page 2 from the archive archive.test',
     );
+  });
+});
+
+describe('the first entry of a stream does not say `beginning`', () => {
+  const continuesIn = async (location: string) =>
+    (await readArchive(location)).entries.flatMap((entry) =>
+      entry.t === 'page' && entry.seq === 0 ? [[entry.stream, entry.continues]] : [],
+    );
+  const newLog = () => join(tempDir(), 'archive');
+
+  test('where it was requested with a cursor, and the state does not know from which log', async () => {
+    const location = newLog();
+    const writer = await aWriter({ store: openDirectory(location) });
+    const [first] = answered(heldPages(1, 0, 'logs'), ['m', 'n']);
+    await archived(writer, [...(first === undefined ? [] : [first]), ...heldPages(1, 3)]);
+    await writer.close();
+
+    expect(await continuesIn(location)).toEqual([
+      ['logs', 'unknown'],
+      ['audit', 'beginning'],
+    ]);
+    const { remarks, gaps } = await verdict(location);
+    expect(remarks.join('\n')).toContain('where logs continue from is not known');
+    expect(gaps).toEqual([]);
+  });
+
+  test('in a log that was added to a state with events, also after a restart', async () => {
+    const location = newLog();
+    for (const [at, stream] of [
+      [300, 'audit'],
+      [303, 'logs'],
+    ] as const) {
+      // Nothing is kept between the two.
+      const writer = await aWriter({ store: openDirectory(location) });
+      await archived(writer, heldPages(1, at, stream));
+      await writer.close();
+    }
+
+    expect(await continuesIn(location)).toEqual([
+      ['audit', 'unknown'],
+      ['logs', 'unknown'],
+    ]);
+  });
+
+  test('after two moves, where only the first log has its pages', async () => {
+    const [first, second, third] = [newLog(), newLog(), newLog()];
+    const state: State = { mark: null };
+    for (const [location, pages] of [
+      [first, [...heldPages(1), ...heldPages(1, 3, 'logs')]],
+      [second, heldPages(1, 6)],
+      [third, [...heldPages(1, 9), ...heldPages(1, 12, 'logs')]],
+    ] as const) {
+      const configured = location;
+      const writer = await aWriter({ store: openDirectory(location), state, configured });
+      await archived(writer, pages);
+      await writer.close();
+    }
+    const shaOf = (location: string) =>
+      hash('sha256', readFileSync(join(location, 'archive.json')), 'hex');
+
+    expect(await continuesIn(third)).toMatchObject([
+      ['audit', { archive: shaOf(second), seq: 1 }],
+      ['logs', { archive: shaOf(first), seq: 1 }],
+    ]);
+  });
+
+  test('after it was moved from one shard to another, and names the log there', async () => {
+    const logs = [newLog(), newLog()];
+    const marks: Json[] = [];
+    for (const [i, location] of logs.entries()) {
+      const state: State = { mark: null };
+      const writer = await aWriter({ store: openDirectory(location), state });
+      await archived(writer, [...heldPages(1, 0, `own-${i}`), ...heldPages(1, 3, 'both')]);
+      await writer.close();
+      if (state.mark !== null) marks.push(state.mark);
+    }
+    const location = newLog();
+    const state: State = { mark: movedMark(marks) };
+    // The first process enters one of them, and leaves the rest to the next.
+    for (const pages of [
+      heldPages(1, 0, 'own-1'),
+      [...heldPages(1, 3, 'own-0'), ...heldPages(1, 6, 'both'), ...heldPages(1, 9, 'fresh')],
+    ]) {
+      const writer = await aWriter({ store: openDirectory(location), state });
+      await archived(writer, pages);
+      await writer.close();
+    }
+    const [one, two] = logs.map((log) => hash('sha256', readFileSync(join(log, 'archive.json'))));
+
+    expect(await continuesIn(location)).toMatchObject([
+      ['own-1', { archive: two, seq: 1 }],
+      ['own-0', { archive: one, seq: 1 }],
+      // Either log may have been the last.
+      ['both', 'unknown'],
+      ['fresh', 'beginning'],
+    ]);
   });
 });
 

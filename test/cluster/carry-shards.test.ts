@@ -1,6 +1,7 @@
 // A state on its way from one SQLite database into several shards in a real Apache Kafka and back: nothing is read again,
 // each sink has each event once, whenever it is killed, and an archive goes on in a log of each shard's.
 
+import { hash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,6 +28,7 @@ const once = ['--once', '--log-level', 'error'];
 /** What `archive verify` says. */
 interface Report {
   readonly records: number;
+  readonly remarks: readonly string[];
 }
 
 const uidsOf = (lines: string) =>
@@ -160,6 +162,10 @@ test('into three shards and back, killed on the way: each sink has each event on
     reports.push(...[JSON.parse(whole.stdout) as Report | Report[]].flat());
   }
   expect(reports.reduce((sum, { records }) => sum + records, 0)).toBe(total(3));
+  // Each shard's log says that its stream continues from there.
+  const before = hash('sha256', readFileSync(join(dir, 'archive', 'archive.json')), 'hex');
+  const continued = reports.flatMap(({ remarks }) => remarks.filter((one) => one.includes(before)));
+  expect(continued).toHaveLength(names.length);
 }, 600_000);
 
 test('an import that is broken off is worked on by nobody, and goes on where it is given again', async () => {

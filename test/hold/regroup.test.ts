@@ -91,7 +91,7 @@ const uidsOf = ({ uids }: HeldPage) =>
 
 function made(from: readonly Origin[]): string {
   const to = tempDir();
-  const all = { sinks: new Map(Object.entries(takes)), keepsMark: () => false, counts: true };
+  const all = { sinks: new Map(Object.entries(takes)), markOf: () => null, counts: true };
   regroup({ ...all, from, to, checkpoint: (_, held, by) => withBlocksMoved(held, by) });
   return to;
 }
@@ -206,7 +206,7 @@ test('what several databases keep for a removed sink is kept in the new one, by 
   ];
   const to = tempDir();
   const rest = {
-    keepsMark: () => false,
+    markOf: () => null,
     counts: true,
     checkpoint: (_: string, held: Json) => held,
   };

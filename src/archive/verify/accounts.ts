@@ -30,6 +30,8 @@ export class StreamAccounts {
   readonly #gaps: Mutable<Gap>[] = [];
   readonly #cursors = new CursorChains();
   readonly #continued: string[] = [];
+  /** Streams that may have pages in an earlier log. */
+  readonly #unknown: string[] = [];
   readonly #found: (one: Break, at: string) => unknown;
   /** Gaps that may still end: by stream and by what ends them. */
   readonly #open = new Map<string, Mutable<Gap>[]>();
@@ -48,7 +50,13 @@ export class StreamAccounts {
 
   /** Of streams that another log has the beginning of, as their first entries say: at most a thousand. */
   get continued(): readonly string[] {
-    return this.#continued;
+    const [first, ...others] = this.#unknown;
+    if (first === undefined) return this.#continued;
+    const more = others.length === 0 ? '' : ` and ${others.length} more`;
+    return [
+      ...this.#continued,
+      `where ${first}${more} continue from is not known: an earlier log may have pages before, and a jump in them is an open gap`,
+    ];
   }
 
   /** A process starts to write. */
@@ -94,6 +102,7 @@ export class StreamAccounts {
   }
 
   #continue({ stream, seq, continues }: PageEntry): void {
+    if (seq === 0 && continues === 'unknown') this.#unknown.push(stream);
     if (seq !== 0 || typeof continues !== 'object' || this.#continued.length >= continuedMax)
       return;
     const { origin, archive, seq: from } = continues;
