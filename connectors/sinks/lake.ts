@@ -2,7 +2,8 @@
 // that has a `lake`, gets the same events at its own pace, and so never holds the archive up. What
 // an object store keeps beside an object's bytes a directory does not: facts about a cut are the
 // first line of its object here, whatever the place. What must stay true: nothing is written before this
-// state's archive was opened there, which says whose it is and whether it can be written.
+// state's archive was opened there, which says whose it is and whether it can be written; and no cut that
+// others may have written or changed decides which events are written.
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -14,6 +15,7 @@ import { signerOfLog } from '../../src/archive/log-name.ts';
 import type { Signer } from '../../src/archive/note.ts';
 import { type SigningSettings, signerOf, signingSettings } from '../../src/archive/signing.ts';
 import { readSmall } from '../../src/archive/small-objects.ts';
+import { StandingCuts } from '../../src/archive/standing-cuts.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { presentEpoch } from '../../src/contracts/numbering.ts';
@@ -34,9 +36,7 @@ export const lakeEveryUsual = '15m';
 /** The archive is opened at the same time as its lake: so long it is waited for, and looked so often. */
 const openingMs = 2_000;
 const lookEveryMs = 50;
-/** More than a line of facts takes. */
-const factsBytesMax = 4096;
-
+const lineEnd = 0x0a;
 /** The sink of an archive's lake; no config names it. */
 export const lakeSink = defineSink({
   type: 'lake',
@@ -100,6 +100,25 @@ function storeOfCuts(
   store: ObjectStore,
   { opening, signing }: { readonly opening: SinkOpening; readonly signing: SigningSettings },
 ): CutStore {
+  const refused = new Set<string>();
+  const cuts = new StandingCuts({
+    store,
+    async key() {
+      const by = await signerThere(store, signing);
+      return by && { key: by.signer.verifier, archive: by.archive };
+    },
+    refused(object, error) {
+      if (refused.has(object)) return;
+      refused.add(object);
+      const next =
+        'Find out who wrote to the archive. Its events are written again where they are still held.';
+      opening.tools.log.warn('lake_cut_ignored', 'a cut of the lake does not count', {
+        object,
+        error,
+        next,
+      });
+    },
+  });
   return {
     place: store.place,
     close: () => store.close(),
@@ -115,18 +134,24 @@ function storeOfCuts(
         by === null
           ? Buffer.from(`${JSON.stringify(metadata)}\n`)
           : await signedFacts(metadata, body, { ...by, object });
-      return await store.create(object, [facts, ...body], about);
+      const whole = [facts, ...body];
+      if ((await store.create(object, whole, about)) === 'created') return 'created';
+      const found = await store.facts(object);
+      if (found === null || (await cuts.read(object)) !== null) return 'exists';
+      // Somebody else has put it there.
+      return (await store.replace(object, whole, found.tag)) === null ? 'exists' : 'created';
     },
     async facts(name) {
-      const [facts, head] = await Promise.all([
-        store.facts(`${cutsPrefix}${name}`),
-        store.read(`${cutsPrefix}${name}`, { from: 0, length: factsBytesMax }),
-      ]);
-      if (facts === null || head === null) return null;
-      const [line = ''] = Buffer.from(head.body).toString('latin1').split('\n', 1);
-      return { ...facts, metadata: metadataIn(line) };
+      const found = await cuts.read(`${cutsPrefix}${name}`);
+      if (found === null) return null;
+      const { body, tag } = found;
+      const line = Buffer.from(body.subarray(0, body.indexOf(lineEnd))).toString('latin1');
+      return { bytes: body.length, tag, metadata: metadataIn(line) };
     },
-    read: (name, range) => store.read(`${cutsPrefix}${name}`, range),
+    async read(name, { from, length } = { from: 0, length: Number.POSITIVE_INFINITY }) {
+      const found = await cuts.read(`${cutsPrefix}${name}`);
+      return found && { ...found, body: found.body.subarray(from, from + length) };
+    },
     async *list(prefix, after = '') {
       await untilOpened(store, opening);
       const behind = after === '' ? undefined : `${cutsPrefix}${after}`;

@@ -106,4 +106,10 @@ export const archiveEvents = {
     fields: ['object', 'error', 'next'],
     means: 'A Parquet cut of the lake does not match the archive. sluice does not enter it.',
   },
+  lake_cut_ignored: {
+    level: 'warn',
+    fields: ['object', 'error', 'next'],
+    means:
+      'A Parquet cut that stands in the lake is not one that sluice has written. Its events are written again where they are still held.',
+  },
 } as const satisfies EventDeclarations;
