@@ -1,7 +1,7 @@
 // What goes out of an archive again, and what does not: old bodies, those that were asked for, and those that a hold keeps.
 // Whatever goes, the archive verifies, says what went, and finds what went without being said.
 
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { encodeHold, type Hold, holdPath } from '../../src/archive/holds.ts';
@@ -172,6 +172,7 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   const before = timeText(Date.now() - 10 * dayMs);
 
   const set = await run('hold', 'add', location, '--id', 'case-1', '--reason', 'a case');
+  const waiting = await run('hold', 'list', location, '--json');
   const again = await run('hold', 'add', location, '--id', 'case-1', '--reason', 'another');
   const held = await run('prune', location, '--before', before, '--yes');
   const released = await run('hold', 'release', location, '--id', 'case-1');
@@ -180,6 +181,7 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   await archived(writer, readAgo(0, 18));
   const left = await run('stats', location, '--json');
   const list = await run('hold', 'list', location);
+  const listed = await run('hold', 'list', location, '--json');
 
   expect([set, again, held, released, unsure, asked].map(({ exitCode }) => exitCode)).toEqual([
     ...[0, 64, 0, 0, 1, 0],
@@ -188,6 +190,13 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   expect(asked.stdout).toContain('2 segments (4 pages');
   expect(JSON.parse(left.stdout)).toMatchObject({ segments: { objects: 2 }, holds: 0 });
   expect(list.stdout).toMatch(/case-1 .* a case/);
+  expect(list.stdout).not.toContain('not ');
+  const [first, last] = [waiting, listed].map(({ stdout }) => JSON.parse(stdout)[0]);
+  expect(first).toMatchObject({ entered_at: null, release_entered_at: null });
+  expect(last).toMatchObject({
+    entered_at: expect.any(String),
+    release_entered_at: expect.any(String),
+  });
   const report = await run('verify', location, '--key', vkey);
   expect(report.exitCode).toBe(0);
   expect((await verified(store)).breaks).toEqual([]);
@@ -206,4 +215,44 @@ test('the commands set, list and release holds, let bodies go, and say what an a
   ]);
   const none = await run('stats', join(location, 'elsewhere'));
   expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining('there is no archive')]);
+});
+
+test('`hold list` shows which holds and releases the log names, however long ago they were set', async () => {
+  const location = join(tempDir(), 'archive');
+  let now = Date.now() - 20 * dayMs;
+  const writer = await aWriter({ store: openDirectory(location), now: () => now });
+  const place = (id: string, released_at: string | null = null) => {
+    const hold = {
+      id,
+      from: null,
+      to: null,
+      reason: 'a case',
+      placed_at: timeText(now),
+      released_at,
+    };
+    mkdirSync(join(location, 'holds'), { recursive: true });
+    writeFileSync(join(location, 'holds', `${id}.json`), encodeHold(hold));
+  };
+  await archived(writer, heldPages(1));
+  place('old');
+  for (let day = 1; day <= 20; day += 1) {
+    now += dayMs;
+    await archived(writer, heldPages(1, day * 3));
+  }
+  place('new');
+  const list = async () => (await runHere(['archive', 'hold', 'list', location])).stdout;
+
+  const before = await list();
+  await archived(writer, heldPages(1, 900));
+  const entered = await list();
+  place('new', timeText(now));
+  const released = await list();
+  await archived(writer, heldPages(1, 903));
+  await writer.close();
+
+  expect(before).toMatch(/old .*Z +-/);
+  expect(before).toMatch(/new .* not yet +-/);
+  expect(entered).not.toContain('not yet');
+  expect(released).toMatch(/new .*\(not in the log yet\)/);
+  expect(await list()).not.toContain('yet');
 });

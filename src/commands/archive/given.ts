@@ -226,7 +226,8 @@ export async function holdsAt(store: ObjectStore): Promise<readonly Hold[]> {
   return await readably(store, () => holdsIn(store));
 }
 
-async function readably<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
+/** Does work on an archive; a damaged one is an ExportError that says what to do. */
+export async function readably<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

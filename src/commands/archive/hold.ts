@@ -2,7 +2,9 @@
 // config, also while a process writes there: that one enters it into the log with its next
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
+import { type EnteredHold, enteredHold } from '../../archive/entered-holds.ts';
 import { encodeHold, type Hold, holdPath, isHeld, releaseOf } from '../../archive/holds.ts';
+import { checkpointPath } from '../../archive/layout.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { segmentsBefore } from '../../archive/retention.ts';
 import { readSmall } from '../../archive/small-objects.ts';
@@ -17,6 +19,7 @@ import {
   holdsAt,
   locationArgument,
   openArchive,
+  readably,
   signatureOf,
   signedHead,
   signWithOption,
@@ -96,14 +99,24 @@ const list = defineCommand({
   async run({ location, json }, { out, env }) {
     const { store } = await openArchive(location, env);
     const holds = await holdsAt(store);
-    if (json) out(JSON.stringify(holds, null, 2));
-    else if (holds.length === 0) out('no hold was set');
-    else
+    const entered = await enteredIn(store, holds);
+    if (json) {
+      out(
+        JSON.stringify(
+          holds.map((one, i) => ({ ...one, ...entered[i] })),
+          null,
+          2,
+        ),
+      );
+    } else if (holds.length === 0) out('no hold was set');
+    else {
+      const titles = ['hold', 'from', 'to', 'set', 'in the log', 'released', 'reason'];
       for (const line of tableLines(
-        ['hold', 'from', 'to', 'set', 'released', 'reason'],
-        holds.map(row),
+        titles,
+        holds.map((one, i) => row(one, entered[i])),
       ))
         out(line);
+    }
     return 0;
   },
 });
@@ -126,8 +139,33 @@ async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Prom
   return count;
 }
 
-function row({ id, from, to, placed_at, released_at, reason }: Hold): readonly string[] {
-  return [id, from ?? '-', to ?? '-', placed_at, released_at ?? '-', cleanText(reason, shownMax)];
+/** What the log says of each; an ExportError where it cannot be read. Nothing is in the log before its first checkpoint. */
+async function enteredIn(
+  store: ObjectStore,
+  holds: readonly Hold[],
+): Promise<readonly EnteredHold[]> {
+  const none = { entered_at: null, release_entered_at: null };
+  if (holds.length === 0 || (await store.facts(checkpointPath)) === null) {
+    return holds.map(() => none);
+  }
+  const reader = new ProvenReader(store, await signedHead(store));
+  return await readably(store, async () => {
+    const found: EnteredHold[] = [];
+    for (const one of holds) found.push(await enteredHold(reader, one));
+    return found;
+  });
+}
+
+function row(
+  { id, from, to, placed_at, released_at, reason }: Hold,
+  { entered_at, release_entered_at }: Partial<EnteredHold> = {},
+): readonly string[] {
+  const released = released_at ?? '-';
+  const waits = released_at !== null && release_entered_at == null;
+  return [
+    ...[id, from ?? '-', to ?? '-', placed_at, entered_at ?? 'not yet'],
+    ...[waits ? `${released} (not in the log yet)` : released, cleanText(reason, shownMax)],
+  ];
 }
 
 /** The commands below `hold`. */
