@@ -71,9 +71,9 @@ func checkPage(e entry, data []byte, erasures []entry) {
 			}
 		}
 	}
-	uids := data[body.At+body.Length+8:][:e.Uids.Bytes] // the content of a skippable frame
+	frame, uids := data[body.At+body.Length:][:8], data[body.At+body.Length+8:][:e.Uids.Bytes] // of a skippable frame
 	text := must(zstdReader.DecodeAll(data[body.At:][:body.Length], nil))
-	need(sum(uids) == e.Uids.Sha256 && len(text) == body.Bytes && sum(text) == body.Sha256, "the body or its uids are others")
+	need(string(frame) == "\x50\x2a\x4d\x18"+string(binary.LittleEndian.AppendUint32(nil, uint32(e.Uids.Bytes))) && sum(uids) == e.Uids.Sha256 && len(text) == body.Bytes && sum(text) == body.Sha256, "the body or its uids are others")
 	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
 	for _, name := range strings.FieldsFunc(e.Items, func(one rune) bool { return one == '.' }) {
 		text = parsed[map[string]json.RawMessage](text)[name]
@@ -116,7 +116,7 @@ func main() {
 	}
 	need(log.root(len(texts)) == must(tlog.ParseHash(lines[2])), "the entries do not lead to the signed root")
 	need(strings.HasSuffix(now, "+"+key), "the key that signs now is another")
-	const kinds = " start segment checkpoint anchor manifest stop config key hold pruned erased lake_cut lake lake_erased reconciled "
+	const kinds = " start segment checkpoint anchor manifest stop config key hold pruned erased lake_cut lake lake_erased reconciled succession "
 	for i = 0; i < len(texts); i++ {
 		e := parsed[entry](texts[i])
 		need(strings.Contains(kinds, " "+e.T+" ") && (i > 0 || e.T == "start"), "of a newer version, no start, or a page of no segment")

@@ -5,7 +5,7 @@ from pathlib import Path
 import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-KINDS = "page start stop config key checkpoint anchor segment hold pruned erased lake_cut lake lake_erased reconciled manifest".split()
+KINDS = "page start stop config key checkpoint anchor segment hold pruned erased lake_cut lake lake_erased reconciled succession manifest".split()
 
 def need(condition, what):
     if not condition:

@@ -4,9 +4,11 @@
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { anyEntry } from '../../src/archive/entries.ts';
 import { aSigner } from '../archive/a-writer.ts';
 import { attacks } from '../archive/attacks.ts';
 import { fullArchive } from '../archive/full-archive.ts';
+import { lyingAttacks } from '../archive/lying-attacks.ts';
 import { signedAttacks } from '../archive/signed-attacks.ts';
 import type { ProgramResult } from '../support/children.ts';
 import { runHere } from '../support/cli.ts';
@@ -14,7 +16,7 @@ import { tempDir } from '../support/temp.ts';
 import { buildMs, shortVerifiers, verifiersDir } from './short-verifiers.ts';
 
 const { vkey } = aSigner().verifier;
-const all = [...attacks, ...signedAttacks];
+const all = [...attacks, ...signedAttacks, ...lyingAttacks];
 let whole = '';
 let attacked: readonly string[] = [];
 /** What each short verifier says of the whole archive, and then of each that was attacked. */
@@ -37,6 +39,18 @@ beforeAll(async () => {
 test('README.md names each part that they do not check', () => {
   const readme = readFileSync(join(verifiersDir, 'README.md'), 'utf8');
   for (const { unseen } of all) if (unseen !== undefined) expect(readme).toContain(`\n- ${unseen}`);
+});
+
+test('they know every kind of entry', () => {
+  const known = ['verify.py', 'verify.go'].map((name) => {
+    const source = readFileSync(join(verifiersDir, name), 'utf8');
+    const [, kinds = ''] = /kinds = "([a-z_ ]+)"/i.exec(source) ?? [];
+    // The Go program looks for pages behind their segment only.
+    return [...new Set(kinds.trim().split(' ')).add('page')].toSorted();
+  });
+  const kinds = anyEntry.options.map(({ shape }) => shape.t.value).toSorted();
+
+  expect(known).toEqual([kinds, kinds]);
 });
 
 const verified = (place: string) => runHere(['archive', 'verify', place, '--key', vkey]);

@@ -30,6 +30,7 @@ import type { LakeChecks } from './lake-checks.ts';
 import { SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import { Removals } from './removals.ts';
+import { SegmentPages } from './segment-pages.ts';
 import type { LogKeys } from './signatures.ts';
 import type { Strays } from './strays.ts';
 
@@ -74,6 +75,7 @@ const configsMax = 10_000;
 export class EntryChecks {
   readonly #means: EntryMeans;
   readonly #chains: StreamChains;
+  readonly #segmentPages: SegmentPages;
   readonly removals: Removals;
   #segment: OpenSegment | null = null;
   pages = 0;
@@ -95,6 +97,7 @@ export class EntryChecks {
   constructor(means: EntryMeans) {
     this.#means = means;
     this.#chains = new StreamChains(means.found);
+    this.#segmentPages = new SegmentPages(means.found);
     this.removals = new Removals({
       ...means,
       cutOf: (object) => means.lake.cutOf(object),
@@ -110,7 +113,11 @@ export class EntryChecks {
     if (entry === null || entry instanceof NewerEntryError) {
       this.#means.days.lose();
       this.#means.strays.lose();
-    } else await this.#means.days.take(index, entry);
+      this.#segmentPages.lose();
+    } else {
+      this.#segmentPages.take(index, entry);
+      await this.#means.days.take(index, entry);
+    }
     if (!isThere) return;
     if (entry instanceof NewerEntryError) {
       this.newer ??= { index, what: entry.message };
@@ -184,6 +191,12 @@ export class EntryChecks {
     if (flaw === null || segment.isBroken) return;
     const { object } = segment.entry;
     if (!(await this.removals.isRewritten(object))) this.#break(segment.index, flaw, object);
+  }
+
+  /** The log ends here. */
+  async finish(): Promise<void> {
+    this.#segmentPages.end();
+    await this.end();
   }
 
   #config(index: number, { at, sha256 }: EntryOf<'config'>): void {

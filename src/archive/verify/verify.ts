@@ -131,7 +131,7 @@ class Verification {
       for (const entry of entries) await checks.take(entry);
       this.#options.progress?.(done, size);
     }
-    await checks.end();
+    await checks.finish();
     this.#remarks.push(...(await checks.removals.finish()), ...checks.clocks.tell());
     if (since !== null && since.size > size) {
       this.#break(
