@@ -3,13 +3,15 @@
 // the event is never passed over, and a lake that may still get it is distinguished from one written beyond it.
 
 import { hash } from 'node:crypto';
+import { cutBytesMax } from './cut-signature.ts';
 import { enteredLake } from './entered-lake.ts';
 import { erasedRows, erasuresIn } from './erasures.ts';
-import { lakePrefix } from './lake-cuts.ts';
+import { cutsPrefix, lakePrefix, parseLakeCut } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
 import { type ProvenCut, type ProvenCuts, type ReadSpan, readSpanOf } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
 import type { ArchiveReader } from './reader.ts';
+import { readSmall } from './small-objects.ts';
 
 /** An object that has it, under which of its uids, and when the pages of its cut were read. */
 export interface LakeCopy {
@@ -68,12 +70,31 @@ function mayHave({ entry: { entries } }: ProvenCut, pages: readonly number[]): b
   return entries === null || pages.some((index) => index >= entries[0] && index <= entries[1]);
 }
 
-/** True where there is a lake, and no entry of it reaches as far as one of these places of pages. */
+/**
+ * True where there is a lake that has not been written as far as one of these places of pages. A cut that no entry names
+ * yet counts, though others may have put it there: the writer waits for the entry of each cut before it erases.
+ */
 export async function isLakeBehind(
   reader: ArchiveReader,
   places: readonly PlaceInSpool[],
 ): Promise<boolean> {
   if ((await reader.store.list(lakePrefix).next()).done === true) return false;
-  const [epoch, next] = (await enteredLake(reader)).place ?? [-1, 0];
+  const [epoch, next] =
+    (await writtenPlace(reader)) ?? (await enteredLake(reader)).place ?? ([-1, 0] as const);
   return places.some(([at, until]) => at > epoch || (at === epoch && until > next));
+}
+
+/** How far the newest cut says that it reaches; null where there is none, or it is damaged. */
+async function writtenPlace({ store }: ArchiveReader): Promise<PlaceInSpool | null> {
+  let last: string | null = null;
+  for await (const { name } of store.list(cutsPrefix)) last = name;
+  const found = last === null ? null : await readSmall(store, last, cutBytesMax);
+  if (found === null) return null;
+  try {
+    const { epoch, next } = parseLakeCut(found.body).place;
+    return [epoch, next];
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
