@@ -7,8 +7,6 @@ import { goProgram } from '../support/go-program.ts';
 
 /** Where their sources are. */
 export const verifiersDir: string = join(import.meta.dirname, '../../deploy/verifiers');
-/** Downloading and building may take so long, in milliseconds. */
-export const buildMs = 600_000;
 
 const packages = ['zstandard==0.25.0', 'cryptography==48.0.0'];
 

@@ -13,7 +13,7 @@ import { signedAttacks } from '../archive/signed-attacks.ts';
 import type { ProgramResult } from '../support/children.ts';
 import { runHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
-import { buildMs, shortVerifiers, verifiersDir } from './short-verifiers.ts';
+import { shortVerifiers, verifiersDir } from './short-verifiers.ts';
 
 const { vkey } = aSigner().verifier;
 const all = [...attacks, ...signedAttacks, ...lyingAttacks];
@@ -34,7 +34,7 @@ beforeAll(async () => {
   attacked = places;
   const verifiers = await shortVerifiers();
   verdicts = await Promise.all(verifiers.map(({ run }) => run([whole, ...places], vkey)));
-}, buildMs);
+});
 
 test('README.md names each part that they do not check', () => {
   const readme = readFileSync(join(verifiersDir, 'README.md'), 'utf8');

@@ -14,7 +14,7 @@ import { archived, aSigner, aWriter, heldPages, uidsOfPages } from '../archive/a
 import { type NaiveArchive, naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
 import type { ProgramResult } from '../support/children.ts';
 import { tempDir } from '../support/temp.ts';
-import { buildMs, type ShortVerifier, shortVerifiers, verifiersDir } from './short-verifiers.ts';
+import { type ShortVerifier, shortVerifiers, verifiersDir } from './short-verifiers.ts';
 
 const dayMs = 86_400_000;
 
@@ -48,7 +48,7 @@ let verifiers: readonly ShortVerifier[] = [];
 
 beforeAll(async () => {
   verifiers = await shortVerifiers();
-}, buildMs);
+});
 
 function written(of: Pick<NaiveArchive, 'files'> = archive): string {
   const place = tempDir();
