@@ -16,7 +16,6 @@ import { startMovingUpstreams } from '../support/moving/upstreams.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
 
 const tickets = 20;
-const timeoutMs = 60_000;
 
 /** What of the config a test changes. */
 interface Choice {
@@ -76,7 +75,7 @@ async function aDeployment() {
   for (let id = 1; id <= tickets; id += 1) pair.setTicket(id);
   /** How often the topic has what it has of tickets, and which records it lacks or repeats. */
   const delivered = async (of: readonly { readonly mark: string }[] = pair.entries) => {
-    const values = (await consumeAll(topic, { timeoutMs })).map(({ value }) => value);
+    const values = (await consumeAll(topic)).map(({ value }) => value);
     const { lost, repeated } = pair.count(
       values.join('\n'),
       pair.entries.filter((entry) => of.includes(entry)),
@@ -84,7 +83,7 @@ async function aDeployment() {
     const baselines = values.filter((value) => JSON.parse(value).metadata.log_name === 'tickets');
     return { lost, repeated, tickets: baselines.length };
   };
-  const once = () => runSluice(['run', '--once', '-c', file], { timeoutMs: 120_000 });
+  const once = () => runSluice(['run', '--once', '-c', file]);
   const complete = async () =>
     await waitUntil(async () => (await delivered()).lost.length === 0, { what: 'all records' });
   return { pair, file, write, homes, delivered, once, complete, shardOf, brokers, prefix, dir };

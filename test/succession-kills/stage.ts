@@ -146,7 +146,7 @@ export class Stage {
       ['syslog', this.syslog.frames.map(({ text }) => text.replaceAll('\n', ' ')).join('\n')],
     ]);
     for (const [index, topic] of this.topics.entries()) {
-      const read = await consumeAll(topic, { brokers, timeoutMs: 60_000 });
+      const read = await consumeAll(topic, { brokers });
       texts.set(drivers[index] ?? topic, read.map(({ value }) => value).join('\n'));
     }
     return new Map([...texts].map(([name, text]) => [name, this.pair.count(text)]));
