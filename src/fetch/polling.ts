@@ -347,6 +347,7 @@ export class Polling {
 
   #pollerFor(source: PlannedSource, { stream, spool }: Answers): Poller {
     const sideOf = () => (source.past === undefined ? sideIn(this.#pairings, source.name) : null);
+    const { log } = this.#means.tools;
     const read: PollerMeans = {
       ...this.#means,
       spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, {
@@ -355,7 +356,7 @@ export class Polling {
       }),
       isMoved: () => source.past === undefined && this.hasMoved(source.name),
       comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
-      inherited: () => inheritedFor(sideOf(), stream, this.#means.spool),
+      inherited: () => inheritedFor(sideOf(), stream, { spool: this.#means.spool, log }),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({

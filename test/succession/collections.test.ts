@@ -3,6 +3,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { startMovingUpstreams } from '../support/moving/upstreams.ts';
@@ -59,7 +60,7 @@ async function aCollection(succeeds: object | null = {}) {
       .split('\n')
       .filter((line) => line.includes('"change":"baseline"'))
       .map((line) => JSON.parse(line).entity_kind);
-  return { pair, config, write, reported, baselines };
+  return { pair, config, dir, write, reported, baselines };
 }
 
 /** Runs once with the old source alone, so that its state is there. */
@@ -134,6 +135,32 @@ test('after the cutover the new source reports, and the dead old one disturbs no
     { source: 'new', change: 'updated', id: '3', subject: 'last' },
     { source: 'new', change: 'updated', id: '4', subject: 'only new' },
   ]);
+});
+
+test('a damaged entity of the old source halts the old source alone, and loses nothing', async () => {
+  const { pair, config, dir, reported } = await withBaseline();
+  const database = new DatabaseSync(join(dir, 'state', 'sluice.db'));
+  const damaged = database
+    .prepare('UPDATE entity SET body = ? WHERE stream = ? AND key = ?')
+    .run('{"torn', 'old_tickets', '["ticket","6"]');
+  database.close();
+  pair.setTicket(7, { subject: 'differs' }, 'new');
+  pair.removeTicket(20, 'new');
+
+  const sluice = startSluice(['run', '-c', config]);
+  await sluice.waitForLine('predecessor_entity_damaged');
+  const isThere = (change: string, id: string) => () =>
+    reported().some((one) => one.change === change && one.id === id);
+  await waitUntil(isThere('updated', '7'), { what: 'ticket 7' });
+  await waitUntil(isThere('created', '6'), { what: 'the damaged ticket' });
+  pair.setTicket(8, { subject: 'later' });
+  await waitUntil(isThere('updated', '8'), { what: 'ticket 8' });
+  await sluice.kill();
+
+  expect(damaged.changes).toBe(1);
+  expect(new Set(reported().map(({ change, id }) => `${change} ${id}`))).toEqual(
+    new Set(['updated 7', 'created 6', 'updated 8']),
+  );
 });
 
 test('succession lists what the first full scan showed', async () => {

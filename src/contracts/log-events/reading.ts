@@ -23,6 +23,13 @@ export const readingEvents = {
     means: 'A response header (`Sunset` or `Deprecation`) announces the end of an endpoint.',
     next: 'Plan the move to the successor: see docs/api-end.md.',
   },
+  predecessor_entity_damaged: {
+    level: 'warn',
+    fields: ['stream', 'entity', 'successor'],
+    means:
+      'At the first full scan of a successor, the stored state of one entity of its predecessor could not be read. The successor reports this entity as created, and the predecessor halts.',
+    next: 'See the error of the predecessor in `status`.',
+  },
   stream_halted: {
     level: 'error',
     fields: ['stream', 'code', 'error', 'next', 'wait_ms', '…'],

@@ -1,11 +1,13 @@
 // The first full scan of a successor's collection, compared with the last reported state of its predecessor. What must stay
 // true: an entity that the predecessor has reported is not created again. Fields that one side alone has are no change;
-// a value that differs is an update, whose `before` is the new entity with the predecessor's values.
+// a value that differs is an update, whose `before` is the new entity with the predecessor's values. A damaged row of the
+// predecessor halts the predecessor alone: here it is no known entity, so that the successor reports it.
 
 import type { Json } from '../../contracts/json.ts';
 import type { CollectionStream, Stream } from '../../contracts/source.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { PairAlone, PairScan } from '../../contracts/succession.ts';
+import type { Log } from '../../contracts/tools.ts';
 import { foldedName } from '../../tools/folded-name.ts';
 import { valueAt } from '../../tools/records.ts';
 import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
@@ -32,7 +34,7 @@ const [examplesMax, idCharsMax] = [3, 64];
 export async function inheritedFor(
   of: SideOfPair | null,
   stream: Stream,
-  spool: Pick<Spool, 'recall' | 'entities'>,
+  { spool, log }: { readonly spool: Pick<Spool, 'recall' | 'entities'>; readonly log: Log },
 ): Promise<Inherited | null> {
   if (of?.side !== 'new' || stream.kind !== 'collection') return null;
   const known: CollectionStream[] = [];
@@ -45,7 +47,7 @@ export async function inheritedFor(
     known.push(old);
   }
   if (known.length === 0) return null;
-  const means: Means = { known, of, stream, spool };
+  const means: Means = { known, of, stream, spool, log };
   return {
     async compare(all) {
       const states = await statesOf(all, means);
@@ -79,6 +81,7 @@ interface Means {
   readonly of: SideOfPair;
   readonly stream: CollectionStream;
   readonly spool: Pick<Spool, 'entities'>;
+  readonly log: Log;
 }
 
 /** The predecessor's entities that the successor's complete scan did not show. */
@@ -98,7 +101,9 @@ async function missingIn(
         const [kind, ...rest] = JSON.parse(key) as readonly string[]; // see entities.ts
         const isEntity = kind === old.entity.kind;
         if (has(JSON.stringify([isEntity ? stream.entity.kind : kind, ...rest]))) continue;
-        const state = readEntityState(old.name, body);
+        const state = knownState(body);
+        // What it is is not known: it was reported with the scan.
+        if (state === null) continue;
         const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
         if (isOtherCompany(whose, stream.company)) continue;
         // Another stream of the successor may have it.
@@ -115,7 +120,7 @@ async function missingIn(
 /** The predecessor's entities that these are, by the new key. */
 async function statesOf(
   changes: readonly Change[],
-  { known, of, stream, spool }: Means,
+  { known, of, stream, spool, log }: Means,
 ): Promise<ReadonlyMap<string, EntityState>> {
   const { changes: rules } = of.pairing.sides.new;
   const states = new Map<string, EntityState>();
@@ -125,13 +130,32 @@ async function statesOf(
     );
     const rows = await spool.entities(old.name, [...keys.keys()]);
     for (const [key, body] of rows) {
-      const state = readEntityState(old.name, body);
-      const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
       const name = keys.get(key);
+      const state = knownState(body);
+      if (state === null) {
+        log.warn(
+          'predecessor_entity_damaged',
+          'the stored state of an entity cannot be read; the successor reports the entity',
+          { stream: old.name, entity: key.slice(0, idCharsMax), successor: stream.name },
+        );
+        continue;
+      }
+      const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
       if (name !== undefined && !isOtherCompany(whose, stream.company)) states.set(name, state);
     }
   }
   return states;
+}
+
+/** Null: the row is damaged. */
+function knownState(body: string): EntityState | null {
+  try {
+    const state = readEntityState('', body);
+    JSON.parse(state.text);
+    return state;
+  } catch {
+    return null;
+  }
 }
 
 /** The key under which the predecessor knows an entity. */
