@@ -1,0 +1,68 @@
+// The lint of words: which words it finds and which it leaves, and that the texts of this checkout pass.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { partsOf, wordsIn } from '../../docs/words/dictionary.ts';
+import { flawsOf, measured } from '../../docs/words/lint.ts';
+import { densityOf, partsOfFile, proseOf } from '../../docs/words/texts.ts';
+
+test.each([
+  ['What the sink tells could not be stored', 'tells'],
+  ['the far side has it', 'far side'],
+  ['whoever reads this', 'whoever'],
+  ['reading goes on', 'goes on'],
+  ['the receiver takes nothing', 'receiver takes'],
+  ['an older place', 'place'],
+  ['three letters of the sink', 'letters'],
+])('finds in "%s": %s', (text, found) => {
+  expect(wordsIn(text).map((one) => one.found)).toEqual([found]);
+});
+
+test.each([
+  'another process takes over',
+  'the process is standing by',
+  'three dead letters',
+  'expected letters, digits and _',
+  'ask the vendor',
+  'an intelligent placeholder, mentioned and around',
+])('leaves "%s"', (text) => {
+  expect(wordsIn(text)).toEqual([]);
+});
+
+test('reads strings, comments and names apart', () => {
+  const source =
+    "// told\nconst toldAt = `a ${b({ c: 'd' })} e`; /* met */ const f = /'told'/;\nx('it\\'s');";
+
+  const { strings, comments, identifiers } = partsOfFile(source);
+
+  expect(strings.map(({ text }) => text)).toEqual(['a ', 'd', ' e', "it\\'s"]);
+  expect(strings.at(-1)?.line).toBe(3);
+  expect(comments.map(({ text }) => text)).toEqual(['// told', '/* met */']);
+  expect(identifiers).toContain('toldAt');
+  expect(partsOf('toldAt')).toEqual(['told', 'at']);
+  expect(partsOf('deadLetters')).not.toContain('letters');
+});
+
+test('counts prose only, per 1,000 words', () => {
+  const page = 'It is `it`.\n```sh\nit it it\n```\nSee [it](it.md) <!-- it -->';
+
+  expect(densityOf(proseOf(page), 'it')).toBeCloseTo((2 * 1000) / 5);
+});
+
+describe('an exception', () => {
+  const of = (words: number) => ({ pages: { 'a.md': { words } }, packages: {} });
+
+  test('allows its count and not one more', () => {
+    expect(flawsOf(of(3), of(3))).toEqual([]);
+    expect(flawsOf(of(4), of(3))).toEqual(['a.md: words 4, at most 3']);
+    expect(flawsOf(of(1), { pages: {}, packages: {} })).toEqual(['a.md: words 1, at most 0']);
+  });
+});
+
+test('the texts of this checkout pass, with the exceptions that are listed', () => {
+  const file = join(import.meta.dirname, '..', '..', 'docs', 'words', 'exceptions.json');
+  const measures = measured();
+
+  expect(flawsOf(measures, JSON.parse(readFileSync(file, 'utf8')))).toEqual([]);
+});
