@@ -5,7 +5,14 @@
 import type { Random } from '../../../src/sandbox/random.ts';
 import { timeText } from '../../../src/tools/time-text.ts';
 import type { Tell } from '../verdict.ts';
-import { type Forged, forgedBody, forgedEntry, forgedUids, sizeIn } from './forgery.ts';
+import {
+  type Forged,
+  forgedBody,
+  forgedEntry,
+  forgedUids,
+  sizeIn,
+  swappedBody,
+} from './forgery.ts';
 import type { HostileStore, StoreCall } from './hostile-store.ts';
 import type { Process } from './process.ts';
 
@@ -55,6 +62,8 @@ export class Attacker {
   readonly #pattern: RegExp;
   readonly #eagerness: number;
   #budget: number;
+  /** He waits for requests, and does nothing but make them once more. */
+  readonly #isPatient: boolean;
   #targets: readonly Target[] = [];
   #undo: Undo[] = [];
   /** Names that he has changed. */
@@ -73,6 +82,7 @@ export class Attacker {
     const isOne = about.focus === 'opening' && random.chance(0.75);
     this.#pattern = isOne ? random.pick(openingPatterns) : patterns[about.focus];
     this.#eagerness = isOne ? 0.3 : 0.12;
+    this.#isPatient = about.focus === 'holds' && random.chance(0.4);
     this.#now = about.now;
     this.#tell = about.tell;
   }
@@ -84,12 +94,20 @@ export class Attacker {
   /** Before a call of the process. */
   before(store: HostileStore, call: StoreCall): void {
     this.calls += 1;
-    if (this.#budget <= 0) return;
+    if (this.#budget <= 0 || this.#isPatient) return;
     const isMeant = this.#focus !== 'any' && this.#pattern.test(call.name);
     if (!this.#random.chance(isMeant ? this.#eagerness : 0.02)) return;
     const isTile = call.name.startsWith('tile/') && call.kind === 'read';
     if (isTile && this.#random.chance(0.6)) {
-      this.#apply(store, 'an entry', forgedEntry(store, this.#random, this.#now()), true);
+      const forged = forgedEntry(store, this.#random, this.#now());
+      // Who opens the log reads tile and bundle at its edge, and then both once more.
+      const isOpening = this.#focus === 'opening' && this.#random.chance(0.5);
+      this.#apply(store, 'an entry', forged, true, isOpening ? 1 : undefined);
+      return;
+    }
+    const isSegment = call.name.startsWith('segments/') && call.kind === 'read';
+    if (isSegment && this.#random.chance(0.5)) {
+      this.#apply(store, 'a body', swappedBody(store, call.name, this.#random), true, 0);
       return;
     }
     const name = call.kind === 'list' ? this.#listed(store, call.name) : call.name;
@@ -111,13 +129,24 @@ export class Attacker {
   /** Between two steps. */
   act(): void {
     for (const { store } of this.#targets) {
-      if (this.#random.chance(0.1)) this.#copies.push({ store, files: store.snapshot() });
+      if (this.#random.chance(this.#focus === 'opening' ? 0.3 : 0.1))
+        this.#copies.push({ store, files: store.snapshot() });
     }
-    if (this.#budget <= 0 || !this.#random.chance(0.3)) return;
+    if (this.#budget <= 0 || !this.#random.chance(this.#isPatient ? 0.7 : 0.3)) return;
     const { store } = this.#random.pick(this.#targets);
+    // A log that goes on from an older store is another than the one that an older state knows.
+    if (this.#focus === 'opening' && this.#random.chance(0.3)) {
+      this.#rollBack(store);
+      return;
+    }
+    if (this.#isPatient) {
+      this.#replay(store);
+      return;
+    }
     // A cut is changed most easily before it is entered.
+    const ending = this.#random.pick(['.cut', '.cut', '.parquet']);
     const cut =
-      this.#focus === 'lake' ? store.names.findLast((name) => name.endsWith('.cut')) : null;
+      this.#focus === 'lake' ? store.names.findLast((name) => name.endsWith(ending)) : null;
     if (cut != null && this.#random.chance(0.5)) this.#attack(store, cut, false);
     else this.#attackAnything(store, false);
   }
@@ -291,6 +320,18 @@ export class Attacker {
     this.#apply(store, 'a whole older state', forged, false);
   }
 
+  /** A request that an operator has signed before is there once more. */
+  #replay(store: HostileStore): void {
+    const signed = [...store.honest].flatMap(([name, versions]) =>
+      /^(holds|erase|prune)/.test(name)
+        ? versions.flatMap((body) => (body?.includes('"signed"') ? [{ name, body }] : []))
+        : [],
+    );
+    if (signed.length === 0) return;
+    const { name, body } = this.#random.pick(signed);
+    this.#apply(store, `${name} once more`, new Map([[name, body]]), false, null);
+  }
+
   /** An older checkpoint, and what came behind it is gone, or some of it. */
   #cut(store: HostileStore, isWithin: boolean): void {
     const notes = (store.honest.get('checkpoint') ?? []).filter((one) => one !== null);
@@ -306,14 +347,22 @@ export class Attacker {
     this.#apply(store, 'an older checkpoint', forged, isWithin);
   }
 
-  #apply(store: HostileStore, what: string, forged: Forged | null, isWithin: boolean): void {
+  /** `calls`: left until it is put back, null: never; left out: any number. */
+  #apply(
+    store: HostileStore,
+    what: string,
+    forged: Forged | null,
+    isWithin: boolean,
+    calls?: number | null,
+  ): void {
     if (forged === null) return;
     this.#budget -= 1;
     this.hasActed = true;
     // As often as not nobody but this one call sees it.
-    const left = isWithin
+    const some = isWithin
       ? this.#random.pick([0, 0, 1, 1, 2, 4, 12, null])
       : this.#random.pick([20, null]);
+    const left = calls === undefined ? some : calls;
     const keepsTag = this.#random.chance(0.3);
     const touched = this.#touched.get(store) ?? new Set<string>();
     this.#touched.set(store, touched);

@@ -179,6 +179,25 @@ export function forgedUids(store: HostileStore, random: Random): Forged | null {
   return new Map([[one.body.segment, made]]);
 }
 
+/** A body of this segment replaced by another that takes as many bytes: other records under the same uids. */
+export function swappedBody(store: HostileStore, name: string, random: Random): Forged | null {
+  const pages = pagesIn(entriesIn(store)?.entries ?? []).map(({ entry }) => entry);
+  const pairs = pages.flatMap((one) =>
+    pages.flatMap((other) =>
+      one !== other && one.body.segment === name && one.body.length === other.body.length
+        ? [[one, other]]
+        : [],
+    ),
+  );
+  if (pairs.length === 0) return null;
+  const [one, other] = random.pick(pairs);
+  const [segment, from] = [store.body(name), store.body(other.body.segment)];
+  if (segment === null || from === null) return null;
+  const made = Buffer.from(segment);
+  from.copy(made, one.body.at, other.body.at, other.body.at + other.body.length);
+  return new Map([[name, made]]);
+}
+
 /** The entries of pages, those aside that are damaged. */
 function pagesIn(entries: readonly Buffer[]): readonly { index: number; entry: AnyEntry }[] {
   return entries.flatMap((bytes, index) => {

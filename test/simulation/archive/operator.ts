@@ -73,6 +73,8 @@ export class Operator {
       [now - 60 * day, null],
       [now - 60 * day, now + day],
       [null, now - random.below(20) * day],
+      // Of a cut of the lake it keeps some pages, and others not.
+      [now, null],
     ] as const);
     const text = (at: number | null) => (at === null ? null : timeText(at));
     const span = { from: text(from), to: text(to) };

@@ -118,7 +118,11 @@ export async function runArchive(seed: number, tell: Tell = () => undefined): Pr
       tell(`${step}: it is ${new Date(clock.now).toISOString()}`);
     } else if (what === 'lake') {
       if (traits.hasLake) await operator.cutLake(tell, step);
-    } else await operator.ask(traits.focus, tell, step);
+    } else {
+      await operator.ask(traits.focus, tell, step);
+      // So that a hold that is set again after its release is entered both times.
+      if (traits.focus === 'holds' && random.chance(0.6)) await process.archive(1);
+    }
     clock.now += 1 + random.below(10 * 60_000);
   }
   // What is asked for last is carried out, too.
