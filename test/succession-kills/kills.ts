@@ -142,10 +142,13 @@ class Killing {
     this.turned[isAnswered ? 'after' : 'before'] += 1;
     await this.#stage.killOwner(this.#which());
     this.#stage.startAll();
-    await given.catch(() => undefined);
+    const answer = await given.catch(() => null);
     await this.#requests(4);
     const { phase } = await this.#stage.report();
-    if ((phase === 'cut_over') === (turn === 'cutover')) this.turned.done += 1;
+    const isDone = (phase === 'cut_over') === (turn === 'cutover');
+    if (isDone) this.turned.done += 1;
+    // A command that nobody carried out in time is taken back, and says so.
+    else if (answer?.exitCode === 0) throw new Error(`${turn} was answered, and is not done`);
   }
 
   /** Cuts over or rolls back until the pair is so. */
