@@ -1,6 +1,7 @@
 // An archive beside a move: both sides are archived as received, the entry of the cutover shows where one continues the other,
-// and each record is in it once.
+// and each record is in it once, in its lake and in what a replay sends.
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runHere, startSluice } from '../support/cli.ts';
@@ -17,7 +18,7 @@ test('the archive of a move is whole, shows the cutover, and has each record onc
     type: 'archive',
     location,
     signing_key: `\${file:${key}}`,
-    checkpoint_every: '100ms',
+    ...{ checkpoint_every: '100ms', lake: { every: '1s' } },
   };
   const disk = { type: 'file', path: join(dir, 'events.ndjson') };
   move.write({ succeeds, top: { sinks: { disk, proof } } });
@@ -33,6 +34,16 @@ test('the archive of a move is whole, shows the cutover, and has each record onc
   const verified = await runHere(['archive', 'verify', location, '--key', vkey, '--json']);
   const shown = await runHere(['archive', 'verify', location, '--key', vkey]);
 
+  const replayed = join(dir, 'replayed.ndjson');
+  move.write({ succeeds, top: { sinks: { again: { type: 'file', path: replayed } } } });
+  const replay = ['archive', 'replay', location, '-c', config, '--sink', 'again'];
+  const sent = await runHere(replay);
+  const found = await runHere(['archive', 'search', location]);
+  const inLake = pair.count(found.stdout);
+  const again = pair.count(readFileSync(replayed, 'utf8'));
+
+  expect([sent.exitCode, again.lost, again.repeated]).toEqual([0, [], []]);
+  expect([found.exitCode, inLake.lost, inLake.repeated]).toEqual([0, [], []]);
   expect([cut.exitCode, verified.exitCode, verified.stderr]).toEqual([0, 0, '']);
   const report = JSON.parse(verified.stdout);
   // What the archive reports of itself is in no archive.
