@@ -13,7 +13,7 @@ export interface MatchRules {
   /** Where a side does not say whose a record is, content must agree. */
   readonly needsContent: boolean;
   /** How far the new side's times are ahead of the old side's, milliseconds; null: not known yet. */
-  readonly aheadMs: number | null;
+  readonly aheadMs: () => number | null;
   /** Of a collection: changes that were stored before this time are past if a later one followed. */
   readonly pastBefore: number;
 }
@@ -45,6 +45,7 @@ export function findMatch(
   side: PairSide,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
 ): Found {
+  if (rows.length === 0) return { same: null, others: [], isApart: false };
   const own = fieldsOf(record.fields);
   if (record.as === 'change') return findChange(record, own, { rows, rules });
   const others: Row[] = [];
@@ -99,9 +100,19 @@ export function isSame(one: string, other: string): boolean {
   return one.slice(1) === other.slice(1);
 }
 
+/** Texts that were read last: of a record that matches, both are looked at when it is found and counted. */
+const readLast: { readonly text: string; readonly fields: FoldedFields }[] = [];
+const readLastMax = 4;
+
 /** Fields as they are stored. */
 export function fieldsOf(text: unknown): FoldedFields {
-  return typeof text === 'string' ? (JSON.parse(text) as FoldedFields) : {};
+  if (typeof text !== 'string') return {};
+  const known = readLast.find((one) => one.text === text);
+  if (known !== undefined) return known.fields;
+  const fields = JSON.parse(text) as FoldedFields;
+  if (readLast.length >= readLastMax) readLast.shift();
+  readLast.push({ text, fields });
+  return fields;
 }
 
 function isOtherCompany({ company }: Row, record: Compared): boolean {
@@ -121,8 +132,9 @@ function isTooFar(
 ): boolean {
   const difference = differenceOf({ happened, record, side });
   if (difference === null || record.id === null) return false;
-  if (aheadMs === null) return Math.abs(difference) > apartMsUnknown;
-  return Math.abs(difference - aheadMs) > apartMsMax;
+  const ahead = aheadMs();
+  if (ahead === null) return Math.abs(difference) > apartMsUnknown;
+  return Math.abs(difference - ahead) > apartMsMax;
 }
 
 /** The new side's time less the old side's; null where one has none. */

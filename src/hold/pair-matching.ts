@@ -35,12 +35,22 @@ export interface Shown {
   readonly now: number;
 }
 
+/** What a side had delivered before the pairing. */
+interface Known {
+  readonly streams: PairState['plan']['streams'];
+  /** The streams with the last blocks of identities that count. */
+  readonly until: string;
+  /** These blocks stay what they are. */
+  readonly isWhole: boolean;
+  readonly ids: KnownBefore;
+}
+
 /** Matches the records of pairs. */
 export class PairMatching {
   readonly #statements: Statements;
   readonly #rows: PairRows;
   /** By pair and side, while they are asked for. */
-  readonly #known = new Map<string, { readonly until: string; readonly ids: KnownBefore }>();
+  readonly #known = new Map<string, Known>();
 
   constructor(statements: Statements, rows: PairRows) {
     this.#statements = statements;
@@ -188,16 +198,18 @@ export class PairMatching {
 
   #knownBefore(state: PairState, side: PairSide): KnownBefore {
     const key = `${side} ${state.id}`;
+    const known = this.#known.get(key);
+    if (known?.isWhole && known.streams === state.plan.streams) return known.ids;
     // What is stored of the old side grows until its first page of the pair.
-    const streams = state.plan.streams[side].map((stream) => ({
+    const untils = state.plan.streams[side].map((stream) => streamOf(state, stream).before);
+    const streams = state.plan.streams[side].map((stream, at) => ({
       stream,
-      until: streamOf(state, stream).before ?? this.lastBlock(stream),
+      until: untils[at] ?? this.lastBlock(stream),
     }));
     const until = JSON.stringify(streams);
-    const known = this.#known.get(key);
-    if (known?.until === until) return known.ids;
-    const ids = new KnownBefore(this.#statements, streams);
-    this.#known.set(key, { until, ids });
+    const isWhole = untils.every((one) => one !== null);
+    const ids = known?.until === until ? known.ids : new KnownBefore(this.#statements, streams);
+    this.#known.set(key, { until, isWhole, streams: state.plan.streams, ids });
     return ids;
   }
 
@@ -239,7 +251,7 @@ function matchOfRows(one: Row, other: Row): Match {
 
 function rulesOf(state: PairState, now: number): MatchRules {
   const { needsContent, patienceMs } = state.plan;
-  return { needsContent, aheadMs: aheadMs(state), pastBefore: now - patienceMs };
+  return { needsContent, aheadMs: () => aheadMs(state), pastBefore: now - patienceMs };
 }
 
 function isUid(held: unknown, uid: Uint8Array): boolean {

@@ -73,7 +73,8 @@ export class PairRows {
 
   /** The records of a pair with this key, in the order in which they were shown first. */
   withKey(pair: number, key: Uint8Array): readonly Row[] {
-    const found = 'SELECT * FROM pair_record WHERE pair = ? AND key = ? ORDER BY id';
+    const found = `SELECT id, old, new, at, state, stream, happened, shown, company, fields, counterpart
+      FROM pair_record WHERE pair = ? AND key = ? ORDER BY id`;
     return this.#statements.rows(found, pair, key);
   }
 

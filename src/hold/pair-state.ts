@@ -123,7 +123,9 @@ export function noteMatch(state: PairState, now: number): void {
 
 /** The counts of a stream. */
 export function streamOf(state: PairState, stream: string): PairStream {
-  const counts = state.streams[stream] ?? { records: 0, matched: 0, before: null };
+  const known = state.streams[stream];
+  if (known !== undefined) return known;
+  const counts = { records: 0, matched: 0, before: null };
   state.streams[stream] = counts;
   return counts;
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { PairRecord } from '../../src/contracts/succession.ts';
 import { findMatch } from '../../src/hold/pair-match.ts';
 
-const rules = { needsContent: false, aheadMs: null, pastBefore: 100 };
+const rules = { needsContent: false, aheadMs: () => null, pastBefore: 100 };
 
 function change(fields: object, more: Partial<PairRecord> = {}): PairRecord {
   return {

@@ -70,6 +70,8 @@ function changedFields({ before, after }: ChangeRecord, rules: FoldRules): Recor
 export function companyIn(record: Json): string | null {
   if (!isObject(record)) return null;
   for (const [name, value] of Object.entries(record)) {
+    // `companyId` and `company_id`: a name of another length is folded to another one.
+    if (name.length < 9 || name.length > 10) continue;
     const isText = typeof value === 'string' || typeof value === 'number';
     if (isText && foldedName(name) === 'company_id') return String(value);
   }

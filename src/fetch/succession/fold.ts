@@ -27,22 +27,64 @@ const digestChars = 11;
 export function foldRecord(record: Json, rules: FoldRules): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   let count = 0;
-  const visit = (value: Json, path: string): void => {
-    if (value === null || count >= fieldsMax || isIgnored(path, rules.ignore)) return;
+  const visit = (value: Json, place: Place): void => {
+    if (value === null || count >= fieldsMax || place.isIgnored) return;
     if (isObject(value)) {
-      for (const [name, inner] of membersOf(value)) {
-        const folded = foldedName(name);
-        visit(inner, path === '' ? folded : `${path}.${folded}`);
-      }
+      for (const [name, inner] of membersOf(value)) visit(inner, placeBelow(place, name, rules));
       return;
     }
-    const named = renamed(path, rules.rename);
-    if (isIgnored(named, rules.ignore)) return;
-    fields[named] = foldedValue(value, named, rules);
+    if (place.isIgnoredAsNamed) return;
+    fields[place.named] = foldedValue(value, place);
     count += 1;
   };
-  visit(record, '');
+  visit(record, topOf(rules));
   return fields;
+}
+
+/** A path of one side's records, and what is known of it. */
+interface Place {
+  readonly path: string;
+  /** The path as the other side calls it. */
+  readonly named: string;
+  readonly isIgnored: boolean;
+  readonly isIgnoredAsNamed: boolean;
+  readonly isTime: boolean;
+  readonly digests: Map<string, string>;
+  /** By the names of its members, as far as they are remembered. */
+  readonly below: Map<string, Place>;
+}
+
+/** Paths are remembered, since nearly all records have the same ones: so many of each side. */
+const placesMax = 2_000;
+const tops = new WeakMap<FoldRules, Place>();
+const counts = new WeakMap<FoldRules, number>();
+
+function topOf(rules: FoldRules): Place {
+  const top = tops.get(rules) ?? placeOf('', rules);
+  tops.set(rules, top);
+  return top;
+}
+
+function placeBelow({ path, below }: Place, name: string, rules: FoldRules): Place {
+  const known = below.get(name);
+  if (known !== undefined) return known;
+  const folded = foldedName(name);
+  const place = placeOf(path === '' ? folded : `${path}.${folded}`, rules);
+  const count = counts.get(rules) ?? 0;
+  if (count < placesMax) {
+    below.set(name, place);
+    counts.set(rules, count + 1);
+  }
+  return place;
+}
+
+function placeOf(path: string, { rename, ignore, time }: FoldRules): Place {
+  const named = renamed(path, rename);
+  return {
+    ...{ path, named, digests: new Map(), below: new Map() },
+    ...{ isIgnored: isIgnored(path, ignore), isIgnoredAsNamed: isIgnored(named, ignore) },
+    isTime: time.includes(named) || timeName.test(named),
+  };
 }
 
 /** Epoch milliseconds of the first of the paths that holds a readable time, as text or number. */
@@ -56,22 +98,21 @@ export function happenedAt(record: Json, paths: readonly string[]): number | nul
   return null;
 }
 
-function foldedValue(value: Exclude<Json, null>, path: string, { time }: FoldRules): string {
-  const isTime = time.includes(path) || timeName.test(path);
-  const epoch = isTime ? epochOf(value) : null;
-  if (epoch !== null) return `e${digest(`t${epoch}`)}`;
+function foldedValue(value: Exclude<Json, null>, place: Place): string {
+  const epoch = place.isTime ? epochOf(value) : null;
+  if (epoch !== null) return `e${digest(`t${epoch}`, place)}`;
   switch (typeof value) {
     case 'number':
-      return `n${digest(`n${value}`)}`;
+      return `n${digest(`n${value}`, place)}`;
     case 'boolean':
-      return `b${digest(`b${value}`)}`;
+      return `b${digest(`b${value}`, place)}`;
     case 'string': {
       const at = dated.test(value) ? timeOf({ value }, ['value']) : null;
-      if (at !== null) return `t${digest(`t${at}`)}`;
-      return `s${digest(`${number.test(value) ? 'n' : 's'}${value}`)}`;
+      if (at !== null) return `t${digest(`t${at}`, place)}`;
+      return `s${digest(`${number.test(value) ? 'n' : 's'}${value}`, place)}`;
     }
     default:
-      return `a${digest(`a${JSON.stringify(foldedWithin(value))}`)}`;
+      return `a${digest(`a${JSON.stringify(foldedWithin(value))}`, place)}`;
   }
 }
 
@@ -108,8 +149,15 @@ function epochOf(value: Json | undefined): number | null {
   return null;
 }
 
-function digest(text: string): string {
-  return hash('sha256', text, 'base64url').slice(0, digestChars);
+/** Digests of short values are remembered, the first of each path: many records have the same ones. */
+const [digestsMax, rememberedChars] = [64, 64];
+
+function digest(text: string, { digests }: Place): string {
+  const known = text.length > rememberedChars ? undefined : digests.get(text);
+  if (known !== undefined) return known;
+  const made = hash('sha256', text, 'base64url').slice(0, digestChars);
+  if (text.length <= rememberedChars && digests.size < digestsMax) digests.set(text, made);
+  return made;
 }
 
 /** True for a path that is left out, or stands below one. */

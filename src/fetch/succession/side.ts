@@ -67,7 +67,7 @@ export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPag
     const at = kept?.[index] ?? index;
     const [start, end] = [slices.starts[at] ?? 0, slices.ends[at] ?? 0];
     const raw = body.subarray(start, end);
-    const record = JSON.parse(Buffer.from(raw).toString('utf8')) as Json;
+    const record = JSON.parse(textOf(raw)) as Json;
     if (context.kind === 'drift') return { ...pairChange(record, changes), start, end };
     const time = happenedAt(record, paths.time);
     const source = paths.id === null ? null : idSource(raw, record, paths.id);
@@ -103,6 +103,10 @@ function objectOf(
   );
   const digest = objectDigest(Buffer.from(body), rules);
   return { object: { streams: streams.map(({ name }) => name), parent, digest } };
+}
+
+function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('utf8');
 }
 
 function keyOf(parent: string | null, who: readonly (string | number)[]): Uint8Array {
