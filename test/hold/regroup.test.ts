@@ -11,6 +11,7 @@ import { Store } from '../../src/hold/store.ts';
 import { selectionOf } from '../../src/send/page-encoder.ts';
 import { aPage } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
+import { APair } from './pair-rules/a-pair.ts';
 
 const sinks = ['a', 'b', 'c'] as const;
 const takes = { a: 'events', b: 'events', c: 'pages' } as const;
@@ -237,4 +238,29 @@ test('what several databases keep for a removed sink is kept in the new one, by 
     { ...same, kept: 9, released: released(9) },
     { ...same, kept: 4, released: released(4) },
   ]);
+});
+
+test('a record that another version stands for finds it under its new number', () => {
+  const pair = new APair({ patienceMs: 1_000, overlapMs: 10_000 });
+  const [a, b] = [
+    { id: 7, text: 'A' },
+    { id: 7, text: 'B' },
+  ];
+  pair.shows('old', [{ id: 6, text: 'A' }]);
+  pair.shows('new', [{ id: 6, text: 'B' }]);
+  // Its row is gone, so that the rows after it get other numbers.
+  pair.until(13_000);
+  pair.shows('old', [a]);
+  pair.shows('new', [b]);
+  pair.until(15_000);
+  const before = pair.waitingBytes;
+
+  pair.moveTo((dir) => made([{ dir, keeps: all, sends: all }]));
+  const after = pair.waitingBytes;
+  pair.shows('new', [a]);
+  pair.tick();
+
+  expect([before > 0, after]).toEqual([true, before]);
+  expect([pair.texts('text').at(-1), pair.waitingBytes]).toEqual(['B', 0]);
+  pair.close();
 });
