@@ -413,7 +413,7 @@ describe('a record that is erased', () => {
     const [object = '', ...more] = await having(whole);
     const before = lakeOf(whole);
     expect([more, before.length]).toEqual([[], 4]);
-    expect((await erase(whole)).stdout).toContain('and from 1 object of the lake: asked for');
+    expect((await erase(whole)).stdout).toContain('and from 1 object of the lake: requested');
     const rows = await readParquet(await bytesOf(whole, object));
 
     // After a change is before the next one.
