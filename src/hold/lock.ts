@@ -8,6 +8,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fchmodSync,
   fstatSync,
   lstatSync,
   openSync,
@@ -96,7 +97,14 @@ function nameOwner(dir: string): void {
   const next = join(dir, `${randomUUID()}.part`);
   const owner = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
   try {
-    writeFileSync(next, `${JSON.stringify(owner)}\n`, { flag: 'wx', mode: 0o600 });
+    const file = openSync(next, 'wx', 0o600);
+    try {
+      // The umask may have taken even the owner's rights.
+      fchmodSync(file, 0o600);
+      writeFileSync(file, `${JSON.stringify(owner)}\n`);
+    } finally {
+      closeSync(file);
+    }
     renameSync(next, join(dir, 'owner.json'));
   } catch {
     rmSync(next, { force: true });
