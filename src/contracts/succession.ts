@@ -24,9 +24,11 @@ export interface PairPlan {
   /** How long before the pairing the comparison begins, milliseconds. */
   readonly overlapMs: number;
   readonly streams: Readonly<Record<PairSide, readonly string[]>>;
+  /** Companies by the streams that are of one alone; left out: none is. */
+  readonly companies?: Readonly<Record<string, string>>;
   /** Stands for how records are folded: with another one, records that wait are compared again. */
   readonly rules: string;
-  /** There are several companies: where a side does not say whose a record is, content must agree. */
+  /** There may be several companies: where one side only says whose a record is, content must agree. */
   readonly needsContent: boolean;
 }
 

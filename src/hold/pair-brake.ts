@@ -79,7 +79,7 @@ export function brakeOf(
   how: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): PairState['brake'] {
   if (areFirstFit(state, rows, how) && isHourFit(state, rows, how)) return null;
-  const { examples } = rows.alone(state.id, how.side, {
+  const { examples } = rows.alone(state, how.side, {
     ...{ from: 0, before: how.before },
     since: comparedSince(state, how.side),
   });
@@ -92,7 +92,7 @@ function areFirstFit(
   { side, before }: { readonly side: PairSide; readonly before: number },
 ): boolean {
   if (state.isProven) return true;
-  const { compared, matched } = rows.first(state.id, side, {
+  const { compared, matched } = rows.first(state, side, {
     ...{ before, max: firstMax },
     since: comparedSince(state, side),
   });
@@ -106,7 +106,7 @@ function isHourFit(
   rows: PairRows,
   { side, before, now }: { readonly side: PairSide; readonly before: number; readonly now: number },
 ): boolean {
-  const { count } = rows.alone(state.id, side, {
+  const { count } = rows.alone(state, side, {
     ...{ from: now - hourMs, before },
     since: comparedSince(state, side),
   });

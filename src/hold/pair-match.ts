@@ -10,7 +10,7 @@ export type FoldedFields = Readonly<Record<string, string>>;
 
 /** How candidates are judged. */
 export interface MatchRules {
-  /** Where a side does not say whose a record is, content must agree. */
+  /** Where one side only says whose a record is, content must agree. */
   readonly needsContent: boolean;
   /** How far the new side's times are ahead of the old side's, milliseconds; null: not known yet. */
   readonly aheadMs: () => number | null;
@@ -37,6 +37,8 @@ export interface Found {
   readonly others: readonly Row[];
   /** A row has the same id, and a time that is too far apart. */
   readonly isApart: boolean;
+  /** The new side's time less the old side's, where one row only can be the record; null: unknown. */
+  readonly difference: number | null;
 }
 
 /** Finds the rows of the other side that may be this record, among those that nothing has matched. */
@@ -45,22 +47,20 @@ export function findMatch(
   side: PairSide,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
 ): Found {
-  if (rows.length === 0) return { same: null, others: [], isApart: false };
+  if (rows.length === 0) return { same: null, others: [], isApart: false, difference: null };
   const own = fieldsOf(record.fields);
   if (record.as === 'change') return findChange(record, own, { rows, rules });
-  const others: Row[] = [];
-  let isApart = false;
-  for (const row of rows) {
-    if (isOtherCompany(row, record)) continue;
-    if (isTooFar(row, record, side, rules)) {
-      isApart = true;
-      continue;
-    }
-    if (agree(own, fieldsOf(row.fields))) return { same: row, others: [], isApart: false };
-    const isTaken = typeof row.counterpart === 'number';
-    if (!isTaken && !mustAgree(row, record, rules)) others.push(row);
-  }
-  return { same: null, others, isApart: isApart && others.length === 0 };
+  const near = rows.filter(
+    (row) =>
+      !isOtherCompany(row, record) &&
+      (agree(own, fieldsOf(row.fields)) || !mustAgree(row, record, rules)),
+  );
+  const difference = differenceTo(near, record, side);
+  const isFar = (row: Row) => isTooFar(row, record, side, rules);
+  const same = near.find((row) => !isFar(row) && agree(own, fieldsOf(row.fields))) ?? null;
+  if (same !== null) return { same, others: [], isApart: false, difference };
+  const others = near.filter((row) => !isFar(row) && typeof row.counterpart !== 'number');
+  return { same, others, isApart: others.length === 0 && near.some(isFar), difference };
 }
 
 /**
@@ -76,11 +76,12 @@ function findChange(
   for (const row of rows.toReversed()) {
     if (isOtherCompany(row, record)) continue;
     const fields = fieldsOf(row.fields);
-    if (isEmpty || agree(own, fields)) return { same: row, others: [], isApart: false };
+    if (isEmpty || agree(own, fields))
+      return { same: row, others: [], isApart: false, difference: null };
     const isSettled = row.state === 0 && Number(row.at) < rules.pastBefore;
     if (isSettled && Object.keys(own).some((path) => fields[path] !== undefined)) break;
   }
-  return { same: null, others: [], isApart: false };
+  return { same: null, others: [], isApart: false, difference: null };
 }
 
 /** True where all fields that both have are equal, and both have some. */
@@ -115,13 +116,14 @@ export function fieldsOf(text: unknown): FoldedFields {
   return fields;
 }
 
-function isOtherCompany({ company }: Row, record: Compared): boolean {
+/** True where both say whose they are, and do not agree. */
+export function isOtherCompany({ company }: Row, record: Pick<Compared, 'company'>): boolean {
   return typeof company === 'string' && record.company !== null && company !== record.company;
 }
 
 function mustAgree({ company }: Row, record: Compared, { needsContent }: MatchRules): boolean {
   if (record.id === null) return true;
-  return needsContent && (typeof company !== 'string' || record.company === null);
+  return needsContent && (typeof company === 'string') !== (record.company !== null);
 }
 
 function isTooFar(
@@ -137,8 +139,15 @@ function isTooFar(
   return Math.abs(difference - ahead) > apartMsMax;
 }
 
+/** What the clocks' difference is by this record; null: it does not say. */
+function differenceTo(rows: readonly Row[], record: Compared, side: PairSide): number | null {
+  const [only, ...more] = rows.filter(({ counterpart }) => typeof counterpart !== 'number');
+  if (only === undefined || more.length > 0 || record.id === null) return null;
+  return differenceOf({ happened: only.happened, record, side });
+}
+
 /** The new side's time less the old side's; null where one has none. */
-export function differenceOf({
+function differenceOf({
   happened,
   record,
   side,

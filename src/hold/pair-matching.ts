@@ -8,7 +8,7 @@ import type { ComparedAnew, NewPage } from '../contracts/spool.ts';
 import type { PairRecord, PairSide } from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
-import { differenceOf, findMatch, type MatchRules } from './pair-match.ts';
+import { findMatch, isOtherCompany, type MatchRules } from './pair-match.ts';
 import { hasVersions } from './pair-pages.ts';
 import type { PairRows, WaitingRow } from './pair-rows.ts';
 import {
@@ -72,16 +72,11 @@ export class PairMatching {
     // It was forgotten here and read again.
     if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
     const open = openRows(all, side);
-    const { same, others, isApart } = findMatch(record, side, {
+    const { same, others, isApart, difference } = findMatch(record, side, {
       rows: open,
       rules: rulesOf(state, now),
     });
-    const [only, ...more] = open.filter(isFree);
-    const difference =
-      only !== undefined && more.length === 0
-        ? differenceOf({ record, happened: only.happened, side })
-        : null;
-    if (difference !== null && record.id !== null) noteDifference(state, difference);
+    if (difference !== null) noteDifference(state, difference);
     const { stream } = shown.page.context;
     if (same !== null) {
       this.#free(state, same, all);
@@ -183,8 +178,8 @@ export class PairMatching {
   ): boolean {
     if (record.object !== undefined && all.length === 0) return this.#isReported(record.object);
     if (record.before.length === 0) return false;
-    const used = all.filter((row) => isNothing(row[other])).length;
-    return this.#knownBefore(state, other).count(record.before) > used;
+    const before = all.filter((row) => isNothing(row[other]) && !isOtherCompany(row, record));
+    return this.#knownBefore(state, other, record.company).count(record.before) > before.length;
   }
 
   /** True for an object that the other side reported last with this content. */
@@ -196,13 +191,20 @@ export class PairMatching {
     });
   }
 
-  #knownBefore(state: PairState, side: PairSide): KnownBefore {
-    const key = `${side} ${state.id}`;
+  /** What streams of a company had delivered, and streams that do not say whose their records are. */
+  #knownBefore(state: PairState, side: PairSide, company: string | null): KnownBefore {
+    const { streams: all, companies = {} } = state.plan;
+    const isOfCompanies = all[side].some((stream) => companies[stream] !== undefined);
+    const whose = isOfCompanies ? company : null;
+    const key = `${side} ${state.id} ${whose ?? ''}`;
     const known = this.#known.get(key);
-    if (known?.isWhole && known.streams === state.plan.streams) return known.ids;
+    if (known?.isWhole && known.streams === all) return known.ids;
+    const of = all[side].filter(
+      (stream) => whose === null || (companies[stream] ?? whose) === whose,
+    );
     // What is stored of the old side grows until its first page of the pair.
-    const untils = state.plan.streams[side].map((stream) => streamOf(state, stream).before);
-    const streams = state.plan.streams[side].map((stream, at) => ({
+    const untils = of.map((stream) => streamOf(state, stream).before);
+    const streams = of.map((stream, at) => ({
       stream,
       until: untils[at] ?? this.lastBlock(stream),
     }));

@@ -34,12 +34,12 @@ export function pairReport(
   const patient = now - plan.patienceMs;
   const aloneOn = (side: PairSide) => {
     const before = Math.min(patient, reached[otherSide(side)]);
-    return pairs.rows.alone(state.id, side, { from: 0, before, since: comparedSince(state, side) });
+    return pairs.rows.alone(state, side, { from: 0, before, since: comparedSince(state, side) });
   };
   const [onlyOld, onlyNew] = [aloneOn('old'), aloneOn('new')];
   const silent = otherSide(deliveringSide(phase));
   const unread = Math.min(patient, reached[otherSide(silent)]);
-  const early = pairs.rows.alone(state.id, silent, {
+  const early = pairs.rows.alone(state, silent, {
     ...{ from: unread, before: patient },
     since: comparedSince(state, silent),
   });

@@ -3,7 +3,8 @@
 // identities are.
 
 import type { NewPage } from '../contracts/spool.ts';
-import type { PairRecord, PairSide, WaitingRecord } from '../contracts/succession.ts';
+import type { PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/succession.ts';
+import type { PairState } from './pair-state.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** A record that waits. */
@@ -25,6 +26,19 @@ const rowsSlack = 100_000;
 /** Records that are left out whose bytes go in one transaction. */
 const settledMax = 512;
 const nothing = new Uint8Array(0);
+
+/**
+ * SQL: a record of the other side waits that it may be, with another value; that is decided when its
+ * patience is over. Where content must be equal they are two records.
+ */
+function isOpen(side: PairSide, { needsContent }: PairPlan): string {
+  const isOfCompany = needsContent
+    ? 'o.company IS pair_record.company'
+    : 'coalesce(o.company = pair_record.company, 1)';
+  return `shown IS NOT NULL AND EXISTS (SELECT 1 FROM pair_record AS o
+    WHERE o.pair = pair_record.pair AND o.key = pair_record.key AND o.${side} IS NULL AND o.state = 1
+      AND ${isOfCompany})`;
+}
 
 /** The tables `pair_record` and `pair_waiting`. */
 export class PairRows {
@@ -111,7 +125,7 @@ export class PairRows {
     const other = isKnown ? nothing : null;
     const [old, late] = side === 'old' ? [own, other] : [other, own];
     const { key, id, happenedAt, company, fields } = record;
-    const facts = isKnown ? [null, null, null, null] : [happenedAt, id, company, fields];
+    const facts = isKnown ? [null, null, company, null] : [happenedAt, id, company, fields];
     const added = this.#statements.run(
       `INSERT INTO pair_record (pair, key, old, new, at, stream, happened, shown, company, fields, state)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
@@ -315,14 +329,14 @@ export class PairRows {
    * record that happened before `since` is not compared.
    */
   alone(
-    pair: number,
+    { id: pair, plan }: Pick<PairState, 'id' | 'plan'>,
     side: PairSide,
     { from, before, since }: Readonly<Record<'from' | 'before' | 'since', number>>,
   ): { readonly count: number; readonly latest: number | null; readonly examples: string[] } {
     const other = side === 'old' ? 'new' : 'old';
     const chosen = `FROM pair_record WHERE pair = ? AND (old IS NULL OR new IS NULL)
        AND at >= ? AND at < ? AND ${other} IS NULL AND counterpart IS NULL
-       AND (happened IS NULL OR happened >= ?)`;
+       AND (happened IS NULL OR happened >= ?) AND NOT (${isOpen(side, plan)})`;
     const row = this.#statements.row(
       `SELECT count(*) AS n, max(at) AS latest ${chosen}`,
       ...[pair, from, before, since],
@@ -338,7 +352,7 @@ export class PairRows {
 
   /** Of the first records that a side has shown and that can be compared: how many match. */
   first(
-    pair: number,
+    { id: pair, plan }: Pick<PairState, 'id' | 'plan'>,
     side: PairSide,
     { before, max, since }: Readonly<Record<'before' | 'max' | 'since', number>>,
   ): { readonly compared: number; readonly matched: number } {
@@ -346,7 +360,7 @@ export class PairRows {
     const row = this.#statements.row(
       `SELECT count(*) AS n, coalesce(sum(there), 0) AS matched FROM (
          SELECT ${other} IS NOT NULL OR counterpart IS NOT NULL AS there FROM pair_record
-         WHERE pair = ? AND ${side} IS NOT NULL AND (there OR at < ?)
+         WHERE pair = ? AND ${side} IS NOT NULL AND (there OR (at < ? AND NOT (${isOpen(side, plan)})))
            AND (happened IS NULL OR happened >= ?)
          ORDER BY id LIMIT ?)`,
       ...[pair, before, since, max],

@@ -41,7 +41,8 @@ async function reachOf(
   const list = parseCheckpoint(checkpoint);
   if (list === null) return [];
   const { wanted, memory } = list;
-  if (memory.horizon === noHorizon) return 'pairing';
+  // Records without id are among them, or none of them is remembered.
+  if (memory.nameless || memory.horizon === noHorizon) return 'pairing';
   return Math.max(
     wanted.standingBefore ?? wanted.since ?? Number.NEGATIVE_INFINITY,
     memory.horizon ?? Number.NEGATIVE_INFINITY,

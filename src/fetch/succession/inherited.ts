@@ -107,7 +107,7 @@ async function missingIn(
         const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
         if (isOtherCompany(whose, stream.company)) continue;
         // Another stream of the successor may have it.
-        if (whose === null && of.pairing.plan.needsContent) return undefined;
+        if (whose === null && of.pairing.streams.new.length > 1) return undefined;
         count += 1;
         if (examples.length < examplesMax) examples.push(state.id.slice(0, idCharsMax));
       }

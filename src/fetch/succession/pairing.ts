@@ -114,8 +114,9 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
       ...{ patienceMs: succeeds.patienceMs, overlapMs: succeeds.overlapMs },
       everyMs: { old: everyMsOf(old), new: everyMsOf(source) },
       streams: { old: namesOf(old), new: namesOf(source) },
+      companies: companiesOf([...old.streams, ...source.streams]),
       rules: hash('sha256', JSON.stringify([oldId, newId, [...rename], ignore, time]), 'base64url'),
-      needsContent: companies.size > 1,
+      needsContent: companies.size > 1 || companies.has(undefined),
     },
     sides: {
       old: {
@@ -151,6 +152,12 @@ function objectOf({ streams: [stream] }: PairedSource): SideRules['object'] {
 /** What entities are called in the collections of a source. */
 function kindsOf({ streams }: PairedSource): ReadonlySet<string> {
   return new Set(streams.flatMap((one) => (one.kind === 'collection' ? [one.entity.kind] : [])));
+}
+
+function companiesOf(streams: readonly Stream[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    streams.flatMap(({ name, company }) => (company === undefined ? [] : [[name, company]])),
+  );
 }
 
 function namesOf({ streams }: PairedSource): readonly string[] {

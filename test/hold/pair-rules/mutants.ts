@@ -44,8 +44,8 @@ export const mutants: readonly Mutant[] = [
   {
     what: 'records are matched by time alone',
     file: 'hold/pair-match.ts',
-    from: 'if (agree(own, fieldsOf(row.fields))) return',
-    to: 'if (record.id === null || agree(own, fieldsOf(row.fields))) return',
+    from: 'if (!isSame(value, there)) return false;',
+    to: 'if (one === other) return false;',
     breaks: 'without ids, records of one time with different contents are two',
   },
   {
@@ -97,8 +97,8 @@ export const mutants: readonly Mutant[] = [
   {
     what: 'an event stands for several records',
     file: 'hold/pair-match.ts',
-    from: "const isTaken = typeof row.counterpart === 'number';",
-    to: 'const isTaken = row.counterpart === undefined;',
+    from: "!isFar(row) && typeof row.counterpart !== 'number'",
+    to: '!isFar(row)',
     breaks: 'one event stands for one record only',
   },
   {
