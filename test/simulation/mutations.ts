@@ -4,6 +4,7 @@
 
 import { ofArchive } from './archive/mutations.ts';
 import { ofCluster } from './cluster/mutations.ts';
+import { ofPairs } from './pairs/mutations.ts';
 import type { Kind } from './worlds.ts';
 
 /** One flaw. */
@@ -289,4 +290,5 @@ export const mutations: readonly Mutation[] = [
   },
   ...ofCluster,
   ...ofArchive,
+  ...ofPairs,
 ];

@@ -1,17 +1,19 @@
 // The kinds of worlds that can be simulated, each by a seed.
 
 import { runCollection } from './collection/run.ts';
+import { runPairs } from './pairs/run.ts';
 import { runParents } from './parents/run.ts';
 import { runList } from './run.ts';
 import type { Tell, Verdict } from './verdict.ts';
 
 /** A kind of world. */
-export type Kind = 'list' | 'collection' | 'parents' | 'cluster' | 'archive';
+export type Kind = 'list' | 'collection' | 'parents' | 'pairs' | 'cluster' | 'archive';
 
 export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promise<Verdict>>> = {
   list: runList,
   collection: runCollection,
   parents: runParents,
+  pairs: runPairs,
   // Loads the cluster's code behind the hooks of cluster/hooks.ts, or what a test has in their place.
   cluster: async (seed, tell) => await (await import('./cluster/run.ts')).runCluster(seed, tell),
   // Likewise, behind the hooks of archive/hooks.ts.
