@@ -49,6 +49,8 @@ export type Condition =
   | 'source.silent'
   | 'source.heard'
   | 'source.cut_over'
+  | 'source.succession_held'
+  | 'source.succession_released'
   | 'upstream.ends'
   | 'change.unexplained'
   | 'change.unseen'

@@ -9,6 +9,7 @@ import type { NewPage } from '../contracts/spool.ts';
 import { type ComparedAnew, uidBytes } from '../contracts/spool.ts';
 import type { PairPhase, PairPlan, PairScan, WaitingRecord } from '../contracts/succession.ts';
 import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
+import { brakePage } from './pair-brake-page.ts';
 import { countDifferences } from './pair-counts.ts';
 import { fieldsOf } from './pair-match.ts';
 import { PairMatching } from './pair-matching.ts';
@@ -170,7 +171,9 @@ export class Pairs {
       const due = { from: 0, until, now, ...releasedMax };
       const alone = this.#leaveOut(state, this.rows.waiting(state.id, due), now);
       const before = Math.min(reached, until);
-      state.brake = state.isRetired ? null : brakeOf(state, this.rows, { side, before, now });
+      const brake = state.isRetired ? null : brakeOf(state, this.rows, { side, before, now });
+      this.#reportBrake(state, brake, { now, store });
+      state.brake = brake;
       if (state.brake === null) this.#deliver(alone, store);
       else {
         // Of a side whose other side cannot be read, and of the other side, the brake holds nothing.
@@ -179,6 +182,19 @@ export class Pairs {
       }
       this.#save(state);
     }
+  }
+
+  /** Stores the event of a brake that engages or releases. */
+  #reportBrake(
+    state: PairState,
+    after: PairState['brake'],
+    { now, store }: { readonly now: number; readonly store: (page: NewPage) => unknown },
+  ): void {
+    const { brake: before } = state;
+    if ((before === null) === (after === null)) return;
+    const waiting = this.rows.waitingOf(state.id).count;
+    const page = brakePage(state, { before, after, waiting, now });
+    if (page !== null) store(page);
   }
 
   /** The records that are not left out. */
@@ -210,6 +226,7 @@ export class Pairs {
     state.cutOverAt = phase === 'cut_over' ? now : null;
     state.turns += 1;
     state.isProven = false;
+    this.#reportBrake(state, null, { now, store });
     state.brake = null;
     for (;;) {
       const all = { from: 0, until: Number.MAX_SAFE_INTEGER, now, ...releasedMax };

@@ -28,6 +28,8 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.silent': 3,
   'source.heard': 1,
   'source.cut_over': 2,
+  'source.succession_held': 4,
+  'source.succession_released': 1,
   'upstream.ends': 3,
   'change.unexplained': 4,
   'change.unseen': 3,

@@ -24,6 +24,7 @@
 //   sluice_upstream_wait_seconds                {upstream} the longest wait of its limits now
 //   sluice_upstream_ends_timestamp_seconds      {upstream} absent where it never ends
 //   sluice_upstream_moved                       {upstream} 1: its end concerns no source any more
+//   sluice_succession_held                      {source, successor} 1 while too few records match
 //   sluice_spool_bytes, sluice_spool_max_bytes, sluice_spool_events
 //   sluice_spool_oldest_timestamp_seconds       when the oldest page held was read, if any is
 //   sluice_sink_delivered_events_total          {sink}
@@ -154,7 +155,7 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
 }
 
 function streamFamilies(
-  { streams, upstreams }: LiveStanding,
+  { streams, upstreams, successions }: LiveStanding,
   { found }: ProcessFacts,
 ): readonly Family[] {
   return [
@@ -192,6 +193,13 @@ function streamFamilies(
         'sluice_source_conditions_total',
         'Gaps, resets and other conditions found.',
         (c) => c.count,
+      ],
+    ]),
+    ...familiesOf(successions, ({ source, successor }) => ({ source, successor }), [
+      [
+        'sluice_succession_held',
+        'Too few records of a pair match: records without a match are stored and not delivered.',
+        ({ held }) => Number(held),
       ],
     ]),
     ...familiesOf(upstreams, ({ name }) => ({ upstream: name }), [

@@ -74,6 +74,8 @@ beforeAll(async () => {
     });
     // Nor of lines that are copied, since what is filtered is not; the same test has these.
     served.set('sluice_transcoder_events_total', { kind: 'counter', labels: ['source', 'result'] });
+    // Nor of pairs; test/succession/brake.test.ts has these.
+    served.set('sluice_succession_held', { kind: 'gauge', labels: ['source', 'successor'] });
     // Nor of deliveries; test/fetch/push has these.
     served.set('sluice_stream_deliveries_total', {
       kind: 'counter',

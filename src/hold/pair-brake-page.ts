@@ -1,0 +1,49 @@
+// The events that report when the brake of a pair engages, and when it releases. They are stored in
+// the transaction in which that changes, so each is reported once, whatever ends the process.
+
+import { createHash } from 'node:crypto';
+import type { ConditionRecord } from '../contracts/change.ts';
+import type { NewPage } from '../contracts/spool.ts';
+import type { PairState } from './pair-state.ts';
+
+/** A brake before and after a change; times are epoch milliseconds. */
+interface BrakeChange {
+  readonly before: PairState['brake'];
+  readonly after: PairState['brake'];
+  /** Records that wait. */
+  readonly waiting: number;
+  readonly now: number;
+}
+
+/** The event of a change; null: the brake is as before. */
+export function brakePage(
+  { plan, phase }: PairState,
+  { before, after, waiting, now }: BrakeChange,
+): NewPage | null {
+  const brake = after ?? before;
+  if (brake === null || (before === null) === (after === null)) return null;
+  const isHeld = after !== null;
+  const { successor, predecessor } = plan;
+  const stream = plan.streams.new[0] ?? successor;
+  const record: ConditionRecord = {
+    condition: isHeld ? 'source.succession_held' : 'source.succession_released',
+    ...{ source: successor, stream },
+    observed_at: new Date(now).toISOString(),
+    message: isHeld
+      ? `too few records of ${successor} and ${predecessor} match: records without a match are stored and not delivered; set id, fields or ignore of sources.${successor}.succeeds`
+      : `records of ${successor} and ${predecessor} are not held any more`,
+    details: {
+      ...{ predecessor, successor, phase, waiting },
+      since: new Date(brake.since).toISOString(),
+      ...(isHeld && { examples: brake.examples }),
+    },
+  };
+  return {
+    context: { source: successor, stream, kind: 'condition', fetchedAt: now },
+    body: Buffer.from(JSON.stringify([record])),
+    ...{ items: '', kept: null },
+    uids: createHash('sha256')
+      .update(JSON.stringify(['succession brake', successor, brake.since, isHeld]))
+      .digest(),
+  };
+}
