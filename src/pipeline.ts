@@ -225,7 +225,7 @@ export class Pipeline {
     }
     const adopt = async (wanted: Plan) => {
       sending.follow(wanted);
-      await settlePairs(this.#means.spool, wanted.sources);
+      await settlePairs(this.#means.spool, wanted.sources, this.#means.tools.log);
       polling.add(wanted.sources, kept.streams);
       const wantedSinks = wanted.sinks.filter(({ name }) => !kept.sinks.has(name));
       const opened = await sending.open(wantedSinks);

@@ -61,7 +61,8 @@ export const check = defineCommand({
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
-      await tellConfig(config, plan, means, new MovesKnown(config, plan).endLines());
+      const moves = new MovesKnown(config, plan);
+      await tellConfig(config, plan, means, moves, moves.endLines());
       if (why) await tellWhy(config, plan, means);
       // Another machine may have the files.
       const inUse = given.withoutSecrets ? [] : await filesInUse(config, plan);
@@ -78,7 +79,7 @@ export const check = defineCommand({
     try {
       const plan = planFrom(config, tools);
       const moves = new MovesKnown(config, plan);
-      await tellConfig(config, plan, means, []);
+      await tellConfig(config, plan, means, moves, []);
       if (why) await tellWhy(config, plan, means);
       let isWell = true;
       for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink, moves })) {
@@ -150,10 +151,16 @@ async function tellConfig(
   config: Config,
   plan: WholePlan,
   { out }: Means,
+  moves: MovesKnown,
   ends: readonly string[],
 ): Promise<void> {
   for (const line of [...summaryLines(config, plan), ...ends]) out(line);
-  const all = [...adviceLines(config, plan), ...(await parentsLines(config, plan))];
+  const all = [
+    ...moves.givenUp(),
+    ...moves.namedOld(),
+    ...adviceLines(config, plan),
+    ...(await parentsLines(config, plan)),
+  ];
   const notes = all.filter((note) => !note.includes(placeholderWord));
   for (const line of notes) out(`${painted('note', 'warn')}  ${line}`);
   for (const stream of plan.sources.flatMap(({ streams }) => streams)) {

@@ -39,7 +39,9 @@ function flawOf(
   },
 ): string | null {
   const old = sources.entries.get(of);
-  if (old === undefined) return `unknown source ${JSON.stringify(of)}${hint(of, sources.names)}`;
+  if (old === undefined) {
+    return `unknown source ${JSON.stringify(of)}${hint(of, sources.names)}; name a source, or remove succeeds if ${name} is cut over`;
+  }
   if (of === name) return 'a source cannot succeed itself; name the source of the API that ends';
   const circle = wayBack(name, sources);
   if (circle !== null) return `${circle.join(' succeeds ')}: that is a cycle; remove one succeeds`;

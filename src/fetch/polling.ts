@@ -355,7 +355,7 @@ export class Polling {
         pairs: this.#means.spool.pairs,
       }),
       isMoved: () => source.past === undefined && this.hasMoved(source.name),
-      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool),
+      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool, log),
       inherited: () => inheritedFor(sideOf(), stream, { spool: this.#means.spool, log }),
       known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
       begun: (backfill) => void this.#backfills.push(backfill),

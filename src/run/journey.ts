@@ -115,7 +115,7 @@ export async function openJourney(
     held = spool;
     boundHeapGrowth();
     if (polls) await forgetLeft(spool, plan.sources);
-    if (polls) await settlePairs(spool, plan.sources);
+    if (polls) await settlePairs(spool, plan.sources, log);
     const told = { now: clock.now(), found: findings.add };
     const { kafka } = state;
     const isShared = kafka !== null;

@@ -109,10 +109,10 @@ export const upstreamFields = {
     .describe('name of the platform, as events and formats show it; default: that of `api`'),
   ends: z
     .string()
-    .refine(
-      (text) => parseEnds(text) !== null,
-      'expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z',
-    )
+    .refine((text) => parseEnds(text) !== null, {
+      error: ({ input }) =>
+        `expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z, found ${JSON.stringify(input)}; set the date that the vendor names, or remove ends`,
+    })
     .transform((text): number | 'never' => parseEnds(text) ?? 'never')
     .optional()
     .describe(

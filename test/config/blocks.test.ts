@@ -66,7 +66,7 @@ test.each([
   ],
   [
     'edge: { api: unified, ends: 2026-02-30, base_url: "https://x", auth: { api_key: k } }',
-    '2:31 upstreams.edge.ends: expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z',
+    '2:31 upstreams.edge.ends: expected never, a date such as 2026-12-31 (the end of that day, UTC), or an RFC 3339 time such as 2026-12-31T12:00:00Z, found "2026-02-30"; set the date that the vendor names, or remove ends',
   ],
   [
     'edge: { api: unified, base_url: "http://api.example.com/v1", auth: { api_key: k } }',

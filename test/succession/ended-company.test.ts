@@ -42,7 +42,7 @@ test.each([
     source('old', { expectMs: hourMs }),
     source('new', { succeeds: { source: 'old', ...successions } }),
   ];
-  await settlePairs(spool, sources);
+  await settlePairs(spool, sources, silent);
   const http = { request: () => Promise.reject(new Error('unused')), close: async () => undefined };
   const polling = new Polling({
     ...{ spool, tools: { clock, log: silent, http }, random: () => 0 },

@@ -6,6 +6,7 @@ import type { WholePlan } from '../../config/plan.ts';
 import { inShards } from '../../config/shards.ts';
 import type { ExportError } from '../../contracts/errors.ts';
 import { deadPredecessor, earliestOf } from '../../fetch/succession/first-walk.ts';
+import { givenUpNext } from '../../fetch/succession/settle.ts';
 import { commandOf } from '../../terminal/command-text.ts';
 import { painted } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
@@ -72,6 +73,50 @@ export class MovesKnown {
       const newest = earliestOf(names.map((name) => facts(name)?.watermark ?? null));
       const known = { successor, predecessor: old.name, cause, from, newest };
       yield [`source ${successor}: start`, deadPredecessor(known)];
+    }
+  }
+
+  /** Pairs that the config gives up before their cutover. */
+  *givenUp(): Generator<string> {
+    for (const { stored } of this.#parts) {
+      for (const { successor, predecessor, phase } of stored.pairs) {
+        const source = this.#config.sources[successor];
+        if (phase === 'cut_over' || source?.succeeds?.source === predecessor) continue;
+        const what = source === undefined ? 'the source' : 'succeeds';
+        yield `sources.${successor}: ${what} was removed before the cutover (phase ${phase}), so records can be repeated. ${givenUpNext(successor, predecessor)}`;
+      }
+    }
+  }
+
+  /** What names the source of a pair that ends, and not its successor. */
+  *namedOld(): Generator<string> {
+    const { sources, drift } = this.#plan;
+    const succeeded = new Set(sources.flatMap(({ succeeds }) => succeeds?.source ?? []));
+    for (const { name: successor, succeeds, streams } of sources) {
+      const old = succeeds?.source;
+      if (old === undefined) continue;
+      for (const { name, parents } of sources) {
+        if (parents === undefined || !('of' in parents.each) || parents.each.of !== old) continue;
+        if (succeeded.has(name)) continue;
+        yield `sources.${name}.each.of names ${old}, whose API ends: add a successor of ${name} with each: { of: ${successor} }`;
+      }
+      for (const key of ['changes', 'trail'] as const) {
+        const names = drift?.[key] ?? [];
+        if (!names.includes(old) || names.includes(successor)) continue;
+        yield `watch.drift.${key} names ${old} and not ${successor}: add ${successor}, which delivers after the cutover`;
+      }
+      for (const [at, { where }] of this.#plan.routes.entries()) {
+        if (where === undefined || !new RegExp(`["']${old}["']`).test(where)) continue;
+        yield `routes[${at}].where names ${old}: events of ${successor} have ${successor} in its place; change the filter before the cutover`;
+      }
+      const known = new Set(
+        sources.find(({ name }) => name === old)?.streams.map(({ company }) => company),
+      );
+      const unknown = streams.flatMap(({ company }) =>
+        company === undefined || known.has(undefined) || known.has(company) ? [] : [company],
+      );
+      if (unknown.length === 0) continue;
+      yield `sources.${successor}: ${old} does not read ${unknown.length === 1 ? 'company' : 'companies'} ${unknown.slice(0, 5).join(', ')}: records of it are in ${successor} only, and each waits for patience before the cutover`;
     }
   }
 

@@ -57,6 +57,18 @@ export const readingEvents = {
     means:
       'A stream cannot be read any more, and its successor delivers and is read: its API has ended, which is no fault. Once for each end.',
   },
+  pair_given_up: {
+    level: 'warn',
+    fields: ['source', 'predecessor', 'phase', 'next'],
+    means:
+      'A source lost its succeeds before the cutover. Records that both sources read can be delivered twice.',
+  },
+  overlap_shortened: {
+    level: 'info',
+    fields: ['source', 'predecessor', 'compared_from', 'overlap_from', 'next'],
+    means:
+      'A successor is compared from a later time than overlap says, since the identities that are stored of its predecessor reach back no further.',
+  },
   stream_refused_after_end: {
     level: 'debug',
     fields: ['stream', 'code', 'error', 'next', 'wait_ms', '…'],

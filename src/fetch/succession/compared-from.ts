@@ -2,6 +2,8 @@
 // back as the old source's stored identities reach, where that is less.
 
 import type { Spool } from '../../contracts/spool.ts';
+import type { Log } from '../../contracts/tools.ts';
+import { timeText } from '../../tools/time-text.ts';
 import { parseCheckpoint } from '../list/checkpoint.ts';
 import { noHorizon } from '../list/horizon.ts';
 import type { Pairing } from './pairing.ts';
@@ -10,6 +12,7 @@ import type { Pairing } from './pairing.ts';
 export async function comparedFrom(
   pairing: Pairing | undefined,
   spool: Pick<Spool, 'recall' | 'pairs'>,
+  log?: Log,
 ): Promise<number> {
   if (pairing === undefined) return Number.NEGATIVE_INFINITY;
   const { plan, sides } = pairing;
@@ -19,10 +22,19 @@ export async function comparedFrom(
   const reached = await Promise.all(
     plan.streams.old.map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
   );
-  return Math.max(
+  const from = Math.max(
     wanted,
     ...reached.flatMap((reach) => (reach === 'pairing' ? (begunAt ?? wanted) : reach)),
   );
+  if (from > wanted) {
+    const { successor, predecessor } = plan;
+    log?.info('overlap_shortened', 'a successor is compared from a later time than overlap says', {
+      ...{ source: successor, predecessor },
+      ...{ compared_from: timeText(from), overlap_from: timeText(wanted) },
+      next: `The stored identities of ${predecessor} reach back no further. Nothing is missing: ${predecessor} delivered what is older.`,
+    });
+  }
+  return from;
 }
 
 /**

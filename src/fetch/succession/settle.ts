@@ -4,6 +4,7 @@
 
 import type { ComparedAnew, NewPage, PairStore, Spool } from '../../contracts/spool.ts';
 import type { WaitingRecord } from '../../contracts/succession.ts';
+import type { Log } from '../../contracts/tools.ts';
 import { type PairedSource, type Pairing, pairingsOf } from './pairing.ts';
 import { pairedPage } from './side.ts';
 
@@ -14,14 +15,30 @@ const comparedAtOnce = 256;
 export async function settlePairs(
   { pairs }: Pick<Spool, 'pairs'>,
   sources: readonly PairedSource[],
+  log: Log,
 ): Promise<void> {
   const pairings = pairingsOf(sources);
+  for (const { successor, predecessor, phase } of (await pairs?.reports()) ?? []) {
+    const isKept = pairings.some(
+      ({ plan }) => plan.successor === successor && plan.predecessor === predecessor,
+    );
+    if (isKept || phase === 'cut_over') continue;
+    log.warn('pair_given_up', 'succeeds was removed before the cutover: records can be repeated', {
+      ...{ source: successor, predecessor, phase },
+      next: givenUpNext(successor, predecessor),
+    });
+  }
   const changed = (await pairs?.settle(pairings.map(({ plan }) => plan))) ?? [];
   for (const pairing of pairings) {
     if (pairs !== undefined && changed.includes(pairing.plan.successor)) {
       await compareAnew(pairing, pairs);
     }
   }
+}
+
+/** What to do where a pair was given up before its cutover. */
+export function givenUpNext(successor: string, predecessor: string): string {
+  return `Put succeeds: { source: ${predecessor} } of sources.${successor} back and cut over first (sluice succession cutover ${successor}), or expect records that both sources deliver.`;
 }
 
 async function compareAnew(pairing: Pairing, pairs: PairStore): Promise<void> {
