@@ -99,7 +99,7 @@ export class PairProcess {
   }
 
   async #settle(): Promise<void> {
-    await settlePairs({ pairs: this.#pairs() }, this.#sources());
+    await settlePairs({ pairs: this.#pairs() }, this.#sources(), silent);
     this.#isSettled = true;
     this.#means.changed({ what: 'settle' }, []);
   }
