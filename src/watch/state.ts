@@ -57,8 +57,6 @@ export interface CheckpointFacts {
   readonly resume: string | null;
   /** Latest time of a record read; null when none had one. */
   readonly watermark: number | null;
-  /** Older records were delivered before its first walk, epoch milliseconds; null: none. */
-  readonly standingBefore: number | null;
   /** The whole list was read once. */
   readonly swept: boolean | null;
   /** Of a collection: values that differ at each reading; null: there are none. */
@@ -200,7 +198,6 @@ function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
     order: list?.growth.order ?? null,
     resume: list === null ? null : resumeText(list),
     watermark: list?.memory.watermark ?? null,
-    standingBefore: list?.wanted.standingBefore ?? null,
     swept: list?.whole.swept ?? null,
     compared: comparedIn(body),
   };

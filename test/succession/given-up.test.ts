@@ -58,7 +58,7 @@ test('check warns of succeeds that was removed before the cutover, while no proc
   );
 });
 
-test('an overlap that the identities do not reach is reported in the log and by succession', async () => {
+test('an overlap that the identities do not reach is reported in the log, once', async () => {
   const move = await aMove({ succeeds: null, old: { id: null } });
   const { pair, config } = move;
   pair.addMany(10);
@@ -68,14 +68,7 @@ test('an overlap that the identities do not reach is reported in the log and by 
   await waitUntil(() => sluice.stderr.some((line) => line.includes('overlap_shortened')), {
     what: 'the report',
   });
-  const reported = async () => (await runHere(['succession', '-c', config])).stdout;
-  await waitUntil(async () => (await reported()).includes('later than overlap says'), {
-    what: 'the line of succession',
-  });
-  const { stdout } = await runHere(['succession', '-c', config, '--json']);
   await sluice.kill();
 
   expect(sluice.stderr.filter((line) => line.includes('overlap_shortened'))).toHaveLength(1);
-  const [listed] = JSON.parse(stdout).sources;
-  expect(listed.compared_from).toBe(listed.begun_at);
 });

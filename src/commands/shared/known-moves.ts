@@ -16,25 +16,13 @@ import { whereItRuns } from './at-work.ts';
 export interface KnownMoves {
   readonly upstreams: readonly StoredUpstream[];
   readonly pairs: readonly PairReport[];
-  /** From when on records of successors are compared, epoch milliseconds, by source. */
-  readonly comparedFrom: ReadonlyMap<string, number>;
 }
 
 /** Reads the state of a config, or of its part; in Kafka where no process has it here. */
 export async function knownMoves(config: Config): Promise<KnownMoves> {
   const stored = await storedOf(config);
   const plan = await planToLook(config);
-  const comparedFrom = plan.sources.flatMap(({ name, succeeds, streams }) => {
-    if (succeeds === undefined) return [];
-    const from = streams.flatMap(
-      (stream) => stored.streams.get(stream.name)?.checkpoint?.standingBefore ?? [],
-    );
-    return from.length === 0 ? [] : [[name, Math.max(...from)] as const];
-  });
-  return {
-    ...{ upstreams: storedEnds(stored, plan, Date.now()), pairs: stored.pairs },
-    comparedFrom: new Map(comparedFrom),
-  };
+  return { upstreams: storedEnds(stored, plan, Date.now()), pairs: stored.pairs };
 }
 
 /** When each upstream ends, by its config and the dates of responses that the state has. */

@@ -18,9 +18,6 @@ interface ListedSource {
   readonly successor: string | null;
   /** When its API ends; null: never. */
   readonly endsAt: string | null;
-  /** From when on records are compared, and from when on `overlap` says; null: not known. */
-  readonly comparedFrom: number | null;
-  readonly overlapFrom: number | null;
   /** Null: the state has no pair yet. */
   readonly pair: PairReport | null;
   /** Null: events keep their OCSF classes. */
@@ -52,7 +49,7 @@ export const list = defineCommand({
 });
 
 async function listedIn(config: Config): Promise<readonly ListedSource[]> {
-  const { pairs, upstreams, comparedFrom: compared } = await knownMoves(config);
+  const { pairs, upstreams } = await knownMoves(config);
   const ends = new Map(upstreams.map(({ name, ends_at: endsAt }) => [name, endsAt]));
   return Object.entries(config.sources).flatMap(([name, { settings }]) => {
     const { upstream } = settings;
@@ -63,11 +60,7 @@ async function listedIn(config: Config): Promise<readonly ListedSource[]> {
     if (successor === null && endsAt === null) return [];
     const pair = pairs.find((report) => report.successor === successor) ?? null;
     const classes = successor === null ? null : classChange(config.sources, successor);
-    const overlapMs = config.sources[successor ?? '']?.succeeds?.overlapMs ?? 0;
-    const overlapFrom = pair === null ? null : pair.begunAt - overlapMs;
-    const comparedFrom = compared.get(successor ?? '') ?? null;
-    const from = { comparedFrom, overlapFrom };
-    return [{ source: name, upstream, successor, endsAt, pair, classes, ...from }];
+    return [{ source: name, upstream, successor, endsAt, pair, classes }];
   });
 }
 
@@ -80,7 +73,6 @@ function jsonOf(listed: ListedSource): object {
   }
   return {
     ...{ ...who, phase: pair.phase, classes },
-    compared_from: timeText(listed.comparedFrom),
     ...{ begun_at: timeText(pair.begunAt), cut_over_at: timeText(pair.cutOverAt) },
     ...{ matched: pair.matched, known_before: pair.known },
     ...{ only_old: pair.onlyOld, only_new: pair.onlyNew, delivered_early: pair.early },
@@ -113,21 +105,12 @@ function linesOf(listed: readonly ListedSource[], command: CommandText): readonl
   const alone = listed.filter(({ successor }) => successor === null);
   return [
     ...tableLines([...heads, 'fields'], rows),
-    ...listed.flatMap((one) => shortenedText(one)),
     ...listed.flatMap(({ successor, classes, pair }) => [
       ...(classes === null ? [] : [`${successor}: ${classChangeText(classes)}`]),
       ...(pair === null ? [] : factsOf(pair)),
     ]),
     ...(alone.length === 0 ? [] : [noSuccessor(alone, command)]),
     `A cutover changes the events at a receiver: ${changes.join('; ')}.`,
-  ];
-}
-
-function shortenedText(one: ListedSource): readonly string[] {
-  const { source, successor, comparedFrom, overlapFrom } = one;
-  if (comparedFrom === null || overlapFrom === null || comparedFrom <= overlapFrom) return [];
-  return [
-    `${successor}: compared from ${timeText(comparedFrom)}, later than overlap says (${timeText(overlapFrom)}): the stored identities of ${source} reach back no further, or start is set`,
   ];
 }
 
