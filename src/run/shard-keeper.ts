@@ -36,7 +36,7 @@ export interface KeeperMeans {
   /** Each shard is worked on until its process ends by itself. */
   readonly once: boolean;
   readonly drains: Pick<Drains, 'isDrained' | 'orDrained'> & Partial<Pick<Drains, 'control'>>;
-  /** Left out: config reload failed; keeping the running config. */
+  /** Left out: the config is not read again. */
   readonly requests?: ReloadRequests | undefined;
   /** A changed config may drop streams and sinks. */
   readonly removalAllowed: boolean;

@@ -98,7 +98,7 @@ test('a copy of a log under its number with a zero before it is the one that is 
   const { exitCode, stdout } = await verify(location);
 
   expect(exitCode).toBe(1);
-  expect(stdout).toContain(`the log of ${location}/1 is here once more`);
+  expect(stdout).toContain(`the log of ${location}/1 is here a second time`);
 });
 
 test('what one shard’s log signs is none of another’s: a checkpoint that is put in its place breaks it', async () => {

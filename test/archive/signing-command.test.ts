@@ -78,7 +78,7 @@ test.each([
   ['takes too long', ['/bin/sh', '-c', 'sleep 600 & wait'], retry, /it ran longer than 1s$/],
   ['is killed', ['/bin/sh', '-c', 'kill -9 $$'], retry, /ended by SIGKILL$/],
   ['is not there', ['/nowhere/sign'], refused, /cannot be started: ENOENT$/],
-  ['writes nothing', ['/bin/true'], refused, /what it wrote is no signature: 0 bytes/],
+  ['writes nothing', ['/bin/true'], refused, /its output is no signature: 0 bytes/],
   [
     'writes what is no signature',
     ['/bin/sh', '-c', 'head -c 64 /dev/zero'],

@@ -166,7 +166,7 @@ describe('--since', () => {
 
     const { breaks } = await verified(archive, { since: other });
 
-    expect(breaks.map(({ what }) => what).join()).toContain('written anew');
+    expect(breaks.map(({ what }) => what).join()).toContain('rewritten');
     expect(breaks.map(({ what }) => what).join()).toContain('the given checkpoint: the signature');
   });
 });
@@ -228,7 +228,7 @@ describe('cursors', () => {
     const { gaps } = await verified(naiveArchive([{ pages }]));
 
     expect(gaps).toMatchObject([{ seq: 2, isOpen: true }]);
-    expect(gaps[0]?.what).toContain('no answer before has led to');
+    expect(gaps[0]?.what).toContain('no earlier response returned');
   });
 });
 

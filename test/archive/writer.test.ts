@@ -359,7 +359,7 @@ describe('an archive is refused before anything is written', () => {
     await archived(other, heldPages(9, 0));
     await other.close();
 
-    await openingIsRefused({ dir, state }, /does not begin with what was signed at size/);
+    await openingIsRefused({ dir, state }, /does not begin with the log signed at size/);
   });
 
   test.each(['tile/0/001.p/48', 'tile/entries/001.p/48', 'tile/1/000.p/1'])(

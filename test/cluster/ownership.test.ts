@@ -273,7 +273,7 @@ sinks:
 
   const broker = kafka.pid ?? 0;
   process.kill(broker, 'SIGSTOP');
-  await sluice.waitForLine('polling waits');
+  await sluice.waitForLine('group_unreachable');
   // What was asked for before may be on its way.
   await delay(everyMs * 5);
   const before = asked();

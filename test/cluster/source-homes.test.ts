@@ -128,7 +128,9 @@ test('a successor on an upstream that has its state in another shard is refused,
   const more = { ...whole, tickets: tickets + 1 };
   await waitUntil(async () => (await delivered()).tickets > tickets, { what: 'another ticket' });
   write({ succeeds: true });
-  await sluice.waitForLine((line) => line.includes('not reload') && line.includes('tickets'));
+  await sluice.waitForLine(
+    (line) => line.includes('config_not_reloaded') && line.includes('tickets'),
+  );
   pair.addMany(5);
   await complete();
   expect(await delivered()).toEqual(more);

@@ -57,7 +57,7 @@ test('a broken config on disk blinds no command that looks at what runs', async 
 
   for (const { exitCode, stderr } of [status, asJson, top, explain, letters]) {
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('config error as it stands');
+    expect(stderr).toContain('the config is invalid: ');
     expect(stderr).toContain(`process ${sluice.pid} on `);
   }
   expect(status.stdout).toContain('The config was not loaded at');

@@ -65,7 +65,7 @@ test('a bundle is run while it is of the sources as they are, then the sources',
   expect(delivered()).toHaveLength(250);
   expect(own(sources.main).length).toBeGreaterThan(200);
   expect(own(bundled.main)).toEqual(boot);
-  expect(bundled.main.length).toBeLessThan(90);
+  expect(bundled.main.length).toBeLessThan(110);
   expect(own(run.main)).toEqual(boot);
   expect(run.thread[0]).toContain('sluice-bundle/spool-worker.mjs');
   expect(own(run.thread)).toEqual([]);

@@ -175,7 +175,7 @@ describe('on the real program', () => {
 
   test.each([
     { flags: [], says: '--services: one of the two APIs has to be read: give this, or --unified' },
-    { flags: ['--services', services], says: '--companies: is needed' },
+    { flags: ['--services', services], says: '--companies: is required' },
     { flags: ['--unified', unified, '--sink', 'syslg'], says: 'syslog' },
     { flags: ['--unified', unified, '--sink', 'kafka', '--to', 'k1'], says: '--to: ' },
   ])(

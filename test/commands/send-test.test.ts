@@ -143,7 +143,7 @@ test.each<[string, AzureOptions, RegExp, number]>([
   [
     'a failure',
     { isReader: true, columns: {} },
-    /^FAIL {2}sink siem: what.*: .* drops fields that/,
+    /^FAIL {2}sink siem: its stored data: .* drops fields that/,
     3,
   ],
   ['a note', {}, /^note {2}sink siem: whether dcr-\w+ declares every column .* not be seen/, 0],

@@ -107,5 +107,5 @@ test('an address that nobody can send to is not registered', async () => {
   const { exitCode, stderr } = await register();
 
   expect(exitCode).toBe(64);
-  expect(stderr).toContain('sources.hooks.url is needed');
+  expect(stderr).toContain('sources.hooks.url is required');
 });

@@ -165,7 +165,7 @@ export class Stage {
     }
     const begun = [...this.#running.values()].flatMap((sluice) =>
       sluice.stderr
-        .filter((line) => line.includes('a process has begun for the shard'))
+        .filter((line) => line.includes('shard_worker_started'))
         .map((line) => ({ sluice, ...(JSON.parse(line) as Begun) }))
         .filter(({ shard }) => shard === this.shard),
     );

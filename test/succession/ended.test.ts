@@ -23,6 +23,7 @@ interface Status {
   readonly ready: boolean;
   readonly attention: readonly { who: string; what: string; message: string; next: string }[];
   readonly upstreams: readonly { name: string; moved: boolean }[];
+  readonly sinks: readonly { name: string; backlog: number }[];
   readonly streams: readonly {
     name: string;
     state: string;
@@ -62,6 +63,8 @@ describe.each([401, 403, 404, 410, 'refused'] as const)('an API that answers %s'
     const ready = await fetch(`${url}/readyz`);
     const shown = await runHere(['status', '-c', config]);
     const reported = sluice.stderr.filter((line) => line.includes('its successor delivers'));
+    const isSent = async () => (await statusOf(move)).sinks[0]?.backlog === 0;
+    await waitUntil(isSent, { what: 'the event of the cutover at the sink' });
     await sluice.kill();
     const stopped = await runHere(['status', '-c', config]);
     const receipt = await runHere(['receipt', '-c', config, '--sink', 'disk', '--json']);
