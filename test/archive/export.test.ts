@@ -66,7 +66,7 @@ test('nothing is written over, and a damaged archive is told', async () => {
   const damaged = await runHere(['archive', 'export', dir, ...span(2, 4), '--out', other]);
 
   expect(again).toMatchObject({ exitCode: 1, stdout: '' });
-  expect(again.stderr).toContain('archive.json is there already');
+  expect(again.stderr).toContain('archive.json exists already');
   expect(damaged.stderr).toContain('tile/0/000 is missing');
   expect(existsSync(join(other, 'checkpoint'))).toBe(false);
 });
