@@ -217,7 +217,7 @@ describe('splunk_hec waits for the indexer', () => {
     const answer = send();
     await waitUntil(() => sink.notice?.() !== null, { what: 'a notice' });
 
-    expect(sink.notice?.()?.what).toContain('no answer of an HTTP Event Collector (text/html)');
+    expect(sink.notice?.()?.what).toContain('not from an HTTP Event Collector (text/html)');
     expect(await answer).toEqual({ outcome: 'delivered' });
     expect(sink.notice?.()).toBeNull();
   });
