@@ -122,6 +122,8 @@ export interface PairReport {
   readonly matched: number;
   /** Of these, records that the other side had delivered before the pairing; they are not compared. */
   readonly known: number;
+  /** Streams of either side that had delivered nothing before the pairing. */
+  readonly fresh: readonly string[];
   /** Shown by one side only, where the other was read past them. */
   readonly onlyOld: PairAlone;
   readonly onlyNew: PairAlone;

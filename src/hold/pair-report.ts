@@ -52,6 +52,7 @@ export function pairReport(
     phase: phase === 'shadow' && notReady.length === 0 ? 'ready' : phase,
     ...{ begunAt: state.begunAt, cutOverAt: state.cutOverAt },
     ...{ matched: state.matched, known: state.known },
+    fresh: Object.keys(state.streams).filter((stream) => state.streams[stream]?.before === 0),
     ...{
       onlyOld: together([onlyOld, ...Object.values(state.missing)]),
       onlyNew: counted(onlyNew),

@@ -17,10 +17,14 @@ export async function comparedFrom(
   if (pairing === undefined) return Number.NEGATIVE_INFINITY;
   const { plan, sides } = pairing;
   const reports = (await spool.pairs?.reports()) ?? [];
-  const begunAt = reports.find(({ successor }) => successor === plan.successor)?.begunAt;
+  const report = reports.find(({ successor }) => successor === plan.successor);
+  const begunAt = report?.begunAt;
   const wanted = (begunAt ?? Date.now()) - plan.overlapMs;
   const reached = await Promise.all(
-    plan.streams.old.map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
+    plan.streams.old
+      // Others deliver from the pairing on, whatever the time of their records.
+      .filter((stream) => report?.fresh.includes(stream) !== true)
+      .map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
   );
   const from = Math.max(
     wanted,
@@ -47,7 +51,6 @@ async function reachOf(
   hasIds: boolean,
 ): Promise<number | 'pairing' | readonly []> {
   const { checkpoint, identities } = await spool.recall(stream);
-  // It delivers from the pairing on, whatever the time of its records.
   if (checkpoint === null || identities.length === 0) return [];
   if (!hasIds) return 'pairing';
   const list = parseCheckpoint(checkpoint);

@@ -76,7 +76,7 @@ describe('A32: a sorting that is refused', () => {
     expect(await list.told()).toMatchObject([
       {
         condition: 'source.checkpoint_reset',
-        message: expect.stringContaining('no longer takes the sorting'),
+        message: expect.stringContaining('no longer accepts the sorting'),
       },
     ]);
   });
