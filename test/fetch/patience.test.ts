@@ -71,7 +71,7 @@ test('a list: no scope is lost before the usual wait, and it is after that', asy
   await list.readToTail();
 
   expect(first).toMatchObject({ outcome: 'denied', status: 403, wait: { ms: 3_000 } });
-  expect(first.outcome !== 'done' && first.cause.message).toContain('asks to wait 3 s');
+  expect(first.outcome !== 'done' && first.cause.message).toContain('requires a wait of 3 s');
   expect([before, after]).toEqual([[], ['source.scope_lost']]);
   const ids = (await list.records()).map(({ id }) => id);
   expect(differences(ids, ledgerIds(sandbox, LOGS))).toEqual(none);
