@@ -104,6 +104,8 @@ export class ShardProcess {
 
   /** Has it end in order, as it would by itself. */
   stop(): void {
+    // A second signal would end it at once: it may be giving its shard away when this process ends.
+    if (this.#isStopped) return;
     this.#isStopped = true;
     this.#child.kill('SIGTERM');
   }
