@@ -1,7 +1,6 @@
 // What kafkajs throws, as KafkaFailures. It wraps errors in errors: the protocol error or the
 // socket's error that says what happened is somewhere down the `cause` chain, or survives only in a
-// message. No kafkajs import: its errors are told apart by name and by the protocol error in
-// `type`.
+// message. No kafkajs import: the error's name and the protocol error in `type` distinguish them.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
@@ -9,19 +8,19 @@ import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connected|let go of/i;
 const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kafkajs's table
 
-/** The failure that `error` is; `what` is put before its message. */
+/** The failure for `error`; `what`: a prefix of its message. */
 export function failureOf(error: unknown, what?: string): KafkaFailure {
   if (error instanceof KafkaFailure && what === undefined) return error;
   const chain = [...causes(error)];
-  const told = (text: string) => (what === undefined ? text : `${what}: ${text}`);
+  const prefixed = (text: string) => (what === undefined ? text : `${what}: ${text}`);
   const answer = chain.find((each) => typeof each.type === 'string');
   if (answer?.type !== undefined) {
     const name = answer.message.startsWith(fencedCode) ? 'PRODUCER_FENCED' : answer.type;
-    const message = told(`Kafka answered ${name} (${answer.message})`);
+    const message = prefixed(`Kafka answered ${name} (${answer.message})`);
     return new KafkaFailure(kindOfAnswer(name), message, { answered: true, cause: error });
   }
   const deepest = chain.at(-1);
-  const message = told(deepest?.message || deepest?.name || String(error));
+  const message = prefixed(deepest?.message || deepest?.name || String(error));
   const fail = (kind: KafkaFailure['kind'], answered: boolean) =>
     new KafkaFailure(kind, message, { answered, cause: error });
   if (chain.some(({ code }) => isTrustCode(code))) return fail('untrusted', false);

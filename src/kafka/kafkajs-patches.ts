@@ -1,5 +1,5 @@
-// What kafkajs 2.2.4 lacks and is put into it, for the whole process: codecs, requests of batches that
-// we have encoded, a timer that it sets for nothing, and the end of a topic as every record has it.
+// Patches of kafkajs 2.2.4 for the whole process: codecs, requests with batches that sluice has encoded, no timer without
+// pending requests, and the end of a topic for readers of all records.
 
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -19,10 +19,10 @@ export const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C') as (
 ) => number;
 
 interface OffsetLister {
-  listOffsets(asked: object): Promise<unknown>;
+  listOffsets(fields: object): Promise<unknown>;
 }
 
-interface ProduceAsked {
+interface ProduceFields {
   readonly acks: number;
   readonly timeout: number;
   readonly transactionalId?: string | null;
@@ -36,7 +36,7 @@ interface ProduceRequest {
   encode(): Promise<object>;
 }
 
-type MakeProduceRequest = (asked: ProduceAsked) => ProduceRequest;
+type MakeProduceRequest = (fields: ProduceFields) => ProduceRequest;
 
 interface RequestQueue {
   readonly pending: readonly unknown[];
@@ -48,7 +48,7 @@ const produceVersions = [3, 4, 5, 6, 7];
 
 let prepared = false;
 
-/** Puts in what is missing, once for the process. */
+/** Applies the patches, once for the process. */
 export function prepareKafkajs(): void {
   if (prepared) return;
   prepared = true;
@@ -71,8 +71,8 @@ export function prepareKafkajs(): void {
   // and one that was answered as committed may not be finished yet.
   const lister = load('kafkajs/src/broker').prototype as OffsetLister;
   const list = lister.listOffsets;
-  lister.listOffsets = function listAll(this: OffsetLister, asked) {
-    return list.call(this, { ...asked, isolationLevel: 0 });
+  lister.listOffsets = function listAll(this: OffsetLister, fields) {
+    return list.call(this, { ...fields, isolationLevel: 0 });
   };
 }
 
@@ -88,20 +88,20 @@ function produceRequests(make: MakeProduceRequest): MakeProduceRequest {
   const Encoder = load('kafkajs/src/protocol/encoder') as new (
     bytes: number,
   ) => { writeBuffer(bytes: Buffer): object };
-  return (asked) => {
-    const batches = batchesOf(asked);
-    if (batches === null) return make(asked);
+  return (fields) => {
+    const batches = batchesOf(fields);
+    if (batches === null) return make(fields);
     const encode = async () => {
-      const { acks, timeout: timeoutMs, transactionalId = null } = asked;
+      const { acks, timeout: timeoutMs, transactionalId = null } = fields;
       const bytes = requestOfBatches(batches, { acks, timeoutMs, transactionalId });
       return new Encoder(bytes.length).writeBuffer(bytes);
     };
-    return { ...make(asked), encode };
+    return { ...make(fields), encode };
   };
 }
 
 /** Null where a part of the request is not ours. */
-function batchesOf({ topicData }: ProduceAsked): readonly PartitionBatch[] | null {
+function batchesOf({ topicData }: ProduceFields): readonly PartitionBatch[] | null {
   const parts = topicData.flatMap(({ topic, partitions }) =>
     partitions.map(({ partition, batch }) =>
       batch === undefined ? null : { topic, partition, batch },

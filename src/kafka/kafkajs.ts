@@ -73,14 +73,14 @@ class KafkajsProducer implements KafkaProducer {
     place: Committed,
   ): Promise<WrittenOffsets> {
     const written = await this.#sendInTransaction(requests, place);
-    await told(this.#manager.commit(), 'the outcome of the commit is not known');
+    await rejecting(this.#manager.commit(), 'the outcome of the commit is not known');
     this.#committed = place;
     return written;
   }
 
   async tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void> {
     await this.#sendInTransaction(requests, null);
-    await told(this.#manager.abort());
+    await rejecting(this.#manager.abort());
   }
 
   /** The transaction is open when it resolves. Without `place` no position is part of it. */
@@ -119,9 +119,9 @@ class KafkajsProducer implements KafkaProducer {
     if (this.#committed !== null) return this.#committed;
     const admin = this.#kafka.admin();
     try {
-      await told(admin.connect());
+      await rejecting(admin.connect());
       // Of all topics: asking for one topic's partitions would fail where it does not exist yet.
-      const found = await told(admin.fetchOffsets({ groupId: transactions.group }));
+      const found = await rejecting(admin.fetchOffsets({ groupId: transactions.group }));
       const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
       const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};
       return Number(offset) < 0 ? null : { position: Number(offset), note: metadata ?? '' };
@@ -135,15 +135,15 @@ class KafkajsProducer implements KafkaProducer {
     sasl?.password.reveal();
     const admin = this.#kafka.admin();
     try {
-      await told(admin.connect());
-      await told(admin.fetchTopicMetadata({ topics: [topic] }));
+      await rejecting(admin.connect());
+      await rejecting(admin.fetchTopicMetadata({ topics: [topic] }));
     } finally {
       await admin.disconnect().catch(() => {});
     }
   }
 
   async close(): Promise<void> {
-    await told(this.#cluster.disconnect());
+    await rejecting(this.#cluster.disconnect());
   }
 
   destroy(): void {
@@ -156,9 +156,9 @@ class KafkajsProducer implements KafkaProducer {
     this.#options.sasl?.password.reveal(); // a secret that cannot be read says so itself
     const { transactions } = this.#options;
     await transactions?.confirm?.();
-    await told(this.#cluster.connect());
+    await rejecting(this.#cluster.connect());
     // With transactions this ends what an older user of the transactional id left open.
-    await told(this.#manager.initProducerId());
+    await rejecting(this.#manager.initProducerId());
     await transactions?.confirm?.();
     this.#connected = true;
   }
@@ -173,7 +173,7 @@ export function kafkajsReader(options: KafkaOptions, digits: number): TopicReade
     options.sasl?.password.reveal();
     const sockets = new Sockets(options.tls);
     try {
-      return await told(work(new kafkajs.Kafka(configOf(options, sockets))));
+      return await rejecting(work(new kafkajs.Kafka(configOf(options, sockets))));
     } finally {
       sockets.cut();
     }
@@ -206,7 +206,7 @@ function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
     socketFactory: ({ host, port, onConnect }) =>
       sockets.connect(decodeURIComponent(host), port, onConnect),
     logLevel: logLevel.WARN,
-    logCreator: () => (entry) => tell(log, entry.namespace, entry.log),
+    logCreator: () => (entry) => logAtDebug(log, entry.namespace, entry.log),
   };
 }
 
@@ -224,7 +224,7 @@ function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
 
 // At debug: whatever matters to an operator comes back as the outcome of a send, once, with what to
 // do about it.
-function tell(log: Log, part: string, entry: Readonly<Record<string, unknown>>): void {
+function logAtDebug(log: Log, part: string, entry: Readonly<Record<string, unknown>>): void {
   const { message, broker } = entry;
   log.debug('kafka_client_line', 'kafkajs says', {
     part,
@@ -233,7 +233,7 @@ function tell(log: Log, part: string, entry: Readonly<Record<string, unknown>>):
   });
 }
 
-async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
+async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
   try {
     return await promise;
   } catch (error) {

@@ -49,7 +49,7 @@ export function behind(base: bigint, partition: number, records: readonly KafkaR
   return base + BigInt(records.filter((record) => record.partition === partition).length);
 }
 
-/** Throws where a record's partition has not answered: clients take that for success. */
+/** Throws if a record's partition has not answered: clients treat that as success. */
 export function checkAnswers(records: readonly KafkaRecord[], answered: Iterable<number>): void {
   const partitions = new Set(answered);
   const missing = records.find(

@@ -76,7 +76,7 @@ export class Client extends Producer {
     await transaction.addPartitions(metadata, parts);
   }
 
-  /** Who writes; without a transaction the producer id is fetched when first asked for. */
+  /** The producer's id; without a transaction it is fetched at the first use. */
   async identity(): Promise<{ readonly producerId: bigint; readonly producerEpoch: number }> {
     if (this.producerId === undefined) await this.initIdempotentProducer({});
     const { producerId, producerEpoch } = this;
@@ -111,14 +111,14 @@ export class Client extends Producer {
       },
     ];
     const topics = [{ name: topic, partitions }];
-    await this.#ask('AddOffsetsToTxn', async () => {
+    await this.#request('AddOffsetsToTxn', async () => {
       const coordinator = await this.#coordinatorOf(TRANSACTION, id);
       await addOffsetsToTxnV3.api.async(coordinator, id, producerId, producerEpoch, group);
     });
-    await this.#ask('TxnOffsetCommit', async () => {
+    await this.#request('TxnOffsetCommit', async () => {
       const coordinator = await this.#coordinatorOf(GROUP, group);
       const { async: send } = txnOffsetCommitV3.api;
-      // Generation -1 and no member: a group that nobody ever joins.
+      // Generation -1 and no member: a group without members.
       await send(coordinator, id, group, producerId, producerEpoch, -1, '', null, topics);
     });
   }
@@ -130,7 +130,7 @@ export class Client extends Producer {
       memberEpoch: -1,
       topics: [{ name: topic, partitionIndexes: [0] }],
     };
-    const { groups } = await this.#ask('OffsetFetch', async () => {
+    const { groups } = await this.#request('OffsetFetch', async () => {
       const coordinator = await this.#coordinatorOf(FindCoordinatorKeyTypes.GROUP, group);
       return await offsetFetchV8.api.async(coordinator, [asked], true);
     });
@@ -227,7 +227,7 @@ export class Client extends Producer {
   }
 
   /** Asks as the library does: again, after a while, while the error is one that passes. */
-  #ask<T>(what: string, request: () => Promise<T>): Promise<T> {
+  #request<T>(what: string, request: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle: Callback<T> = (error, result) => {
         if (error === null) resolve(result as T);
@@ -246,7 +246,7 @@ export class Client extends Producer {
   }
 }
 
-// What the library throws while it goes on has nobody to catch it: it then shows as an answer that
+// No caller catches what the library throws outside of a call: it then shows as an answer that
 // does not come.
 function answer<T>(promise: Promise<T>, callback: Callback<T>): void {
   promise

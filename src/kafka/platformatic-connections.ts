@@ -28,7 +28,7 @@ interface Link {
   readonly ready: Promise<void> | void;
 }
 
-/** At most one connection to each broker, for one producer: one that refuses is not asked again. */
+/** At most one connection to each broker, for one producer: one that refuses is not connected again. */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #made = new Set<Connection>();
@@ -45,7 +45,7 @@ export class Connections {
     // A UserError is what the library does not try again.
     if (this.#cut) throw new UserError('the sink released this connection');
     if (broker === undefined) {
-      // The words by which the library knows that it has to ask for the cluster's brokers again.
+      // By this message the library knows that it has to request the cluster's brokers again.
       const stale = { canRetry: true, hasStaleMetadata: true };
       throw new NetworkError('the broker is not there at the moment', stale);
     }
@@ -79,7 +79,7 @@ export class Connections {
       tls === undefined ? options : { ...options, tls: tlsOptions(tls, host) },
     );
     const ended = (error?: unknown) => {
-      // Told here only: whoever waits for an answer just hears that the connection was closed.
+      // Reported here only: a caller that waits for a response sees just a closed connection.
       const failure = failureOf(error);
       if (failure.kind !== 'passing') this.#refusals.set(key, failure);
       this.#made.delete(connection);
@@ -90,7 +90,7 @@ export class Connections {
     connection.on('error', ended);
     connection.on('close', ended);
     const ready = connection.connect(host, port);
-    ready?.catch(ended); // a time-out is told to nobody else
+    ready?.catch(ended); // reported by no other call on a time-out
     const link = { connection, ready };
     this.#links.set(key, link);
     return link;

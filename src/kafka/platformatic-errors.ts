@@ -1,18 +1,17 @@
 // What @platformatic/kafka throws, as KafkaFailures. An error of it may hold the errors of all
 // attempts and of all brokers, each with causes: a tree, whose leaves say what happened. No import
-// of the library: its errors are told apart by the protocol error in `apiId` and by the library's
-// codes.
+// of the library: the protocol error in `apiId` and the library's codes distinguish its errors.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
-/** The failure that `error` is; `what` is put before its message. */
+/** The failure for `error`; `what`: a prefix of its message. */
 export function failureOf(error: unknown, what?: string): KafkaFailure {
   const failures = [...leaves(error)].map(failureOfLeaf);
-  // What does not mend itself says more than what has happened on the way to it.
-  const told = failures.find(({ kind }) => kind !== 'passing') ?? failures.at(-1);
-  if (told === undefined) return new KafkaFailure('passing', String(error), { answered: false });
-  if (what === undefined) return told;
-  const { kind, message, answered, cause } = told;
+  // A lasting failure says more than the passing ones before it.
+  const chosen = failures.find(({ kind }) => kind !== 'passing') ?? failures.at(-1);
+  if (chosen === undefined) return new KafkaFailure('passing', String(error), { answered: false });
+  if (what === undefined) return chosen;
+  const { kind, message, answered, cause } = chosen;
   return new KafkaFailure(kind, `${what}: ${message}`, { answered, cause });
 }
 

@@ -1,6 +1,6 @@
 // The driver for @platformatic/kafka 2.12.1: with the files named platformatic-… all that touches the library, loaded when
 // a Kafka sink with `driver: platformatic` opens. What is written around: it would begin a transaction with a producer id
-// of 0, which the broker takes for somebody else's; a failed transaction stays open in it, so one failure ends the producer
+// of 0, which the broker assigns to another producer; a failed transaction stays open in it, so one failure ends the producer
 // (port.ts); and it repeats the requests of a leader by itself (sending.ts sends instead).
 
 import { crc32c } from '@platformatic/kafka';
@@ -59,14 +59,14 @@ class PlatformaticProducer implements KafkaProducer {
     place: Committed,
   ): Promise<WrittenOffsets> {
     const { transaction, written } = await this.#sendInTransaction(requests, place);
-    await told(transaction.commit(), 'the outcome of the commit is not known');
+    await rejecting(transaction.commit(), 'the outcome of the commit is not known');
     this.#transaction = null;
     return written;
   }
 
   async tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void> {
     const { transaction } = await this.#sendInTransaction(requests, null);
-    await told(transaction.abort());
+    await rejecting(transaction.abort());
     this.#transaction = null;
   }
 
@@ -92,13 +92,15 @@ class PlatformaticProducer implements KafkaProducer {
 
   async committed(): Promise<Committed | null> {
     await this.#begin();
-    return await told(this.#client.fetchPosition(this.#place));
+    return await rejecting(this.#client.fetchPosition(this.#place));
   }
 
   async checkTopic(): Promise<void> {
     const { topic, sasl } = this.#options;
     sasl?.password.reveal();
-    await told(this.#client.metadata({ topics: [topic], autocreateTopics: false, retries: 0 }));
+    await rejecting(
+      this.#client.metadata({ topics: [topic], autocreateTopics: false, retries: 0 }),
+    );
   }
 
   async close(): Promise<void> {
@@ -120,7 +122,7 @@ class PlatformaticProducer implements KafkaProducer {
     this.#options.sasl?.password.reveal();
     const { transactions } = this.#options;
     if (!this.#hasBegun) await transactions?.confirm?.();
-    this.#transaction ??= await told(this.#client.beginTransaction());
+    this.#transaction ??= await rejecting(this.#client.beginTransaction());
     if (!this.#hasBegun) await transactions?.confirm?.();
     this.#hasBegun = true;
     return this.#transaction;
@@ -160,7 +162,7 @@ function saslOf({ mechanism, username, password }: KafkaSasl) {
   return { mechanism: mechanisms[mechanism], username, password: () => password.reveal() };
 }
 
-async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
+async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
   try {
     return await promise;
   } catch (error) {

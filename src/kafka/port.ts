@@ -1,8 +1,7 @@
-// What the Kafka sink needs of a Kafka client, and no more. A driver (kafkajs.ts, platformatic.ts)
-// is what knows its client; another client is another driver behind this port. A producer lives
-// from its first failure to the next: after a failed request nobody but the broker knows which
-// sequence numbers it has taken, and a client that guesses wrong makes the broker drop new records
-// as repeats. So whatever fails, the sink destroys the producer and makes a new one.
+// The port to a Kafka client: all that the Kafka sink uses of one. Only a driver (kafkajs.ts, platformatic.ts) knows its
+// client; another client is another driver. A producer ends at its first failure: after a failed request only the broker
+// knows which sequence numbers it has accepted, and a client that guesses wrong makes the broker drop new records as
+// repeats. So after any failure the sink destroys the producer and makes a new one.
 
 import type { Compression } from '../contracts/compression.ts';
 import type { Offset, Uid } from '../contracts/event.ts';
@@ -40,16 +39,16 @@ export interface KafkaSasl {
 
 /** What makes a producer transactional. */
 export interface KafkaTransactions {
-  /** The transactional id: stable over restarts, used by nobody else. */
+  /** The transactional id: stable over restarts, and of this sink only. */
   readonly id: string;
   /** The consumer group that the sink's position in the spool is committed under. */
   readonly group: string;
-  /** After so long the broker aborts a transaction that nobody ends. */
+  /** After this time the broker aborts a transaction that is not ended. */
   readonly timeoutMs: number;
   /**
-   * Resolves where it still is this process's turn to use the id. Asked before a producer takes it,
-   * which puts out whoever has it, and again after that and before anything is written: whoever comes
-   * next has not taken it by then, and will.
+   * Resolves while this process may use the id. Called before a producer registers with the id, which fences the
+   * producer that has it, and again after that and before anything is written: a later process has not registered by
+   * then, and will.
    */
   readonly confirm?: Tools['confirm'];
 }
@@ -72,7 +71,7 @@ export interface KafkaOptions {
 /** How far the sink has come, as it is committed with its records. */
 export interface Committed {
   readonly position: Offset;
-  /** What else is kept with it; the brokers take 4,096 bytes. */
+  /** Stored with the position; brokers accept 4,096 bytes. */
   readonly note: string;
 }
 
@@ -102,7 +101,7 @@ export type KafkaDriver = (options: KafkaOptions) => KafkaProducer;
 export interface KafkaProducer {
   /** Sends in one request per broker; resolves when all in-sync replicas have every record. */
   produce(records: readonly KafkaRecord[]): Promise<void>;
-  /** Sends `requests` and commits `place` in one transaction: all of it stands, or nothing. */
+  /** Sends `requests` and commits `place` in one transaction: all of it or nothing. */
   transact(
     requests: readonly (readonly KafkaRecord[])[],
     place: Committed,

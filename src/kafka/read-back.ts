@@ -1,13 +1,12 @@
-// Which records stand in a topic: their uids, read back by kafkajs whatever driver writes, as a
-// consumer of committed records sees them. It is asked only where the state does not know what was
-// sent. What must stay true: whatever was committed by then is read, and nothing else, so that no
-// event is left out that a reader cannot see.
+// Uids of the records in a topic, read back by kafkajs with either driver, as a consumer of committed records sees them.
+// Used only if the state does not know which events were sent. What must stay true: all that was committed by then is
+// read, and nothing else, so that no event is skipped that a consumer cannot see.
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka } from 'kafkajs';
 import type { Ranges } from './port.ts';
 
-/** So many of the newest records are looked through where nobody knows from where on. */
+/** Newest records that are read if no offset to start at is known. */
 const recordsMax = 1_000_000n;
 
 /** What is read. */
@@ -22,7 +21,7 @@ export interface ReadBackOptions {
 }
 
 /**
- * The ranges of what stands in the topic at and after these offsets; of a partition that is not
+ * The ranges of records in the topic at and after these offsets; of a partition that is not
  * named, the newest records. Rejects with what kafkajs throws, also where there is no such topic.
  */
 export async function rangesFrom(
@@ -64,7 +63,7 @@ export async function uidsIn(
   });
   try {
     const done = reached(consumer, open, signal);
-    done.catch(() => {}); // heard below, or not needed after a failure before
+    done.catch(() => {}); // awaited below, or not needed after an earlier failure
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     await consumer.run({

@@ -24,7 +24,7 @@ export interface PartitionRecords {
   readonly records: readonly KafkaRecord[];
 }
 
-/** What is asked of the broker. */
+/** Fields of the request. */
 export interface ProduceSettings extends BatchSettings {
   readonly acks: number;
   readonly timeoutMs: number;
@@ -105,7 +105,7 @@ function text(value: string): Buffer {
   return Buffer.concat([int16(Buffer.byteLength(value)), Buffer.from(value)]);
 }
 
-/** The batch of one partition's records, as it stands in a request and in the log. */
+/** The batch of one partition's records, as in a request and in the log. */
 export async function recordBatch(
   { records, firstSequence }: Pick<PartitionRecords, 'records' | 'firstSequence'>,
   settings: BatchSettings,
