@@ -1,4 +1,4 @@
-// Reads the cuts that stand in a lake, for the process that goes on writing it: how far they reach and which events they
+// Reads the cuts that are in a lake, for the process that resumes writing it: how far they reach and which events they
 // list decide which events are not written again. What must stay true: a cut counts only with all of its bytes as the
 // archive's key has signed them, or as the signed log names them; any other counts for nothing, as if it was not there.
 

@@ -11,7 +11,7 @@ import { RowReader } from './log/rows.ts';
 import { type LogSettings, shardNames } from './log/settings.ts';
 
 /** What the status of streams, sinks and pairs is made of: neither pages nor the identities of records. */
-const told = [
+const fields = [
   ...['meta', 'checkpoint', 'position', 'dead_letter', 'note', 'request', 'trail'],
   ...['pair', 'pair_record', 'pair_waiting'],
 ];
@@ -24,7 +24,7 @@ export class StandingCopy {
   readonly #client: LogClient;
   readonly #dir: string;
   readonly #reader = new RowReader(
-    Object.fromEntries(Object.entries(keyLengths).filter(([table]) => told.includes(table))),
+    Object.fromEntries(Object.entries(keyLengths).filter(([table]) => fields.includes(table))),
   );
   #copy: Rebuilding | null = null;
   /** By topic, the next offset to read. */

@@ -53,7 +53,7 @@ export class Lookups {
   async run(means: LookupMeans, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.renew(means, signal).catch((error) => {
-        means.log.debug('lookups_failed', 'reading look-ups failed failed failed', {
+        means.log.debug('lookups_failed', 'reading look-ups failed', {
           error: String(error),
         });
         return retryMs;

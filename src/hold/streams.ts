@@ -206,7 +206,7 @@ export class Streams {
         if (keys instanceof Uint8Array) return { block: Number(block), bytes: keys };
         throw damageError(
           'reading the state database',
-          `the stored identities of ${stream} differs from the bytes written`,
+          `the stored identities of ${stream} differ from the bytes written`,
         );
       }),
     };

@@ -61,7 +61,7 @@ export class ShardKeeper {
   readonly #processes = new Map<number, ShardProcess>();
   /** The shards that it serves, with what ends that. */
   readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
-  /** Why cannot work on a shard, which ends them all. */
+  /** Why a shard cannot be served, which ends them all. */
   readonly #failed = Promise.withResolvers<never>();
   /** Given away, until another process has it. */
   #given: number | null = null;

@@ -321,13 +321,9 @@ function remembering({ state: { dir }, before, clock, log }: Sights): () => Reme
       const durable = readState(dir);
       remembered = { durable, letterReasons: readLetterReasons(dir, durable) };
     } catch (error) {
-      log.debug(
-        'stored_status_not_read',
-        'reading the state for the status page failed page failed page failed',
-        {
-          error: String(error),
-        },
-      );
+      log.debug('stored_status_not_read', 'reading the state for the status page failed', {
+        error: String(error),
+      });
     }
     const tookMs = clock.monotonic() - begunAt;
     readAgainAt = begunAt + Math.max(readEveryMs, tookMs / readShareMax);

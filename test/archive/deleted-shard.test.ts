@@ -1,4 +1,4 @@
-// A log of several that is deleted as a whole, put back or written anew leaves nothing broken in itself. The logs of the
+// A log of several that is deleted as a whole, put back or rewritten leaves nothing broken in itself. The logs of the
 // other shards name the trees that it has signed, and which shards have work.
 
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -116,7 +116,7 @@ test('an older state of a shard that is put back is a break', async () => {
   expect(stdout).toMatch(/of the log in .*\/1 says that this one had \d+ entries, and it has \d+/);
 });
 
-test('a log that was written anew with the same key is a break', async () => {
+test('a log that was rewritten with the same key is a break', async () => {
   const location = await twoLogs();
   rmSync(join(location, '1'), { recursive: true });
   await write(location, 1, { count: 5 });
@@ -125,7 +125,7 @@ test('a log that was written anew with the same key is a break', async () => {
   const { exitCode, stdout } = await verify(location);
 
   expect(exitCode).toBe(1);
-  expect(stdout).toContain('under another root: it was written anew');
+  expect(stdout).toContain('under another root: it was rewritten');
 });
 
 const siblingsIn = async (location: string) =>

@@ -1,4 +1,4 @@
-// What a lake that goes on believes of the cuts that stand there: only what the archive's key has signed, or what the log
+// Which cuts a lake counts when it resumes: only what the archive's key has signed, or what the log
 // names. A cut that somebody has put there or changed decides nothing: each event is in the lake, and once.
 
 import { hash } from 'node:crypto';
@@ -173,7 +173,7 @@ test('a cut that somebody has put in the place of the next one is replaced', asy
 });
 
 test.each([
-  ['that the log names counts, whoever has signed it', true],
+  ['that the log names counts, with any signature', true],
   ['that the log does not name counts only if the present key has signed it', false],
 ])('a cut %s', async (_, isEntered) => {
   const { location } = await anArchive({ isEntered });

@@ -119,7 +119,7 @@ test('a successor on an upstream that has its state in another shard is refused,
     expect.stringContaining(why),
   ]);
 
-  // The same while it runs: what was read goes on, and nothing is read anew.
+  // The same while it runs: sources are read on, and none from its start.
   write();
   const sluice = startSluice(['run', '-c', file]);
   pair.addMany(5);

@@ -1,6 +1,6 @@
 // Every kind of secret that a config can hold, in the real program, against far sides that repeat whatever they are
 // sent: no secret shows on stdout or stderr (at the level debug), in any file, in the status, or in what a command
-// tells; nor where config error, nor where the program dies of an error that nobody expected.
+// reports; nor if the config is wrong, nor if the program dies of an unexpected error.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -147,7 +147,7 @@ class Killing {
     const { phase } = await this.#stage.report();
     const isDone = (phase === 'cut_over') === (turn === 'cutover');
     if (isDone) this.turned.done += 1;
-    // A command that nobody carried out in time is taken back, and says so.
+    // A command that no process carried out in time is withdrawn, and says so.
     else if (answer?.exitCode === 0) throw new Error(`${turn} was answered, and is not done`);
   }
 

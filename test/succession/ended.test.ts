@@ -140,11 +140,16 @@ test('a successor that delivers and cannot be read excuses nothing', async () =>
   };
   await waitUntil(bothFail, { what: 'both to fail' });
   const failing = await statusOf(move);
+  await sluice.kill();
+  const stopped = await runHere(['status', '-c', config]);
+  const again = startSluice(['run', '-c', config]);
+  await again.waitForLine('running');
   await pair.revive('new');
   await runHere(['retry', '-c', config, 'new_audit']);
   await waitUntil(async () => streamIn(await statusOf(move))?.ended, { what: 'its end' });
-  await sluice.kill();
+  await again.kill();
 
+  expect(stopped.stdout).toMatch(/^ ! Stream old_audit is not read/m);
   expect(failing.upstreams).toMatchObject([{ moved: false }, { moved: false }]);
   expect(streamIn(failing)?.error?.next).toContain('new_audit delivers, but cannot be read');
 });

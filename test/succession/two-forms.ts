@@ -54,7 +54,7 @@ export interface Report {
   readonly only_new_fields: Readonly<Record<string, number>>;
 }
 
-/** The move as it goes on. */
+/** The running move. */
 export interface TwoForms {
   readonly dir: string;
   readonly config: string;

@@ -10,7 +10,7 @@ export interface Act {
   readonly name: string;
   /** Milliseconds of peace before it. */
   readonly afterMs: number;
-  /** How long breaks stays broken, in milliseconds. */
+  /** How long a broken connection stays broken, in milliseconds. */
   readonly forMs: number;
   /** For choices of its own: in [0, 1). */
   readonly draw: number;

@@ -244,7 +244,7 @@ export class Collector {
   #giveUpLate(): void {
     const { tools, ackTimeoutMs } = this.#means;
     const why = this.#unheard === null ? '' : `; ${this.#unheard.message}`;
-    const word = `no word in ${ackTimeoutMs / 1000} s that sent events are indexed${why}`;
+    const word = `no acknowledgement within ${ackTimeoutMs / 1000} s that sent events are indexed${why}`;
     this.#lose(this.#failure(word), tools.clock.monotonic() - ackTimeoutMs);
   }
 

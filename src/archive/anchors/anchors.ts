@@ -3,7 +3,7 @@
 // so that one that goes missing shows, and a later stamp covers it. What must stay true: nobody
 // waits for anybody outside; of several checkpoints that came meanwhile the newest is shown; an entry
 // names only what proves that a configured one has seen the checkpoint, since others write to the store
-// as well; and what could not be had is told, and asked for again with the next checkpoint.
+// as well; and a missing one is reported, and requested again with the next checkpoint.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';

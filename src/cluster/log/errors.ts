@@ -11,7 +11,7 @@ const nameOf = ({ prefix, shard = 0 }: Which) => `the shard ${shard} of ${prefix
 
 /** Another process has it. */
 export function shardLost(which: Which): ExportError {
-  return new ExportError('state_locked', `another process now owns ${nameOf(which)} over`, {
+  return new ExportError('state_locked', `another process now owns ${nameOf(which)}`, {
     next: 'Nothing was lost: it resumes from the last commit of this one. Run one process, or give each process its own instance name.',
   });
 }

@@ -89,7 +89,7 @@ async function siblingBreak(
     return { place, flaw: flaw(what) };
   }
   if (await hasTree(report, one, means)) return null;
-  return { place, flaw: flaw(`${says} under another root: it was written anew`) };
+  return { place, flaw: flaw(`${says} under another root: it was rewritten`) };
 }
 
 /** Whether a log had that tree. Where its tiles are damaged its own report says so. */

@@ -18,7 +18,7 @@ export type AfarConfig = Config & {
   readonly state: { readonly kafka: NonNullable<Config['state']['kafka']> };
 };
 
-/** Beside two sessions, after which another process now owns a state whose process was killed. */
+/** Beside two sessions, after which another process owns a state whose process was killed. */
 const patienceMs = 30_000;
 
 /** True where a command has to look into Kafka, and ask whoever has the state there. */

@@ -94,10 +94,10 @@ export function heldBack(
   { clock, olds }: { readonly clock: Clock; readonly olds: () => readonly OldStream[] },
 ): PollResult {
   if (verdict === 'wait') return { outcome: 'done', fresh: 0, more: true, againMs: awaitMs };
-  const mended = async (signal: AbortSignal) => {
+  const recovered = async (signal: AbortSignal) => {
     do await clock.sleep(lookMs, signal);
     while (olds().some(({ failure }) => failure !== null));
   };
-  const wait = { ms: againMs, cut: () => undefined, mended };
+  const wait = { ms: againMs, cut: () => undefined, mended: recovered };
   return { outcome: 'refused', isDefinite: true, cause: verdict, wait };
 }

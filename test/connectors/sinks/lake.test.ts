@@ -122,7 +122,7 @@ test.each<[string, OpeningWishes | null]>([
   expect((await written(location, events(0, 5))).outcome).toBe('delivered');
 });
 
-test('nothing more is written once another process now owns the archive over', async () => {
+test('nothing more is written once another process owns the archive', async () => {
   const location = tempDir();
   await opened(location);
   const { sink, batch } = await openSink(lakeSink, settings(location));

@@ -134,7 +134,7 @@ export class Attacker {
     }
     if (this.#budget <= 0 || !this.#random.chance(this.#isPatient ? 0.7 : 0.3)) return;
     const { store } = this.#random.pick(this.#targets);
-    // A log that goes on from an older store is another than the one that an older state knows.
+    // A log that continued from an older store is not the one that an older state knows.
     if (this.#focus === 'opening' && this.#random.chance(0.3)) {
       this.#rollBack(store);
       return;

@@ -40,7 +40,7 @@ export const ofArchive: readonly Mutation[] = [
   },
   {
     ...{ of, file: `${src}/recovery.ts` },
-    // It takes an older store, a lost state that goes on from it, and the state before: writer.test.ts has them in a row.
+    // It takes an older store, a lost state that resumes from it, and the state before: writer.test.ts has them in a row.
     what: 'a log that does not begin with what the state has signed is resumed',
     from: "if (root.toString('hex') !== known.root) {",
     to: "if (root.toString('hex') === '') {",

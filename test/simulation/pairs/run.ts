@@ -18,7 +18,7 @@ import { ModelApi } from './server.ts';
 import { type SideStream, sourceOf, streamsOf } from './sources.ts';
 import { type Side, type Traits, traitsOf } from './traits.ts';
 
-/** Runs one seed; `tell` is told each step. */
+/** Runs one seed; `tell` receives each step. */
 export async function runPairs(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 31));
   const world = new PairWorld(seed, traits, tell);
@@ -196,7 +196,7 @@ class PairWorld implements World {
     this.course.tell(`${this.#ledger.records.length - before} records come`);
   }
 
-  /** The config is another from now on; the process begins anew with it. */
+  /** The config is another from now on; the process restarts with it. */
   #configure(sides: readonly Side[]): void {
     this.course.tell(`the config has ${sides.map((side) => sourceOf[side]).join(' and ')}`);
     this.#sides = sides;

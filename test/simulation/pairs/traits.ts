@@ -1,7 +1,7 @@
 // What kind of pair a seed stands for: two APIs over one ledger, how each shows it, what goes wrong
 // with either, and what the operator does. Drawn once, before anything happens. What must stay true:
-// a world promises no more than the rules of a succession do. Where those cannot tell two records
-// apart or see that they are the same, such a world is not drawn.
+// a world promises no more than the rules of a succession do. If those cannot distinguish two records,
+// or see that they are the same, such a world is not drawn.
 
 import type { Random } from '../../../src/sandbox/random.ts';
 
