@@ -6,23 +6,21 @@ import type { ConditionRecord } from '../contracts/change.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import type { PairState } from './pair-state.ts';
 
-/** A brake before and after a change; times are epoch milliseconds. */
+/** A brake that engages or releases. */
 interface BrakeChange {
-  readonly before: PairState['brake'];
-  readonly after: PairState['brake'];
+  readonly brake: NonNullable<PairState['brake']>;
+  readonly isHeld: boolean;
   /** Records that wait. */
   readonly waiting: number;
+  /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** The event of a change; null: the brake is as before. */
+/** The event of the change. */
 export function brakePage(
   { plan, phase }: PairState,
-  { before, after, waiting, now }: BrakeChange,
-): NewPage | null {
-  const brake = after ?? before;
-  if (brake === null || (before === null) === (after === null)) return null;
-  const isHeld = after !== null;
+  { brake, isHeld, waiting, now }: BrakeChange,
+): NewPage {
   const { successor, predecessor } = plan;
   const stream = plan.streams.new[0] ?? successor;
   const record: ConditionRecord = {

@@ -190,11 +190,10 @@ export class Pairs {
     after: PairState['brake'],
     { now, store }: { readonly now: number; readonly store: (page: NewPage) => unknown },
   ): void {
-    const { brake: before } = state;
-    if ((before === null) === (after === null)) return;
+    const [brake, isHeld] = [after ?? state.brake, after !== null];
+    if (brake === null || isHeld === (state.brake !== null)) return;
     const waiting = this.rows.waitingOf(state.id).count;
-    const page = brakePage(state, { before, after, waiting, now });
-    if (page !== null) store(page);
+    store(brakePage(state, { brake, isHeld, waiting, now }));
   }
 
   /** The records that are not left out. */
