@@ -213,7 +213,9 @@ export class Lanes {
     }
     if (guilty.length > 0) return true;
     lane.size = Math.max(1, lane.size >> 2);
-    if (!isOne || !fates.refused.has(first.uid)) return false;
+    const refusal = isOne ? fates.refused.get(first.uid) : undefined;
+    // A fault of the destination blames no event: another one, sent now, could only overtake this one.
+    if (refusal === undefined || refusal.by === 'destination') return false;
     return await this.#askOthers(lane, first, signals);
   }
 

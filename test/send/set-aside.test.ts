@@ -115,7 +115,7 @@ test('a destination at fault at the head is found by a probe of another one', as
   const spool = await opened();
   let [isClosed, mayOpen] = [true, false];
   // One answer for the whole request, as an HTTP Event Collector gives it.
-  const { sink, taken } = scripted(({ events }) => {
+  const { sink, taken, batches } = scripted(({ events }) => {
     if (mayOpen && events.some((event) => idOf(event) === 'b0')) isClosed = false;
     return isClosed && events.some((event) => indexOf(event) === 'b')
       ? {
@@ -131,11 +131,16 @@ test('a destination at fault at the head is found by a probe of another one', as
   await waitUntil(() => sender.state.position === 5, {
     what: () => `the others to be delivered: ${JSON.stringify(sender.state)}`,
   });
+  const probed = batches.length;
+  await waitUntil(() => batches.length >= probed + 4, { what: 'several probes' });
+  // A fault of the destination blames no event, so a probe sends no later one, which could overtake.
+  const probes = batches.slice(probed, probed + 4).map(({ events }) => events.map(idOf));
   mayOpen = true;
   await waitUntil(() => sender.state.setAside.length === 0, { what: 'b to accept' });
   await end();
   await spool.close();
 
+  expect(probes).toEqual([['b0'], ['b0'], ['b0'], ['b0']]);
   expect(taken.toSorted()).toEqual(['a0', 'a1', 'b0', 'b1', 'b2']);
   expect(taken.filter((id) => id.startsWith('b'))).toEqual(['b0', 'b1', 'b2']);
   expect(sender.state.deadLetters).toBe(0);

@@ -191,7 +191,10 @@ describe('splunk_hec waits for the indexer', () => {
 
     expect(await send()).toMatchObject({
       outcome: 'retry',
-      cause: { code: 'sink_unreachable', message: expect.stringContaining('no acknowledgement within') },
+      cause: {
+        code: 'sink_unreachable',
+        message: expect.stringContaining('no acknowledgement within'),
+      },
     });
   });
 
