@@ -65,13 +65,13 @@ async function measured(kind: Kind, count: number) {
 async function verified(archive: string): Promise<Verified> {
   const args = ['archive', 'verify', archive, '--key', vkey, '--json'];
   const child = spawn(main, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let told = '';
+  let reported = '';
   child.stdout.on('data', (chunk: Buffer) => {
-    told += chunk.toString();
+    reported += chunk.toString();
   });
   const { code, cpuUs, rssPeakBytes } = await watched(child);
   if (code !== 0) throw new Error(`verify ended with ${code}`);
-  const { body_bytes: bytes } = JSON.parse(told) as { readonly body_bytes: number };
+  const { body_bytes: bytes } = JSON.parse(reported) as { readonly body_bytes: number };
   return { megabytes: bytes / 1e6, cpuSeconds: cpuUs / 1e6, rssMegabytes: rssPeakBytes / 1e6 };
 }
 

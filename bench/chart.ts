@@ -100,13 +100,13 @@ ${lines.join('\n')}
 `;
 }
 
-function told({ date, cores, node, rounds = 1 }: Circumstances, work = ''): string {
+function reported({ date, cores, node, rounds = 1 }: Circumstances, work = ''): string {
   const how = rounds === 1 ? 'one round' : `medians of ${rounds} rounds`;
   return `Less is better. ${work}${how}, ${cores} shared cores, Node ${node}, ${date}.`;
 }
 
 const withEvents = (measured: Circumstances) =>
-  told(measured, `${measured.events.toLocaleString('en')} events, `);
+  reported(measured, `${measured.events.toLocaleString('en')} events, `);
 
 function write(name: string, svg: string): void {
   mkdirSync(here('../docs/assets'), { recursive: true });
@@ -161,5 +161,5 @@ for (const { by, of, unit, points } of grown?.growth ?? []) {
       bars: bars((point) => point.rssMb, false),
     },
   ];
-  write(`growth-${by}`, draw(`By ${of}`, told(grown as Circumstances), groups));
+  write(`growth-${by}`, draw(`By ${of}`, reported(grown as Circumstances), groups));
 }

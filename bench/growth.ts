@@ -74,9 +74,9 @@ async function ofPages(page: number, count: number, eventBytes = 0): Promise<Sai
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const told = await child.stdout.setEncoding('utf8').reduce((all, part) => all + part, '');
-  if (told === '') throw new Error(`measuring pages of ${page} failed`);
-  return JSON.parse(told) as Said;
+  const reported = await child.stdout.setEncoding('utf8').reduce((all, part) => all + part, '');
+  if (reported === '') throw new Error(`measuring pages of ${page} failed`);
+  return JSON.parse(reported) as Said;
 }
 
 async function ofBacklog(count: number): Promise<Said> {

@@ -110,8 +110,8 @@ sinks:
       env: { ...process.env, NODE_OPTIONS: preload },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const told = await ended(child);
-    const [, cpuUs, rssPeakBytes] = /usage (\d+) (\d+)$/.exec(told) ?? [];
+    const reported = await ended(child);
+    const [, cpuUs, rssPeakBytes] = /usage (\d+) (\d+)$/.exec(reported) ?? [];
     const seconds = (performance.now() - begun) / 1_000;
     return { cpuUs: Number(cpuUs), rssPeakBytes: Number(rssPeakBytes), seconds };
   } finally {
@@ -123,13 +123,13 @@ sinks:
 
 /** What it wrote to stderr, once it has ended well. */
 async function ended(child: ChildProcess): Promise<string> {
-  let told = '';
+  let reported = '';
   child.stderr?.on('data', (chunk: Buffer) => {
-    told += chunk.toString();
+    reported += chunk.toString();
   });
   const [code] = (await once(child, 'close')) as [number];
-  if (code !== 0) throw new Error(`sluice ended with ${code}:\n${told}`);
-  return told;
+  if (code !== 0) throw new Error(`sluice ended with ${code}:\n${reported}`);
+  return reported;
 }
 
 async function perEvent(sinks: (dir: string) => string, pages: number) {

@@ -162,11 +162,11 @@ const compared = [
   { config: 'rest', job: { ...file, name: 'JSON (as it came) from REST to file' } },
 ].filter(({ job }) => job.name.includes(values.job));
 
-const wanted = peers.filter(
+const requested = peers.filter(
   (peer) => peer.name.includes(values.peer) && compared.some((one) => configOf(peer, one.config)),
 );
 const found: { peer: Peer; program: Program }[] = [];
-for (const peer of wanted) {
+for (const peer of requested) {
   await peer.find().then(
     (program) => found.push({ peer, program }),
     (error: Error) => console.log(`${peer.name} is left out: ${error.message}`),

@@ -44,7 +44,7 @@ function addTo(sums: Map<string, number>, key: string, value: number): void {
   sums.set(key, (sums.get(key) ?? 0) + value);
 }
 
-function tell(title: string, sums: Map<string, number>, count: number): void {
+function report(title: string, sums: Map<string, number>, count: number): void {
   const total = [...sums.values()].reduce((sum, value) => sum + value, 0);
   const rows = [...sums].sort(([, a], [, b]) => b - a).slice(0, count);
   console.log(`\n${title}`);
@@ -74,6 +74,6 @@ await inDirectory(async (dir) => {
     addTo(parts, partOf(name, url), us);
     addTo(functions, `${name || 'anonymous'} ${url.replace(/^.*\//, '')}:${lineNumber + 1}`, us);
   });
-  tell(`${job.name}, main thread, by part`, parts, parts.size);
-  tell('by function', functions, functionsTold);
+  report(`${job.name}, main thread, by part`, parts, parts.size);
+  report('by function', functions, functionsTold);
 });

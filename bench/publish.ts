@@ -13,13 +13,13 @@ function run(script: string, ...args: readonly string[]): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.find((name) => !(name in benches));
+const requested = process.argv.slice(2);
+const unknown = requested.find((name) => !(name in benches));
 if (unknown !== undefined) {
   throw new Error(`there is no ${unknown} to publish: ${Object.keys(benches).join(', ')}`);
 }
 for (const [name, script] of Object.entries(benches)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  if (requested.length > 0 && !requested.includes(name)) continue;
   run(script, '--json', new URL(`results/${name}.json`, import.meta.url).pathname);
 }
 run('chart.ts');

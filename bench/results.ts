@@ -17,7 +17,7 @@ export interface Circumstances {
 }
 
 /** Writes what was measured with so many events to `file`. */
-export function writeResults(file: string, events: number, told: object): void {
+export function writeResults(file: string, events: number, reported: object): void {
   const circumstances: Circumstances = {
     date: new Date().toISOString().slice(0, 10),
     cores: availableParallelism(),
@@ -25,7 +25,7 @@ export function writeResults(file: string, events: number, told: object): void {
     events,
     load: Math.round(loadavg()[2] ?? 0),
   };
-  writeFileSync(file, `${JSON.stringify({ ...circumstances, ...told }, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify({ ...circumstances, ...reported }, null, 2)}\n`);
 }
 
 /** What `writeResults` has written; null where there is no such file. */

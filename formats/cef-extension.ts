@@ -9,9 +9,9 @@ import type { Look } from '../src/contracts/copying.ts';
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { type CefKey, cefKeys, ownLengthMax } from './cef-keys.ts';
-import { type Place, Places } from './cef-places.ts';
+import { type CefPath, CefPaths } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';
-import { classIdOf, nameOf, outcomeOf } from './cef-whole.ts';
+import { cefName, classIdOf, outcomeOf } from './cef-whole.ts';
 import type { Dialect } from './dialect.ts';
 import { actionOf, part, textOf } from './parts.ts';
 
@@ -28,7 +28,7 @@ const ownKeysMax = 128;
 const authentication = 3002;
 const dnsActivity = 4003;
 const noTexts = cefKeys.map(() => '');
-const noPlaces = cefKeys.map((): Place | null => null);
+const noPlaces = cefKeys.map((): CefPath | null => null);
 const slots = new Map(cefKeys.map(({ key }, slot) => [key, slot]));
 const custom = { key: '', length: ownLengthMax };
 
@@ -79,7 +79,7 @@ export class Writer {
   readonly #ends: readonly string[];
   #pen: Pen;
   #withRest = false;
-  readonly #places: Places;
+  readonly #places: CefPaths;
   #ocsf: OcsfEvent | null = null;
   #texts: string[] = [];
   /** Where each text is from, and as what; what is left of the event before counts for nothing. */
@@ -100,7 +100,7 @@ export class Writer {
       kind === 'address' ? '' : `${separator}${dialect.keyOf(key, label)}=`,
     );
     this.#ends = cefKeys.map(({ key, label }) => dialect.labelOf(key, label));
-    this.#places = new Places(separator);
+    this.#places = new CefPaths(separator);
     this.#pen = { dialect, lengthMax: 0, replacePipe: false };
   }
 
@@ -149,7 +149,7 @@ export class Writer {
     if (this.#strays.size > 0) this.#strays.clear();
   }
 
-  #walk(above: Place, object: object, depth: number): void {
+  #walk(above: CefPath, object: object, depth: number): void {
     const members = object as Readonly<Record<string, unknown>>;
     const { order } = above;
     let position = 0;
@@ -162,7 +162,7 @@ export class Writer {
     }
   }
 
-  #visit(place: Place, value: unknown, depth: number): void {
+  #visit(place: CefPath, value: unknown, depth: number): void {
     if (typeof value === 'object' && value !== null) {
       this.#enter(place, value, depth);
     } else if (value === null || value === '') {
@@ -173,7 +173,7 @@ export class Writer {
   }
 
   /** Of a list that the table knows, the first member has keys of the table. */
-  #enter(place: Place, value: object, depth: number): void {
+  #enter(place: CefPath, value: object, depth: number): void {
     const gives = place.insteadOf !== '' && this.#ocsf?.[place.insteadOf] !== undefined;
     const here = gives ? place.plain : place;
     if (!Array.isArray(value)) {
@@ -191,7 +191,7 @@ export class Writer {
   }
 
   /** True where the value stands under the key of the table, or is what stands there. */
-  #offer(place: Place, value: unknown): boolean {
+  #offer(place: CefPath, value: unknown): boolean {
     const row = cefKeys[place.slot];
     if (row === undefined) return false;
     const { text, cut } = writeValue(row, value, this.#pen);
@@ -215,7 +215,7 @@ export class Writer {
     return true;
   }
 
-  #writeOwn(place: Place, value: unknown): void {
+  #writeOwn(place: CefPath, value: unknown): void {
     if (!this.#withRest) return;
     this.#looks?.push({ value, as: 'text', bytesMax: ownLengthMax, rival: undefined });
     const { own } = place;
@@ -235,12 +235,12 @@ export class Writer {
     this.#own.push(own.pair + text);
   }
 
-  #taken(pair: string, { own }: Place): boolean {
+  #taken(pair: string, { own }: CefPath): boolean {
     if (own?.remembered === true) return own.writtenIn === this.#written;
     return this.#strays.has(pair);
   }
 
-  #leave({ path }: Place, value: unknown): void {
+  #leave({ path }: CefPath, value: unknown): void {
     if (!this.#withRest) return;
     this.#left.push({ path, value });
     // How much of what is left has room depends on all of it.
@@ -254,7 +254,7 @@ export class Writer {
       this.#compareIds(ocsf);
       this.#put(slot.classId, classIdOf(ocsf));
     }
-    if (texts[slot.name] === '') this.#put(slot.name, nameOf(ocsf));
+    if (texts[slot.name] === '') this.#put(slot.name, cefName(ocsf));
     if (texts[slot.act] === '') this.#put(slot.act, actionOf(ocsf));
     this.#concludeReason(ocsf);
     if (ocsf.class_uid === authentication && texts[slot.suser] === '' && texts[slot.suid] === '') {
@@ -313,7 +313,7 @@ export class Writer {
     else if (name !== undefined) this.#writeOwn(this.#placeOfAgent('app_name'), name);
   }
 
-  #placeOfAgent(name: string): Place {
+  #placeOfAgent(name: string): CefPath {
     return this.#places.event.find('actor', ownKeysMax).find(name, ownKeysMax);
   }
 

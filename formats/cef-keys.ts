@@ -236,7 +236,7 @@ export const cefKeys: readonly CefKey[] = [
 ];
 
 /** Attributes that are not written by themselves, since a key or the header tells the same. */
-export const toldElsewhere: readonly string[] = words(
+export const writtenInKeys: readonly string[] = words(
   'class_uid category_uid category_name activity_id activity_name type_uid type_name severity_id severity status_id status ' +
     'metadata.version metadata.product metadata.uid metadata.log_name metadata.logged_time metadata.profiles metadata.tags ' +
     'actor.app_name actor.app_uid actor.user.type_id user.type_id entity.type_id entity_result.uid entity_result.name ' +

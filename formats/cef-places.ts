@@ -4,7 +4,7 @@
 // upstream's: what is remembered is bounded, and what an event is written as never depends on the
 // events before it.
 
-import { cefKeys, reservedKeys, standIns, toldElsewhere } from './cef-keys.ts';
+import { cefKeys, reservedKeys, standIns, writtenInKeys } from './cef-keys.ts';
 
 /** A key of sluice's own: how its pair begins, and the event that was last written with it. */
 export interface OwnKey {
@@ -22,7 +22,7 @@ const keyLengthMax = 64;
 const wrappers: ReadonlySet<string> = new Set(['event', 'attributes', 'log', 'data', 'network']);
 
 /** One place in events: an attribute, or a name within what was not mapped. */
-export class Place {
+export class CefPath {
   readonly name: string;
   /** Names from the top, with dots; of what was not mapped those of the record. */
   readonly path: string;
@@ -37,15 +37,15 @@ export class Place {
   /** An attribute in whose stead this one is read: where that is there, this has no key. */
   insteadOf = '';
   /** The places of the object read last, in its order: most objects here have the same names. */
-  readonly order: Place[] = [];
-  readonly children = new Map<string, Place>();
+  readonly order: CefPath[] = [];
+  readonly children = new Map<string, CefPath>();
   readonly own: OwnKey | null;
-  readonly #tree: Places;
+  readonly #tree: CefPaths;
   readonly #vocabulary: ReadonlyMap<string, readonly [slot: number, rank: number]>;
   readonly #canonical: string;
-  #plain: Place | null = null;
+  #plain: CefPath | null = null;
 
-  constructor(tree: Places, above: Place | null, name: string, vocabulary: Vocabulary) {
+  constructor(tree: CefPaths, above: CefPath | null, name: string, vocabulary: Vocabulary) {
     this.#tree = tree;
     this.#vocabulary = vocabulary;
     this.name = name;
@@ -57,10 +57,10 @@ export class Place {
   }
 
   /** The place of a name that is not the one that stood at this position in the object before. */
-  find(name: string, position: number): Place {
+  find(name: string, position: number): CefPath {
     let child = this.children.get(name);
     if (child === undefined) {
-      child = new Place(this.#tree, this, name, this.#vocabulary);
+      child = new CefPath(this.#tree, this, name, this.#vocabulary);
       if (name.length <= keyLengthMax && this.#tree.remembers()) this.children.set(name, child);
       else return child;
     }
@@ -69,7 +69,7 @@ export class Place {
   }
 
   /** The same place without what the table says of it and of all below. */
-  get plain(): Place {
+  get plain(): CefPath {
     this.#plain ??= this.#tree.plain(this.path);
     return this.#plain;
   }
@@ -81,28 +81,28 @@ type Vocabulary = ReadonlyMap<string, readonly [slot: number, rank: number]>;
 const noVocabulary: Vocabulary = new Map();
 
 /** All places of one writer. */
-export class Places {
+export class CefPaths {
   readonly #separator: string;
   /** The event itself. */
-  readonly event: Place;
+  readonly event: CefPath;
   /** What was not mapped of a log. */
-  readonly ofLog: Place;
+  readonly ofLog: CefPath;
   /** What was not mapped of any other record. */
-  readonly ofOther: Place;
+  readonly ofOther: CefPath;
   readonly #ownKeys = new Map<string, OwnKey>();
   #count = 0;
 
   /** `separator`: what stands before a pair. */
   constructor(separator: string) {
     this.#separator = separator;
-    this.event = new Place(this, null, '', noVocabulary);
-    this.ofLog = new Place(
+    this.event = new CefPath(this, null, '', noVocabulary);
+    this.ofLog = new CefPath(
       this,
       null,
       '',
       vocabularyOf(() => true),
     );
-    this.ofOther = new Place(
+    this.ofOther = new CefPath(
       this,
       null,
       '',
@@ -111,7 +111,7 @@ export class Places {
     cefKeys.forEach(({ from }, slot) => {
       for (const [rank, path] of from.entries()) Object.assign(this.#known(path), { slot, rank });
     });
-    for (const path of toldElsewhere) this.#known(path).told = true;
+    for (const path of writtenInKeys) this.#known(path).told = true;
     for (const [path, other] of Object.entries(standIns)) this.#known(path).insteadOf = other;
   }
 
@@ -122,8 +122,8 @@ export class Places {
   }
 
   /** A place that the table says nothing of. */
-  plain(path: string): Place {
-    return new Place(this, new Place(this, null, '', noVocabulary), path, noVocabulary);
+  plain(path: string): CefPath {
+    return new CefPath(this, new CefPath(this, null, '', noVocabulary), path, noVocabulary);
   }
 
   /** The key of a path's own, the same object for the same key; null where it makes none. */
@@ -139,7 +139,7 @@ export class Places {
     return own;
   }
 
-  #known(path: string): Place {
+  #known(path: string): CefPath {
     let place = this.event;
     for (const name of path.split('.')) {
       place.inTable = true;

@@ -17,16 +17,16 @@ export interface Pen {
 }
 
 /** What of a value is written: nothing where it is empty; `cut` where it is not all of it. */
-export interface Written {
+export interface CefText {
   text: string;
   cut: boolean;
 }
 
-const written: Written = { text: '', cut: false };
+const written: CefText = { text: '', cut: false };
 const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
 
 /** A value under a row's key. What is returned is overwritten by the next call. */
-export function writeValue(row: CefKey, value: unknown, pen: Pen): Written {
+export function writeValue(row: CefKey, value: unknown, pen: Pen): CefText {
   switch (row.kind) {
     case 'text':
       return writeText(textOf(value), row, pen);
@@ -76,7 +76,7 @@ export function writeText(
   text: string,
   { key, length }: { readonly key: string; readonly length: number },
   { lengthMax, replacePipe, dialect }: Pen,
-): Written {
+): CefText {
   const plain =
     replacePipe && text.includes('|')
       ? text.replaceAll('|', key === 'request' ? '%7C' : '¦')
@@ -94,7 +94,7 @@ export function writeText(
 const ownLength = Number.POSITIVE_INFINITY;
 
 /** A value that needs no escaping and is never cut. */
-export function writePlain(value: string | number | undefined): Written {
+export function writePlain(value: string | number | undefined): CefText {
   written.text = value === undefined ? '' : String(value);
   written.cut = false;
   return written;

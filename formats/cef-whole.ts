@@ -1,7 +1,7 @@
 // What CEF says of an event as a whole, from several of its attributes: its class, its name, how it ended.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
-import { countOf, part, resultOf, statusOf, textOf } from './parts.ts';
+import { countOf, outcomeText, part, resultOf, textOf } from './parts.ts';
 
 const detectionFinding = 2004;
 const signatureMax = 24;
@@ -21,11 +21,11 @@ export function classIdOf({ class_uid, activity_id, finding_info, metadata }: Oc
 export function outcomeOf(ocsf: OcsfEvent): string {
   const result = resultOf(ocsf);
   if (result !== undefined) return result === 1 ? 'success' : 'failure';
-  return statusOf(ocsf) ?? '';
+  return outcomeText(ocsf) ?? '';
 }
 
 /** What happened, readable and without particulars: class and activity. */
-export function nameOf(ocsf: OcsfEvent): string {
+export function cefName(ocsf: OcsfEvent): string {
   const activity = textOf(ocsf.activity_name) ?? 'Event';
   const className = textOf(ocsf.class_name);
   return className === undefined ? activity : `${className}: ${activity}`;

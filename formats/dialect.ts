@@ -4,7 +4,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { escapeHeader, escapeValue } from './cef-escape.ts';
-import { timeOf } from './parts.ts';
+import { epochMsOf } from './parts.ts';
 import { cutToCodePoints, oneLine, trimBlanks } from './text.ts';
 
 /** One way to write pairs. */
@@ -55,7 +55,7 @@ export const cefDialect: Dialect = {
   value: escapeValue,
   json: (text) => escapeValue(text, Number.POSITIVE_INFINITY),
   header: escapeHeader,
-  time: timeOf,
+  time: epochMsOf,
   address(ip, key) {
     if (isIPv4(ip)) return ` ${key}=${ip}`;
     const [ip6Key, label] = keysOfIp6[key] ?? [];
@@ -104,7 +104,7 @@ export const leefDialect: Dialect = {
   header: (text, lengthMax) => cutToCodePoints(leefText(text), lengthMax),
   // Without devTimeFormat a time is told by having 13 digits.
   time(value) {
-    const time = timeOf(value);
+    const time = epochMsOf(value);
     return time !== undefined && time >= leefTimeMin && time < leefTimeMax ? time : undefined;
   },
   address: (ip, key) => (isIPv4(ip) || isIPv6(ip) ? `^${key}=${withoutZone(ip)}` : ''),

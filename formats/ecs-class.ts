@@ -3,7 +3,7 @@
 // event that fits none of the categories has none.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
-import { countOf, verdictOf } from './parts.ts';
+import { countOf, deviceVerdict } from './parts.ts';
 
 /** The fields of one class, and types by activity and for all activities. */
 interface ClassText {
@@ -80,7 +80,7 @@ const judged: ReadonlySet<string> = new Set(['network', 'intrusion_detection', '
 const none: readonly string[] = [];
 
 /** Kind, categories and types of an event. */
-export function classOf(ocsf: OcsfEvent): {
+export function ecsClassOf(ocsf: OcsfEvent): {
   readonly kind: string;
   readonly category: readonly string[];
   readonly type: readonly string[];
@@ -92,7 +92,7 @@ export function classOf(ocsf: OcsfEvent): {
   const { category, types, always } = text;
   const own = types[countOf(activity_id) ?? -1];
   const type = own === undefined ? [...always] : [...always, own];
-  const verdict = verdictOf(ocsf);
+  const verdict = deviceVerdict(ocsf);
   if (verdict === null) return { kind, category, type };
   // Web has no such types: a request that was judged is network traffic as well.
   const isWeb = category[0] === 'web';

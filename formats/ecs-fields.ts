@@ -149,7 +149,7 @@ export const ecsFields: readonly EcsField[] = [
 ];
 
 /** Attributes that other fields tell, or that follow from what stands in `sluice.ocsf`. */
-export const toldElsewhere: readonly string[] = [
+export const writtenInFields: readonly string[] = [
   'unmapped',
   'time',
   'metadata.uid',

@@ -10,11 +10,11 @@ import type { Look } from '../src/contracts/copying.ts';
 import { defineFormat } from '../src/contracts/definition.ts';
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
-import { classOf } from './ecs-class.ts';
-import { type EcsKind, ecsFields, ecsVersion, toldElsewhere } from './ecs-fields.ts';
+import { ecsClassOf } from './ecs-class.ts';
+import { type EcsKind, ecsFields, ecsVersion, writtenInFields } from './ecs-fields.ts';
 import { rawData as rawDataOf } from './json.ts';
 import { jsonText } from './json-text.ts';
-import { actionOf, part, portOf, resultOf, textOf, timeOf } from './parts.ts';
+import { actionOf, epochMsOf, part, portOf, resultOf, textOf } from './parts.ts';
 import { textsOfSentence, wholeSentence } from './sentence.ts';
 
 /** The settings of `ecs`, also where it is the message of a syslog line. */
@@ -80,7 +80,7 @@ function placesOf(isLogin: boolean): Place {
       Object.assign(find(path), { slot: at, rank });
     }
   });
-  for (const path of toldElsewhere) find(path).told = true;
+  for (const path of writtenInFields) find(path).told = true;
   return root;
 }
 
@@ -228,7 +228,7 @@ function fieldValue(kind: EcsKind, value: unknown): unknown {
 
 /** Years that Elasticsearch reads without being told how. */
 function dateOf(value: unknown): string | undefined {
-  const time = timeOf(value);
+  const time = epochMsOf(value);
   if (time === undefined || time < yearOneMs || time >= year10kMs) return undefined;
   return new Date(time).toISOString();
 }
@@ -266,7 +266,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
     message: wholeSentence(event),
     event: {
       id: uid,
-      ...classOf(ocsf),
+      ...ecsClassOf(ocsf),
       ...outcomeOf(ocsf),
       module: 'sluice',
       dataset: `sluice.${source}`,

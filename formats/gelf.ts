@@ -15,7 +15,7 @@ import type { Event } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
 import { isFreeName, isNumberName } from './gelf-names.ts';
 import { jsonText } from './json-text.ts';
-import { severityOf, textOf, timeOf } from './parts.ts';
+import { epochMsOf, severityOf, textOf } from './parts.ts';
 import { textsOfSentence, wholeSentence } from './sentence.ts';
 import { cutToBytes, fits } from './text.ts';
 
@@ -102,7 +102,7 @@ function textsIn(value: unknown): readonly string[] {
 function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> {
   const { ocsf, uid, source, stream } = event;
   const short = wholeSentence(event);
-  const time = timeOf(ocsf.time);
+  const time = epochMsOf(ocsf.time);
   const message = textOf(ocsf.message);
   const fields: Fields = {
     version: '1.1',

@@ -28,8 +28,8 @@ export function formatsOf({
   carries,
   usualFormat,
 }: Pick<SinkDefinition, 'carries' | 'usualFormat'>): readonly string[] {
-  const carried = carries.flatMap((wanted) =>
-    formats.flatMap(({ type, shape }) => (shape === wanted ? type : [])).toSorted(),
+  const carried = carries.flatMap((requested) =>
+    formats.flatMap(({ type, shape }) => (shape === requested ? type : [])).toSorted(),
   );
   return [usualFormat, ...carried.filter((type) => type !== usualFormat)];
 }

@@ -11,12 +11,12 @@ import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { Event } from '../src/contracts/event.ts';
 import type { DocumentForm } from '../src/contracts/format.ts';
 import { jsonText } from './json-text.ts';
-import type { RequestSettings } from './otel-protobuf.ts';
+import type { OtlpRequestSettings } from './otel-protobuf.ts';
 import {
   attributesOf,
-  type Body,
   eventNames,
   happenedMs,
+  type OtelBodyForm,
   observedMs,
   severityNumberOf,
 } from './otel-record.ts';
@@ -27,7 +27,7 @@ import { wholeSentence } from './sentence.ts';
 const comma = 0x2c;
 
 /** Makes the writer of records and of the requests around them. */
-export function jsonDocument(settings: RequestSettings): DocumentForm {
+export function jsonDocument(settings: OtlpRequestSettings): DocumentForm {
   const require = createRequire(import.meta.url);
   // What require returns has no type of its own; the packages' declarations are the type.
   const transformer: typeof import('@opentelemetry/otlp-transformer') = require('@opentelemetry/otlp-transformer');
@@ -76,7 +76,7 @@ function aroundRecords(
   return { before: one.subarray(0, start), after: one.subarray(start + length) };
 }
 
-function bodyOf(event: Event, body: Body): unknown {
+function bodyOf(event: Event, body: OtelBodyForm): unknown {
   if (body === 'message') return wholeSentence(event);
   return body === 'json' ? jsonText(event.ocsf) : event.ocsf;
 }
@@ -85,7 +85,7 @@ const instrumentationScope = { name: 'sluice' };
 
 /** Makes records that share one resource and one scope: serialisers group by identity. */
 function recordMaker(
-  settings: RequestSettings,
+  settings: OtlpRequestSettings,
   resource: Resource,
 ): (event: Event) => ReadableLogRecord {
   const eventNameOf = eventNames();

@@ -11,22 +11,22 @@ import type { DocumentForm, EncodedLines } from '../src/contracts/format.ts';
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,
-  type Body,
   eventNames,
   happenedMs,
   looksOf,
+  type OtelBodyForm,
   observedMs,
   severityNumberOf,
 } from './otel-record.ts';
 import { textOf } from './parts.ts';
-import { type Fields, ProtobufWriter, varintBytes } from './protobuf.ts';
+import { type FieldWriter, ProtobufWriter, varintBytes } from './protobuf.ts';
 import { ProtobufPieces } from './protobuf-pieces.ts';
 import { wholeSentence } from './sentence.ts';
 
 /** What a request says besides its records. */
-export interface RequestSettings {
+export interface OtlpRequestSettings {
   readonly resource: Readonly<Record<string, string>>;
-  readonly body: Body;
+  readonly body: OtelBodyForm;
   readonly raw_data: boolean;
 }
 
@@ -64,7 +64,7 @@ const depthMax = 32;
 const firstBytes = 4096;
 
 /** Makes the writer of records and of the requests around them. */
-export function protobufDocument(settings: RequestSettings): DocumentForm {
+export function protobufDocument(settings: OtlpRequestSettings): DocumentForm {
   const writer = new ProtobufWriter(firstBytes);
   const before = resourceOf(settings.resource);
   const writeRecord = recordWriter(settings);
@@ -80,7 +80,7 @@ export function protobufDocument(settings: RequestSettings): DocumentForm {
   };
 }
 
-function copyingOf(settings: RequestSettings): PieceCopying {
+function copyingOf(settings: OtlpRequestSettings): PieceCopying {
   const writeRecord = recordWriter(settings);
   return {
     form: 'protobuf',
@@ -95,7 +95,10 @@ function copyingOf(settings: RequestSettings): PieceCopying {
 }
 
 /** Makes what writes a record as it stands in a request. */
-function recordWriter({ body, raw_data }: RequestSettings): (to: Fields, event: Event) => void {
+function recordWriter({
+  body,
+  raw_data,
+}: OtlpRequestSettings): (to: FieldWriter, event: Event) => void {
   const eventNameOf = eventNames();
   return (to, event) => {
     const { ocsf } = event;
@@ -162,14 +165,14 @@ const sluiceScope = (() => {
 })();
 
 /** An empty string is what a reader takes for a missing one. */
-function writeText(writer: Fields, tag: number, text: string): void {
+function writeText(writer: FieldWriter, tag: number, text: string): void {
   if (text === '') return;
   writer.byte(tag);
   writer.string(text);
 }
 
 /** The members of an object as KeyValues, each under this tag. */
-function writeMembers(writer: Fields, tag: number, members: object, depth: number): void {
+function writeMembers(writer: FieldWriter, tag: number, members: object, depth: number): void {
   const object = members as Readonly<Record<string, unknown>>;
   for (const key in object) {
     const value = object[key];
@@ -185,7 +188,7 @@ function writeMembers(writer: Fields, tag: number, members: object, depth: numbe
 }
 
 /** An AnyValue with its length. */
-function writeAny(writer: Fields, value: unknown, depth: number): void {
+function writeAny(writer: FieldWriter, value: unknown, depth: number): void {
   const start = writer.begin();
   switch (typeof value) {
     case 'string':
@@ -215,7 +218,7 @@ function writeAny(writer: Fields, value: unknown, depth: number): void {
 }
 
 /** Integers beyond 2^53 have lost digits already, and OTLP has no place for those beyond 2^63. */
-function writeNumber(writer: Fields, value: number): void {
+function writeNumber(writer: FieldWriter, value: number): void {
   if (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))) {
     writer.number(value, any);
   } else {
@@ -225,14 +228,14 @@ function writeNumber(writer: Fields, value: number): void {
 }
 
 /** An AnyValue of JSON text, with its length. */
-function writeJson(writer: Fields, value: unknown): void {
+function writeJson(writer: FieldWriter, value: unknown): void {
   const start = writer.begin();
   writer.byte(any.text);
   writer.json(jsonText(value));
   writer.end(start);
 }
 
-function writeObject(writer: Fields, value: object, depth: number): void {
+function writeObject(writer: FieldWriter, value: object, depth: number): void {
   if (value instanceof Uint8Array) {
     writer.byte(any.bytes);
     const start = writer.begin();

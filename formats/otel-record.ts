@@ -10,19 +10,19 @@ import type { Event } from '../src/contracts/event.ts';
 import { rawData as rawDataOf } from './json.ts';
 import { anyValue } from './otel-value.ts';
 import {
-  actorOf,
+  actingUser,
   classNameOf,
   countOf,
+  epochMsOf,
   part,
   portOf,
   severityOf,
   textOf,
-  timeOf,
 } from './parts.ts';
 import { textsOfSentence } from './sentence.ts';
 
 /** What the body holds: the event as a map, the event as JSON text, or a sentence. */
-export type Body = 'map' | 'json' | 'message';
+export type OtelBodyForm = 'map' | 'json' | 'message';
 
 /** The attributes of one record. */
 type RecordAttributes = { [name: string]: AnyValue };
@@ -53,7 +53,7 @@ export function observedMs(event: Event): number {
 
 /** A time from 1970 to 2554: of others a fixed64 does not hold the nanoseconds. */
 function heldMs(value: unknown): number | undefined {
-  const time = timeOf(value);
+  const time = epochMsOf(value);
   return time === undefined || time > nanosMaxMs ? undefined : Math.max(0, time);
 }
 
@@ -71,7 +71,7 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
 }
 
 /** What is looked at of an event's values besides what they are written as. */
-export function looksOf(event: Event, body: Body): readonly Look[] {
+export function looksOf(event: Event, body: OtelBodyForm): readonly Look[] {
   const { ocsf } = event;
   const looked = (value: unknown, as: Look['as']): Look => {
     return { value, as, bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
@@ -131,7 +131,7 @@ function hasClient(ocsf: Event['ocsf']): boolean {
 }
 
 function addUser(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
-  const user = actorOf(ocsf);
+  const user = actingUser(ocsf);
   add(attributes, 'user.id', textOf(user.uid));
   add(attributes, 'user.name', textOf(user.name));
   add(attributes, 'user.email', textOf(user.email_addr));

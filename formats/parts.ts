@@ -31,7 +31,7 @@ export function isFinding({ category_uid }: OcsfEvent): boolean {
  * itself, such as an AI agent. Empty where it is not known. In the other events of identities
  * `user` is the one who is acted on.
  */
-export function actorOf({ actor, user, category_uid, class_uid }: OcsfEvent): JsonObject {
+export function actingUser({ actor, user, category_uid, class_uid }: OcsfEvent): JsonObject {
   const own = part(actor).user;
   if (isObject(own)) return own;
   if (isObject(user) && (category_uid !== identityCategory || class_uid === authentication))
@@ -61,7 +61,7 @@ export function portOf(value: unknown): number | undefined {
 }
 
 /** Epoch milliseconds as a whole number that a date can hold, or `undefined`. */
-export function timeOf(value: unknown): number | undefined {
+export function epochMsOf(value: unknown): number | undefined {
   return typeof value === 'number' && Math.abs(value) <= 8.64e15 ? Math.trunc(value) : undefined;
 }
 
@@ -106,7 +106,10 @@ const deniedId = 2;
 const deniedDispositions: ReadonlySet<unknown> = new Set([2, 3, 4, 6, 21, 24, 25, 26]);
 
 /** What a device decided of it, where it did; what it only observed or changed is neither. */
-export function verdictOf({ action_id, disposition_id }: OcsfEvent): 'allowed' | 'denied' | null {
+export function deviceVerdict({
+  action_id,
+  disposition_id,
+}: OcsfEvent): 'allowed' | 'denied' | null {
   if (action_id === deniedId || deniedDispositions.has(disposition_id)) return 'denied';
   return action_id === allowedId || disposition_id === allowedId ? 'allowed' : null;
 }
@@ -118,11 +121,11 @@ export function verdictOf({ action_id, disposition_id }: OcsfEvent): 'allowed' |
 export function resultOf(ocsf: OcsfEvent): 1 | 2 | undefined {
   if (isFinding(ocsf)) return undefined;
   if (ocsf.status_id === 1 || ocsf.status_id === 2) return ocsf.status_id;
-  const verdict = ocsf.status_id === undefined || ocsf.status_id === 0 ? verdictOf(ocsf) : null;
+  const verdict = ocsf.status_id === undefined || ocsf.status_id === 0 ? deviceVerdict(ocsf) : null;
   return verdict === null ? undefined : verdict === 'allowed' ? 1 : 2;
 }
 
 /** How it ended, in words; nothing where it is not known. */
-export function statusOf(ocsf: OcsfEvent): string | undefined {
+export function outcomeText(ocsf: OcsfEvent): string | undefined {
   return ocsf.status_id === 0 ? undefined : textOf(ocsf.status);
 }

@@ -3,12 +3,12 @@
 // are the bytes that `ProtobufWriter` writes when it is told the same.
 
 import type { NumberTags, Piece } from '../src/contracts/copying.ts';
-import { type Fields, ProtobufWriter } from './protobuf.ts';
+import { type FieldWriter, ProtobufWriter } from './protobuf.ts';
 
 const longestBytes = 16;
 
 /** Gathers pieces. */
-export class ProtobufPieces implements Fields {
+export class ProtobufPieces implements FieldWriter {
   readonly #written = new ProtobufWriter(longestBytes);
   /** The messages that are begun, each within the one before it. */
   readonly #begun: Piece[][] = [[]];

@@ -14,7 +14,7 @@ const oneByteMax = 0x7f;
 const keptBytesMax = 1024 * 1024;
 
 /** What writes fields one after the other: into memory, or as pieces (protobuf-pieces.ts). */
-export interface Fields {
+export interface FieldWriter {
   /** A byte as it is: a field's tag below 16, or a value below 128. */
   byte(value: number): void;
   /** Bytes as they are. */
@@ -43,7 +43,7 @@ export function varintBytes(value: number): number {
 }
 
 /** Writes fields one after the other. */
-export class ProtobufWriter implements Fields {
+export class ProtobufWriter implements FieldWriter {
   #bytes: Buffer;
   #at = 0;
 

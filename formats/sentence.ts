@@ -5,7 +5,7 @@
 
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
-import { actionOf, actorOf, firstOf, isFinding, part, statusOf, textOf } from './parts.ts';
+import { actingUser, actionOf, firstOf, isFinding, outcomeText, part, textOf } from './parts.ts';
 import { oneLine } from './text.ts';
 
 /** The event as one line of text, without line breaks or control characters. */
@@ -39,7 +39,7 @@ function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[
   const evidence = firstOf(ocsf.evidences);
   const source = part(ocsf.src_endpoint ?? evidence.src_endpoint);
   const target = part(ocsf.dst_endpoint ?? evidence.dst_endpoint);
-  const who = actorOf(ocsf);
+  const who = actingUser(ocsf);
   const app = part(ocsf.actor);
   return [
     ['', textOf(ocsf.class_name) ?? 'Event'],
@@ -50,7 +50,7 @@ function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[
     clause(' from ', source.ip, source.hostname, source.name),
     clause(' to ', target.hostname, target.ip, target.name),
     clause(' on ', ...thingOf(ocsf)),
-    clause(', ', statusOf(ocsf)),
+    clause(', ', outcomeText(ocsf)),
     clause(', ', ocsf.status_detail),
   ];
 }
@@ -72,7 +72,7 @@ function thingOf(ocsf: OcsfEvent): readonly unknown[] {
   const thing = [ocsf.entity, firstOf(ocsf.resources), ocsf.device, ocsf.app].find(isNamed);
   const { name, hostname, uid } = part(thing);
   const user = part(ocsf.user);
-  const isUser = actorOf(ocsf) !== user;
+  const isUser = actingUser(ocsf) !== user;
   return [
     ...[name, hostname, uid],
     ...(isUser ? [user.name, user.email_addr, user.uid] : []),

@@ -5,7 +5,7 @@
 // once a day.
 
 import type { Event } from '../src/contracts/event.ts';
-import { classNameOf, severityOf, timeOf } from './parts.ts';
+import { classNameOf, epochMsOf, severityOf } from './parts.ts';
 import { cutEscaped, cutToBytes, oneLine } from './text.ts';
 
 /** Names of the facilities, each at its number (RFC 5424 section 6.2.1, table 1). */
@@ -69,7 +69,7 @@ export function header5424(sender: SenderSettings): (event: Event) => string {
       className = ocsf.class_name;
       messageId = classNameOf(className) ?? '-';
     }
-    const time = timeOf(ocsf.time);
+    const time = epochMsOf(ocsf.time);
     const stamp =
       time === undefined || time < 0 || time >= yearEndMs
         ? '-'
@@ -100,7 +100,7 @@ export function header3164(
     (day) => `${months[day.getUTCMonth()]} ${String(day.getUTCDate()).padStart(2)} `,
   );
   return (event) => {
-    const time = timeOf(event.ocsf.time) ?? 0;
+    const time = epochMsOf(event.ocsf.time) ?? 0;
     return (priorities[severityOf(event.ocsf.severity_id)] ?? '') + clock(localTime(time)) + host;
   };
 }

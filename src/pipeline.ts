@@ -13,14 +13,14 @@ import {
   type FailedStream,
   type PlannedSource,
   Polling,
-  type PollingMeans,
+  type PollingDeps,
 } from './fetch/polling.ts';
 import type { RunnerState } from './fetch/stream-runner.ts';
 import { settlePairs } from './fetch/succession/settle.ts';
 import type { FilterFailuresOf } from './send/filter-failures.ts';
 import type { Route } from './send/route.ts';
-import { factsOf, type SenderState } from './send/sender.ts';
-import { type PlannedSink, Sending } from './send/sending.ts';
+import { type SenderState, sinkFacts } from './send/sender.ts';
+import { type PlannedSink, Senders } from './send/sending.ts';
 import type { TranscodedOf } from './send/transcoders.ts';
 import type { UnreadTimesOf } from './send/unread-times.ts';
 
@@ -73,7 +73,7 @@ export interface Summary {
 }
 
 /** What was asked now. */
-export interface Asked {
+export interface RetryRequest {
   readonly part: 'stream' | 'sink';
   /** Epoch milliseconds until which the far side wants to be left; null: it is asked now. */
   readonly waitsUntil: number | null;
@@ -87,29 +87,29 @@ const catchUpShare = 0.5;
 const catchUpLookMs = 20;
 
 /** What a pipeline is made with. */
-interface PipelineMeans extends PollingMeans {
+interface PipelineDeps extends PollingDeps {
   /** Left out: the ends of upstreams are not reported. */
   readonly ends?: EndsWatch;
 }
 
 /** The whole journey. */
 export class Pipeline {
-  readonly #means: PipelineMeans;
+  readonly #deps: PipelineDeps;
   readonly #polling: Polling;
   #plan: Plan;
-  #sending: Sending | null = null;
+  #sending: Senders | null = null;
   readonly #drift: Drift | null;
   readonly #opened = Promise.withResolvers<void>();
   #isOpen = false;
   #changing: Promise<void> | null = null;
 
-  constructor(plan: Plan, means: PipelineMeans) {
+  constructor(plan: Plan, deps: PipelineDeps) {
     this.#plan = plan;
-    this.#means = means;
-    this.#polling = new Polling(means);
+    this.#deps = deps;
+    this.#polling = new Polling(deps);
     this.#polling.add(plan.sources);
     const now = { sources: () => this.#plan.sources, streams: () => this.#polling.state };
-    this.#drift = plan.drift ? new Drift(plan.drift, { ...means, ...now }) : null;
+    this.#drift = plan.drift ? new Drift(plan.drift, { ...deps, ...now }) : null;
     this.#opened.promise.catch(() => undefined);
   }
 
@@ -133,7 +133,7 @@ export class Pipeline {
     const failed = Promise.race([this.#polling.failed, sending.failed]);
     this.#polling.start();
     const watched = AbortSignal.any([stop, over.signal]);
-    const watching = Promise.all([this.#drift?.run(watched), this.#means.ends?.run(watched)]);
+    const watching = Promise.all([this.#drift?.run(watched), this.#deps.ends?.run(watched)]);
     this.#isOpen = true;
     this.#opened.resolve();
     try {
@@ -176,11 +176,11 @@ export class Pipeline {
     read.abort(new Error('read'));
     await watching;
     await this.#drift?.look();
-    await this.#means.ends?.look(true);
+    await this.#deps.ends?.look(true);
     await this.#delivered(halt).catch(() => undefined);
     if (failed.length === 0 && !halt.aborted) await afterwards?.(halt);
     await this.#delivered(halt).catch(() => undefined);
-    const { gauge } = this.#means.spool;
+    const { gauge } = this.#deps.spool;
     const behind = this.state.sinks
       .filter((sink) => sink.position < gauge.end || sink.setAside.length > 0)
       .map((sink) => ({
@@ -219,20 +219,20 @@ export class Pipeline {
       polling.stop(without(polling.names, kept.streams)),
     ]);
     for (const error of failures) {
-      this.#means.tools.log.warn('sink_close_failed', 'a sink could not be closed in order', {
+      this.#deps.tools.log.warn('sink_close_failed', 'a sink could not be closed in order', {
         error: String(error),
       });
     }
-    const adopt = async (wanted: Plan) => {
-      sending.follow(wanted);
-      await settlePairs(this.#means.spool, wanted.sources, this.#means.tools.log);
-      polling.add(wanted.sources, kept.streams);
-      const wantedSinks = wanted.sinks.filter(({ name }) => !kept.sinks.has(name));
-      const opened = await sending.open(wantedSinks);
-      this.#plan = wanted;
-      await polling.remove(without(polling.names, streamNames(wanted)));
-      await forgetLeft(this.#means.spool, wanted.sources);
-      sending.remove(without(sending.names, sinkNames(wanted)));
+    const adopt = async (requested: Plan) => {
+      sending.follow(requested);
+      await settlePairs(this.#deps.spool, requested.sources, this.#deps.tools.log);
+      polling.add(requested.sources, kept.streams);
+      const requestedSinks = requested.sinks.filter(({ name }) => !kept.sinks.has(name));
+      const opened = await sending.open(requestedSinks);
+      this.#plan = requested;
+      await polling.remove(without(polling.names, streamNames(requested)));
+      await forgetLeft(this.#deps.spool, requested.sources);
+      sending.remove(without(sending.names, sinkNames(requested)));
       sending.start(opened);
       polling.start();
     };
@@ -245,7 +245,7 @@ export class Pipeline {
   }
 
   /** Has the stream and the sink of this name asked now that wait; empty: there is neither. */
-  askNow(name: string): readonly Asked[] {
+  askNow(name: string): readonly RetryRequest[] {
     const [stream, sink] = [this.#polling.askNow(name), this.#sending?.askNow(name)];
     return [
       ...(stream === undefined ? [] : [{ part: 'stream', waitsUntil: stream } as const]),
@@ -276,15 +276,15 @@ export class Pipeline {
   }
 
   /** Opens all sinks and sends. */
-  async #send(): Promise<Sending> {
-    const sending = new Sending(this.#means, this.#plan);
+  async #send(): Promise<Senders> {
+    const sending = new Senders(this.#deps, this.#plan);
     const opened = await sending.open(this.#plan.sinks);
     this.#sending = sending;
     sending.start(opened);
     return sending;
   }
 
-  async #endSending(sending: Sending, withinMs: number): Promise<void> {
+  async #endSending(sending: Senders, withinMs: number): Promise<void> {
     const [failure] = await sending.stop(withinMs);
     this.#note();
     if (failure !== undefined) throw failure;
@@ -292,7 +292,7 @@ export class Pipeline {
 
   /** Waits, for a while, until each sink that takes events has got what is held. */
   async #caughtUp(withinMs: number): Promise<void> {
-    const { spool, tools } = this.#means;
+    const { spool, tools } = this.#deps;
     const { clock } = tools;
     this.#sending?.finish();
     const deadline = clock.monotonic() + withinMs;
@@ -304,20 +304,20 @@ export class Pipeline {
 
   /** Waits until every sink has everything, has refused everything, or the limit is over. */
   async #delivered(limit: AbortSignal): Promise<void> {
-    const { clock } = this.#means.tools;
+    const { clock } = this.#deps.tools;
     this.#sending?.finish();
     const refusesAll = (sink: SenderState) =>
       sink.state === 'refused' || sink.suspects?.stuck === true;
     const waiting = () =>
       this.state.sinks.some(
         (sink) =>
-          sink.waitsAside || (sink.position < this.#means.spool.gauge.end && !refusesAll(sink)),
+          sink.waitsAside || (sink.position < this.#deps.spool.gauge.end && !refusesAll(sink)),
       );
     while (waiting() && !limit.aborted) await clock.sleep(catchUpLookMs, limit);
   }
 
   async #noteSinks(stop: AbortSignal): Promise<void> {
-    const { clock } = this.#means.tools;
+    const { clock } = this.#deps.tools;
     while (!stop.aborted) {
       this.#note();
       await clock.sleep(noteEveryMs, stop).catch(() => undefined);
@@ -325,7 +325,7 @@ export class Pipeline {
   }
 
   #note(): void {
-    for (const sink of this.state.sinks) this.#means.spool.note('sink', sink.name, factsOf(sink));
+    for (const sink of this.state.sinks) this.#deps.spool.note('sink', sink.name, sinkFacts(sink));
   }
 }
 

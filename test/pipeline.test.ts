@@ -118,17 +118,21 @@ test('pipeline that reads once does not wait for room that a failed sender will 
 
 /** A pipeline that runs with the sinks `kept` and `changed`; `opened` and `closed` tell what became of them. */
 async function running(openChanged: (time: number) => unknown) {
-  const told: string[] = [];
+  const reported: string[] = [];
   let times = 0;
   const sinkOf = (name: string): PlannedSink => {
-    const sink = aSink(name, { close: async () => void told.push(`${name} closed`) }, () => 'line');
+    const sink = aSink(
+      name,
+      { close: async () => void reported.push(`${name} closed`) },
+      () => 'line',
+    );
     const { open } = sink.definition;
     const opening: typeof open = async (...args) => {
       if (name === 'changed') {
         times += 1;
         await openChanged(times);
       }
-      told.push(`${name} opened`);
+      reported.push(`${name} opened`);
       return open(...args);
     };
     return { ...sink, definition: { ...sink.definition, open: opening } };
@@ -152,7 +156,7 @@ async function running(openChanged: (time: number) => unknown) {
     stop.abort(new Error('the test is over'));
     await ended.finally(() => spool.close());
   };
-  return { pipeline, plan, kept, told, sent, end, ended, spool, stop };
+  return { pipeline, plan, kept, told: reported, sent, end, ended, spool, stop };
 }
 
 test('pipeline that cannot open a sink of another plan goes on as before', async () => {

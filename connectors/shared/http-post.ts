@@ -18,7 +18,7 @@ import {
 } from '../../src/contracts/tools.ts';
 import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, plainLine, receiverWords } from './receiver-words.ts';
-import { retryAfterMs } from './retry-after.ts';
+import { boundedRetryAfterMs } from './retry-after.ts';
 
 // What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone
 // else: an answer that is longer cannot be read, and the batch would have to be sent again although
@@ -95,11 +95,11 @@ export interface PostContext {
    * What a failed answer means where its receiver says more than the status does; undefined: what
    * the status says. `failure` is the error of it, in the receiver's words.
    */
-  readonly judge?: (response: HttpResponse, failure: Failure) => FailedAnswer | undefined;
+  readonly judge?: (response: HttpResponse, failure: MakeHttpError) => FailedAnswer | undefined;
 }
 
 /** Makes the error that a failed answer is told as. */
-export type Failure = (code: ErrorCode, next: string) => ExportError;
+export type MakeHttpError = (code: ErrorCode, next: string) => ExportError;
 
 /** The end of what an operator is told where waiting will do. */
 export const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
@@ -158,7 +158,7 @@ export async function getOnce(receiver: HttpReceiver, context: PostContext): Pro
  * The error of an accepted post whose answer is none of the one that was meant: a login page, a
  * proxy’s words, half an answer. Nothing follows from it.
  */
-export function noAnswer(
+export function unusableResponse(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   about: { readonly doing: string; readonly whose: string; readonly next: string },
 ): ExportError {
@@ -222,7 +222,7 @@ function failureAnswer(
   context: PostContext & { readonly receiver: HttpReceiver },
 ): FailedAnswer {
   const { status } = response;
-  const failure: Failure = (code, next) => {
+  const failure: MakeHttpError = (code, next) => {
     const said = context.explain?.(response) || receiverWords(response);
     const message = `${at} answered ${status}${said === '' ? '' : `: ${said}`}`;
     return new ExportError(code, message, { next, details: { status } });
@@ -245,7 +245,7 @@ function failureAnswer(
         ? `The receiver limits the rate; raise its limit if that lasts. ${heldNext}`
         : `Check the receiver’s log and its back-end services. ${heldNext}`;
     const cause = failure(code, next);
-    const afterMs = retryAfterMs(response.headers, context.tools.clock.now());
+    const afterMs = boundedRetryAfterMs(response.headers, context.tools.clock.now());
     return { outcome: 'retry', cause, ...(afterMs === undefined ? {} : { afterMs }) };
   }
   return {

@@ -19,9 +19,9 @@ export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
 }
 
 /** The batch with the events that are wanted only. */
-export function onlyEvents(batch: Batch, isWanted: (event: Event) => boolean): Batch {
-  if (batch.events.every(isWanted)) return batch;
-  const left = batch.events.flatMap((event, i) => (isWanted(event) ? [i] : []));
+export function onlyEvents(batch: Batch, isRequested: (event: Event) => boolean): Batch {
+  if (batch.events.every(isRequested)) return batch;
+  const left = batch.events.flatMap((event, i) => (isRequested(event) ? [i] : []));
   const { bytes, starts, ends } = batch.lines;
   return {
     ...batch,

@@ -25,7 +25,7 @@ export function linesOf(lines: EncodedLines, range: Range): Uint8Array {
 }
 
 /** The events in `range`, each of which is JSON, as one JSON array. */
-export function arrayOfLines(lines: EncodedLines, range: Range): Uint8Array {
+export function jsonArrayOf(lines: EncodedLines, range: Range): Uint8Array {
   const joined = linesOf(lines, range);
   const array = Buffer.allocUnsafe(Math.max(joined.length + 1, 2));
   array[0] = 0x5b;

@@ -116,7 +116,7 @@ export const wholeRequestFields = () => ({
 type Output<F extends () => z.core.$ZodShape> = Readonly<z.output<z.ZodObject<ReturnType<F>>>>;
 
 /** What they say. */
-export interface RequestSettings extends Output<typeof answers> {
+export interface PagingSettings extends Output<typeof answers> {
   readonly pagination: { readonly style?: Style | undefined } & Output<typeof names> &
     Output<typeof windows>;
 }
@@ -125,7 +125,7 @@ const ofPages = ['page_param', 'size_param', 'first_page'] as const;
 const ofWindows = ['from_param', 'to_param', 'step', 'lag', 'time_format', 'within'] as const;
 
 /** As the engine has it. */
-export function paginationOf({ pagination }: Pick<RequestSettings, 'pagination'>): Pagination {
+export function paginationOf({ pagination }: Pick<PagingSettings, 'pagination'>): Pagination {
   const { page_param, size_param, first_page, more, rebase, ...rest } = pagination;
   const { from_param, to_param, step, lag, time_format, within, style = 'shown', ...paging } = rest;
   const pages = isByNumber(pagination) && {
@@ -147,7 +147,7 @@ export function paginationOf({ pagination }: Pick<RequestSettings, 'pagination'>
   return { style, ...paging, ...flags, ...pages, ...window };
 }
 
-function isByNumber({ style, within }: RequestSettings['pagination']): boolean {
+function isByNumber({ style, within }: PagingSettings['pagination']): boolean {
   return style === 'page' || (style === 'window' && within === 'page');
 }
 
@@ -156,7 +156,7 @@ export function requestOf({
   method,
   body,
   response,
-}: RequestSettings): Pick<UpstreamRequest, 'body' | 'response'> {
+}: PagingSettings): Pick<UpstreamRequest, 'body' | 'response'> {
   return {
     ...(method === 'POST' && { body: (body ?? {}) as JsonObject }), // parsed YAML
     ...(response === 'ndjson' && { response }),
@@ -167,7 +167,7 @@ export function requestOf({
  * Parts of a fingerprint (see ListStream): with another query another list is read, with another
  * paging the same one anew. Of what only newer versions know there is nothing where it is not used.
  */
-export function fingerprintParts(settings: RequestSettings): {
+export function fingerprintParts(settings: PagingSettings): {
   readonly query: readonly (readonly [string, string])[];
   readonly paging: readonly unknown[];
 } {
@@ -188,7 +188,7 @@ export function fingerprintParts(settings: RequestSettings): {
 
 /** Says what of the keys does not go together; null: all does. */
 export function requestFlaw(
-  settings: RequestSettings & { readonly params?: object; readonly start?: unknown },
+  settings: PagingSettings & { readonly params?: object; readonly start?: unknown },
 ): string | null {
   const { pagination, method, body, response, params = {}, start } = settings;
   const { style, within = 'cursor', more } = pagination;
@@ -221,7 +221,7 @@ export function requestFlaw(
     : `${clash in params ? 'params' : 'body'} holds ${clash}, which paging sets itself: use page_limit or pagination instead`;
 }
 
-function parametersOf(settings: RequestSettings): readonly string[] {
+function parametersOf(settings: PagingSettings): readonly string[] {
   const { cursor_param, limit_param, offset_param, page_param, window } = paginationOf(settings);
   const names = [cursor_param, limit_param, offset_param, page_param];
   return [...names, window?.from_param, window?.to_param].flatMap((one) => one ?? []);

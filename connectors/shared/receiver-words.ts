@@ -9,7 +9,7 @@ import type { HttpResponse } from '../../src/contracts/tools.ts';
 
 /** So much of an answer is looked at, and so much of what it says is told; in characters. */
 const readMax = 64 * 1024;
-const toldMax = 300;
+const reportedMax = 300;
 
 /** Members that hold a message in answers of common receivers, the plainest first; two deep. */
 const messageKeys = ['message', 'detail', 'reason', 'text', 'title', 'error_description', 'error'];
@@ -25,7 +25,7 @@ export function receiverWords({ body, headers }: HttpResponse): string {
 /** A receiver's text as one bounded line, without characters that do something. */
 export function plainLine(said: string): string {
   const line = plainText(said).replace(/\s+/g, ' ').trim();
-  return line.length > toldMax ? `${line.slice(0, toldMax)}…`.toWellFormed() : line;
+  return line.length > reportedMax ? `${line.slice(0, reportedMax)}…`.toWellFormed() : line;
 }
 
 function titleOf(html: string): string {

@@ -6,7 +6,7 @@ import { retryAfterMs as askedMs } from '../../src/contracts/retry-after.ts';
 const waitMsMax = 3_600_000;
 
 /** As `retryAfterMs` of the contracts, at most one hour. */
-export function retryAfterMs(
+export function boundedRetryAfterMs(
   headers: Readonly<Record<string, string>>,
   nowMs: number,
 ): number | undefined {

@@ -168,8 +168,8 @@ export const archiveSink = defineSink({
   ],
 
   async open(settings, opening) {
-    const { openArchive } = await import('./archive/opening.ts');
-    return await openArchive({ ...settings, checkpointEveryMs: everyMs(settings) }, opening);
+    const { openArchiveSink } = await import('./archive/opening.ts');
+    return await openArchiveSink({ ...settings, checkpointEveryMs: everyMs(settings) }, opening);
   },
 
   async probe(settings, tools, signal, mark = null) {

@@ -13,15 +13,15 @@ import type { Batch } from '../../src/contracts/sink.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,
-  noAnswer,
   type PostContext,
   postOnce,
   postUrl,
   receiverFlaw,
+  unusableResponse,
 } from '../shared/http-post.ts';
-import { arrayOfLines } from '../shared/lines.ts';
+import { jsonArrayOf } from '../shared/lines.ts';
 import { parsedJson } from '../shared/parsed-json.ts';
-import { isStampedAnew, logForm } from './datadog/log.ts';
+import { datadogForm, isStampedAnew } from './datadog/log.ts';
 
 /** The intake's bounds: of a log, which it cuts; and of a request, uncompressed. */
 const logBytesMax = 1_000_000;
@@ -64,7 +64,7 @@ export const datadogSink = defineSink({
   documents: true,
   inFlightMax: 1,
   batch: { events: 1000, bytes: 4 * 1024 * 1024, waitMs: 1000 },
-  document: logForm,
+  document: datadogForm,
   flaw: (settings) => receiverFlaw(receiverOf(settings)),
   assurance: () => 'answered',
   advice: () => [
@@ -80,7 +80,7 @@ export const datadogSink = defineSink({
         const answer = await sendInHalves(batch, async (range) => {
           const over = overBound(batch, range, doing);
           if (over !== null) return over;
-          const body = arrayOfLines(batch.lines, range);
+          const body = jsonArrayOf(batch.lines, range);
           const post = { body, headers: { 'content-type': 'application/json' } };
           const said = await postOnce(receiver, post, {
             ...{ doing, tools, signal, judge },
@@ -88,7 +88,11 @@ export const datadogSink = defineSink({
           if (said.outcome !== 'accepted') return said;
           const { response } = said;
           if (response.status !== 202 || !isObject(parsedJson(response.body))) {
-            const cause = noAnswer(response, { doing, whose: 'Datadog’s intake', next: otherNext });
+            const cause = unusableResponse(response, {
+              doing,
+              whose: 'Datadog’s intake',
+              next: otherNext,
+            });
             return { outcome: 'refused', scope: 'sink', cause };
           }
           return { outcome: 'delivered' };
@@ -120,7 +124,7 @@ export const datadogSink = defineSink({
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     if (answer.outcome !== 'accepted') throw answer.cause;
     if (answer.response.status === 202) return;
-    throw noAnswer(answer.response, { doing, whose: 'Datadog’s intake', next: otherNext });
+    throw unusableResponse(answer.response, { doing, whose: 'Datadog’s intake', next: otherNext });
   },
 });
 

@@ -24,7 +24,13 @@ import { linesOf } from '../shared/lines.ts';
 import { plainLine } from '../shared/receiver-words.ts';
 import { type ItemAnswer, readBulkAnswer } from './elasticsearch/bulk-answer.ts';
 import { bulkForm, indexNames, isDaily } from './elasticsearch/bulk-record.ts';
-import { authFlaw, bulkPath, judge, noAnswer, receiversOf } from './elasticsearch/cluster.ts';
+import {
+  authFlaw,
+  bulkPath,
+  foreignResponse,
+  judgeResponse,
+  receiversOf,
+} from './elasticsearch/cluster.ts';
 import { setUp } from './elasticsearch/setup.ts';
 
 const headers = { 'content-type': 'application/x-ndjson' };
@@ -119,7 +125,12 @@ export const elasticsearchSink = defineSink({
           const receiver = nodes[failures % nodes.length];
           invariant(receiver !== undefined, 'there is an address');
           const post = { body: linesOf(batch.lines, range), headers };
-          const answer = await postOnce(receiver, post, { doing, tools, signal, judge });
+          const answer = await postOnce(receiver, post, {
+            doing,
+            tools,
+            signal,
+            judge: judgeResponse,
+          });
           const meaning =
             answer.outcome === 'accepted'
               ? takenOf(answer, { batch, range, doing, indexOf })
@@ -140,12 +151,17 @@ export const elasticsearchSink = defineSink({
     const post = { body: new Uint8Array(0), headers };
     for (const receiver of receiversOf(settings, bulkPath(settings))) {
       const plain = { ...receiver, compression: 'none' } as const;
-      const answer = await postOnce(plain, post, { doing: 'connecting', tools, signal, judge });
+      const answer = await postOnce(plain, post, {
+        doing: 'connecting',
+        tools,
+        signal,
+        judge: judgeResponse,
+      });
       const isEmpty = answer.outcome === 'refused' && answer.scope === 'batch';
       if (isEmpty) continue;
       if (answer.outcome !== 'accepted') throw answer.cause;
       if (readBulkAnswer(answer.response.body, []) === null) {
-        throw noAnswer(answer.response, 'connecting');
+        throw foreignResponse(answer.response, 'connecting');
       }
     }
   },
@@ -168,13 +184,13 @@ function takenOf(
   const uids = events.map(({ uid }) => uid);
   const answers = readBulkAnswer(response.body, uids);
   if (answers === null) {
-    return { outcome: 'refused', scope: 'sink', cause: noAnswer(response, doing) };
+    return { outcome: 'refused', scope: 'sink', cause: foreignResponse(response, doing) };
   }
   // A right or a shard that is missing for one index holds no other index.
   const isAnyTaken = answers.some(({ is }) => is === 'taken');
   const refused: Refusal[] = [];
   const again: Uid[] = [];
-  const told = ({ status, said }: ItemAnswer) =>
+  const reported = ({ status, said }: ItemAnswer) =>
     `${status} ${plainLine(Buffer.from(blot(Buffer.from(said))).toString())}`;
   for (const [i, answer] of answers.entries()) {
     const event = events[i];
@@ -182,16 +198,16 @@ function takenOf(
     const { uid } = event;
     const isRefused = answer.is === 'refused' || (answer.isOfIndex && isAnyTaken);
     if (!isRefused) again.push(uid);
-    else if (!answer.isOfIndex) refused.push({ uid, reason: told(answer) });
+    else if (!answer.isOfIndex) refused.push({ uid, reason: reported(answer) });
     else {
-      const reason = `index ${indexOf(event)}: ${told(answer)}`;
+      const reason = `index ${indexOf(event)}: ${reported(answer)}`;
       refused.push({ uid, reason, by: 'destination' });
     }
   }
   const [first] = answers;
   if (first === undefined || refused.length + again.length === 0) return { outcome: 'delivered' };
   const failure = (code: ErrorCode, next: string) =>
-    new ExportError(code, `${doing}: the cluster answered ${told(first)}`, { next });
+    new ExportError(code, `${doing}: the cluster answered ${reported(first)}`, { next });
   if (again.length === uids.length) {
     if (first.is === 'denied') {
       const next =

@@ -93,7 +93,7 @@ export const fileSink = defineSink({
     for (const path of compression === null ? [] : await leftOver(settings.path)) {
       compression?.add(path);
     }
-    let file: SegmentFile | null = await openFile().catch((error: unknown) => tell(error, log));
+    let file: SegmentFile | null = await openFile().catch((error: unknown) => report(error, log));
     return {
       async send(batch, signal) {
         signal.throwIfAborted();
@@ -115,7 +115,7 @@ export const fileSink = defineSink({
       },
       committed: async () => file?.reach ?? null,
       async close() {
-        await file?.close().catch((error: unknown) => tell(error, log));
+        await file?.close().catch((error: unknown) => report(error, log));
         await compression?.done();
         lock?.release();
         lock = null;
@@ -167,7 +167,7 @@ function whoWrites(path: string, { lockFile }: Tools): ExportError | null {
   }
 }
 
-function tell(error: unknown, log: Log): null {
+function report(error: unknown, log: Log): null {
   log.warn('file_retried', 'the file could not be opened or closed; retrying', {
     error: error instanceof ExportError ? error.message : errorCodeOf(error),
   });

@@ -13,18 +13,18 @@ import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
 import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {
   type FailedAnswer,
-  type Failure,
   type HttpReceiver,
   heldNext,
-  noAnswer,
+  type MakeHttpError,
   type PostContext,
   postOnce,
   postUrl,
   receiverFlaw,
+  unusableResponse,
 } from '../shared/http-post.ts';
-import { arrayOfLines } from '../shared/lines.ts';
+import { jsonArrayOf } from '../shared/lines.ts';
 import { parsedJson } from '../shared/parsed-json.ts';
-import { Tokens } from './google-secops/token.ts';
+import { AccountTokens } from './google-secops/token.ts';
 import { rawForm, udmForm } from './google-secops/udm.ts';
 
 const word = () =>
@@ -83,7 +83,7 @@ export const googleSecOpsSink = defineSink({
     return {
       async send(batch, signal) {
         return await sendInHalves(batch, (range) => {
-          const items = arrayOfLines(batch.lines, range);
+          const items = jsonArrayOf(batch.lines, range);
           return service.post(items, { count: range.to - range.from, signal });
         });
       },
@@ -106,7 +106,7 @@ class Service {
   readonly #tools: Tools;
   readonly #receiver: HttpReceiver;
   readonly #opening: Buffer;
-  readonly #tokens: Tokens;
+  readonly #tokens: AccountTokens;
   /** Bytes that were taken at once, and above which no more than an event is sent at a time. */
   #taken = 0;
   #bytesMax = Number.POSITIVE_INFINITY;
@@ -115,7 +115,7 @@ class Service {
     this.#doing = doing;
     this.#tools = tools;
     this.#receiver = receiverOf(settings);
-    this.#tokens = new Tokens(settings.credentials, this.#receiver);
+    this.#tokens = new AccountTokens(settings.credentials, this.#receiver);
     this.#opening = Buffer.from(
       settings.log_type === undefined ? '{"inlineSource":{"events":' : '{"inlineSource":{"logs":',
     );
@@ -145,7 +145,7 @@ class Service {
     if (answer.outcome !== 'accepted') return answer;
     if (!isObject(parsedJson(answer.response.body))) {
       const about = { doing: this.#doing, whose: 'Google SecOps', next: otherNext };
-      return { outcome: 'refused', scope: 'sink', cause: noAnswer(answer.response, about) };
+      return { outcome: 'refused', scope: 'sink', cause: unusableResponse(answer.response, about) };
     }
     this.#taken = Math.max(this.#taken, body.length);
     return { outcome: 'delivered' };
@@ -156,7 +156,7 @@ class Service {
 
   #judge(
     { status, body }: HttpResponse,
-    failure: Failure,
+    failure: MakeHttpError,
     tooLarge: (cause: ExportError) => FailedAnswer,
   ): FailedAnswer | undefined {
     const said = parsedJson(body);

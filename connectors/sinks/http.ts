@@ -16,10 +16,10 @@ import {
   credentialAdvice,
   getOnce,
   isPage,
-  noAnswer,
   postOnce,
   postUrl,
   receiverFlaw,
+  unusableResponse,
 } from '../shared/http-post.ts';
 import { lineAt, linesOf } from '../shared/lines.ts';
 
@@ -79,7 +79,11 @@ export const httpSink = defineSink({
           const answer = await postOnce(settings, { body, headers }, { doing, tools, signal });
           if (answer.outcome !== 'accepted') return answer;
           if (!isPage(answer.response)) return { outcome: 'delivered' };
-          const cause = noAnswer(answer.response, { doing, whose: 'a receiver', next: pageNext });
+          const cause = unusableResponse(answer.response, {
+            doing,
+            whose: 'a receiver',
+            next: pageNext,
+          });
           return { outcome: 'refused', scope: 'sink', cause };
         }),
       close: async () => {},

@@ -21,7 +21,7 @@ import { ProducerConnection } from './kafka/connection.ts';
 import { deliveryOf, type FailureContext } from './kafka/outcome.ts';
 import { aloneBytes, RecordMaker, requestsOf } from './kafka/records.ts';
 import { fields, type KafkaSettings, optionsOf } from './kafka/settings.ts';
-import { TopicStanding } from './kafka/standing.ts';
+import { TopicProgress } from './kafka/topic-progress.ts';
 
 /** `type: kafka`. */
 export const kafkaSink = defineSink({
@@ -129,24 +129,24 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   const connection = await connect(settings, tools, transactions);
   const context = { ...contextOf(settings, opening), transactionalId: transactions.id };
   const reader = await loadReader(optionsOf(settings, tools, transactions), keptDigits);
-  const standing = new TopicStanding({ numbering, mark, reader, log: tools.log });
+  const progress = new TopicProgress({ numbering, mark, reader, log: tools.log });
   const maker = new RecordMaker(settings.key);
 
   return {
     async send(batch, signal): Promise<Delivery> {
-      const missing = standing.missing(batch);
+      const missing = progress.missing(batch);
       const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);
       const [first] = refused;
       // The position must not pass a refused event before it is a dead letter: the batch is cut.
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
-        const place = standing.placeAfter(batch);
+        const place = progress.placeAfter(batch);
         const written =
           records.length === 0
             ? new Map<number, bigint>()
             : await connection.use((producer) => producer.transact(requests, place), signal);
-        return { outcome: 'delivered', mark: standing.delivered(batch, written) };
+        return { outcome: 'delivered', mark: progress.delivered(batch, written) };
       } catch (error) {
         signal.throwIfAborted();
         return outcomeOf(error, context);
@@ -172,7 +172,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       try {
         const found = await connection.use((producer) => producer.committed(), signal);
         return await within(tools.clock, readBackMsMax, signal, (bound) =>
-          standing.reach(found, bound),
+          progress.reach(found, bound),
         );
       } catch (error) {
         signal.throwIfAborted();

@@ -15,7 +15,7 @@ import { signerOfLog } from '../../src/archive/log-name.ts';
 import type { Signer } from '../../src/archive/note.ts';
 import { type SigningSettings, signerOf, signingSettings } from '../../src/archive/signing.ts';
 import { readSmall } from '../../src/archive/small-objects.ts';
-import { StandingCuts } from '../../src/archive/standing-cuts.ts';
+import { StoredLakeCuts } from '../../src/archive/stored-lake-cuts.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { presentEpoch } from '../../src/contracts/numbering.ts';
@@ -25,10 +25,10 @@ import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { onlyEvents } from '../shared/known-events.ts';
 import { stemIn } from './s3/cut.ts';
-import type { Body } from './s3/lines-body.ts';
+import type { CutBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';
 import type { TableNames } from './s3/parquet-body.ts';
-import type { CutStore } from './s3/standing.ts';
+import type { CutStore } from './s3/stored-object.ts';
 import { uidList } from './s3/uid-list.ts';
 
 /** What `every` is where it is left out. */
@@ -70,7 +70,7 @@ export const lakeSink = defineSink({
 });
 
 /** What sinks tell of themselves stands in no page of the archive, and so in no object here. */
-function bodyOfPages(body: Body): Body {
+function bodyOfPages(body: CutBody): CutBody {
   return {
     get bytes() {
       return body.bytes;
@@ -101,7 +101,7 @@ function storeOfCuts(
   { opening, signing }: { readonly opening: SinkOpening; readonly signing: SigningSettings },
 ): CutStore {
   const refused = new Set<string>();
-  const cuts = new StandingCuts({
+  const cuts = new StoredLakeCuts({
     store,
     async key() {
       const by = await signerThere(store, signing);

@@ -242,7 +242,7 @@ class IngestionService {
     }
     if (answer.outcome !== 'refused') return answer;
     const { cause } = answer;
-    const told = (errorCode: ErrorCode, next: string) =>
+    const reported = (errorCode: ErrorCode, next: string) =>
       new ExportError(errorCode, cause.message, {
         next: `${next} Nothing was lost.`,
         details: cause.details,
@@ -251,21 +251,27 @@ class IngestionService {
       case 401:
         // Another token may do; where it does not, this is met again after a wait.
         this.#token.forget();
-        return { outcome: 'retry', cause: told('sink_refused', 'It is tried with a new token.') };
+        return {
+          outcome: 'retry',
+          cause: reported('sink_refused', 'It is tried with a new token.'),
+        };
       case 403: {
         const next =
           'Assign the role “Monitoring Metrics Publisher” on the data collection rule to the identity. A new assignment can need up to 30 minutes; sluice tries again until then.';
-        return { outcome: 'retry', cause: told('sink_refused', next) };
+        return { outcome: 'retry', cause: reported('sink_refused', next) };
       }
       case 404:
-        return { ...answer, cause: told('sink_refused', 'Check endpoint and dcr_immutable_id.') };
+        return {
+          ...answer,
+          cause: reported('sink_refused', 'Check endpoint and dcr_immutable_id.'),
+        };
       case 400:
         // What we send is an array of rows within the bounds: the stream is wrong, not an event.
         if (code.startsWith('InvalidPayload')) return answer;
         return {
           outcome: 'refused',
           scope: 'sink',
-          cause: told('sink_refused', 'Check stream_name and the declarations of the rule.'),
+          cause: reported('sink_refused', 'Check stream_name and the declarations of the rule.'),
         };
       default:
         return answer;

@@ -19,7 +19,7 @@ import {
 } from '../../src/contracts/settings.ts';
 import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
-import { Collector } from './splunk-hec/collector.ts';
+import { HecConnection } from './splunk-hec/collector.ts';
 import { Cookies } from './splunk-hec/cookies.ts';
 import { envelopeForm, nameFor } from './splunk-hec/envelope.ts';
 import { askCollector } from './splunk-hec/wire.ts';
@@ -100,7 +100,7 @@ export const splunkHecSink = defineSink({
 
   async open(settings, { name, tools }) {
     const hasIndexes = typeof settings.index === 'object';
-    const collector = new Collector({
+    const collector = new HecConnection({
       hasIndexes,
       events: receiverAt(settings, 'event'),
       acks: { ...receiverAt(settings, 'ack'), compression: 'none' },

@@ -28,15 +28,15 @@ export const stdoutSink = defineSink({
 
   async open(_settings, { name, format }) {
     // A closed pipe is also told by an event, which without a listener would end the process.
-    const heard = () => {};
-    process.stdout.on('error', heard);
+    const received = () => {};
+    process.stdout.on('error', received);
     return {
       async send(batch, signal) {
         const lines = linesOf(batch.lines, { from: 0, to: batch.events.length });
         return await written(shownLines(lines, format), `sending to ${name}`, signal);
       },
       close: async () => {
-        process.stdout.off('error', heard);
+        process.stdout.off('error', received);
       },
     };
   },

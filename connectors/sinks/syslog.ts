@@ -268,11 +268,11 @@ function waiterFor(
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   else signal.addEventListener('abort', abort, { once: true });
-  const tell = (delivery: Delivery) => {
+  const report = (delivery: Delivery) => {
     signal.removeEventListener('abort', abort);
     resolve(delivery);
   };
-  return { tell, signal };
+  return { tell: report, signal };
 }
 
 function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames | null {

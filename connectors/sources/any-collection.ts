@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { defineCollections } from './collection.ts';
-import { collectionOf, pathField, resourceFields } from './resource.ts';
+import { collectionFrom, pathField, resourceFields } from './resource.ts';
 
 const apis = ['unified', 'services'] as const;
 
@@ -24,7 +24,7 @@ export const collectionSource = defineCollections({
     ...resourceFields(),
   }),
   collections: (settings) => [
-    collectionOf(settings, {
+    collectionFrom(settings, {
       kind: settings.kind ?? lastName(settings.path),
       single: settings.single,
     }),

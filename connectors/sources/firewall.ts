@@ -49,10 +49,10 @@ export const firewallSource = defineCollections({
       .describe('objects marked as shared: reported for each company, or for the first one only'),
   }),
   collections({ resources, shared_objects: shared }, index) {
-    const isTold = shared === 'per_company' || index === 0;
+    const isReported = shared === 'per_company' || index === 0;
     const own = {
       ...objects,
-      holds: (object: { shared?: unknown }) => isTold || object.shared !== true,
+      holds: (object: { shared?: unknown }) => isReported || object.shared !== true,
     };
     return resources.map((name) => (name === 'objects' ? own : policies));
   },

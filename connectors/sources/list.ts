@@ -131,7 +131,7 @@ type BaseFields = ReturnType<typeof listFields> & {
 };
 
 /** The settings of a list. */
-export type ListSettings = Settings<BaseFields>;
+export type ListSourceSettings = Settings<BaseFields>;
 
 /** A source of one list, as its author writes it. */
 export interface ListSource<F extends Fields> {
@@ -155,8 +155,8 @@ export interface ListSource<F extends Fields> {
 export function defineList<F extends Fields & BaseFields>(source: ListSource<F>): SourceDefinition {
   const { type, summary, apis, fields } = source;
   // What `fields` has parsed, which the engine sees to.
-  const own = (settings: ListSettings) => settings as unknown as Settings<F>;
-  const sortingOf = (settings: ListSettings) => source.sorting?.(own(settings)) ?? [];
+  const own = (settings: ListSourceSettings) => settings as unknown as Settings<F>;
+  const sortingOf = (settings: ListSourceSettings) => source.sorting?.(own(settings)) ?? [];
   return defineSource<BaseFields>({
     ...{ type, summary, apis, fields },
     flaw: (settings, { companies }) =>
@@ -180,7 +180,7 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
 }
 
 /** How a list is read, as its settings say. */
-export function listReading(settings: ListSettings): ListReading {
+export function listReading(settings: ListSourceSettings): ListReading {
   return {
     order: settings.pagination.style === 'window' ? 'oldest_first' : settings.order,
     start: settings.start,
@@ -195,7 +195,7 @@ export function listReading(settings: ListSettings): ListReading {
 export type ListKind = Pick<ListStream, 'records' | 'immutable' | 'sorting'>;
 
 function listStreams(
-  settings: ListSettings,
+  settings: ListSourceSettings,
   opening: SourceOpening,
   kind: ListKind,
 ): readonly ListStream[] {
@@ -205,7 +205,7 @@ function listStreams(
 
 /** The list of a company, or of a parent of it; null for an id that no path can hold. */
 export function listStreamOf(
-  settings: ListSettings,
+  settings: ListSourceSettings,
   { name: source, upstream }: SourceOpening,
   { records, immutable, sorting }: ListKind,
   { company, parent }: { readonly company: string | null; readonly parent?: string },

@@ -16,7 +16,7 @@ import type { ParentsStream } from '../../src/contracts/source.ts';
 import { requestFlaw } from '../shared/pagination.ts';
 import { endpointPath, filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import {
-  type ListSettings,
+  type ListSourceSettings,
   listFields,
   listReading,
   listStreamOf,
@@ -130,7 +130,7 @@ export function defineParents(facts: OfParents): SourceDefinition {
         ]),
         listOf: (id: string) =>
           listStreamOf(
-            settings as ListSettings,
+            settings as ListSourceSettings,
             opening,
             { records: 'log', immutable, sorting: [] },
             { company, parent: id },
@@ -142,7 +142,7 @@ export function defineParents(facts: OfParents): SourceDefinition {
       ...{ id, time, timeFormats, parent },
       mapping: mapping ?? facts.mapping,
     }),
-    list: (settings) => listReading(settings as ListSettings),
+    list: (settings) => listReading(settings as ListSourceSettings),
     parents: ({ each, sweep }) => ({ each, sweepMs: sweep }),
   });
 }

@@ -72,7 +72,7 @@ export const pathField = (apis: SourceDefinition['apis']) =>
     .describe('where the resource is, below base_url; {company_id}: one stream per company');
 
 /** The collection that settings tell of. */
-export function collectionOf(
+export function collectionFrom(
   settings: ResourceSettings & { readonly path: string },
   { kind, single = false }: Pick<Resource, 'kind' | 'single'>,
 ): CollectionFacts {
@@ -94,7 +94,7 @@ export function defineResource(resource: Resource): SourceDefinition {
       path: pathField(apis).default(resource.path),
       ...resourceFields(resource),
     }),
-    collections: (settings) => [{ ...collectionOf(settings, resource), called: type }],
+    collections: (settings) => [{ ...collectionFrom(settings, resource), called: type }],
     reading: ({ time, time_formats: timeFormats, mapping }) => ({
       ...{ time, timeFormats },
       ...(mapping ? { mapping } : state && { state }),

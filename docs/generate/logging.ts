@@ -12,7 +12,7 @@ export function eventTables(): string {
         `\`${event}\``,
         declared.level,
         declared.fields.map(fieldText).join(', '),
-        declared.means,
+        declared.meaning,
         nextStep(declared),
       ]);
       return `## ${area}\n\n${table(['event', 'level', 'fields', 'meaning', 'next step'], rows)}`;

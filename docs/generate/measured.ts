@@ -25,7 +25,7 @@ const fixed = (value: unknown, digits = 1) => Number(value).toFixed(digits);
 const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
 
 /** When and on what, as a sentence. */
-function told({ date, cores, node, events, rounds = 1, load = 0 }: Circumstances): string {
+function reported({ date, cores, node, events, rounds = 1, load = 0 }: Circumstances): string {
   const how = rounds === 1 ? 'in one round' : `medians of ${rounds} rounds in turn`;
   const busy = load > cores + 1 ? `, a machine busy with other work (load ${load})` : '';
   return `Measured on ${date}: ${grouped(events)} events, ${how}, ${cores} shared cores, Node ${node}${busy}`;
@@ -46,7 +46,7 @@ export function jobsMeasured(): string {
   ]);
   const head = ['job', 'CPU µs an event', 'floor', 'times', 'events a CPU second', 'RSS at most'];
   const { quarter, filling, draining } = jobs.memory;
-  return `${told(jobs)}. \`JSON.parse\` of the work took ${fixed(jobs.parseUs)} µs an event.
+  return `${reported(jobs)}. \`JSON.parse\` of the work took ${fixed(jobs.parseUs)} µs an event.
 
 ${table([...head, 'loop delay p99'], rows)}
 
@@ -68,7 +68,7 @@ export function peersMeasured(): string {
     ];
   });
   const head = ['job', 'program', 'CPU µs an event', 'times sluice (least to most)'];
-  return `${told(peers)}.
+  return `${reported(peers)}.
 
 ${table([...head, 'warm, µs', 'times', 'RSS at most'], rows)}`;
 }
@@ -93,7 +93,7 @@ ${table(
   rows,
 )}`;
   });
-  return `${told(measured)}.
+  return `${reported(measured)}.
 
 ${parts.join('\n\n')}`;
 }

@@ -54,12 +54,12 @@ function tablesOf(): OcsfTables {
   );
   const things = byName('objects');
   const objects: Record<string, OcsfShape> = {};
-  const wanted = Object.values(classes).flatMap(objectsIn);
-  for (let name = wanted.pop(); name !== undefined; name = wanted.pop()) {
+  const requested = Object.values(classes).flatMap(objectsIn);
+  for (let name = requested.pop(); name !== undefined; name = requested.pop()) {
     if (Object.hasOwn(objects, name)) continue;
     const shape = shapeOf(resolved(name, things), `${name}.`);
     objects[name] = shape;
-    wanted.push(...objectsIn(shape));
+    requested.push(...objectsIn(shape));
   }
   const lost = unfillable(objects, things);
   const fillable = <S extends OcsfShape>(shape: S): S => {

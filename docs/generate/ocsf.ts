@@ -88,7 +88,9 @@ export function namesTable(): string {
     const more = names.length - namesShown;
     const shown = names.slice(0, namesShown).map(({ name }) => code(name));
     return [
-      slot.replace(/^src/, 'source').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+      slot
+        .replace(/^src/, 'source')
+        .replace(/[A-Z]/g, (deadLetter) => ` ${deadLetter.toLowerCase()}`),
       placeOf(slot),
       shown.join(', ') + (more > 0 ? ` and ${more} more` : ''),
     ];
@@ -115,10 +117,10 @@ interface Name {
 }
 
 function namesOf(slot: string): readonly Name[] {
-  const wanted = Object.entries(slots).find(([name]) => name === slot)?.[1];
+  const requested = Object.entries(slots).find(([name]) => name === slot)?.[1];
   return [...auditVocabulary().meanings]
     .flatMap(([name, meanings]) =>
-      meanings.flatMap((meaning) => (meaning.slot === wanted ? [{ name, ...meaning }] : [])),
+      meanings.flatMap((meaning) => (meaning.slot === requested ? [{ name, ...meaning }] : [])),
     )
     .toSorted((a, b) => a.rank - b.rank);
 }
@@ -137,7 +139,7 @@ const probes: Readonly<Record<Accepts, Json>> = {
 };
 
 /** A value of another kind shows where these come out. */
-const told: Readonly<Record<string, string>> = {
+const reported: Readonly<Record<string, string>> = {
   time: '`time`, and as it was written `metadata.original_time`',
   operation: '`api.operation` and `metadata.event_code`; the activity is read from it',
   status: '`status_id`, `status`',
@@ -147,7 +149,7 @@ const told: Readonly<Record<string, string>> = {
 
 /** Where a value under the slot's first name comes out: of a record that has all that goes with it, else alone. */
 function placeOf(slot: string): string {
-  const said = told[slot];
+  const said = reported[slot];
   if (said !== undefined) return said;
   const [first] = namesOf(slot);
   if (first === undefined) throw new Error(`nothing is looked for as ${slot}`);
@@ -168,13 +170,13 @@ function placeOf(slot: string): string {
 const company = { action: 'policy.update', actor_name: 'a', ip: '192.0.2.1', target_id: 'r' };
 
 /** The dotted path of a value within another; null where it is not there. */
-function pathOf(value: Json, wanted: string): string | null {
-  if (JSON.stringify(value) === wanted) return '';
+function pathOf(value: Json, requested: string): string | null {
+  if (JSON.stringify(value) === requested) return '';
   const inside = Array.isArray(value)
     ? value.map((element): readonly [string, Json] => ['[]', element])
     : Object.entries(isObject(value) ? value : {});
   for (const [step, member] of inside) {
-    const rest = member === undefined ? null : pathOf(member, wanted);
+    const rest = member === undefined ? null : pathOf(member, requested);
     if (rest !== null) return `${step}${rest === '' || rest.startsWith('[') ? '' : '.'}${rest}`;
   }
   return null;

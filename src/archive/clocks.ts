@@ -15,8 +15,8 @@ const minuteMs = 60_000;
  * milliseconds), such as `26h ahead of`; null: they agree, or upstream has not said.
  */
 export function clockDifference(fetchedAt: number, date: string | undefined): string | null {
-  const told = date === undefined ? null : parseHttpDate(date, fetchedAt);
-  const aheadMs = told === null ? 0 : fetchedAt - told;
+  const reported = date === undefined ? null : parseHttpDate(date, fetchedAt);
+  const aheadMs = reported === null ? 0 : fetchedAt - reported;
   if (Math.abs(aheadMs) <= differenceMsMax) return null;
   const minutes = Math.round(Math.abs(aheadMs) / minuteMs) * minuteMs;
   return `${exactSpanText(minutes)} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;

@@ -29,13 +29,13 @@ export const comparisonShape = z.object({
 });
 
 /** What a comparison has come to. */
-export type Comparison = z.output<typeof comparisonShape>;
+export type ArchiveComparison = z.output<typeof comparisonShape>;
 
 /** Codes of the conditions that tell of a comparison. */
 const comparisonConditions = ['archive.compared', 'archive.differs'] as const;
 
 /** The comparison that a page of conditions tells of; null: none. */
-export function comparisonIn(body: Uint8Array): Comparison | null {
+export function comparisonIn(body: Uint8Array): ArchiveComparison | null {
   const records: Json = parseBody(body);
   for (const record of Array.isArray(records) ? records : []) {
     if (!isObject(record)) continue;

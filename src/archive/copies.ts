@@ -21,7 +21,7 @@ export interface Copy {
 }
 
 /** A record; its bytes are null where it is erased. */
-export interface FoundRecord {
+export interface ArchivedRecord {
   /** Of the entry of a page that has its uid. */
   readonly index: number;
   /** When that was read, RFC 3339. */
@@ -48,7 +48,7 @@ export async function recordOf(
   reader: ArchiveReader,
   uid: string,
   span: SearchSpan = everySpan,
-): Promise<FoundRecord | null> {
+): Promise<ArchivedRecord | null> {
   const found = await findRecord(reader, uid, span);
   if (found === null) return null;
   const { page, place, index } = found;

@@ -18,8 +18,8 @@ import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts'
 import type { ErasedEntry, PageEntry } from './entries.ts';
 import {
   type ErasureRequest,
+  erasureRequestBytesMax,
   parseRequest,
-  requestBytesMax,
   requestsPrefix,
 } from './erasure-request.ts';
 import { erasuresIn, type PageVersion, versionsOf } from './erasures.ts';
@@ -27,7 +27,7 @@ import { holdsIn, refuseHeld } from './holds.ts';
 import { lakeCopiesOf } from './lake-copies.ts';
 import type { LakeEntries } from './lake-entries.ts';
 import { type LakeRewriting, rewriteLake, withoutErased } from './lake-erasing.ts';
-import type { Log } from './log.ts';
+import type { ArchiveLog } from './log.ts';
 import { loggedEntries } from './logged.ts';
 import { ProvenCuts } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
@@ -49,7 +49,7 @@ export interface Rewriting {
 }
 
 /** Carries requests out, one with each checkpoint. */
-export class Erasing {
+export class EraseRequests {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
   readonly #lake: Pick<LakeEntries, 'isBehind'>;
@@ -67,7 +67,7 @@ export class Erasing {
   }
 
   /** Enters what one request erases into the log; `carryOut` follows once that is signed. */
-  async enter(log: Log, now: number): Promise<Rewriting | null> {
+  async enter(log: ArchiveLog, now: number): Promise<Rewriting | null> {
     for await (const { name } of this.#store.list(requestsPrefix)) {
       if (this.#stuck.has(name)) continue;
       const entered = await this.#tried(name, () => this.#enter(name, log, now));
@@ -77,7 +77,7 @@ export class Erasing {
   }
 
   /** Writes the segments anew, and takes the request away. */
-  async carryOut(log: Log, rewriting: Rewriting | null): Promise<void> {
+  async carryOut(log: ArchiveLog, rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
     const { path, authority, segments, lake, isAll } = rewriting;
     await this.#tried(path, async () => {
@@ -117,8 +117,8 @@ export class Erasing {
     }
   }
 
-  async #enter(name: string, log: Log, now: number): Promise<Rewriting | null> {
-    const found = await this.#store.read(name, { from: 0, length: requestBytesMax });
+  async #enter(name: string, log: ArchiveLog, now: number): Promise<Rewriting | null> {
+    const found = await this.#store.read(name, { from: 0, length: erasureRequestBytesMax });
     if (found === null) return null;
     // Where one cannot be read nothing goes.
     await holdsIn(this.#store);
@@ -148,7 +148,7 @@ export class Erasing {
    * False where the lake may have events of pages up to this one in a cut that no signed checkpoint covers yet: such a
    * cut is not searched, and the record would stay in it.
    */
-  async #isLakeProven(log: Log, newest: number): Promise<boolean> {
+  async #isLakeProven(log: ArchiveLog, newest: number): Promise<boolean> {
     const last = await this.#cuts.lastPage(log.reader);
     if (last !== null) return newest <= last;
     return log.heads.lake === null && !(await this.#lake.isBehind(log));
@@ -179,7 +179,7 @@ export class Erasing {
       readonly request: ErasureRequest;
       readonly authority: Authority;
       readonly sha256: string;
-      readonly log: Log;
+      readonly log: ArchiveLog;
       readonly now: number;
     },
   ) {
@@ -264,7 +264,7 @@ async function without(
   }: { readonly whole: Buffer; readonly record: string; readonly reader: ProvenReader },
 ) {
   const versions = versionsOf(entry, await erasuresIn(reader));
-  const { body, old, kept } = standingIn(whole, versions);
+  const { body, old, kept } = existingIn(whole, versions);
   const { starts, ends } = cutRecords(body, entry.items);
   const places = placesOf(body, entry.items, record);
   const before = [...(versions[0]?.erased.keys() ?? [])];
@@ -283,7 +283,7 @@ async function without(
 }
 
 /** The newest of these versions of a page that is in the segment; `old`: the frame of its body. Throws a SyntaxError. */
-function standingIn(whole: Buffer, versions: readonly PageVersion[]) {
+function existingIn(whole: Buffer, versions: readonly PageVersion[]) {
   for (const [i, { entry }] of versions.entries()) {
     const { from, length } = pageRange(entry);
     const range = whole.subarray(from, from + length);

@@ -9,7 +9,7 @@ import { jsonIn } from './small-objects.ts';
 /** What names of requests begin with. */
 export const requestsPrefix = 'erase/';
 /** No request is longer. */
-export const requestBytesMax = 64 * 1024;
+export const erasureRequestBytesMax = 64 * 1024;
 const uid = z.string().regex(/^[0-9a-f]{64}$/);
 const time = z.iso.datetime();
 

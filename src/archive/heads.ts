@@ -73,7 +73,7 @@ export function noHeads(key: string): Heads {
 const doneMsMax = 30 * 86_400_000;
 
 /** Takes another entry in. */
-export function follow(heads: Heads, entry: Entry, leaf: Uint8Array): void {
+export function addToHeads(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   followDays(heads.days, entry);
   switch (entry.t) {
     case 'page':
@@ -150,10 +150,10 @@ const markShape = z.object({
 });
 
 /** What is remembered before a checkpoint is signed: of which tree, and what that comes to. */
-export type Mark = z.output<typeof markShape>;
+export type SigningMark = z.output<typeof markShape>;
 
 /** Reads a mark back; null where it is none. */
-export function parseMark(mark: Json): Mark | null {
+export function parseMark(mark: Json): SigningMark | null {
   return markShape.safeParse(mark).data ?? null;
 }
 

@@ -9,7 +9,7 @@ import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { Authority, ReadRequest } from './authority.ts';
-import type { Log } from './log.ts';
+import type { ArchiveLog } from './log.ts';
 import { jsonIn, readSmall } from './small-objects.ts';
 
 /** What names of holds' objects begin with. */
@@ -82,7 +82,7 @@ export class Holds {
   }
 
   /** Throws a SyntaxError where a hold cannot be read. */
-  async enter(log: Log, now: number): Promise<void> {
+  async enter(log: ArchiveLog, now: number): Promise<void> {
     for (const hold of await holdsIn(this.#store)) {
       const { id, reason, released_at } = hold;
       const known = log.heads.holds[id];
@@ -100,7 +100,7 @@ export class Holds {
   }
 
   /** Null: it may not be released. */
-  #authorityOf(hold: Hold, log: Log, now: number): Authority | null {
+  #authorityOf(hold: Hold, log: ArchiveLog, now: number): Authority | null {
     try {
       return log.authorityOf(releaseOf(hold), now);
     } catch (error) {

@@ -8,7 +8,7 @@ import { enteredLake } from './entered-lake.ts';
 import { erasedRows, erasuresIn } from './erasures.ts';
 import { cutsPrefix, lakePrefix, parseLakeCut } from './lake-cuts.ts';
 import type { PlaceInSpool } from './pages.ts';
-import { type ProvenCut, type ProvenCuts, type ReadSpan, readSpanOf } from './proven-cuts.ts';
+import { type CutSpan, type ProvenCut, type ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
 import type { ArchiveReader } from './reader.ts';
 import { readSmall } from './small-objects.ts';
@@ -19,7 +19,7 @@ export interface LakeCopy {
   /** Of its bytes, which are proven. */
   readonly sha256: string;
   readonly uids: readonly string[];
-  readonly read: ReadSpan;
+  readonly read: CutSpan;
 }
 
 /**
@@ -34,9 +34,9 @@ export async function lakeCopiesOf(
   const copies: LakeCopy[] = [];
   for await (const cut of cuts.all(reader)) {
     if (!mayHave(cut, pages)) continue;
-    let read: ReadSpan | null = null;
+    let read: CutSpan | null = null;
     for (const one of cut.objects) {
-      const body = await standingObject(reader, one);
+      const body = await existingObject(reader, one);
       if (body === null) continue;
       const { readUids } = await import('../parquet/read.ts');
       const has = new Set(await readUids(body));
@@ -53,7 +53,7 @@ export async function lakeCopiesOf(
 }
 
 /** Null where the object is gone. Throws a SyntaxError where no entry leads to what is there. */
-async function standingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
+async function existingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
   const { object, sha256 } = entry;
   const erasures = await erasuresIn(reader);
   const versions = [entry, ...(erasures.lake.get(object) ?? [])];

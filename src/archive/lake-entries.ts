@@ -7,14 +7,14 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../contracts/errors.ts';
-import { type Numbering, type Place, reachOf } from '../contracts/numbering.ts';
+import { type Numbering, reachOf, type SinkPosition } from '../contracts/numbering.ts';
 import type { Log as Lines } from '../contracts/tools.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { cutBytesMax, signerOfCut } from './cut-signature.ts';
 import type { PageEntry } from './entries.ts';
 import { cutsPrefix, parseLakeCut } from './lake-cuts.ts';
-import type { Log } from './log.ts';
+import type { ArchiveLog } from './log.ts';
 import { loggedEntries } from './logged.ts';
 import { parseVkey } from './note.ts';
 import { indexBehind } from './pages.ts';
@@ -43,7 +43,7 @@ export class LakeEntries {
   }
 
   /** True where a cut is there that no entry tells of. */
-  async isBehind({ heads }: Log): Promise<boolean> {
+  async isBehind({ heads }: ArchiveLog): Promise<boolean> {
     for await (const { name } of this.#settings.store.list(cutsPrefix, heads.lake?.cut)) {
       if (!this.#damaged.has(name)) return true;
     }
@@ -51,7 +51,7 @@ export class LakeEntries {
   }
 
   /** Adds entries for the cuts whose pages are signed. */
-  async enter(log: Log, now: number): Promise<void> {
+  async enter(log: ArchiveLog, now: number): Promise<void> {
     const names: string[] = [];
     for await (const { name } of this.#settings.store.list(cutsPrefix, log.heads.lake?.cut)) {
       if (!this.#damaged.has(name)) names.push(name);
@@ -80,7 +80,7 @@ export class LakeEntries {
   }
 
   /** False where the log has not come as far yet. */
-  async #enter(object: string, log: Log, now: number): Promise<boolean> {
+  async #enter(object: string, log: ArchiveLog, now: number): Promise<boolean> {
     const found = await readSmall(this.#settings.store, object, cutBytesMax);
     // If it is gone for good the next listing does not name it.
     if (found === null) return false;
@@ -109,7 +109,12 @@ export class LakeEntries {
   }
 
   /** The same as `#pagesOf`; undefined where the log's own entries cannot be read now, which is no flaw of the cut. */
-  async #readPages(object: string, numbers: readonly [number, number], place: Place, log: Log) {
+  async #readPages(
+    object: string,
+    numbers: readonly [number, number],
+    place: SinkPosition,
+    log: ArchiveLog,
+  ) {
     try {
       return await this.#pagesOf(numbers, place, log);
     } catch (error) {
@@ -131,8 +136,8 @@ export class LakeEntries {
   /** The pages under the newest checkpoint that have events of these numbers. */
   async #pagesOf(
     numbers: readonly [number, number],
-    { spool, epoch }: Place,
-    { heads: { lake }, reader }: Log,
+    { spool, epoch }: SinkPosition,
+    { heads: { lake }, reader }: ArchiveLog,
   ) {
     const { numbering } = this.#settings;
     const { size } = reader.head;
@@ -169,13 +174,17 @@ export class LakeEntries {
  * The vkey that has signed a cut: the log's present one, or the one that signed the cut entered before it. Undefined
  * for an unsigned cut in an archive that an older version began. Throws a SyntaxError for any other.
  */
-function signedBy(bytes: Uint8Array, object: string, { heads, means }: Log): string | undefined {
+function signedBy(
+  bytes: Uint8Array,
+  object: string,
+  { heads, deps }: ArchiveLog,
+): string | undefined {
   const before = heads.lake?.by ?? heads.key;
   const keys = [...new Set([heads.key, before])].map(parseVkey);
-  const { origin, archive } = means;
+  const { origin, archive } = deps;
   const signer = signerOfCut(bytes, { origin, archive, object }, keys);
   if (signer !== null) return signer.vkey;
-  if (!means.hasSignedCuts && heads.lake?.by === undefined) return undefined;
+  if (!deps.hasSignedCuts && heads.lake?.by === undefined) return undefined;
   throw new SyntaxError('the archive’s key has not signed it');
 }
 

@@ -12,7 +12,7 @@ import type { EntryOf } from './entries.ts';
 import { refuseHeld } from './holds.ts';
 import type { LakeCopy } from './lake-copies.ts';
 import { lakeBytesMax } from './lake-cuts.ts';
-import type { Log } from './log.ts';
+import type { ArchiveLog } from './log.ts';
 
 /** An object of the lake as it is to be. */
 export interface LakeRewriting {
@@ -41,7 +41,7 @@ export async function withoutErased(
     readonly reason: string;
     readonly authority: Authority;
     readonly store: ObjectStore;
-    readonly log: Log;
+    readonly log: ArchiveLog;
     readonly now: number;
   },
 ): Promise<{ readonly lake: readonly LakeRewriting[]; readonly isAll: boolean }> {

@@ -3,11 +3,11 @@
 // by its name, such as a witness, knows each for itself. What must stay true: whoever has the key, or
 // its public half, finds the names of all of them; and a log that was begun keeps the name it has.
 
-import { renamed, type Signer, type Verifier } from './note.ts';
+import { renamedKey, type Signer, type Verifier } from './note.ts';
 
 /** A key as it signs the log of a shard. */
 function keyOfShard(key: Verifier, shard: number): Verifier {
-  return renamed(key, logOfShard(key, shard));
+  return renamedKey(key, logOfShard(key, shard));
 }
 
 /** The name of a shard's log, which this key signs. */

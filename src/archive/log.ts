@@ -18,7 +18,7 @@ import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';
 import { type Entry, encodeEntry, type PageEntry } from './entries.ts';
 import type { GrowingTree, TreeEdge } from './growing-tree.ts';
-import { type EarlierLog, follow, type Heads, isLate, type Mark } from './heads.ts';
+import { addToHeads, type EarlierLog, type Heads, isLate, type SigningMark } from './heads.ts';
 import { checkpointPath, keptCheckpointPath } from './layout.ts';
 import { type Signer, signNote } from './note.ts';
 import type { PreparedPage } from './page-entry.ts';
@@ -37,7 +37,7 @@ export interface Published {
 }
 
 /** What a log is written with. */
-export interface LogMeans {
+export interface LogDeps {
   readonly store: ObjectStore;
   readonly claim: Claim;
   readonly origin: string;
@@ -71,8 +71,8 @@ export interface NewObject {
 const writesMax = 8;
 
 /** A log, open for writing. */
-export class Log {
-  readonly means: LogMeans;
+export class ArchiveLog {
+  readonly deps: LogDeps;
   readonly heads: Heads;
   readonly #tree: GrowingTree;
   /** Of the checkpoint in the store; null: there is none. */
@@ -81,12 +81,12 @@ export class Log {
   /** Of the tree as it was published. */
   #edge: TreeEdge | undefined;
   #reader: ProvenReader | null = null;
-  #isTold = false;
+  #isReported = false;
   readonly #done: string[] = [];
   #earlier: readonly EarlierLog[];
 
   constructor(
-    means: LogMeans,
+    deps: LogDeps,
     state: {
       readonly tree: GrowingTree;
       readonly heads: Heads;
@@ -94,8 +94,8 @@ export class Log {
       readonly published: Published | null;
     },
   ) {
-    this.means = means;
-    this.#earlier = means.earlier;
+    this.deps = deps;
+    this.#earlier = deps.earlier;
     this.heads = state.heads;
     this.#tree = state.tree;
     this.#tag = state.tag;
@@ -122,14 +122,14 @@ export class Log {
     const { size = 0, root = '' } = this.#published ?? {};
     if (this.#reader?.head.size !== size) {
       const head = { size, root: Buffer.from(root, 'hex') };
-      this.#reader = new ProvenReader(this.means.store, head, this.#edge);
+      this.#reader = new ProvenReader(this.deps.store, head, this.#edge);
     }
     return this.#reader;
   }
 
   /** Who has signed a request. Throws a SyntaxError where it may not be carried out. */
   authorityOf(request: ReadRequest, now: number): Authority {
-    const { origin, archive, rules } = this.means;
+    const { origin, archive, rules } = this.deps;
     return authorityOf(request, { of: { origin, archive }, rules, heads: this.heads, now });
   }
 
@@ -140,11 +140,11 @@ export class Log {
 
   /** True where the next entry is to name the checkpoint in the store. */
   get isDue(): boolean {
-    return !this.#isTold && this.#published !== null;
+    return !this.#isReported && this.#published !== null;
   }
 
   append(entry: Entry): void {
-    follow(this.heads, entry, this.#tree.append(encodeEntry(entry)));
+    addToHeads(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
 
   /** What the next entry of a stream says of its place: of a first one, where the stream was before. */
@@ -178,7 +178,7 @@ export class Log {
    */
   tell(siblings: readonly Sibling[] = []): void {
     if (!this.isDue || this.#published === null) return;
-    this.#isTold = true;
+    this.#isReported = true;
     const { size, root, at, note } = this.#published;
     const object = keptCheckpointPath(size, at);
     const sha256 = hash('sha256', note, 'hex');
@@ -192,7 +192,7 @@ export class Log {
 
   /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */
   async publish(objects: readonly NewObject[], at: number): Promise<Published> {
-    const { archive, claim, configured, store } = this.means;
+    const { archive, claim, configured, store } = this.deps;
     const grown = this.#tree.take().map(({ name, bytes }) => ({ name, parts: [bytes] }));
     const todo = [...objects, ...grown].values();
     const writing = Array.from({ length: writesMax }, async () => {
@@ -203,17 +203,17 @@ export class Log {
     // Of this moment: who remembers it may keep the object, and heads go on.
     const heads = structuredClone(this.heads);
     const [earlier = null, ...others] = this.#earlier;
-    const mark: Mark = {
+    const mark: SigningMark = {
       ...{ archive, location: store.place, size, root, at, heads, earlier, earlier_too: others },
       ...(configured !== undefined && { configured }),
     };
-    await this.means.remember(mark as unknown as Json);
+    await this.deps.remember(mark as unknown as Json);
     return await this.sign(at);
   }
 
   /** Signs the tree as it is, all of which is durable and remembered. */
   async sign(at: number): Promise<Published> {
-    const { origin, signers, store } = this.means;
+    const { origin, signers, store } = this.deps;
     const { size, root } = this;
     const text = checkpointText({ origin, size, root: Buffer.from(root, 'hex') });
     const note = Buffer.from(await signNote(text, signers));
@@ -223,7 +223,7 @@ export class Log {
     const published: Published = { size, root, at, note };
     this.#published = published;
     this.#edge = this.#tree.edge;
-    this.#isTold = false;
+    this.#isReported = false;
     await this.keep(published);
     return published;
   }
@@ -235,7 +235,7 @@ export class Log {
 
   /** Writes an object; one of a crash that no checkpoint covers makes way. */
   async #settle({ name, parts }: NewObject): Promise<void> {
-    const { store } = this.means;
+    const { store } = this.deps;
     if ((await store.create(name, parts)) === 'created') return;
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const found = await readSmall(store, name, bytes);

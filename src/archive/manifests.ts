@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import { timeText } from '../tools/time-text.ts';
 import type { OverDay } from './days.ts';
-import type { Log, NewObject } from './log.ts';
+import type { ArchiveLog, NewObject } from './log.ts';
 
 /** Bytes of a day's manifest. */
 export function encodeDay(over: OverDay): Buffer {
@@ -40,7 +40,7 @@ export function dayPath({ stream, day }: { readonly stream: string; readonly day
 const manifestsMax = 256;
 
 /** Enters days that are over, and gives their manifests, which are written with the entries. */
-export function enterDays(log: Log, now: number): readonly NewObject[] {
+export function enterDays(log: ArchiveLog, now: number): readonly NewObject[] {
   return log.heads.days.over.slice(0, manifestsMax).map((over) => {
     const bytes = encodeDay(over);
     const { stream, day } = over;

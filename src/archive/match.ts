@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { placesOf } from './copies.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, sizeOf } from './logged.ts';
-import type { RecordPlace } from './prove.ts';
+import type { RecordPosition } from './prove.ts';
 import type { ArchiveReader } from './reader.ts';
 import { type ArchivedPage, readPage } from './segments.ts';
 
@@ -17,7 +17,7 @@ import { type ArchivedPage, readPage } from './segments.ts';
 export async function findMatch(
   reader: ArchiveReader,
   record: Uint8Array,
-): Promise<RecordPlace | null> {
+): Promise<RecordPosition | null> {
   const sha256 = hash('sha256', record, 'hex');
   const erasures = await erasuresIn(reader);
   let unread: string | null = null;
@@ -35,7 +35,7 @@ export async function findMatch(
   throw new SyntaxError(`no page that is whole has it, and ${unread} is missing or damaged`);
 }
 
-type Page = RecordPlace['page'];
+type Page = RecordPosition['page'];
 
 /** Null where the page is not there, or not as its entry has it. */
 async function pageOf(

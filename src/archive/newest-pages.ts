@@ -5,7 +5,7 @@
 import type { Json } from '../contracts/json.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import type { ObjectStore } from '../objects/store.ts';
-import { type Mark, parseMark } from './heads.ts';
+import { parseMark, type SigningMark } from './heads.ts';
 import { loggedEntries } from './logged.ts';
 import { archivedPage } from './pages.ts';
 import { ProvenReader } from './proven-reader.ts';
@@ -16,7 +16,7 @@ const entriesMax = 200_000;
 
 /** An archive as the state has signed it last; `mark`: what its sink remembers. Null: it has signed nothing yet. */
 export function signedReader(store: ObjectStore, mark: Json | null): ProvenReader | null {
-  const known: Mark | null = mark === null ? null : parseMark(mark);
+  const known: SigningMark | null = mark === null ? null : parseMark(mark);
   if (known === null) return null;
   return new ProvenReader(store, { size: known.size, root: Buffer.from(known.root, 'hex') });
 }
@@ -24,14 +24,14 @@ export function signedReader(store: ObjectStore, mark: Json | null): ProvenReade
 /** Pages with records, the newest bundle of entries first. An archive that is not what was signed is a SyntaxError. */
 export async function* newestPages(
   reader: ProvenReader,
-  isWanted: (stream: string) => boolean,
+  isRequested: (stream: string) => boolean,
 ): AsyncGenerator<HeldPage> {
   const { size } = reader.head;
   const first = Math.max(0, size - entriesMax);
   for (let end = size; end > first; ) {
     const from = Math.floor((end - 1) / tileWidth) * tileWidth;
     for await (const { entry } of loggedEntries(reader, end, from)) {
-      if (entry.t !== 'page' || entry.kept === 0 || !isWanted(entry.stream)) continue;
+      if (entry.t !== 'page' || entry.kept === 0 || !isRequested(entry.stream)) continue;
       const page = await archivedPage(reader, entry, 0);
       if (page !== null) yield page;
     }

@@ -119,7 +119,7 @@ export function cosignedAt(signature: Uint8Array): number {
 }
 
 /** The same key under another name, which makes another key of it to whoever checks notes. */
-export function renamed({ vkey }: Verifier, name: string): Verifier {
+export function renamedKey({ vkey }: Verifier, name: string): Verifier {
   return verifierOf(name, vkeyParts(vkey, [ed25519]).raw);
 }
 

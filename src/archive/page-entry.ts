@@ -9,11 +9,11 @@ import type { HeldPage } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { parseBody } from '../tools/records.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type Comparison, comparisonIn } from './comparison.ts';
+import { type ArchiveComparison, comparisonIn } from './comparison.ts';
 import type { PageEntry } from './entries.ts';
 import { keptRecords, recordsRoot } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
-import { type Succession, successionIn } from './succession.ts';
+import { type SuccessionEntry, successionIn } from './succession.ts';
 
 /** An entry has room for so much of a path. */
 const pathMax = 4_096;
@@ -25,9 +25,9 @@ export interface PreparedPage {
   readonly entry: Omit<PageEntry, 'seq' | 'prev' | 'body'>;
   readonly body: { readonly sha256: string; readonly bytes: number };
   /** What the page tells of a comparison with upstream; null: nothing. */
-  readonly comparison: Comparison | null;
+  readonly comparison: ArchiveComparison | null;
   /** Which source of a pair delivers from now on, as the page reports it; null: it does not. */
-  readonly succession: Succession | null;
+  readonly succession: SuccessionEntry | null;
 }
 
 /** Prepares a page. `epoch`: the spool's present one; `salt`: the archive's. */

@@ -45,7 +45,7 @@ export async function archivedPage(
     if (await isPruned(reader, segment)) return null;
     throw new SyntaxError(`${segment} is missing`);
   }
-  const page = await standingPage(reader, entry, range);
+  const page = await existingPage(reader, entry, range);
   const { uids } = page;
   return {
     ...{ context: contextOf(entry), items: entry.items, body: page.body, kept: page.kept },
@@ -54,7 +54,7 @@ export async function archivedPage(
 }
 
 /** As it was archived, or without the records that were erased since. */
-async function standingPage(
+async function existingPage(
   reader: ArchiveReader,
   entry: PageEntry,
   range: Uint8Array,

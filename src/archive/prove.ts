@@ -11,7 +11,7 @@ import { parseNote } from './note.ts';
 import type { RecordProof } from './proof.ts';
 import type { ArchiveReader } from './reader.ts';
 import { keptRecords, recordLeaves } from './records.ts';
-import { type ArchivedPage, keptOf, readPage } from './segments.ts';
+import { type ArchivedPage, keptUids, readPage } from './segments.ts';
 import { tileHashes, tilePath } from './tiles.ts';
 import { headOf, keptObjects } from './verify/kept-checkpoints.ts';
 
@@ -22,7 +22,7 @@ export interface ProvenRecord {
 }
 
 /** A page that has a record, and which of its kept ones that is. */
-export interface RecordPlace {
+export interface RecordPosition {
   readonly index: number;
   readonly bytes: Buffer;
   readonly page: PageVersion & ArchivedPage;
@@ -37,9 +37,9 @@ export async function findRecord(
   reader: ArchiveReader,
   uid: string,
   span?: { readonly from: number; readonly to: number },
-): Promise<RecordPlace | null> {
+): Promise<RecordPosition | null> {
   const size = await sizeOf(reader);
-  const wanted = Buffer.from(uid, 'hex');
+  const requested = Buffer.from(uid, 'hex');
   const erasures = await erasuresIn(reader);
   let unread: string | null = null;
   for await (const { index, bytes, entry } of loggedEntries(reader, size)) {
@@ -49,13 +49,13 @@ export async function findRecord(
       const uids = await uidsOf(reader, entry);
       const { segment } = entry.body;
       if (uids === null && !(await isPruned(reader, segment))) unread ??= segment;
-      if (uids === null || placeIn(uids, wanted) === null) continue;
+      if (uids === null || placeIn(uids, requested) === null) continue;
     }
     const page = await readVersion(reader, versions, (version, range) => ({
       ...version,
       ...readPage(version.entry, range),
     }));
-    const place = placeIn(page.uids, wanted);
+    const place = placeIn(page.uids, requested);
     if (place !== null) return { index, bytes, page, place };
   }
   if (unread !== null) {
@@ -82,7 +82,7 @@ export async function proveRecord(
  */
 export async function proofOf(
   reader: ArchiveReader,
-  found: RecordPlace,
+  found: RecordPosition,
   given?: Uint8Array,
 ): Promise<ProvenRecord> {
   const { index, bytes, place } = found;
@@ -140,7 +140,7 @@ function isWithin(
 /** Of a page as it was archived; null where that is not there, or not what its entry says. */
 async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array | null> {
   try {
-    return (await keptOf(reader, entry)).uids;
+    return (await keptUids(reader, entry)).uids;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
@@ -148,15 +148,15 @@ async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Arr
 }
 
 /** Which of the uids it is; null: none. */
-function placeIn(uids: Uint8Array, wanted: Buffer): number | null {
+function placeIn(uids: Uint8Array, requested: Buffer): number | null {
   const bytes = Buffer.from(uids.buffer, uids.byteOffset, uids.byteLength);
-  for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) {
+  for (let at = bytes.indexOf(requested); at >= 0; at = bytes.indexOf(requested, at + 1)) {
     if (at % uidBytes === 0) return at / uidBytes;
   }
   return null;
 }
 
-async function recordAt({ page, place }: RecordPlace, given?: Uint8Array) {
+async function recordAt({ page, place }: RecordPosition, given?: Uint8Array) {
   const { entry, erased, kept } = page;
   const records = keptRecords({ ...page, items: entry.items });
   const record = records[place];

@@ -16,7 +16,7 @@ export interface ProvenCut {
 }
 
 /** When the pages of a cut were read, epoch milliseconds. */
-export interface ReadSpan {
+export interface CutSpan {
   readonly first: number;
   readonly last: number;
 }
@@ -72,7 +72,7 @@ export async function cutAt(index: number, reader: ProvenReader): Promise<Proven
 }
 
 /** The earliest and latest time at which a page of the cut was read. */
-export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Promise<ReadSpan> {
+export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Promise<CutSpan> {
   const day = dayOfCut(entry.object);
   if (entry.events === 0) return { first: day, last: day };
   // Its events were sent again: their pages are older than the day on which the cut was written.

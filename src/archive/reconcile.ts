@@ -8,11 +8,11 @@ import type { PageEntry } from './entries.ts';
 import { type Erasures, erasuresIn } from './erasures.ts';
 import { isPruned, loggedEntries } from './logged.ts';
 import type { ProvenReader } from './proven-reader.ts';
-import { type KeptRecords, keptOf } from './segments.ts';
+import { type KeptRecords, keptUids } from './segments.ts';
 import type { UidTable } from './uid-table.ts';
 
 /** Flags of a uid: where it was found. */
-export const listed = 1;
+export const listedFlag = 1;
 export const archived = 2;
 /** Its record is erased from the archive. */
 export const erased = 4;
@@ -72,7 +72,7 @@ export async function markArchived(
 /** Null where the page is pruned and its uids are gone. */
 async function uidsBehind(reader: ProvenReader, entry: PageEntry): Promise<KeptRecords | null> {
   try {
-    return await keptOf(reader, entry);
+    return await keptUids(reader, entry);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     const { segment } = entry.body;

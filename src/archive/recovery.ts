@@ -12,7 +12,14 @@ import { timeText } from '../tools/time-text.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
 import { GrowingTree, readEntries } from './growing-tree.ts';
-import { earlierLogs, follow, type Heads, type Mark, noHeads, parseMark } from './heads.ts';
+import {
+  addToHeads,
+  earlierLogs,
+  type Heads,
+  noHeads,
+  parseMark,
+  type SigningMark,
+} from './heads.ts';
 import {
   checkpointPath,
   checkpointSizeOf,
@@ -22,7 +29,7 @@ import {
   manifestPath,
   parseManifest,
 } from './layout.ts';
-import { Log, type LogMeans, type Published } from './log.ts';
+import { ArchiveLog, type LogDeps, type Published } from './log.ts';
 import { signerOfLog } from './log-name.ts';
 import { loggedEntries } from './logged.ts';
 import { emptyRoot, leafHash, rootAt } from './merkle.ts';
@@ -35,11 +42,11 @@ import {
   withoutFence,
 } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
-import { CheckpointGoneError, ElsewhereError, OtherKeyError, told } from './refusals.ts';
+import { CheckpointGoneError, ElsewhereError, OtherKeyError, reported } from './refusals.ts';
 import { readSmall } from './small-objects.ts';
 
 /** How an archive is opened for writing. */
-export interface LogSettings {
+export interface ArchiveLogSettings {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly signer: Signer;
@@ -65,14 +72,14 @@ export interface LogSettings {
 }
 
 /** The checkpoint in the store. */
-interface Standing extends Checkpoint {
+interface StoredCheckpoint extends Checkpoint {
   readonly tag: string;
   readonly note: Uint8Array;
 }
 
 /** Opens it. Throws an ExportError that says what is wrong with it, where something is. */
-export async function openLog(settings: LogSettings): Promise<Log> {
-  return await told(settings.store, () => opened(settings));
+export async function openArchiveLog(settings: ArchiveLogSettings): Promise<ArchiveLog> {
+  return await reported(settings.store, () => opened(settings));
 }
 
 /**
@@ -81,16 +88,16 @@ export async function openLog(settings: LogSettings): Promise<Log> {
  * checkpoint, null where it has none, and to who signs the next.
  */
 export async function checkArchive(
-  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark' | 'staleMs'>,
+  asked: Pick<ArchiveLogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark' | 'staleMs'>,
   now: number,
 ): Promise<{ readonly newest: Published | null; readonly signer: Signer }> {
   const { store, staleMs } = asked;
-  return await told(store, async () => {
-    const { manifest, standing, known, signer } = await look(asked);
+  return await reported(store, async () => {
+    const { manifest, stored, known, signer } = await look(asked);
     if (manifest === null) return { newest: null, signer };
     const { key } = checkedManifest(manifest.body, signer);
     const archive = hash('sha256', manifest.body, 'hex');
-    const about = { standing, known, key, archive, now };
+    const about = { stored, known, key, archive, now };
     const { published: newest } = await read(store, [signer], about);
     // Before the first checkpoint this state's own process, which cannot sign, may hold it.
     if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
@@ -103,8 +110,8 @@ export async function checkArchive(
  * processes to two directories, and each log would have a part of every stream.
  */
 function refuseElsewhere(
-  { location, configured: before }: Mark,
-  of: Pick<LogSettings, 'store' | 'configured'> & { readonly isGone: boolean },
+  { location, configured: before }: SigningMark,
+  of: Pick<ArchiveLogSettings, 'store' | 'configured'> & { readonly isGone: boolean },
 ): void {
   const { store, configured, isGone } = of;
   if (location === store.place) {
@@ -120,7 +127,7 @@ function refuseElsewhere(
 
 /** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
 async function look(
-  asked: Pick<LogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark'>,
+  asked: Pick<ArchiveLogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark'>,
 ) {
   const { store, shard, configured } = asked;
   const mark = asked.mark === null ? null : parseMark(asked.mark);
@@ -130,8 +137,8 @@ async function look(
   const origin = found && parseManifest(found.body).origin;
   const signer = signerOfLog(asked.signer, { shard, origin });
   if (found !== null) checkedManifest(found.body, signer);
-  const standing = await readStanding(store, signer);
-  if (found === null && standing !== null) {
+  const stored = await readStoredCheckpoint(store, signer);
+  if (found === null && stored !== null) {
     throw new SyntaxError(
       'a checkpoint is there, and no archive.json: it is none of sluice, or damaged',
     );
@@ -139,16 +146,16 @@ async function look(
   if (mark !== null && known === null) {
     refuseElsewhere(mark, { store, configured, isGone: found === null });
   }
-  await refuseBehindKept(store, Math.max(standing?.size ?? 0, known?.size ?? 0), known);
+  await refuseBehindKept(store, Math.max(stored?.size ?? 0, known?.size ?? 0), known);
   const earlier = earlierLogs(asked.mark, known === null);
-  return { manifest: found, standing, known, signer, earlier };
+  return { manifest: found, stored, known, signer, earlier };
 }
 
 /**
  * Throws where a checkpoint was kept of more than is known to be signed: a copy is kept once it is
  * signed, so what it covers would be written over, and another root signed for such a size.
  */
-async function refuseBehindKept(store: ObjectStore, size: number, known: Mark | null) {
+async function refuseBehindKept(store: ObjectStore, size: number, known: SigningMark | null) {
   const last = known === null ? undefined : keptCheckpointPath(known.size, known.at);
   let [newest, copy] = [size, ''];
   for await (const { name } of store.list(keptCheckpointsPrefix, last)) {
@@ -162,11 +169,11 @@ async function refuseBehindKept(store: ObjectStore, size: number, known: Mark | 
   );
 }
 
-async function opened(settings: LogSettings): Promise<Log> {
+async function opened(settings: ArchiveLogSettings): Promise<ArchiveLog> {
   const { store, clock, next, shard } = settings;
-  const { manifest, standing: found, known, signer, earlier } = await look(settings);
+  const { manifest, stored: found, known, signer, earlier } = await look(settings);
   const claim = await Claim.take(settings);
-  const standing = found && (await fenced(store, found));
+  const stored = found && (await fenced(store, found));
   const isBegun = manifest !== null && (found !== null || known !== null);
   const bytes = isBegun
     ? manifest.body
@@ -174,7 +181,7 @@ async function opened(settings: LogSettings): Promise<Log> {
   if (!isBegun) await writeManifest(store, bytes, manifest);
   const { key, salt, requests, cuts } = checkedManifest(bytes, signer);
   const origin = signer.verifier.name;
-  const means = {
+  const deps = {
     store,
     claim,
     origin,
@@ -189,10 +196,10 @@ async function opened(settings: LogSettings): Promise<Log> {
       acceptsUnsigned: settings.accept_requests ?? requests !== 'signed',
       operators: settings.operators ?? [],
     },
-    isResumedFromStore: standing !== null && (known === null || known.size < standing.size),
+    isResumedFromStore: stored !== null && (known === null || known.size < stored.size),
   };
-  const { archive } = means;
-  return await resumed(means, { standing, known, key, archive, now: clock.now() });
+  const { archive } = deps;
+  return await resumed(deps, { stored, known, key, archive, now: clock.now() });
 }
 
 /** What stands there before anything was signed proves nothing: others may have written or changed it. */
@@ -212,10 +219,10 @@ async function writeManifest(
  * The checkpoint as another version of itself. Whoever had the claim before and is still at work
  * signs none any more: its objects, which no checkpoint covers, are about to be written over.
  */
-async function fenced(store: ObjectStore, standing: Standing): Promise<Standing> {
-  const tag = await store.replace(checkpointPath, [standing.note, fenceLine()], standing.tag);
+async function fenced(store: ObjectStore, stored: StoredCheckpoint): Promise<StoredCheckpoint> {
+  const tag = await store.replace(checkpointPath, [stored.note, fenceLine()], stored.tag);
   if (tag === null) throw takenOver(store);
-  return { ...standing, tag };
+  return { ...stored, tag };
 }
 
 function newManifest(
@@ -239,7 +246,10 @@ function checkedManifest(bytes: Uint8Array, { verifier }: Signer) {
   return manifest;
 }
 
-async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<Standing | null> {
+async function readStoredCheckpoint(
+  store: ObjectStore,
+  { verifier }: Signer,
+): Promise<StoredCheckpoint | null> {
   const found = await readSmall(store, checkpointPath);
   if (found === null) return null;
   const { keyId, name } = verifier;
@@ -256,8 +266,8 @@ async function readStanding(store: ObjectStore, { verifier }: Signer): Promise<S
 }
 
 interface Known {
-  readonly standing: Standing | null;
-  readonly known: Mark | null;
+  readonly stored: StoredCheckpoint | null;
+  readonly known: SigningMark | null;
   /** The archive's first key. */
   readonly key: string;
   /** SHA-256 of `archive.json`, in hex. */
@@ -267,11 +277,11 @@ interface Known {
 }
 
 /** The log with all that was signed, and with what the mark says was about to be. */
-async function resumed(means: LogMeans, about: Known): Promise<Log> {
-  const { standing, known } = about;
-  const { published, ...found } = await read(means.store, means.signers, about);
-  const log = new Log(means, { ...found, tag: standing?.tag ?? null, published });
-  if (known !== null && known.size > (standing?.size ?? 0)) await log.sign(known.at);
+async function resumed(deps: LogDeps, about: Known): Promise<ArchiveLog> {
+  const { stored, known } = about;
+  const { published, ...found } = await read(deps.store, deps.signers, about);
+  const log = new ArchiveLog(deps, { ...found, tag: stored?.tag ?? null, published });
+  if (known !== null && known.size > (stored?.size ?? 0)) await log.sign(known.at);
   else if (published !== null) await log.keep(published);
   return log;
 }
@@ -280,20 +290,20 @@ async function resumed(means: LogMeans, about: Known): Promise<Log> {
 async function read(
   store: ObjectStore,
   signers: readonly Signer[],
-  { standing, known, key, archive, now }: Known,
+  { stored, known, key, archive, now }: Known,
 ) {
-  const size = standing?.size ?? 0;
+  const size = stored?.size ?? 0;
   if (known !== null && known.size > size && (await isCut(store, size, known.size))) {
     throw new SyntaxError(
       `it ends at entry ${size}, and ${known.size} were signed: an older copy was put back, or its end is gone`,
     );
   }
   const tree = await GrowingTree.read(store, size);
-  if (standing !== null && !tree.root.equals(standing.root)) {
+  if (stored !== null && !tree.root.equals(stored.root)) {
     throw new SyntaxError(`its tiles are not those of its checkpoint of size ${size}`);
   }
   const isAhead = known !== null && known.size > size;
-  const root = isAhead ? Buffer.from(known.root, 'hex') : (standing?.root ?? emptyRoot);
+  const root = isAhead ? Buffer.from(known.root, 'hex') : (stored?.root ?? emptyRoot);
   const signed = { size: isAhead ? known.size : size, root };
   const heads = await headsAt(new ProvenReader(store, signed), { known, key });
   // It names the key of cursors' hashes and who may request removals; without a mark only the log vouches for it.
@@ -305,13 +315,13 @@ async function read(
   }
   const isOwn = known === null || known.size === size;
   const published: Published | null =
-    standing === null
+    stored === null
       ? null
       : {
           size,
           root: tree.root.toString('hex'),
           at: (isOwn ? known?.at : null) ?? now,
-          note: standing.note,
+          note: stored.note,
         };
   if (known !== null && known.size > size) {
     for await (const entry of readEntries(store, size, known.size)) tree.append(entry);
@@ -338,7 +348,7 @@ async function isCut(store: ObjectStore, from: number, size: number): Promise<bo
 /** What the log comes to, from the mark as far as that is of this log, and from its proven entries. */
 async function headsAt(
   reader: ProvenReader,
-  { known, key }: { known: Mark | null; key: string },
+  { known, key }: { known: SigningMark | null; key: string },
 ): Promise<Heads> {
   const { size } = reader.head;
   // The mark of a version without days says all but those: its entries are read once more.
@@ -353,7 +363,7 @@ async function headsAt(
     }
   }
   for await (const { entry, bytes } of loggedEntries(reader, size, from)) {
-    follow(heads, entry, leafHash(bytes));
+    addToHeads(heads, entry, leafHash(bytes));
   }
   return heads;
 }

@@ -27,7 +27,7 @@ export class ElsewhereError extends SyntaxError {
 }
 
 /** Runs `work`. Throws an ExportError with the next step in place of a SyntaxError. */
-export async function told<T>({ place }: ObjectStore, work: () => Promise<T>): Promise<T> {
+export async function reported<T>({ place }: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -13,7 +13,7 @@ import { timeText } from '../tools/time-text.ts';
 import type { Authority } from './authority.ts';
 import { Holds, isHeld } from './holds.ts';
 import { cutsPrefix } from './lake-cuts.ts';
-import type { Log } from './log.ts';
+import type { ArchiveLog } from './log.ts';
 import { loggedEntries, sizeOf } from './logged.ts';
 import { dayOfCut, ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ArchiveReader } from './reader.ts';
@@ -88,7 +88,7 @@ export class Retention {
    * Enters holds, and what goes, into the log; `remove` follows once that is signed. Where holds
    * cannot be read nothing goes, and pages are archived all the same.
    */
-  async enter(log: Log, now: number): Promise<readonly Gone[]> {
+  async enter(log: ArchiveLog, now: number): Promise<readonly Gone[]> {
     try {
       return await this.#enter(log, now);
     } catch (error) {
@@ -104,7 +104,7 @@ export class Retention {
     }
   }
 
-  async #enter(log: Log, now: number): Promise<readonly Gone[]> {
+  async #enter(log: ArchiveLog, now: number): Promise<readonly Gone[]> {
     const { store, bodiesMs } = this.#settings;
     await this.#holds.enter(log, now);
     const wished = await this.#wished(log, now);
@@ -123,7 +123,7 @@ export class Retention {
       const { lock } = (await store.facts(object)) ?? {};
       if (lock !== undefined) {
         locked += 1;
-        if (locked === 1) this.#tellLocked(object, lock);
+        if (locked === 1) this.#reportLocked(object, lock);
         // Those behind it were locked later.
         if (locked === segmentsMax) break;
         continue;
@@ -145,7 +145,7 @@ export class Retention {
   }
 
   /** Takes away what was entered as gone. What a store does not give up is told, and stays. */
-  async remove(of: Log, gone: readonly Gone[]): Promise<void> {
+  async remove(of: ArchiveLog, gone: readonly Gone[]): Promise<void> {
     const { store, log } = this.#settings;
     for (const { object, objects } of gone) {
       try {
@@ -192,7 +192,7 @@ export class Retention {
     }
   }
 
-  #tellLocked(object: string, lock: ObjectLock): void {
+  #reportLocked(object: string, lock: ObjectLock): void {
     const message = lockText(lock);
     if (this.#failure === message) return;
     this.#failure = message;
@@ -201,7 +201,7 @@ export class Retention {
   }
 
   /** What is old enough: segments, and cuts of the lake that entries name. */
-  async *#oldObjects(before: number, log: Log): AsyncGenerator<OldSegment & Gone> {
+  async *#oldObjects(before: number, log: ArchiveLog): AsyncGenerator<OldSegment & Gone> {
     // What was added since is not in the store yet.
     const { reader } = log;
     for await (const segment of segmentsBefore(before, reader)) yield { ...segment, objects: [] };
@@ -217,7 +217,7 @@ export class Retention {
     }
   }
 
-  async #wished(log: Log, now: number) {
+  async #wished(log: ArchiveLog, now: number) {
     const found = await readSmall(this.#settings.store, prunePath);
     if (found === null) return null;
     try {
@@ -294,12 +294,12 @@ async function entriesOf(
   reader: ArchiveReader,
 ): Promise<Omit<OldSegment, 'object' | 'bytes'> | null> {
   const times: number[] = [];
-  let wanted = 1;
+  let requested = 1;
   for await (const { entry } of loggedEntries(reader, await sizeOf(reader), index)) {
-    if (entry.t === 'segment' && entry.object === name) wanted += entry.pages;
+    if (entry.t === 'segment' && entry.object === name) requested += entry.pages;
     if (entry.t === 'page' && entry.body.segment === name) times.push(Date.parse(entry.fetched_at));
-    wanted -= 1;
-    if (wanted <= 0) break;
+    requested -= 1;
+    if (requested <= 0) break;
   }
   if (times.length === 0) return null;
   return { pages: times.length, first: Math.min(...times), last: Math.max(...times) };

@@ -7,11 +7,11 @@ import { timeText } from '../tools/time-text.ts';
 import { checkpointPath } from './layout.ts';
 import { keyOfLog } from './log-name.ts';
 import type { Signer } from './note.ts';
-import { type LogSettings, openLog } from './recovery.ts';
+import { type ArchiveLogSettings, openArchiveLog } from './recovery.ts';
 import { readSmall } from './small-objects.ts';
 
 /** Has the log signed by `next` from now on; gives its size then. Nobody may write to it meanwhile. */
-export async function rotateKey(settings: LogSettings, next: Signer): Promise<number> {
+export async function rotateKey(settings: ArchiveLogSettings, next: Signer): Promise<number> {
   const { store, signer, clock } = settings;
   const [name, nextName] = [signer.verifier.name, next.verifier.name];
   if (name !== nextName) {
@@ -24,15 +24,15 @@ export async function rotateKey(settings: LogSettings, next: Signer): Promise<nu
       next: 'Name the new key as signing_key at once: there is nothing to hand on.',
     });
   }
-  const log = await openLog({ ...settings, next });
-  const { vkey } = keyOfLog(next.verifier, log.means.origin);
+  const log = await openArchiveLog({ ...settings, next });
+  const { vkey } = keyOfLog(next.verifier, log.deps.origin);
   if (log.heads.key !== vkey) {
     const now = clock.now();
     log.tell();
     log.append({ t: 'key', at: timeText(now), vkey });
     await log.publish([], now);
   }
-  await log.means.claim.renew(true);
+  await log.deps.claim.renew(true);
   return log.size;
 
   function refusal(why: string, parts: { readonly next: string }): ExportError {

@@ -57,7 +57,7 @@ export function encodeKept({ uids, kept }: KeptRecords): Buffer {
  * The uids behind a page's body and which records they are of; they stay when records are erased. Throws a SyntaxError
  * where they are not what the entry says.
  */
-export async function keptOf(
+export async function keptUids(
   reader: { named(kind: 'segment', name: string, range: ObjectRange): Promise<Uint8Array | null> },
   entry: PageEntry,
 ): Promise<KeptRecords> {

@@ -25,14 +25,14 @@ const conditionDetails = successionShape.extend({
 });
 
 /** A change of who delivers. */
-export interface Succession {
+export interface SuccessionEntry {
   readonly facts: z.output<typeof successionShape>;
   /** Streams of the predecessor and of the successor. */
   readonly streams: readonly { readonly side: 'old' | 'new'; readonly stream: string }[];
 }
 
 /** The change that a page of conditions reports; null: none. */
-export function successionIn(body: Uint8Array): Succession | null {
+export function successionIn(body: Uint8Array): SuccessionEntry | null {
   const records: Json = parseBody(body);
   for (const record of Array.isArray(records) ? records : []) {
     if (!isObject(record) || record.condition !== 'source.cut_over') continue;

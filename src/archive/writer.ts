@@ -4,7 +4,7 @@
 // and after a failure the writer is of no more use: another one is opened, as after a crash.
 
 import { createHash } from 'node:crypto';
-import { type Numbering, type Place, presentEpoch } from '../contracts/numbering.ts';
+import { type Numbering, presentEpoch, type SinkPosition } from '../contracts/numbering.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 import { version } from '../tools/version.ts';
@@ -13,20 +13,20 @@ import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';
 import { clockDifference } from './clocks.ts';
 import type { Entry } from './entries.ts';
-import { Erasing } from './erasing.ts';
+import { EraseRequests } from './erasing.ts';
 import type { Heads } from './heads.ts';
 import { LakeEntries } from './lake-entries.ts';
 import { segmentPath } from './layout.ts';
-import type { Log, NewObject, Published } from './log.ts';
+import type { ArchiveLog, NewObject, Published } from './log.ts';
 import { enterDays } from './manifests.ts';
 import { type PreparedPage, preparePage } from './page-entry.ts';
-import { type LogSettings, openLog } from './recovery.ts';
+import { type ArchiveLogSettings, openArchiveLog } from './recovery.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
 import { inRing, type SiblingPlace, Siblings } from './siblings.ts';
 
 /** How an archive is written. */
 export interface WriterSettings
-  extends Omit<LogSettings, 'spool' | 'epoch' | 'staleMs'>,
+  extends Omit<ArchiveLogSettings, 'spool' | 'epoch' | 'staleMs'>,
     Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
   /** SHA-256 of the config that runs now; null: of none. */
@@ -53,7 +53,7 @@ export async function openWriter(settings: WriterSettings): Promise<ArchiveWrite
   const { anchors, numbering, checkpointEveryMs } = settings;
   const staleMs = staleMsOf(checkpointEveryMs);
   const of = { spool: numbering.spool, epoch: presentEpoch(numbering) };
-  const log = await openLog({ ...settings, ...of, staleMs });
+  const log = await openArchiveLog({ ...settings, ...of, staleMs });
   if (log.published !== null) await anchors?.resume(log.published);
   return new ArchiveWriter(settings, log);
 }
@@ -68,10 +68,10 @@ interface Waiting {
 /** An archive that is open for writing. */
 export class ArchiveWriter {
   readonly #settings: WriterSettings;
-  readonly #log: Log;
+  readonly #log: ArchiveLog;
   readonly #retention: Retention;
   readonly #lake: LakeEntries;
-  readonly #erasing: Erasing;
+  readonly #erasing: EraseRequests;
   readonly #siblings: Siblings;
   #waiting: Waiting[] = [];
   /** Of all pages that no checkpoint covers yet. */
@@ -91,16 +91,16 @@ export class ArchiveWriter {
   #isClockTold = false;
   /** The config that was entered last. */
   #config: string | null = null;
-  #place: Place | null;
+  #place: SinkPosition | null;
   #failure: unknown = null;
 
-  constructor(settings: WriterSettings, log: Log) {
+  constructor(settings: WriterSettings, log: ArchiveLog) {
     this.#settings = settings;
     this.#log = log;
     this.#place = placeOf(log.heads);
     this.#retention = new Retention(settings);
     this.#lake = new LakeEntries(settings);
-    this.#erasing = new Erasing(settings, this.#lake);
+    this.#erasing = new EraseRequests(settings, this.#lake);
     const { clock, shard = 0, siblings = [], signer, checkpointEveryMs: everyMs } = settings;
     this.#siblings = new Siblings(inRing(siblings, shard), {
       ...{ key: signer.verifier, clock, everyMs },
@@ -108,7 +108,7 @@ export class ArchiveWriter {
   }
 
   /** How far checkpoints cover pages, of which spool; null: none does. */
-  get place(): Place | null {
+  get place(): SinkPosition | null {
     return this.#place;
   }
 
@@ -125,7 +125,7 @@ export class ArchiveWriter {
 
   /** Whose requests it carries out. */
   get rules(): RequestRules {
-    return this.#log.means.rules;
+    return this.#log.deps.rules;
   }
 
   /** Resolves when there is room for more, or nobody will make any. */
@@ -166,13 +166,13 @@ export class ArchiveWriter {
       this.#log.append({ t: 'stop', at: timeText(now) });
       await this.#sign(days, now);
     }
-    await this.#log.means.claim.renew(true);
+    await this.#log.deps.claim.renew(true);
   }
 
   #take(held: HeldPage): Promise<void> {
     const epoch = presentEpoch(this.#settings.numbering);
-    const page = preparePage(held, { epoch, salt: this.#log.means.salt });
-    this.#tellClock(held);
+    const page = preparePage(held, { epoch, salt: this.#log.deps.salt });
+    this.#reportClock(held);
     const waiting: Waiting = { page, done: Promise.withResolvers(), bytes: held.body.length };
     this.#waiting.push(waiting);
     this.#bytes += waiting.bytes;
@@ -190,7 +190,7 @@ export class ArchiveWriter {
     return waiting.done.promise;
   }
 
-  #tellClock({ context: { stream, fetchedAt, answer } }: HeldPage): void {
+  #reportClock({ context: { stream, fetchedAt, answer } }: HeldPage): void {
     const difference = this.#isClockTold ? null : clockDifference(fetchedAt, answer?.date);
     if (difference === null) return;
     this.#isClockTold = true;
@@ -265,7 +265,7 @@ export class ArchiveWriter {
     if (!this.#isStarted) {
       const { numbering, shard, siblings } = this.#settings;
       const { spool } = numbering;
-      const { archive, rules, isResumedFromStore } = this.#log.means;
+      const { archive, rules, isResumedFromStore } = this.#log.deps;
       this.#log.append({
         ...{ t: 'start', at, archive, spool, version: version() },
         requests: rules.acceptsUnsigned ? 'accepted' : 'signed',
@@ -342,6 +342,6 @@ export class ArchiveWriter {
   }
 }
 
-function placeOf({ spool, place }: Heads): Place | null {
+function placeOf({ spool, place }: Heads): SinkPosition | null {
   return spool === null || place === null ? null : { spool, epoch: place[0], next: place[1] };
 }

@@ -44,11 +44,11 @@ export async function commandsFor([name, below]: readonly string[]): Promise<
   // Which version it is, no command has to say.
   if (name === '--version' || name === '-V') return [];
   const named = Object.entries(commands).filter(([known]) => known === name);
-  const wanted = named.length > 0 ? named : Object.entries(commands);
-  return await Promise.all(wanted.map(([, load]) => load(below)));
+  const requested = named.length > 0 ? named : Object.entries(commands);
+  return await Promise.all(requested.map(([, load]) => load(below)));
 }
 
 /** The command line with all commands, for those who tell of it. */
-export async function wholeCommandLine(means: Means): Promise<commander.Command> {
-  return commandLine(await commandsFor([]), { means, end: () => undefined });
+export async function wholeCommandLine(deps: Means): Promise<commander.Command> {
+  return commandLine(await commandsFor([]), { deps, end: () => undefined });
 }

@@ -26,12 +26,12 @@ const ended = (code: ExitCode) => {
 // Every exit leaves a line with its reason. Node ends by itself when nothing is left to wait for.
 process.on('exit', (code) => {
   if (isEnding) return;
-  means.err(
+  deps.err(
     `error: sluice ends with code ${code}, because nothing is left to wait for. This is a fault in sluice: please report it. No event is lost`,
   );
 });
 
-const means: Means = {
+const deps: Means = {
   env: process.env,
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
@@ -40,11 +40,11 @@ const means: Means = {
 };
 
 process.on('uncaughtException', (error) => {
-  means.err(unexpectedText(error));
+  deps.err(unexpectedText(error));
   ended(1);
 });
 
-const code = await runProgram(process.argv.slice(2), means);
+const code = await runProgram(process.argv.slice(2), deps);
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
 ended(code);
 

@@ -11,7 +11,7 @@ import { commandsFor } from './commands.ts';
 
 /** Runs one command line. Whatever happens is told on stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
-  const means: Means = {
+  const deps: Means = {
     ...given,
     // Whatever a command tells, as text or as JSON: nothing in it steers the terminal.
     out: (line) => given.out(visibleOutput(line)),
@@ -22,11 +22,11 @@ export async function runProgram(args: readonly string[], given: Means): Promise
     code = ended;
   };
   try {
-    const program = commandLine(await commandsFor(args), { means, end });
+    const program = commandLine(await commandsFor(args), { deps, end });
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    return tellFailure(error, means);
+    return reportFailure(error, deps);
   }
 }
 
@@ -35,7 +35,7 @@ export function unexpectedText(error: unknown): string {
   return failureText(asExportError(error, 'an error that sluice did not expect'));
 }
 
-function tellFailure(error: unknown, { err }: Means): ExitCode {
+function reportFailure(error: unknown, { err }: Means): ExitCode {
   if (error instanceof CommanderError) {
     // Commander has said by itself what is wrong; asking for help or the version is nothing wrong.
     return error.exitCode === 0 ? 0 : 64;

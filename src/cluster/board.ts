@@ -9,10 +9,10 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { parsedObject } from '../hold/requests.ts';
 import { Client } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';
-import { LogClient, type Partition } from './log/client.ts';
+import { LogClient, type TopicPartition } from './log/client.ts';
 import type { LogRecord } from './log/committed.ts';
 import { parsedKey } from './log/rows.ts';
-import { connectionOf, type LogSettings } from './log/settings.ts';
+import { connectionOf, type StateLogSettings } from './log/settings.ts';
 
 const readWaitMs = 1_000;
 const pauseMs = 1_000;
@@ -20,18 +20,18 @@ const produceMsMax = 10_000;
 const retries = 5;
 
 /** The partition as one process has read it. */
-export abstract class Board {
-  readonly #settings: LogSettings;
+export abstract class ControlLog {
+  readonly #settings: StateLogSettings;
   readonly #clock: Clock;
   readonly #client: LogClient;
-  readonly #place: Partition;
+  readonly #place: TopicPartition;
   readonly #over = new AbortController();
   readonly #listeners = new Set<() => void>();
   #producer: Client | null = null;
   /** The next offset to read; null: the topic was not seen yet. */
   #position: bigint | null = null;
 
-  constructor(settings: LogSettings, clock: Clock, place: Partition) {
+  constructor(settings: StateLogSettings, clock: Clock, place: TopicPartition) {
     this.#settings = settings;
     this.#clock = clock;
     this.#client = new LogClient(settings, clock);
@@ -42,9 +42,9 @@ export abstract class Board {
   protected abstract put(key: readonly (string | number)[], said: JsonObject | null): void;
 
   /** Calls back after whatever was read; returns what ends that. */
-  listen(heard: () => void): () => void {
-    this.#listeners.add(heard);
-    return () => this.#listeners.delete(heard);
+  listen(received: () => void): () => void {
+    this.#listeners.add(received);
+    return () => this.#listeners.delete(received);
   }
 
   /** Reads on, up to `waitMs` where there is nothing yet. Throws `sink_unreachable` or `sink_refused`. */
@@ -60,7 +60,7 @@ export abstract class Board {
       const { records, position } = await this.#client.fetch(this.#place, this.#position, waitMs);
       for (const record of records) this.#put(record);
       this.#position = position;
-      for (const heard of this.#listeners) heard();
+      for (const received of this.#listeners) received();
     } catch (error) {
       throw clusterError(error, `reading ${this.#place.topic}`);
     }

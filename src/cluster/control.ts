@@ -11,12 +11,12 @@ import { z } from 'zod';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { type Wish, wishOf } from '../hold/requests.ts';
-import { Board } from './board.ts';
+import { ControlLog } from './board.ts';
 import { type Deployment, readDeployment } from './deployment.ts';
-import type { LogSettings } from './log/settings.ts';
+import type { StateLogSettings } from './log/settings.ts';
 
 /** Something that one of the processes is to do. */
-export interface Command {
+export interface ControlCommand {
   readonly id: string;
   /** The stream, sink or source that it is about. */
   readonly name: string;
@@ -30,9 +30,9 @@ export interface Command {
 const commandShape = z.object({ name: z.string(), at: z.number(), shard: z.number().default(0) });
 
 /** The topic as one process has read it. */
-export class Control extends Board {
+export class Control extends ControlLog {
   readonly #drained = new Set<string>();
-  readonly #commands = new Map<string, Command>();
+  readonly #commands = new Map<string, ControlCommand>();
   readonly #answers = new Map<string, JsonObject>();
   #shards: number | null = null;
   #isImporting = false;
@@ -41,7 +41,7 @@ export class Control extends Board {
   /** In the order of the topic. */
   readonly #claims = new Map<string, Deployment>();
 
-  constructor(settings: LogSettings, clock: Clock) {
+  constructor(settings: StateLogSettings, clock: Clock) {
     super(settings, clock, { topic: `${settings.prefix}.control`, partition: 0 });
   }
 
@@ -51,7 +51,7 @@ export class Control extends Board {
   }
 
   /** Commands by their ids, those that have an answer too. */
-  get commands(): ReadonlyMap<string, Command> {
+  get commands(): ReadonlyMap<string, ControlCommand> {
     return this.#commands;
   }
 
@@ -124,7 +124,7 @@ export class Control extends Board {
     this.#isImporting = isImporting;
   }
 
-  async ask({ id, ...command }: Command): Promise<void> {
+  async ask({ id, ...command }: ControlCommand): Promise<void> {
     await this.write(['command', id], { ...command, wish: { ...command.wish } });
   }
 
@@ -172,7 +172,7 @@ export class Control extends Board {
   }
 }
 
-function commandOf(id: string, said: JsonObject): Command | null {
+function commandOf(id: string, said: JsonObject): ControlCommand | null {
   const shaped = commandShape.safeParse(said).data;
   const wish = wishOf(isObject(said.wish) ? said.wish : null);
   return shaped === undefined || wish === null ? null : { id, ...shaped, wish };

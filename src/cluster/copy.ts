@@ -5,10 +5,10 @@
 import type { Clock } from '../contracts/tools.ts';
 import { keyLengths } from '../hold/outbox.ts';
 import { Rebuilding } from '../hold/rebuild.ts';
-import { LogClient, type Partition } from './log/client.ts';
+import { LogClient, type TopicPartition } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';
-import { type LogSettings, shardNames } from './log/settings.ts';
+import { type StateLogSettings, shardNames } from './log/settings.ts';
 
 /** What the status of streams, sinks and pairs is made of: neither pages nor the identities of records. */
 const fields = [
@@ -18,8 +18,8 @@ const fields = [
 const stalledMs = 20_000;
 
 /** What tells how streams and sinks of a shard stand, in a directory. */
-export class StandingCopy {
-  readonly #settings: LogSettings;
+export class StateCopy {
+  readonly #settings: StateLogSettings;
   readonly #clock: Clock;
   readonly #client: LogClient;
   readonly #dir: string;
@@ -31,7 +31,7 @@ export class StandingCopy {
   readonly #positions = new Map<string, bigint>();
   #isClosed = false;
 
-  constructor(settings: LogSettings, dir: string, clock: Clock) {
+  constructor(settings: StateLogSettings, dir: string, clock: Clock) {
     this.#settings = settings;
     this.#clock = clock;
     this.#client = new LogClient(settings, clock);
@@ -62,7 +62,7 @@ export class StandingCopy {
     return true;
   }
 
-  async #read(copy: Rebuilding, part: Partition, end: bigint): Promise<void> {
+  async #read(copy: Rebuilding, part: TopicPartition, end: bigint): Promise<void> {
     const from = this.#positions.get(part.topic) ?? (await this.#client.start(part));
     const reading = { clock: this.#clock, stalledMs, from, end };
     for await (const records of committedRecords(this.#client, part, reading)) {

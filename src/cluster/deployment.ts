@@ -36,7 +36,7 @@ function hostOf(address: string): string {
 }
 
 /** How a config compares with the stored deployment. */
-export interface Comparison {
+export interface DeploymentComparison {
   /** Another deployment's config. */
   readonly isForeign: boolean;
   /** Upstreams of the config that are not stored, by name. */
@@ -51,7 +51,7 @@ export interface Comparison {
 export function compareDeployments(
   stored: Deployment,
   own: Deployment & { readonly isNamed: boolean },
-): Comparison {
+): DeploymentComparison {
   const namesOnlyIn = (one: Deployment, other: Deployment) => {
     const known = new Set(Object.values(other.upstreams));
     return Object.keys(one.upstreams).filter((name) => !known.has(one.upstreams[name] ?? ''));
@@ -69,7 +69,7 @@ export function compareDeployments(
 }
 
 /** How the upstreams differ, for a message; empty: they do not. */
-export function differenceText({ added, missing, changed }: Comparison): string {
+export function differenceText({ added, missing, changed }: DeploymentComparison): string {
   const parts = { added, missing, changed };
   return Object.entries(parts)
     .flatMap(([what, names]) => (names.length === 0 ? [] : [`${what}: ${names.join(', ')}`]))

@@ -2,12 +2,12 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import { KafkaFailure } from '../kafka/index.ts';
-import { failureOf } from '../kafka/log-client.ts';
+import { kafkaFailureOf } from '../kafka/log-client.ts';
 
 /** `sink_unreachable` or `sink_refused`; what is told already, as it is. */
 export function clusterError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
-  const failure = error instanceof KafkaFailure ? error : failureOf(error, doing);
+  const failure = error instanceof KafkaFailure ? error : kafkaFailureOf(error, doing);
   const code = failure.kind === 'passing' ? 'sink_unreachable' : 'sink_refused';
   return new ExportError(code, failure.message, {
     next: 'Run sluice check --connect to check state.kafka: brokers, rights and topics.',

@@ -6,16 +6,16 @@ import { ExportError } from '../contracts/errors.ts';
 import { type HostPort, hostPortText } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { type KafkaFailure, missingIssuerOf } from '../kafka/index.ts';
-import { failureOf } from '../kafka/log-client.ts';
-import { Asking, type DescribedTopic } from './asking.ts';
+import { kafkaFailureOf } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';
 import { LogClient } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { foreignTopic, isOurs } from './log/rows.ts';
-import { type LogSettings, shardNames } from './log/settings.ts';
+import { type StateLogSettings, shardNames } from './log/settings.ts';
 import { misfitOf, newTopic, partitionsOf, tooFew, topicsOf } from './log/topics.ts';
 import { requestBytesMax } from './log/writer.ts';
-import { notAllowed, type Operation, type Right, rightsOf } from './rights.ts';
+import { type DescribedTopic, OwnerQuery } from './queries.ts';
+import { type AclOperation, notAllowed, type Right, rightsOf } from './rights.ts';
 
 /** Something that was looked at. */
 export interface ClusterFinding {
@@ -39,11 +39,11 @@ const batchBytesBeside = 16 * 1024;
 
 /** Looks, one after the other; ends early where nothing more can be seen. */
 export async function* inspectCluster(
-  settings: LogSettings,
+  settings: StateLogSettings,
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<ClusterFinding> {
-  const asking = new Asking(settings, clock);
+  const asking = new OwnerQuery(settings, clock);
   signal.addEventListener('abort', () => asking.close(), { once: true });
   try {
     const failed = yield* brokerFindings(asking, settings);
@@ -64,15 +64,15 @@ export async function* inspectCluster(
 
 /** Returns whether none of them can be asked anything. */
 async function* brokerFindings(
-  asking: Asking,
-  { brokers }: LogSettings,
+  asking: OwnerQuery,
+  { brokers }: StateLogSettings,
 ): AsyncGenerator<ClusterFinding, boolean> {
   const named = await reached(asking, brokers);
   const lost = named.filter(({ cause }) => cause !== null);
   if (lost.length === brokers.length) {
     const [{ broker, cause } = { broker: undefined, cause: null }] = lost;
-    const told = `broker ${broker === undefined ? '' : hostPortText(broker)}`;
-    yield { told, cause };
+    const reported = `broker ${broker === undefined ? '' : hostPortText(broker)}`;
+    yield { told: reported, cause };
     return true;
   }
   const found = await asking.cluster([]);
@@ -87,8 +87,8 @@ async function* brokerFindings(
   }
   const far = (await reached(asking, others)).filter(({ cause }) => cause !== null);
   for (const { broker, cause } of far) {
-    const told = `broker ${hostPortText(broker)}, as the brokers name it (advertised.listeners)`;
-    yield { told, cause };
+    const reported = `broker ${hostPortText(broker)}, as the brokers name it (advertised.listeners)`;
+    yield { told: reported, cause };
   }
   if (far.length === 0) {
     yield {
@@ -99,13 +99,13 @@ async function* brokerFindings(
   return false;
 }
 
-async function reached(asking: Asking, brokers: readonly HostPort[]) {
+async function reached(asking: OwnerQuery, brokers: readonly HostPort[]) {
   return await Promise.all(
     brokers.map(async (broker) => ({
       broker,
       cause: await asking.reach(broker).then(
         () => null,
-        (error) => unreached(failureOf(error), broker),
+        (error) => unreached(kafkaFailureOf(error), broker),
       ),
     })),
   );
@@ -130,26 +130,29 @@ function unreached(failure: KafkaFailure, broker: HostPort): ExportError {
 }
 
 interface Topic {
-  readonly settings: LogSettings;
+  readonly settings: StateLogSettings;
   readonly topic: string;
   readonly described: DescribedTopic | undefined;
 }
 
 /** Returns whether it can be read. */
-async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<ClusterFinding, boolean> {
+async function* topicFindings(
+  asking: OwnerQuery,
+  of: Topic,
+): AsyncGenerator<ClusterFinding, boolean> {
   const { settings, topic, described } = of;
-  const told = `topic ${topic}`;
+  const reported = `topic ${topic}`;
   if (described === undefined || described.errorCode === unknownTopic) {
     yield await missingTopic(asking, of);
     return false;
   }
   const right = rightsOf(settings).find(({ name }) => name === topic);
   if (described.errorCode === topicDenied) {
-    yield { told, cause: lacking(right, right?.operations ?? []) };
+    yield { told: reported, cause: lacking(right, right?.operations ?? []) };
     return false;
   }
-  const wanted = right?.operations.filter((operation) => operation !== 'Create') ?? [];
-  const lacks = notAllowed(described.topicAuthorizedOperations, wanted);
+  const requested = right?.operations.filter((operation) => operation !== 'Create') ?? [];
+  const lacks = notAllowed(described.topicAuthorizedOperations, requested);
   if (lacks.length > 0) yield { told: `rights on ${topic}`, cause: lacking(right, lacks) };
   const mayRead = !lacks.includes('Read');
   if (lacks.includes('DescribeConfigs')) return mayRead;
@@ -159,14 +162,14 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
     tooFew(topic, settings, described.partitions.length) ??
     unfit(topic, described, configs);
   const brokers = replicasOf(described);
-  yield { told: `${told}: ${partsText(described)}`, cause };
+  yield { told: `${reported}: ${partsText(described)}`, cause };
   if (cause !== null) return false;
   const isEmpty = topic === `${settings.prefix}.shards`;
   if (isEmpty || Number(configs.get('min.insync.replicas')) > 1) return mayRead;
   const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
-  const mend = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
+  const repair = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
   yield {
-    told: `${told}: data on a single broker counts as stored, and is lost with its disk; ${mend}`,
+    told: `${reported}: data on a single broker counts as stored, and is lost with its disk; ${repair}`,
     ...{ cause: null, isNote: true },
   };
   return mayRead;
@@ -174,7 +177,7 @@ async function* topicFindings(asking: Asking, of: Topic): AsyncGenerator<Cluster
 
 /** Whether what a topic begins with is ours; what others have asked for is not looked at. */
 async function* foreignFindings(
-  settings: LogSettings,
+  settings: StateLogSettings,
   topic: string,
   clock: Clock,
 ): AsyncGenerator<ClusterFinding> {
@@ -193,13 +196,16 @@ async function* foreignFindings(
   }
 }
 
-async function missingTopic(asking: Asking, { settings, topic }: Topic): Promise<ClusterFinding> {
-  const told = `topic ${topic}: not there; it is made at the first start, and rights to it show then`;
+async function missingTopic(
+  asking: OwnerQuery,
+  { settings, topic }: Topic,
+): Promise<ClusterFinding> {
+  const reported = `topic ${topic}: not there; it is made at the first start, and rights to it show then`;
   try {
     await asking.couldMake(newTopic(topic, settings));
-    return { told, cause: null };
+    return { told: reported, cause: null };
   } catch (error) {
-    const failure = failureOf(error, `the topic ${topic} is not there and cannot be made`);
+    const failure = kafkaFailureOf(error, `the topic ${topic} is not there and cannot be made`);
     const set = newTopic(topic, settings).configs.map((one) => `--config ${one.name}=${one.value}`);
     const next = `Allow Create on it (sluice cluster acls prints all rights), or have it made: kafka-topics.sh --create --topic ${topic} --partitions ${partitionsOf(topic, settings)} ${set.join(' ')}`;
     return { told: `topic ${topic}`, cause: refusal(failure, next) };
@@ -251,45 +257,53 @@ function unfit(
   return null;
 }
 
-async function transactionFinding(asking: Asking, settings: LogSettings): Promise<ClusterFinding> {
+async function transactionFinding(
+  asking: OwnerQuery,
+  settings: StateLogSettings,
+): Promise<ClusterFinding> {
   const right = rightsOf(settings).find(({ resource }) => resource === 'transactional-id');
   const id = `${right?.name}0`;
-  const told = `transactions as ${id}`;
+  const reported = `transactions as ${id}`;
   try {
     await asking.mayWriteUnder(id);
-    return { told, cause: null };
+    return { told: reported, cause: null };
   } catch (error) {
-    const failure = failureOf(error, told);
-    if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
+    const failure = kafkaFailureOf(error, reported);
+    if (failure.kind === 'denied')
+      return { told: reported, cause: lacking(right, right?.operations ?? []) };
     const next =
       'The brokers have no coordinator for transactions: look at transaction.state.log.replication.factor and transaction.state.log.min.isr, which must not exceed the number of brokers.';
-    return { told, cause: refusal(failure, next) };
+    return { told: reported, cause: refusal(failure, next) };
   }
 }
 
-async function groupFinding(asking: Asking, settings: LogSettings): Promise<ClusterFinding> {
+async function groupFinding(
+  asking: OwnerQuery,
+  settings: StateLogSettings,
+): Promise<ClusterFinding> {
   const right = rightsOf(settings).find(({ resource }) => resource === 'group');
   const { owners } = shardNames(settings);
-  const told = `group ${owners}`;
+  const reported = `group ${owners}`;
   try {
     const group = await asking.group(owners);
     const lacks = notAllowed(group?.authorizedOperations ?? -1, right?.operations ?? []);
-    if (lacks.length > 0) return { told, cause: lacking(right, lacks) };
+    if (lacks.length > 0) return { told: reported, cause: lacking(right, lacks) };
     const members = group?.members.length ?? 0;
     return {
-      told: `${told}: ${members === 1 ? '1 process' : `${members} processes`}`,
+      told: `${reported}: ${members === 1 ? '1 process' : `${members} processes`}`,
       cause: null,
     };
   } catch (error) {
-    const failure = failureOf(error, told);
-    if (failure.kind === 'denied') return { told, cause: lacking(right, right?.operations ?? []) };
+    const failure = kafkaFailureOf(error, reported);
+    if (failure.kind === 'denied')
+      return { told: reported, cause: lacking(right, right?.operations ?? []) };
     const next =
       'The brokers have no coordinator for groups: look at offsets.topic.replication.factor, which must not exceed the number of brokers.';
-    return { told, cause: refusal(failure, next) };
+    return { told: reported, cause: refusal(failure, next) };
   }
 }
 
-function lacking(right: Right | undefined, operations: readonly Operation[]): ExportError {
+function lacking(right: Right | undefined, operations: readonly AclOperation[]): ExportError {
   const what = `the account lacks ${operations.join(', ')} on the ${right?.resource.replace('-', ' ')} ${right?.name}${right?.pattern === 'prefixed' ? '…' : ''}`;
   return new ExportError('sink_refused', what, {
     next: 'Grant the missing ACLs: sluice cluster acls prints them as lines for kafka-acls.sh.',

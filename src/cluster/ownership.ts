@@ -17,15 +17,15 @@ import {
 } from '@platformatic/kafka';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import { Connections, failureOf } from '../kafka/log-client.ts';
+import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
 import { assignments, owns } from './assignment.ts';
 import type { ConfigPrint } from './config-print.ts';
-import { Hearing, type SentAt } from './hearing.ts';
+import { GroupContact, type SentAt } from './group-contact.ts';
 import { connectionOf, type MemberSettings, processName, shardNames } from './log/settings.ts';
 import type { SelfDescription } from './processes.ts';
 
 /** What a membership works with. */
-export interface OwnershipMeans {
+export interface OwnershipDeps {
   readonly log: Log;
   readonly clock: Clock;
   /** Called once, when another process owns and this one waits. */
@@ -52,7 +52,7 @@ const requestMsBeyondSession = 10_000;
 /** What whoever works on a shard has to know of the membership by which it may. */
 export interface Membership {
   /** True while no successor can have begun. */
-  readonly isHeard: () => boolean;
+  readonly hasContact: () => boolean;
   /** How often the group has given this process up: another one may have owned since. */
   readonly givenUp: number;
   /** When the group has answered last, epoch milliseconds; null: it has not. */
@@ -70,7 +70,7 @@ export interface Membership {
 /** A process's membership. */
 export class Ownership implements Membership {
   readonly #settings: MemberSettings;
-  readonly #means: OwnershipMeans;
+  readonly #deps: OwnershipDeps;
   readonly #group: string;
   readonly #self: Omit<SelfDescription, 'print'>;
   readonly #connections: Connections;
@@ -87,15 +87,15 @@ export class Ownership implements Membership {
   /** The print of its config that the group has. */
   #print: ConfigPrint | null = null;
   /** When the group has heard of this process. */
-  readonly hearing: Hearing;
+  readonly hearing: GroupContact;
 
-  private constructor(settings: MemberSettings, means: OwnershipMeans) {
+  private constructor(settings: MemberSettings, deps: OwnershipDeps) {
     this.#settings = settings;
-    this.#means = means;
-    this.hearing = new Hearing(settings.sessionMs, means);
+    this.#deps = deps;
+    this.hearing = new GroupContact(settings.sessionMs, deps);
     this.#group = shardNames(settings).owners;
     this.#self = {
-      ...{ host: hostname(), pid: process.pid, startedAt: means.clock.now() },
+      ...{ host: hostname(), pid: process.pid, startedAt: deps.clock.now() },
       ...{ deployment: settings.deployment(), process: processName(settings) },
     };
     const options = connectionOf(settings);
@@ -113,10 +113,10 @@ export class Ownership implements Membership {
    */
   static async gain(
     settings: MemberSettings,
-    means: OwnershipMeans,
+    deps: OwnershipDeps,
     signal: AbortSignal,
   ): Promise<Ownership> {
-    const ownership = new Ownership(settings, means);
+    const ownership = new Ownership(settings, deps);
     try {
       await Promise.race([ownership.#gain(signal), abortOf(signal)]);
     } catch (error) {
@@ -124,7 +124,7 @@ export class Ownership implements Membership {
       throw signal.aborted ? signal.reason : error;
     }
     const generation = ownership.#generation;
-    means.log.info('state_owned', 'this process owns the state in Kafka', {
+    deps.log.info('state_owned', 'this process owns the state in Kafka', {
       group: ownership.#group,
       generation,
     });
@@ -137,8 +137,8 @@ export class Ownership implements Membership {
     return this.#isNameTaken ? this.#sameName() : null;
   }
 
-  get isHeard(): () => boolean {
-    return this.hearing.isHeard;
+  get hasContact(): () => boolean {
+    return this.hearing.hasContact;
   }
 
   get givenUp(): number {
@@ -160,7 +160,7 @@ export class Ownership implements Membership {
         }
       }
       // Meanwhile it joins again (`#keep`), and hears who owns.
-      await this.#means.clock.sleep(pauseMs, signal);
+      await this.#deps.clock.sleep(pauseMs, signal);
     }
     throw this.#isNameTaken ? this.#sameName() : this.#whyLost();
   };
@@ -176,7 +176,7 @@ export class Ownership implements Membership {
     if (coordinator !== null && this.#memberId !== '') {
       const left = leaveGroupV5.api.async(coordinator, this.#group, [member]);
       // Who cannot leave is given up after the session.
-      const patience = this.#means.clock.sleep(pauseMs * heartbeats);
+      const patience = this.#deps.clock.sleep(pauseMs * heartbeats);
       await Promise.race([left, patience]).catch(() => undefined);
     }
     this.#connections.cut();
@@ -185,34 +185,34 @@ export class Ownership implements Membership {
   /** Whether its place waits for it, by its name, until the session is over (KIP-345). */
   #isKept(isEnd: boolean): boolean {
     const { instance, leavesAtEnd = true } = this.#settings;
-    return isEnd && !this.#isUnwanted() && instance !== undefined && !leavesAtEnd;
+    return isEnd && !this.#isUnrequested() && instance !== undefined && !leavesAtEnd;
   }
 
   async #gain(signal: AbortSignal): Promise<void> {
-    let isTold = false;
+    let isReported = false;
     while (this.#ownsSince === null) {
       signal.throwIfAborted();
       await this.#round(signal);
-      if (isTold || this.#ownsSince !== null || this.#generation < 0) continue;
-      isTold = true;
+      if (isReported || this.#ownsSince !== null || this.#generation < 0) continue;
+      isReported = true;
       const why = this.#whyWaits();
       const generation = this.#generation;
-      this.#means.log.info('standing_by', `standing by: ${why}`, {
+      this.#deps.log.info('standing_by', `standing by: ${why}`, {
         group: this.#group,
         generation,
       });
-      this.#means.waits?.();
+      this.#deps.waits?.();
     }
   }
 
-  #isUnwanted(): boolean {
-    const { isDrained, isGiven } = this.#means;
+  #isUnrequested(): boolean {
+    const { isDrained, isGiven } = this.#deps;
     return isDrained?.() === true || isGiven?.() === true;
   }
 
   #whyWaits(): string {
     if (!this.#standsAside) return 'another process has the state in Kafka';
-    if (this.#means.isDrained?.() === true) return 'drained';
+    if (this.#deps.isDrained?.() === true) return 'drained';
     return 'the shard moves to a process that has fewer shards';
   }
 
@@ -221,23 +221,23 @@ export class Ownership implements Membership {
     while (!signal.aborted) {
       await this.#round(signal).catch(async (error) => {
         if (signal.aborted) return;
-        this.#means.log.warn('group_join_failed', 'group membership failed; joining again', {
+        this.#deps.log.warn('group_join_failed', 'group membership failed; joining again', {
           error: String(error),
         });
-        await this.#means.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
+        await this.#deps.clock.sleep(this.#settings.sessionMs, signal).catch(() => undefined);
       });
       if (this.#ownsSince !== null) continue;
-      if (!signal.aborted) this.#means.lost(this.#isNameTaken ? this.#sameName() : this.#whyLost());
+      if (!signal.aborted) this.#deps.lost(this.#isNameTaken ? this.#sameName() : this.#whyLost());
       return;
     }
   }
 
   /** A heartbeat after its pause, or what is due instead: joining, or looking for the coordinator. */
   async #round(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     try {
       // Who owns lets go first, in order.
-      const standsAside = this.#ownsSince === null && this.#isUnwanted();
+      const standsAside = this.#ownsSince === null && this.#isUnrequested();
       if (standsAside !== this.#standsAside || this.#generation < 0 || this.#hasNewPrint()) {
         return await this.#join(standsAside);
       }
@@ -286,9 +286,9 @@ export class Ownership implements Membership {
         return;
     }
     this.#coordinator = null;
-    const failure = failureOf(error, `joining the group ${this.#group}`);
+    const failure = kafkaFailureOf(error, `joining the group ${this.#group}`);
     if (failure.kind === 'passing' && answer !== 'INVALID_SESSION_TIMEOUT') {
-      this.#means.log.debug('group_not_answering', 'the group coordinator did not respond', {
+      this.#deps.log.debug('group_not_answering', 'the group coordinator did not respond', {
         error: failure.message,
       });
       return;
@@ -302,7 +302,7 @@ export class Ownership implements Membership {
   async #join(isDrained: boolean): Promise<void> {
     const connection = await this.#connection();
     const { sessionMs, instance = null } = this.#settings;
-    const load = this.#means.load?.() ?? 0;
+    const load = this.#deps.load?.() ?? 0;
     const print = this.#settings.config?.() ?? null;
     const said = { ...this.#self, print, ownsSince: this.#ownsSince, isDrained, load };
     const metadata = Buffer.from(JSON.stringify(said));
@@ -339,11 +339,11 @@ export class Ownership implements Membership {
 
   #note(sentAt: SentAt): void {
     this.hearing.note(sentAt);
-    this.#means.heard?.(sentAt.now);
+    this.#deps.heard?.(sentAt.now);
   }
 
   #moment() {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     return { monotonic: clock.monotonic(), now: clock.now() };
   }
 

@@ -3,10 +3,10 @@
 
 import type { JsonObject } from '../contracts/json.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { Asking, type DescribedGroup } from './asking.ts';
 import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
-import { type LogSettings, shardNames } from './log/settings.ts';
+import { type StateLogSettings, shardNames } from './log/settings.ts';
+import { type DescribedGroup, OwnerQuery } from './queries.ts';
 
 /** What a process says of itself; of what another version says, nulls. */
 export interface SelfDescription {
@@ -39,10 +39,10 @@ const pauseMs = 200;
 
 /** All of them, who works first. Throws `sink_unreachable` or `sink_refused`. */
 export async function processesOf(
-  settings: LogSettings,
+  settings: StateLogSettings,
   clock: Clock,
 ): Promise<readonly ClusterProcess[]> {
-  const asking = new Asking(settings, clock);
+  const asking = new OwnerQuery(settings, clock);
   try {
     return await askForProcesses(asking, settings, { clock, waitMs: 0 });
   } finally {
@@ -55,8 +55,8 @@ export async function processesOf(
  * has said nor what it has: until the group is settled is waited for as long as that.
  */
 export async function askForProcesses(
-  asking: Asking,
-  settings: LogSettings,
+  asking: OwnerQuery,
+  settings: StateLogSettings,
   { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
 ): Promise<readonly ClusterProcess[]> {
   const id = shardNames(settings).owners;
@@ -69,14 +69,16 @@ export async function askForProcesses(
     }
     return (group?.members ?? [])
       .map(processOf)
-      .sort((a, b) => Number(b.works) - Number(a.works) || nameOf(a).localeCompare(nameOf(b)));
+      .sort(
+        (a, b) => Number(b.works) - Number(a.works) || processText(a).localeCompare(processText(b)),
+      );
   } catch (error) {
     throw clusterError(error, `reading the group ${id}`);
   }
 }
 
 /** A process as messages name it. */
-export function nameOf({ instance, pid, host, address }: ClusterProcess): string {
+export function processText({ instance, pid, host, address }: ClusterProcess): string {
   const where = `process ${pid ?? 'unknown'} on ${host ?? address}`;
   return instance === null ? where : `${instance}, ${where}`;
 }
@@ -92,14 +94,14 @@ function processOf(member: DescribedGroup['members'][number]): ClusterProcess {
 
 /** Others may write there: what is not as we write it is not known. */
 function said(metadata: Buffer): SelfDescription & Pick<ClusterProcess, 'isDrained'> {
-  let told: JsonObject = {};
+  let reported: JsonObject = {};
   try {
     const parsed: unknown = JSON.parse(metadata.toString());
-    if (typeof parsed === 'object' && parsed !== null) told = parsed as JsonObject;
+    if (typeof parsed === 'object' && parsed !== null) reported = parsed as JsonObject;
   } catch {
     // The defaults below.
   }
-  const { host, pid, startedAt, deployment, isDrained, process, print } = told;
+  const { host, pid, startedAt, deployment, isDrained, process, print } = reported;
   return {
     isDrained: isDrained === true,
     print: parsedPrint(print),

@@ -1,10 +1,10 @@
 // What the account that works with a state in Kafka must be allowed there: one list, by which it is
 // looked for (inspect.ts) and printed for whoever grants it (commands/cluster/acls.ts).
 
-import type { LogSettings } from './log/settings.ts';
+import type { StateLogSettings } from './log/settings.ts';
 
 /** Kafka's operations on a resource, by the names of `kafka-acls.sh --operation`. */
-export type Operation = 'Read' | 'Write' | 'Create' | 'Delete' | 'DescribeConfigs';
+export type AclOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'DescribeConfigs';
 
 /** What is allowed on a resource, or on all whose names begin with `name`. */
 export interface Right {
@@ -13,14 +13,14 @@ export interface Right {
   readonly pattern: 'literal' | 'prefixed';
   readonly name: string;
   /** Read, Write and Delete allow Describe as well. */
-  readonly operations: readonly Operation[];
+  readonly operations: readonly AclOperation[];
 }
 
 /** All that is needed; `Create` only while the topics are not there. */
 export function rightsOf({
   prefix,
   shards = 1,
-}: Pick<LogSettings, 'prefix' | 'shards'>): readonly Right[] {
+}: Pick<StateLogSettings, 'prefix' | 'shards'>): readonly Right[] {
   const literal = { pattern: 'literal' } as const;
   return [
     {
@@ -53,7 +53,7 @@ export function rightsOf({
 }
 
 /** Positions in the bit fields by which brokers tell what is allowed (Kafka's `AclOperation`). */
-const bits: Readonly<Record<Operation, number>> = {
+const bits: Readonly<Record<AclOperation, number>> = {
   Read: 3,
   Write: 4,
   Create: 5,
@@ -62,6 +62,9 @@ const bits: Readonly<Record<Operation, number>> = {
 };
 
 /** What of `wanted` a broker's bit field does not allow. */
-export function notAllowed(field: number, wanted: readonly Operation[]): readonly Operation[] {
-  return wanted.filter((operation) => (field & (1 << bits[operation])) === 0);
+export function notAllowed(
+  field: number,
+  requested: readonly AclOperation[],
+): readonly AclOperation[] {
+  return requested.filter((operation) => (field & (1 << bits[operation])) === 0);
 }

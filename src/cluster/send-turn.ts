@@ -13,7 +13,7 @@ const lookEveryMs = 100;
  * rejects with `state_locked` where another one has had it.
  */
 export function sendTurnOf(
-  membership: Pick<Membership, 'isHeard' | 'givenUp'>,
+  membership: Pick<Membership, 'hasContact' | 'givenUp'>,
   confirm: (signal: AbortSignal) => Promise<unknown>,
   clock: Clock,
 ): SendTurn {
@@ -21,7 +21,7 @@ export function sendTurnOf(
   let confirmedAt = membership.givenUp;
   let isSilent = false;
   const isGiven = () => {
-    isSilent ||= !membership.isHeard();
+    isSilent ||= !membership.hasContact();
     return !isSilent && membership.givenUp === confirmedAt;
   };
   return {
@@ -29,7 +29,7 @@ export function sendTurnOf(
     async wait(signal) {
       while (!isGiven()) {
         signal.throwIfAborted();
-        if (membership.isHeard()) {
+        if (membership.hasContact()) {
           const { givenUp } = membership;
           await confirm(signal);
           isSilent = false;

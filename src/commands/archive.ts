@@ -13,7 +13,7 @@ const commands: Readonly<Record<string, () => Loaded>> = {
   search: async () => (await import('./archive/search.ts')).search,
   replay: async () => (await import('./archive/replay.ts')).replay,
   reconcile: async () => (await import('./archive/reconcile.ts')).reconcile,
-  export: async () => (await import('./archive/export.ts')).exportCommand,
+  export: async () => (await import('./archive/export.ts')).archiveExport,
   stats: async () => (await import('./archive/stats.ts')).stats,
   hold: async () => (await import('./archive/hold.ts')).hold,
   prune: async () => (await import('./archive/prune.ts')).prune,
@@ -24,10 +24,10 @@ const commands: Readonly<Record<string, () => Loaded>> = {
 /** The commands below `archive`: the one that is named, or all where there is none of that name. */
 export async function archiveCommands(name?: string): Promise<CommandGroup> {
   const named = Object.entries(commands).filter(([known]) => known === name);
-  const wanted = named.length > 0 ? named : Object.entries(commands);
+  const requested = named.length > 0 ? named : Object.entries(commands);
   return {
     name: 'archive',
     about: 'prove, check and read an archive, without config or state',
-    commands: await Promise.all(wanted.map(([, load]) => load())),
+    commands: await Promise.all(requested.map(([, load]) => load())),
   };
 }

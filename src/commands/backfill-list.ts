@@ -15,24 +15,24 @@ import {
   forgetBackfill,
 } from '../hold/backfills.ts';
 import { holderOf } from '../hold/lock.ts';
-import { changeIn, lookInto } from '../hold/store.ts';
+import { changeState, lookInto } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { counted, type Mood, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { systemClock } from '../tools/clock.ts';
 import { spanText, timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
-import { isAfar, isServed, withCopy } from './shared/afar.ts';
 import { whereItRuns } from './shared/at-work.ts';
-import { cancelAfar } from './shared/backfill-board.ts';
+import { cancelRemote } from './shared/backfill-board.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
+import { isRemote, isServed, withCopy } from './shared/remote.ts';
 
 /** `waiting`: asked for, and not taken up yet. */
-type Standing = 'waiting' | BackfillProgress['state'];
+type StatusView = 'waiting' | BackfillProgress['state'];
 
 interface Begun extends BackfillRequest {
-  readonly state: Standing;
+  readonly state: StatusView;
 }
 
 /** Whoever reads a backfill says so several times a second; with a machine under load in mind. */
@@ -47,9 +47,9 @@ export const backfillList = defineCommand({
   name: 'list',
   about: 'list backfills with their progress, and how to resume them',
   options: { config: configOption, json: { about: 'one JSON object per line' } },
-  async run({ config: file, json }, means) {
-    const { out } = means;
-    const parts = partsAtWork(file, means).map(({ config }) => config);
+  async run({ config: file, json }, deps) {
+    const { out } = deps;
+    const parts = partsAtWork(file, deps).map(({ config }) => config);
     const begun = await Promise.all(parts.map(begunIn));
     for (const [at, config] of parts.entries()) {
       for (const one of begun[at] ?? []) {
@@ -77,7 +77,7 @@ export const cancel = defineCommand({
     if (state === 'done') {
       throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
     }
-    if (isAfar(config)) await cancelAfar(config, request);
+    if (isRemote(config)) await cancelRemote(config, request);
     else await cancelHere(request, config);
     const held = counted(progress?.held ?? 0, 'event');
     out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
@@ -86,10 +86,10 @@ export const cancel = defineCommand({
 });
 
 async function cancelHere(request: Begun, { state }: Config): Promise<void> {
-  changeIn(state, (store) => cancelBackfill(store, request));
+  changeState(state, (store) => cancelBackfill(store, request));
   const isRead = request.state === 'reading' || request.state === 'delivering';
   if (!isRead || !(await letGo(request, state))) {
-    changeIn(state, (store) => forgetBackfill(store, request));
+    changeState(state, (store) => forgetBackfill(store, request));
   }
 }
 
@@ -104,23 +104,23 @@ async function partWith(id: string, parts: readonly Config[]): Promise<Config> {
 
 async function begunIn(config: Config): Promise<readonly Begun[]> {
   const { state } = config;
-  if (isAfar(config)) {
+  if (isRemote(config)) {
     const holder = (await isServed(config.state)) ? 'the process that works' : null;
-    return await withCopy(config, (copy) => standingIn(copy.state, holder));
+    return await withCopy(config, (copy) => existingIn(copy.state, holder));
   }
   const holder = holderOf(state.dir);
   if (holder === null) importBackfillFiles(state);
-  return standingIn(state, holder);
+  return existingIn(state, holder);
 }
 
-function standingIn({ dir }: Config['state'], holder: string | null): readonly Begun[] {
+function existingIn({ dir }: Config['state'], holder: string | null): readonly Begun[] {
   return backfillsIn(dir)
-    .map((request) => ({ ...request, state: standingOf(request, holder) }))
+    .map((request) => ({ ...request, state: statusOf(request, holder) }))
     .toSorted((a, b) => a.askedAt - b.askedAt);
 }
 
-function standingOf({ isWanted, progress }: BackfillRequest, holder: string | null): Standing {
-  if (!isWanted) return progress?.state ?? 'stopped';
+function statusOf({ isRequested, progress }: BackfillRequest, holder: string | null): StatusView {
+  if (!isRequested) return progress?.state ?? 'stopped';
   if (holder === null) return 'stopped';
   const isActive = Date.now() - (progress?.at ?? 0) < activeWithinMs;
   const state = progress?.state;
@@ -168,7 +168,7 @@ const moods = {
   stopped: 'warn',
   failed: 'bad',
   done: 'dim',
-} as const satisfies Record<Standing, Mood>;
+} as const satisfies Record<StatusView, Mood>;
 
 function progressText(progress: BackfillProgress | null): string {
   if (progress === null) return 'nothing read yet';
@@ -183,7 +183,7 @@ function progressText(progress: BackfillProgress | null): string {
 }
 
 function nextText(begun: Begun, { file }: Config): string | null {
-  const { source, from, to, isBounded, isWanted, progress, state } = begun;
+  const { source, from, to, isBounded, isRequested, progress, state } = begun;
   if (state !== 'stopped' && state !== 'failed') return null;
   const span = ['--from', timeText(from), ...(isBounded ? ['--to', timeText(to)] : [])];
   const again = commandText('backfill', file, '--source', source, ...span);
@@ -191,7 +191,7 @@ function nextText(begun: Begun, { file }: Config): string | null {
     const { message, next } = progress.error;
     return `${message}. ${next} Then: ${again}`;
   }
-  return isWanted ? `resumes with the next run, or with: ${again}` : `resume with: ${again}`;
+  return isRequested ? `resumes with the next run, or with: ${again}` : `resume with: ${again}`;
 }
 
 function factsOf(begun: Begun): Readonly<Record<string, unknown>> {

@@ -19,9 +19,8 @@ import { counted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { backfillList, cancel } from './backfill-list.ts';
-import { isAfar, isServed } from './shared/afar.ts';
 import { whereItRuns } from './shared/at-work.ts';
-import { type Board, boardAfar, boardHere } from './shared/backfill-board.ts';
+import { type BackfillBoardOptions, boardHere, remoteBoard } from './shared/backfill-board.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
 import {
   type CommandGroup,
@@ -33,6 +32,7 @@ import {
   type Means,
 } from './shared/command.ts';
 import { partWithSource } from './shared/parts.ts';
+import { isRemote, isServed } from './shared/remote.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const options = {
@@ -66,8 +66,8 @@ events again, with the same uid. Sinks that write each event once (file, Kafka w
 once more. Records without a readable time are delivered.`,
 };
 
-async function backfilled(options: Options, means: Means): Promise<ExitCode> {
-  const whole = readConfig(options.config, { env: means.env });
+async function backfilled(options: Options, deps: Means): Promise<ExitCode> {
+  const whole = readConfig(options.config, { env: deps.env });
   const { config } = whereItRuns(partWithSource(whole, options.source));
   const past = pastOf(options, config, Date.now());
   const form = logForm(process.stderr);
@@ -75,12 +75,12 @@ async function backfilled(options: Options, means: Means): Promise<ExitCode> {
   const plainLog = await openLog({ level, form });
   const meter = meterFor(process.stderr, { log: plainLog, name: past.source, now: Date.now });
   const tools = openTools(besideMeter(plainLog, meter.clear));
-  const shutdown = listenForShutdown(() => means.exit(1));
+  const shutdown = listenForShutdown(() => deps.exit(1));
   try {
     const plan = planFrom(config, tools);
     refuseWithoutList(past, plan);
     const isAnew = options.restart === true;
-    const doing = { past, isAnew, config, plan, tools, stop: shutdown.stop, meter, means };
+    const doing = { past, isAnew, config, plan, tools, stop: shutdown.stop, meter, deps };
     return await carryOut(doing);
   } finally {
     meter.clear();
@@ -98,11 +98,11 @@ interface Backfilling {
   readonly tools: BootTools;
   readonly stop: AbortSignal;
   readonly meter: Meter;
-  readonly means: Means;
+  readonly deps: Means;
 }
 
 interface Doing extends Backfilling {
-  readonly board: Board;
+  readonly board: BackfillBoardOptions;
 }
 
 function pastOf(options: Options, { sources }: Config, now: number): Past {
@@ -132,15 +132,15 @@ function introduction({ source, from, to }: BackfillRequest): readonly string[] 
 }
 
 async function carryOut(given: Backfilling): Promise<ExitCode> {
-  const { past, isAnew, config, stop, means } = given;
+  const { past, isAnew, config, stop, deps } = given;
   const journey = await openHere(given);
-  const board = isAfar(config) ? boardAfar(config) : boardHere(config);
+  const board = isRemote(config) ? remoteBoard(config) : boardHere(config);
   const doing: Doing = { ...given, board };
   try {
     const asked = await board.ask(past, isAnew);
-    for (const line of introduction(asked)) means.err(line);
+    for (const line of introduction(asked)) deps.err(line);
     const holder = board.holder() ?? 'another process';
-    if (journey === null) means.err(`${holder} runs with this config and gets the request`);
+    if (journey === null) deps.err(`${holder} runs with this config and gets the request`);
     const alone = journey && runAlone(asked, journey, doing);
     const until = alone === null ? stop : AbortSignal.any([stop, alone.stuck]);
     const last = await follow(doing, asked, { until, isAlone: alone !== null }).catch(
@@ -150,13 +150,13 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
       },
     );
     const progress = stop.aborted ? await stopThere(doing, asked, last) : last;
-    if (alone === null) return await tellEnd(doing, asked, progress);
+    if (alone === null) return await reportEnd(doing, asked, progress);
     const { read, behind } = await alone.end({ delivers: progress?.state === 'failed' });
     const held = Math.max(0, ...behind.map((sink) => sink.held));
     // What is cancelled is no longer written down.
     const come = (await board.now(asked)) === undefined ? read : progress;
-    const code = await tellEnd(doing, asked, come && { ...come, behind: held });
-    for (const line of behindLines(behind)) means.err(line);
+    const code = await reportEnd(doing, asked, come && { ...come, behind: held });
+    for (const line of behindLines(behind)) deps.err(line);
     return code;
   } finally {
     await journey?.close();
@@ -166,7 +166,7 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
 /** The journey, where no process runs it; null: one does, which takes the request up. */
 async function openHere({ config, plan, tools }: Backfilling): Promise<Journey | null> {
   if (holderOf(config.state.dir) !== null) return null;
-  if (isAfar(config) && (await isServed(config.state))) return null;
+  if (isRemote(config) && (await isServed(config.state))) return null;
   try {
     return await openJourney(plan, config.state, tools, { polls: false });
   } catch (error) {
@@ -190,7 +190,7 @@ async function follow(
   let last: BackfillProgress | null = null;
   while (!until.aborted) {
     const request = await board.now(asked);
-    if (!request?.isWanted) return request?.progress ?? last;
+    if (!request?.isRequested) return request?.progress ?? last;
     const { progress } = request;
     if (progress !== null && progress.at >= asked.askedAt) {
       last = progress;
@@ -247,33 +247,33 @@ function notTaken({ past, board }: Doing): ExportError {
   );
 }
 
-async function tellEnd(
+async function reportEnd(
   doing: Doing,
   request: BackfillRequest,
   progress: BackfillProgress | null,
 ): Promise<ExitCode> {
-  const { meter, means } = doing;
+  const { meter, deps } = doing;
   const { source } = request;
   meter.clear();
   const { read = 0, held = 0, untimed = 0, behind = 0, reachedAt = null } = progress ?? {};
   const odd = untimed === 0 ? '' : `, ${untimed} of them without a readable time`;
   const counts = `${counted(read, 'record')} read, ${counted(held, 'event')} held for the sinks${odd}`;
   if (progress?.state === 'done') {
-    means.out(`${source}: ${counts}; every sink has them`);
+    deps.out(`${source}: ${counts}; every sink has them`);
     return 0;
   }
   if ((await doing.board.now(request)) === undefined) {
-    means.err(`${source}: cancelled: ${counts}; stored events are still delivered`);
+    deps.err(`${source}: cancelled: ${counts}; stored events are still delivered`);
     return 1;
   }
   const reached = reachedAt === null ? '' : ` at ${new Date(reachedAt).toISOString()}`;
-  means.err(`${source}: not all of it: ${counts}; ${counted(behind, 'event')} still to deliver`);
+  deps.err(`${source}: not all of it: ${counts}; ${counted(behind, 'event')} still to deliver`);
   if (progress?.error) {
     const { message, next } = progress.error;
-    for (const line of [message, `  ${next}`]) means.err(line);
+    for (const line of [message, `  ${next}`]) deps.err(line);
   } else if (progress === null || progress.state === 'stopped')
-    means.err(`stopped${reached}; nothing is lost`);
-  means.err('the same command line resumes from there');
+    deps.err(`stopped${reached}; nothing is lost`);
+  deps.err('the same command line resumes from there');
   return 1;
 }
 

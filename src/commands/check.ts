@@ -53,20 +53,20 @@ export const check = defineCommand({
     sink: { value: 'name', about: 'limit the checks to this sink' },
     logLevel: logLevelOption,
   },
-  async run(given, means) {
+  async run(given, deps) {
     const { config: file, why, connect, setup, sendTest, sink, logLevel = 'error' } = given;
     refuseWithoutSecrets(given);
     const placeholders = given.withoutSecrets ? { placeholders: 'all' as const } : {};
-    const config = ofFirstShard(readConfig(file, { env: means.env, ...placeholders }));
+    const config = ofFirstShard(readConfig(file, { env: deps.env, ...placeholders }));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);
       const moves = new MovesKnown(config, plan);
-      await tellConfig(config, plan, means, moves, moves.endLines());
-      if (why) await tellWhy(config, plan, means);
+      await reportConfig(config, plan, deps, moves, moves.endLines());
+      if (why) await reportWhy(config, plan, deps);
       // Another machine may have the files.
       const inUse = given.withoutSecrets ? [] : await filesInUse(config, plan);
-      for (const answer of inUse) means.out(answerText(answer));
+      for (const answer of inUse) deps.out(answerText(answer));
       return inUse.length === 0 ? 0 : 3;
     }
     const opened = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
@@ -79,25 +79,25 @@ export const check = defineCommand({
     try {
       const plan = planFrom(config, tools);
       const moves = new MovesKnown(config, plan);
-      await tellConfig(config, plan, means, moves, []);
-      if (why) await tellWhy(config, plan, means);
+      await reportConfig(config, plan, deps, moves, []);
+      if (why) await reportWhy(config, plan, deps);
       let isWell = true;
       for await (const answer of answersOf(config, plan, { tools, setup, sendTest, sink, moves })) {
         isWell &&= answer[1] === null;
-        means.out(answerText(answer));
+        deps.out(answerText(answer));
       }
       const wrong = clock.verdict();
       // Elsewhere records bring their own times; an archive proves when it had them.
       const isProof = plan.sinks.some(({ definition }) => definition.takes === 'pages');
       if (wrong !== null) {
         isWell &&= !isProof;
-        means.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
+        deps.out(answerText(isProof ? ['clock', wrong] : [wrong.message, null, true]));
       }
       if (sink === undefined) {
         // By now responses may have named dates.
-        for (const line of moves.endLines()) means.out(line);
+        for (const line of moves.endLines()) deps.out(line);
         for await (const note of descriptionNotes(plan)) {
-          means.out(`${painted('note', 'warn')}  ${note}`);
+          deps.out(`${painted('note', 'warn')}  ${note}`);
         }
       }
       return isWell ? 0 : 3;
@@ -125,13 +125,13 @@ function ofFirstShard(config: Config): Config {
 }
 
 /** Sets a sink's far side up, sends it a test event, and says how that went; true: well. */
-export async function askSink(config: Config, name: string, means: Means): Promise<boolean> {
+export async function askSink(config: Config, name: string, deps: Means): Promise<boolean> {
   const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
   try {
     const plan = planFrom(config, tools);
     const wishes = { tools, setup: true, sendTest: true, sink: name };
     for await (const answer of answersOf(config, plan, wishes)) {
-      means.out(answerText(answer));
+      deps.out(answerText(answer));
       if (answer[1] !== null) return false;
     }
     return true;
@@ -140,14 +140,14 @@ export async function askSink(config: Config, name: string, means: Means): Promi
   }
 }
 
-async function tellWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
+async function reportWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
   const { whyLines } = await import('./shared/why.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
   for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
 }
 
 /** `ends`: the lines about the ends of upstreams, where no response can name a date. */
-async function tellConfig(
+async function reportConfig(
   config: Config,
   plan: WholePlan,
   { out }: Means,

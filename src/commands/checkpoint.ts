@@ -15,11 +15,11 @@ import type { StreamExtent } from '../hold/streams.ts';
 import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
 import { counted, factLines } from '../terminal/table.ts';
 import { notHere, readState, type StreamState } from '../watch/state.ts';
-import { isAfar, withCopy } from './shared/afar.ts';
-import { askAtWork, isAtWork } from './shared/asking.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
+import { askAtWork, isAtWork } from './shared/process-requests.ts';
+import { isRemote, withCopy } from './shared/remote.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
@@ -34,21 +34,21 @@ export const show = defineCommand({
   name: 'show',
   about: 'show the checkpoint of a stream, without its cursor',
   options,
-  async run({ config: file, stream }, means) {
-    const { config, isElsewhere } = await partWithStream(partsAtWork(file, means), stream);
+  async run({ config: file, stream }, deps) {
+    const { config, isElsewhere } = await partWithStream(partsAtWork(file, deps), stream);
     const show = async (looked: Config) => {
       const state = await find(looked, stream);
       if (state === null) {
-        means.out(`${stream} has no checkpoint and starts from the beginning${notHere(looked)}`);
+        deps.out(`${stream} has no checkpoint and starts from the beginning${notHere(looked)}`);
         return;
       }
       const { dir } = looked.state;
       const extent = lookInto(dir, null, ({ streams }) => streams.extent(stream));
       // A copy has no identities of records.
       const facts = factsOf(state, isElsewhere ? undefined : extent, stream);
-      for (const line of factLines(facts)) means.out(line);
+      for (const line of factLines(facts)) deps.out(line);
     };
-    if (isElsewhere && isAfar(config)) await withCopy(config, show);
+    if (isElsewhere && isRemote(config)) await withCopy(config, show);
     else await show(config);
     return 0;
   },
@@ -105,14 +105,14 @@ const reset = defineCommand({
     const parts = inShards(readConfig(file, { env })).map((config) => ({ config }));
     const { config } = await partWithStream(parts, stream);
     await find(config, stream);
-    const { forgotten } = isAfar(config)
+    const { forgotten } = isRemote(config)
       ? await askAtWork(config, {
           name: stream,
           wish: { what: 'reset', forget },
           shape: z.object({ forgotten: z.number().nullable() }),
         })
       : { forgotten: locked(config, stream, () => resetStream(config, stream, forget)) };
-    const who = isAfar(config) ? 'the process that works' : 'the next run';
+    const who = isRemote(config) ? 'the process that works' : 'the next run';
     out(`${stream}: its checkpoint is gone; ${who} reads it from its start`);
     out(
       forgotten === null
@@ -135,9 +135,9 @@ const rewind = defineCommand({
     to: { value: 'time', about: 'RFC 3339 time', needed: true },
     forget: { about: 'forget records read since then, so that they are delivered again' },
   },
-  async run({ config: file, stream, to: typed, forget = false }, means) {
+  async run({ config: file, stream, to: typed, forget = false }, deps) {
     const to = timeTyped('to', typed);
-    const { config } = await partWithStream(partsAtWork(file, means), stream);
+    const { config } = await partWithStream(partsAtWork(file, deps), stream);
     await find(config, stream);
     const wish: Rewind = { what: 'rewind', to, forget };
     const isRunning = isAtWork(config);
@@ -145,7 +145,7 @@ const rewind = defineCommand({
       ? await askAtWork(config, { name: stream, wish, shape: rewoundShape })
       : locked(config, stream, () => rewindStream(config, stream, wish));
     const who = isRunning ? 'the running process' : 'the next run';
-    for (const line of rewoundLines(rewound, to, who)) means.out(`${stream}: ${line}`);
+    for (const line of rewoundLines(rewound, to, who)) deps.out(`${stream}: ${line}`);
     return 0;
   },
 });

@@ -8,13 +8,13 @@ import { defineCommand, type Means } from './shared/command.ts';
 import { type CompletionPlace, type Follow, scripts } from './shared/completion-scripts.ts';
 
 /** Prints the script for a shell that completes this command line. */
-export function shellCompletion(program: (means: Means) => Promise<Command>) {
+export function shellCompletion(program: (deps: Means) => Promise<Command>) {
   return defineCommand({
     name: 'completion',
     about: 'print a script that completes commands and options in a shell',
     arguments: { shell: { about: 'the shell', choices: ['bash', 'zsh', 'fish'] } },
-    async run({ shell }, means) {
-      means.out(scripts[shell](placesOf(await program(means), [])));
+    async run({ shell }, deps) {
+      deps.out(scripts[shell](placesOf(await program(deps), [])));
       return 0;
     },
   });

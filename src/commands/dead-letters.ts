@@ -7,18 +7,18 @@
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
-import type { HeldLetter } from '../hold/letters.ts';
-import { changeIn, lookInto, type Store } from '../hold/store.ts';
-import { type LetterWish, type Moved, moveLetters } from '../run/letter-moves.ts';
+import type { HeldDeadLetter } from '../hold/dead-letters.ts';
+import { changeState, lookInto, type Store } from '../hold/store.ts';
+import { type DeadLetterWish, type Moved, moveDeadLetters } from '../run/dead-letter-moves.ts';
 import { counted, painted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { notHere } from '../watch/state.ts';
-import { isAfar, withCopy } from './shared/afar.ts';
-import { askAtWork, isAtWork } from './shared/asking.ts';
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
+import { askAtWork, isAtWork } from './shared/process-requests.ts';
 import { isAgreed } from './shared/prompt.ts';
+import { isRemote, withCopy } from './shared/remote.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const config = configOption;
@@ -32,37 +32,37 @@ const since = { value: 'time', about: 'only dead letters since this time (RFC 33
 type Choice = Given<{ sink: typeof sink; uid: typeof uid; since: typeof since }>;
 
 /** A transaction puts back this many at most, so that a running process can write. */
-const lettersAtOnce = 500;
+const deadLettersAtOnce = 500;
 const reasonLengthMax = 300;
 /** Enough to tell one from another; --json has the whole. */
 const uidLengthShown = 12;
 
 /** Prints the letters. */
-export const letterList = defineCommand({
+export const deadLetterList = defineCommand({
   name: 'list',
   about: 'list refused events with the reason',
   options: { config, sink, since, json: { about: 'one JSON object per line' } },
-  async run(given, means) {
-    const { out } = means;
-    const parts = partsAtWork(given.config, means);
+  async run(given, deps) {
+    const { out } = deps;
+    const parts = partsAtWork(given.config, deps);
     const letters = (await chosen(given, parts)).flat();
     if (given.json) {
       for (const { id, sink, uid, at, reason, context } of letters) {
         const { source, stream } = context;
-        const told = cleanText(reason, reasonLengthMax);
-        out(JSON.stringify({ id, sink, uid, source, stream, at: timeText(at), reason: told }));
+        const reported = cleanText(reason, reasonLengthMax);
+        out(JSON.stringify({ id, sink, uid, source, stream, at: timeText(at), reason: reported }));
       }
       return 0;
     }
     if (letters.length === 0) out(`no dead letters${missingIn(parts)}`);
-    else for (const line of letterLines(letters, process.stdout.isTTY === true)) out(line);
+    else for (const line of deadLetterLines(letters, process.stdout.isTTY === true)) out(line);
     return 0;
   },
 });
 
 /** For a person why each was refused, then which; for a program a table with everything. */
-export function letterLines(
-  letters: readonly HeldLetter[],
+export function deadLetterLines(
+  letters: readonly HeldDeadLetter[],
   onTerminal: boolean,
 ): readonly string[] {
   if (onTerminal) return letters.flatMap(shortLines);
@@ -72,7 +72,7 @@ export function letterLines(
   return tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows);
 }
 
-function shortLines({ id, sink, uid, reason, at, context }: HeldLetter): readonly string[] {
+function shortLines({ id, sink, uid, reason, at, context }: HeldDeadLetter): readonly string[] {
   const which = `${timeText(at)}, stream ${context.stream}, uid ${uid.slice(0, uidLengthShown)}…`;
   return [
     `${id}  ${cleanText(sink, 80)}: ${painted(cleanText(reason, reasonLengthMax), 'bad')}`,
@@ -85,9 +85,9 @@ const retry = defineCommand({
   name: 'retry',
   about: 'return dead letters to their sink, also while another process runs',
   options: { config, sink, uid, since },
-  async run(given, means) {
-    const { out } = means;
-    const parts = partsAtWork(given.config, means);
+  async run(given, deps) {
+    const { out } = deps;
+    const parts = partsAtWork(given.config, deps);
     const moved = new Map<string, number>();
     const stuck = new Map<string, number>();
     const held = await chosen(given, parts);
@@ -108,18 +108,18 @@ const drop = defineCommand({
   name: 'drop',
   about: 'delete dead letters for good; prompts on a terminal, otherwise requires --yes',
   options: { config, sink, uid, since, yes: { about: 'do not prompt' } },
-  async run(given, means) {
-    const { out } = means;
-    const parts = partsAtWork(given.config, means);
+  async run(given, deps) {
+    const { out } = deps;
+    const parts = partsAtWork(given.config, deps);
     const held = await chosen(given, parts);
     const letters = held.flat();
     if (letters.length === 0) {
       out(`no dead letters${missingIn(parts)}`);
       return 0;
     }
-    const told = `${counted(letters.length, 'dead letter')} would be deleted for good`;
-    if (!given.yes && !(await isAgreed(told, 'drop them?', means))) {
-      out(`${told}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
+    const reported = `${counted(letters.length, 'dead letter')} would be deleted for good`;
+    if (!given.yes && !(await isAgreed(reported, 'drop them?', deps))) {
+      out(`${reported}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
     }
     for (const [at, { config }] of parts.entries()) await move(config, held[at] ?? [], 'drop');
@@ -140,17 +140,17 @@ const addSuspects = defineCommand({
     uid: { ...uid, about: 'only the suspect with this uid; repeatable' },
     yes: { about: 'do not prompt' },
   },
-  async run({ config: file, sink, uid: uids = null, yes }, means) {
-    const { out } = means;
-    const parts = partsAtWork(file, means);
+  async run({ config: file, sink, uid: uids = null, yes }, deps) {
+    const { out } = deps;
+    const parts = partsAtWork(file, deps);
     const working = parts.filter(({ config }) => isAtWork(config));
     if (working.length === 0) {
       out('no process runs with this config: start it, then suspects can be moved');
       return 1;
     }
-    const told = `${uids === null ? 'all suspects' : counted(uids.length, 'suspect')} of ${cleanText(sink, 80)} would become dead letters`;
-    if (!yes && !(await isAgreed(told, 'move them?', means))) {
-      out(`${told}; none was moved${process.stdin.isTTY ? '' : ': --yes moves them'}`);
+    const reported = `${uids === null ? 'all suspects' : counted(uids.length, 'suspect')} of ${cleanText(sink, 80)} would become dead letters`;
+    if (!yes && !(await isAgreed(reported, 'move them?', deps))) {
+      out(`${reported}; none was moved${process.stdin.isTTY ? '' : ': --yes moves them'}`);
       return 1;
     }
     let moved = 0;
@@ -168,7 +168,7 @@ const addSuspects = defineCommand({
 export const deadLetters: CommandGroup = {
   name: 'dead-letters',
   about: 'events that a sink refused for good: list, send again, drop, or add suspects',
-  commands: [letterList, retry, drop, addSuspects],
+  commands: [deadLetterList, retry, drop, addSuspects],
 };
 
 function missingIn(parts: readonly { readonly config: Config }[]): string {
@@ -176,11 +176,15 @@ function missingIn(parts: readonly { readonly config: Config }[]): string {
 }
 
 /** Moves them, some at a time: here, or by whoever has the state in Kafka. */
-async function move(config: Config, letters: readonly HeldLetter[], does: LetterWish['does']) {
+async function move(
+  config: Config,
+  letters: readonly HeldDeadLetter[],
+  does: DeadLetterWish['does'],
+) {
   const moved = new Map<string, number>();
   const stuck = new Map<string, number>();
-  for (let from = 0; from < letters.length; from += lettersAtOnce) {
-    const some = letters.slice(from, from + lettersAtOnce);
+  for (let from = 0; from < letters.length; from += deadLettersAtOnce) {
+    const some = letters.slice(from, from + deadLettersAtOnce);
     const come = await moveSome(config, some, does);
     add(moved, come.moved);
     add(stuck, come.stuck);
@@ -190,22 +194,22 @@ async function move(config: Config, letters: readonly HeldLetter[], does: Letter
 
 async function moveSome(
   config: Config,
-  letters: readonly HeldLetter[],
-  does: LetterWish['does'],
+  letters: readonly HeldDeadLetter[],
+  does: DeadLetterWish['does'],
 ): Promise<Moved> {
-  if (isAfar(config)) {
+  if (isRemote(config)) {
     const named = letters.map(({ id, uid }) => [id, uid] as const);
-    const wish: LetterWish = { what: 'letters', does, letters: named };
+    const wish: DeadLetterWish = { what: 'letters', does, letters: named };
     return await askAtWork(config, { name: 'dead letters', wish, shape: movedShape });
   }
-  return changeIn(config.state, (store) =>
-    store.transaction(() => moveLetters(store, letters, does, config)),
+  return changeState(config.state, (store) =>
+    store.transaction(() => moveDeadLetters(store, letters, does, config)),
   );
 }
 
 function add(to: Map<string, number>, counts: Readonly<Record<string, number>>): void {
-  for (const [told, n] of Object.entries(counts)) {
-    const name = cleanText(told, reasonLengthMax);
+  for (const [reported, n] of Object.entries(counts)) {
+    const name = cleanText(reported, reasonLengthMax);
     to.set(name, (to.get(name) ?? 0) + n);
   }
 }
@@ -222,9 +226,9 @@ const movedShape = z.object({
 async function chosen(
   { sink, uid: uids, since }: Choice,
   parts: readonly { readonly config: Config }[],
-): Promise<readonly (readonly HeldLetter[])[]> {
+): Promise<readonly (readonly HeldDeadLetter[])[]> {
   const fromMs = since === undefined ? 0 : timeTyped('since', since);
-  const held = await Promise.all(parts.map(({ config }) => lettersOf(sink, config)));
+  const held = await Promise.all(parts.map(({ config }) => deadLettersOf(sink, config)));
   const seen = held.map(({ sinks, letters }) => ({
     sinks,
     letters: letters.filter(({ at }) => at >= fromMs),
@@ -241,18 +245,18 @@ async function chosen(
   return seen.map(({ letters }) => letters.filter(({ uid }) => uids.includes(uid)));
 }
 
-interface PartLetters {
+interface PartDeadLetters {
   readonly sinks: readonly string[];
-  readonly letters: readonly HeldLetter[];
+  readonly letters: readonly HeldDeadLetter[];
 }
 
 /** What a part of the work has of a sink; left out: of all. */
-async function lettersOf(sink: string | undefined, config: Config): Promise<PartLetters> {
+async function deadLettersOf(sink: string | undefined, config: Config): Promise<PartDeadLetters> {
   const named = Object.keys(config.sinks);
   const look = ({ state: { dir } }: Config) =>
-    lookInto(dir, { sinks: named, letters: [] }, (store: Store): PartLetters => {
+    lookInto(dir, { sinks: named, letters: [] }, (store: Store): PartDeadLetters => {
       const { letters } = store;
       return { sinks: [...named, ...letters.counts().keys()], letters: letters.list(sink ?? null) };
     });
-  return isAfar(config) ? await withCopy(config, look) : look(config);
+  return isRemote(config) ? await withCopy(config, look) : look(config);
 }

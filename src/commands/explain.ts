@@ -13,12 +13,12 @@ import { commandText } from '../terminal/command-text.ts';
 import { factLines, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { askRunning } from '../watch/running.ts';
-import { roomInSpool, type Standing, type StoredStream } from '../watch/standing.ts';
 import { emptyState, readState } from '../watch/state.ts';
-import { storedStanding } from '../watch/stored.ts';
+import { roomInSpool, type StatusFacts, type StoredStream } from '../watch/status-facts.ts';
+import { streamsAndSinks } from '../watch/stored.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
-import { factsOf, type Known } from './shared/stream-facts.ts';
+import { type KnownStream, streamFacts } from './shared/stream-facts.ts';
 import { unknownText } from './shared/typed.ts';
 
 /** Explains a stream. */
@@ -27,17 +27,17 @@ export const explain = defineCommand({
   about: 'show the state of a stream, why it waits, and the next step',
   arguments: { stream: { about: 'stream name, as shown by sluice status' } },
   options: { config: configOption },
-  async run({ stream: name, config: file }, means) {
-    const part = await partWithStream(partsAtWork(file, means), name);
+  async run({ stream: name, config: file }, deps) {
+    const part = await partWithStream(partsAtWork(file, deps), name);
     const { config, refused, isElsewhere } = part;
-    const { out } = means;
+    const { out } = deps;
     const plan = await planToLook(config);
     const state = isElsewhere ? emptyState : readState(config.state.dir);
     const asked = state.holder === null ? null : await askRunning(config);
     const live = asked?.outcome === 'told' ? asked.standing : null;
-    const stored = storedStanding(state, { plan, state: config.state, refused });
-    const of = ({ streams }: Standing) => streams.find((stream) => stream.name === name);
-    const known: Known = {
+    const stored = streamsAndSinks(state, { plan, state: config.state, refused });
+    const of = ({ streams }: StatusFacts) => streams.find((stream) => stream.name === name);
+    const known: KnownStream = {
       ...find(name, plan.sources),
       config,
       running: state.holder,
@@ -53,7 +53,7 @@ export const explain = defineCommand({
     const { doing, next, urgent } = isElsewhere ? verdictElsewhere(config) : verdictOf(known);
     out(painted(`${name}: ${doing}`, urgent ? 'bad' : 'good'));
     out('');
-    for (const line of factLines([...factsOf(known), ['next step', next]])) out(line);
+    for (const line of factLines([...streamFacts(known), ['next step', next]])) out(line);
     for (const line of conditionLines(known)) out(line);
     return 0;
   },
@@ -87,7 +87,7 @@ function verdictElsewhere({ file }: Config): Verdict {
 }
 
 /** The one sentence, and the other one. */
-function verdictOf(known: Known): Verdict {
+function verdictOf(known: KnownStream): Verdict {
   const { config, running, held, stands, live, silence } = known;
   const { state, error } = stands;
   if (running === null) {
@@ -132,8 +132,8 @@ function verdictOf(known: Known): Verdict {
 const conditionsMax = 5;
 
 /** What was found about the source lately, which its sinks were told as well. */
-function conditionLines({ told, stream }: Known): readonly string[] {
-  const found = told?.conditions.filter((one) => one.stream === stream.name) ?? [];
+function conditionLines({ told: reported, stream }: KnownStream): readonly string[] {
+  const found = reported?.conditions.filter((one) => one.stream === stream.name) ?? [];
   return found
     .slice(0, conditionsMax)
     .map(({ observed_at: at, condition, message }) =>

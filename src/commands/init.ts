@@ -67,15 +67,15 @@ export const init = defineCommand({
   name: 'init',
   about: 'write a first config, with prompts; see its --help for flags',
   options,
-  async run(given, means) {
+  async run(given, deps) {
     const { config: file, force = false } = given;
     if (!force && existsSync(file)) throw exists(file);
     const answers =
       isAsked() && !saysAll(given)
-        ? await onTerminal((ask) => answersTo(given, { again: true, ask }, means))
-        : await answersTo(given, nobody, means);
+        ? await onTerminal((ask) => answersTo(given, { again: true, ask }, deps))
+        : await answersTo(given, nobody, deps);
     if (answers === null) {
-      means.err('nothing was written');
+      deps.err('nothing was written');
       return 1;
     }
     const text = configText(answers);
@@ -84,13 +84,13 @@ export const init = defineCommand({
     if (receiver !== null && !force && existsSync(receiver)) throw exists(receiver);
     write(file, text, force);
     if (siem === null || receiver === null) {
-      for (const line of nextLines(file, text)) means.out(line);
+      for (const line of nextLines(file, text)) deps.out(line);
       return 0;
     }
     write(receiver, `${siem.receiver.lines(answers.to).join('\n')}\n`, force);
-    for (const line of nextLines(file, text)) means.out(line);
-    means.out(`wrote ${cleanText(receiver, 300)}: steps to set up there`);
-    return await tried(siem, { answers, file, text, means });
+    for (const line of nextLines(file, text)) deps.out(line);
+    deps.out(`wrote ${cleanText(receiver, 300)}: steps to set up there`);
+    return await tried(siem, { answers, file, text, deps });
   },
 });
 
@@ -196,13 +196,13 @@ const nothing: InitAnswers = {
 export async function answersTo(
   options: InitOptions,
   asker: Asker,
-  means: Pick<Means, 'env' | 'err'>,
+  deps: Pick<Means, 'env' | 'err'>,
 ): Promise<InitAnswers> {
   const siem = siemNamed(options);
   let answers = siem === null ? nothing : { ...nothing, ...usually(siem.sink) };
   for (const question of questions) {
     if (!question.asked(answers) || (siem !== null && question.flag === 'sink')) continue;
-    answers = await settle(question, answers, { options, asker, means });
+    answers = await settle(question, answers, { options, asker, deps });
   }
   return answers;
 }
@@ -210,7 +210,7 @@ export async function answersTo(
 interface Asking {
   readonly options: InitOptions;
   readonly asker: Asker;
-  readonly means: Pick<Means, 'env' | 'err'>;
+  readonly deps: Pick<Means, 'env' | 'err'>;
 }
 
 async function settle(
@@ -218,13 +218,13 @@ async function settle(
   before: InitAnswers,
   asking: Asking,
 ): Promise<InitAnswers> {
-  const { options, asker, means } = asking;
+  const { options, asker, deps } = asking;
   const { flag, usual } = question;
   for (;;) {
     try {
       const text = options[flag] ?? (await asker.ask(promptOf(question, before), usual));
       const answers = question.take(before, text.trim() || (usual ?? ''));
-      const flaw = flawOf(flag, answers, means.env);
+      const flaw = flawOf(flag, answers, deps.env);
       if (flaw === null) return answers;
       throw new UsageError(flaw);
     } catch (error) {
@@ -232,7 +232,7 @@ async function settle(
       if (options[flag] !== undefined || !asker.again) {
         throw new UsageError(`--${flag}: ${error.message}`);
       }
-      means.err(`  ${error.message}`);
+      deps.err(`  ${error.message}`);
     }
   }
 }
@@ -322,25 +322,25 @@ async function tried(
     readonly answers: InitAnswers;
     readonly file: string;
     readonly text: string;
-    readonly means: Means;
+    readonly deps: Means;
   },
 ): Promise<0 | 3> {
-  const { answers, file, text, means } = written;
+  const { answers, file, text, deps } = written;
   const later = `npx sluice check -c ${cleanText(shellWord(file), 300)} --setup --send-test --sink ${name}`;
   const needed = sink.sample.lines(answers.to).join('\n').replace(/#.*$/gm, '');
   const missing = [...needed.matchAll(/\$\{(env|file):([^}]+)\}/g)].flatMap(([, kind, of = '']) =>
-    (kind === 'env' ? Boolean(means.env[of]) : existsSync(of)) ? [] : [of],
+    (kind === 'env' ? Boolean(deps.env[of]) : existsSync(of)) ? [] : [of],
   );
   if (missing.length > 0) {
-    means.out(
+    deps.out(
       `no test event was sent: ${cleanText(missing.join(', '), 300)} is not there yet; then:`,
     );
-    means.out(`  ${later}`);
+    deps.out(`  ${later}`);
     return 3;
   }
   const { askSink } = await import('./check.ts');
-  const config = parseConfig(text, file, { env: means.env, placeholders: 'unset' });
-  const isWell = await askSink(config, name, means);
-  if (!isWell) means.out(`after the correction: ${later}`);
+  const config = parseConfig(text, file, { env: deps.env, placeholders: 'unset' });
+  const isWell = await askSink(config, name, deps);
+  if (!isWell) deps.out(`after the correction: ${later}`);
   return isWell ? 0 : 3;
 }

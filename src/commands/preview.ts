@@ -33,12 +33,12 @@ export const preview = defineCommand({
     source: { value: 'name', about: 'source of the record (required if there is more than one)' },
     sink: { value: 'name', about: 'only the output for this sink' },
   },
-  async run({ file, config, source, sink: wanted }, { env, out }) {
+  async run({ file, config, source, sink: requested }, { env, out }) {
     const plan = await planToLook(readConfigToLook(config, env).config);
     const stream = chosenStream(plan, source);
     refuseUnknown(
       'sink',
-      wanted,
+      requested,
       plan.sinks.map(({ name }) => name),
     );
     const record = await readRecord(file);
@@ -50,7 +50,7 @@ export const preview = defineCommand({
     ]);
     for (const line of [...facts, ...visibleJsonLines(event.ocsf)]) out(line);
     for (const sink of sinks) {
-      if (wanted !== undefined && wanted !== sink.sink.name) continue;
+      if (requested !== undefined && requested !== sink.sink.name) continue;
       for (const line of sinkLines(sink, stream)) out(line);
     }
     return 0;
@@ -78,21 +78,21 @@ function chosenStream({ sources }: WholePlan, name: string | undefined): Stream 
 
 /** The bytes of one record, without what stands around it. */
 async function readRecord(file: string): Promise<Uint8Array> {
-  const told = cleanText(file === '-' ? 'standard input' : file, 200);
+  const reported = cleanText(file === '-' ? 'standard input' : file, 200);
   let bytes: Buffer;
   try {
     bytes = file === '-' ? await buffer(process.stdin) : readFileSync(file);
   } catch (error) {
-    throw new UsageError(`${told} cannot be read: ${whyUnreadable(error)}`);
+    throw new UsageError(`${reported} cannot be read: ${whyUnreadable(error)}`);
   }
   let record: unknown;
   try {
     record = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    throw new UsageError(`${told} is no JSON: ${cleanText(String(error), 300)}`);
+    throw new UsageError(`${reported} is no JSON: ${cleanText(String(error), 300)}`);
   }
   if (Array.isArray(record)) {
-    throw new UsageError(`${told} holds a list of ${record.length}; give one of its records`);
+    throw new UsageError(`${reported} holds a list of ${record.length}; give one of its records`);
   }
   return bytes.subarray(bytes[0] === 0xef ? 3 : 0);
 }

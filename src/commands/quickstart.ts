@@ -43,9 +43,9 @@ const publicKeyFile = `${outDir}/archive.vkey`;
 
 /** Few enough to be read on a screen, many enough for several pages. */
 const eventsAtStart = 200;
-const tellEveryMs = 5_000;
+const reportEveryMs = 5_000;
 /** Outside the range that systems give ports from, so that it is free at the next start. */
-const portWanted = 18_620;
+const portRequested = 18_620;
 
 /** Runs until a signal, then drains. */
 export const quickstart = defineCommand({
@@ -53,10 +53,10 @@ export const quickstart = defineCommand({
   about: 'run a sandbox and export its events to the screen and to ./out, as `npm start` does',
   options: { logLevel: logLevelOption },
   hidden: true,
-  async run({ logLevel = 'warn' }, means) {
-    const shutdown = listenForShutdown(() => means.exit(1));
+  async run({ logLevel = 'warn' }, deps) {
+    const shutdown = listenForShutdown(() => deps.exit(1));
     const log = await openLog({ level: logLevel, form: 'text' });
-    const tell = (text: string) => means.err(styleText('cyan', text, { stream: process.stderr }));
+    const report = (text: string) => deps.err(styleText('cyan', text, { stream: process.stderr }));
     const { dir } = configFor(placeholder).state;
     // Before the sandbox, whose port is taken too: who holds the directory says more.
     takeLock(dir).release();
@@ -66,19 +66,19 @@ export const quickstart = defineCommand({
     const plan = screenReadable(planFrom(config, tools));
     const journey = await openJourney(plan, config.state, tools);
     try {
-      for (const line of welcome(config, journey, sandbox)) tell(line);
+      for (const line of welcome(config, journey, sandbox)) report(line);
       const page = await openPage({ config, plan }, journey, tools);
-      tell(`the journey on a page: ${page.url}`);
-      tell(
+      report(`the journey on a page: ${page.url}`);
+      report(
         `prove that nothing is missing: npx sluice archive verify ${archiveDir} --key ${publicKeyFile}`,
       );
-      tell('your own config, from a few questions: npx sluice init');
+      report('your own config, from a few questions: npx sluice init');
       const { stop } = shutdown;
-      const progress = tellProgress(journey, { tools, tell, dir, stop, page: page.url });
+      const progress = reportProgress(journey, { tools, tell: report, dir, stop, page: page.url });
       await journey.pipeline.run(stop, config.shutdown.timeoutMs);
       await progress;
       await page.close();
-      tell(`stopped: ${countsOf(journey)}. Start again to resume.`);
+      report(`stopped: ${countsOf(journey)}. Start again to resume.`);
       return 0;
     } finally {
       await journey.close();
@@ -135,7 +135,7 @@ async function openWorld(dir: string): Promise<Sandbox> {
   if (known !== null)
     return await started(`port ${known.port}`, () => serve(known.port, known.epochMs));
   const epochMs = Date.now();
-  const sandbox = await serve(portWanted, epochMs).catch(() => serve(0, epochMs));
+  const sandbox = await serve(portRequested, epochMs).catch(() => serve(0, epochMs));
   const born: World = { port: sandbox.port, epochMs };
   writeFileSync(file, `${JSON.stringify(born)}\n`, { mode: 0o600 });
   return sandbox;
@@ -201,7 +201,7 @@ async function openPage(made: Made, journey: Journey, tools: BootTools): Promise
   return await serve(pagePort).catch(() => serve(0));
 }
 
-async function tellProgress(
+async function reportProgress(
   journey: Journey,
   how: {
     readonly tools: BootTools;
@@ -214,7 +214,7 @@ async function tellProgress(
 ): Promise<void> {
   const { clock } = how.tools;
   while (!how.stop.aborted) {
-    await clock.sleep(tellEveryMs, how.stop).catch(() => undefined);
+    await clock.sleep(reportEveryMs, how.stop).catch(() => undefined);
     if (!how.stop.aborted)
       how.tell(
         `${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}; page: ${how.page} (Ctrl-C ends it)`,
@@ -240,6 +240,6 @@ function checkpointsOf(dir: string, now: number): string {
     const key = source ?? name;
     latest.set(key, Math.max(latest.get(key) ?? 0, checkpoint.savedAt));
   }
-  const told = Array.from(latest, ([name, at]) => `${name} ${agoText(at, now)}`);
-  return `checkpoints: ${told.join(', ')}`;
+  const reported = Array.from(latest, ([name, at]) => `${name} ${agoText(at, now)}`);
+  return `checkpoints: ${reported.join(', ')}`;
 }

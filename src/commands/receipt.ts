@@ -14,10 +14,10 @@ import { planToLook } from '../run/plan-to-look.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { notHere, readState, type State } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
-import { isAfar, withCopy } from './shared/afar.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
+import { isRemote, withCopy } from './shared/remote.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 const lengthMax = 500;
@@ -30,40 +30,40 @@ const print = defineCommand({
     sink: { value: 'name', about: 'sink of the receipt', needed: true },
     json: { about: 'as JSON, with the signed note in it' },
   },
-  async run({ config: file, sink, json }, means) {
+  async run({ config: file, sink, json }, deps) {
     let whole = true;
-    for (const { config } of partsAtWork(file, means)) {
-      whole = (await tell(config, { sink, json }, means)) && whole;
+    for (const { config } of partsAtWork(file, deps)) {
+      whole = (await report(config, { sink, json }, deps)) && whole;
     }
     return whole ? 0 : 1;
   },
 });
 
 /** Prints what is known of a sink in a part of the work; true: all is there. */
-async function tell(
+async function report(
   config: Config,
   { sink, json }: { readonly sink: string; readonly json: boolean | undefined },
   { out, err }: Means,
 ): Promise<boolean> {
   refuseUnknown('sink', sink, Object.keys(config.sinks));
   const state = await stateOf(config);
-  const told = receiptOf(sink, {
+  const reported = receiptOf(sink, {
     ...{ config, plan: await planToLook(config), state },
     now: Date.now(),
   });
-  const text = receiptText(told);
+  const text = receiptText(reported);
   const note = await signed(text, config, err);
-  if (json) out(JSON.stringify({ ...told, note }, null, 2));
+  if (json) out(JSON.stringify({ ...reported, note }, null, 2));
   else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
   if (note === null) err('not signed: the config has no archive whose key signs here');
-  const missing = isAfar(config) ? '' : notHere(config);
+  const missing = isRemote(config) ? '' : notHere(config);
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
-  return told.whole;
+  return reported.whole;
 }
 
 /** What is committed: a copy on this disk is older where another process has the state in Kafka. */
 async function stateOf(config: Config): Promise<State> {
-  if (!isAfar(config)) return readState(config.state.dir);
+  if (!isRemote(config)) return readState(config.state.dir);
   return await withCopy(config, ({ state: { dir } }) => {
     const stored = readState(dir);
     // Pages are not copied, so which are still held is not known.

@@ -6,10 +6,10 @@ import type { Config } from '../config/config.ts';
 import { hasState } from '../hold/database.ts';
 import { spanText } from '../tools/time-text.ts';
 import { readState } from '../watch/state.ts';
-import { askAtWork, askLater, isAtWork } from './shared/asking.ts';
 import { configOption, defineCommand, type Means } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork } from './shared/parts.ts';
+import { askAtWork, askLater, isAtWork } from './shared/process-requests.ts';
 import { unknownText } from './shared/typed.ts';
 
 const answerShape = z.object({
@@ -24,15 +24,15 @@ export const retry = defineCommand({
     name: { value: 'stream|sink', about: 'stream or sink name, as shown by sluice status' },
   },
   options: { config: configOption },
-  async run({ name, config: file }, means) {
-    const parts = partsAtWork(file, means);
+  async run({ name, config: file }, deps) {
+    const parts = partsAtWork(file, deps);
     const known = await Promise.all(parts.map(({ config }) => namesOf(config)));
     const asked = parts.filter((_, at) => known[at]?.has(name));
     if (asked.length === 0) {
-      means.err(unknownText('stream or sink', name, new Set(known.flatMap((names) => [...names]))));
+      deps.err(unknownText('stream or sink', name, new Set(known.flatMap((names) => [...names]))));
       return 1;
     }
-    for (const { config } of asked) await ask(config, name, means);
+    for (const { config } of asked) await ask(config, name, deps);
     return 0;
   },
 });

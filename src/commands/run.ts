@@ -13,14 +13,14 @@ import { agreeOnDeployment } from '../run/deployment.ts';
 import { type Drains, openDrains } from '../run/drains.ts';
 import { agreeOnHomes, refuseMoved } from '../run/homes.ts';
 import { type Journey, openJourney } from '../run/journey.ts';
-import { Member } from '../run/member-note.ts';
+import { MemberFile } from '../run/member-note.ts';
 import { openOwnLog } from '../run/own-log.ts';
 import { listenForReloads, type ReloadRequests } from '../run/reload-requests.ts';
 import { resumeLines } from '../run/resume-lines.ts';
 import { runOn, runOnce } from '../run/run-loops.ts';
 import { openStatus, type Running, sightOf } from '../run/running.ts';
 import { noteRunning } from '../run/running-config.ts';
-import { type ShardSeat, takeSeat } from '../run/shard-seat.ts';
+import { type ShardSeat, takeSeat } from '../run/shard-worker.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
 import { sparePage, standByText } from '../run/spare-page.ts';
 import { openTools } from '../run/tools.ts';
@@ -49,15 +49,15 @@ export const run = defineCommand({
   name: 'run',
   about: 'read, store and send until SIGTERM or SIGINT, then drain',
   options,
-  async run(given, means) {
+  async run(given, deps) {
     const limitMs = limitOf(given);
     if (given.once) {
-      return await runJourney(given, { means }, (running) => runOnce(running, limitMs));
+      return await runJourney(given, { deps }, (running) => runOnce(running, limitMs));
     }
     const requests = await listenForReloads(given.config, systemClock());
     const removalAllowed = given.allowRemoval === true;
     try {
-      return await runJourney(given, { means, requests }, (running) =>
+      return await runJourney(given, { deps, requests }, (running) =>
         runOn(running, { requests, removalAllowed }),
       );
     } finally {
@@ -68,14 +68,14 @@ export const run = defineCommand({
 
 async function runJourney(
   given: Options,
-  { means, requests }: { readonly means: Means; readonly requests?: ReloadRequests },
+  { deps, requests }: { readonly deps: Means; readonly requests?: ReloadRequests },
   go: (running: Running) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
-  const seat = takeSeat(means.env);
+  const seat = takeSeat(deps.env);
   let control: Control | null = null;
   const read = () => {
-    const whole = readConfig(file, { env: means.env });
+    const whole = readConfig(file, { env: deps.env });
     if (seat === null) return whole;
     const part = seat.part(whole);
     if (control !== null) refuseMoved(part, control);
@@ -93,7 +93,7 @@ async function runJourney(
   }
   const shutdown = listenForShutdown(() => {
     log.warn('stopped_at_once', 'second signal: ending at once; nothing is lost');
-    means.exit(1);
+    deps.exit(1);
   });
   let stopMs: number | null = null;
   shutdown.stop.addEventListener('abort', () => {
@@ -118,7 +118,7 @@ async function runJourney(
     if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/keep-shards.ts');
       const args = commandLine(given);
-      const { env } = means;
+      const { env } = deps;
       const removalAllowed = given.allowRemoval === true;
       const keeping = { config, args, env, once, drains, requests, removalAllowed };
       const { stop } = shutdown;
@@ -127,7 +127,7 @@ async function runJourney(
       return ended === 0 ? 0 : 1;
     }
     for (let last = config; ; ) {
-      const of = { own, shutdown, drains, means, seat, read, deploymentChanged };
+      const of = { own, shutdown, drains, deps, seat, read, deploymentChanged };
       const ended = await oneJourney(last, of, go);
       if (once || shutdown.stop.aborted || drains?.isDrained() !== true) return ended.code;
       last = ended.config;
@@ -137,7 +137,7 @@ async function runJourney(
       log.info('stopped', 'stopped', { why: String(error) });
       return 0;
     }
-    tellEnd(log, asExportError(error, 'running'), seat);
+    reportEnd(log, asExportError(error, 'running'), seat);
     return 1;
   } finally {
     await drains?.close();
@@ -163,13 +163,13 @@ async function oneJourney(
   {
     own,
     drains,
-    means,
+    deps,
     seat,
     read,
     deploymentChanged,
     shutdown: ending,
   }: Pick<Running, 'own' | 'shutdown' | 'seat' | 'read' | 'deploymentChanged'> & {
-    readonly means: Means;
+    readonly deps: Means;
     readonly drains: Drains | null;
   },
   go: (running: Running) => Promise<ExitCode>,
@@ -178,20 +178,20 @@ async function oneJourney(
   const tools = openTools(log);
   const plan = planFrom(config, tools);
   const lost = (why: ExportError) => {
-    tellEnd(log, why, seat);
-    means.exit(1);
+    reportEnd(log, why, seat);
+    deps.exit(1);
   };
   const isDrained = () => drains?.isDrained() === true;
   const spare = sparePage(config, tools, isDrained);
-  const member = seat === null && drains !== null ? new Member(config.state.dir, log) : null;
+  const member = seat === null && drains !== null ? new MemberFile(config.state.dir, log) : null;
   const waits = () => {
     member?.note({ standing_by: standByText(config, isDrained()) });
     spare.waits();
   };
   const { sessionMs = 0 } = config.state.kafka ?? {};
   const membership = seat?.membership(sessionMs, tools, lost);
-  const { heard } = spare;
-  const standBy = { stop: ending.stop, lost, waits, heard, isDrained, membership };
+  const { heard: received } = spare;
+  const standBy = { stop: ending.stop, lost, waits, heard: received, isDrained, membership };
   let journey: Journey;
   try {
     journey = await openJourney(plan, config.state, tools, { standBy });
@@ -209,7 +209,7 @@ async function oneJourney(
       stop: drains?.orDrained(ending.stop) ?? ending.stop,
     };
     const control = drains?.control ?? null;
-    const of = { config, plan, journey, tools, shutdown, means, own, sight, control, seat, read };
+    const of = { config, plan, journey, tools, shutdown, deps, own, sight, control, seat, read };
     const running: Running = { ...of, deploymentChanged, refused: null };
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);
@@ -229,7 +229,7 @@ function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void 
   log.info('stopped', 'stopped', { why, exit_code: code });
 }
 
-function tellEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
+function reportEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
   const { code, message, next } = why;
   seat?.ends(why);
   log.error('sluice_failed', 'sluice ends with an error', { code, error: message, next });

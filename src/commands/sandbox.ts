@@ -40,19 +40,19 @@ export const sandbox = defineCommand({
       about: 'script of faults, such as config/sandbox-faults.yaml',
     },
   },
-  async run(given, means) {
+  async run(given, deps) {
     const port = given.port === undefined ? 0 : wholeNumber('--port', given.port, 65_535);
     const events = wholeNumber('--events', given.events, 1_000_000_000);
     const rate = rateOf(given.rate);
     const faults = given.faults === undefined ? {} : readFaults(given.faults);
     const { ports, options } = portsOf(port, given.earlier === true);
-    const shutdown = listenForShutdown(() => means.exit(1));
+    const shutdown = listenForShutdown(() => deps.exit(1));
     const serving = await started(ports, () => startSandbox({ ...options, events, rate, faults }));
     try {
       const { earlierBaseUrl } = serving;
       const lines =
         earlierBaseUrl === null ? invitation(serving) : movingLines(earlierBaseUrl, serving);
-      for (const line of lines) means.out(line);
+      for (const line of lines) deps.out(line);
       await new Promise<void>((resolve) => {
         shutdown.stop.addEventListener('abort', () => resolve());
         if (shutdown.stop.aborted) resolve();

@@ -7,19 +7,19 @@ import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import { holderOf } from '../hold/lock.ts';
-import { changeIn } from '../hold/store.ts';
+import { changeState } from '../hold/store.ts';
 import { type GivenUp, removeSink } from '../run/give-up-sink.ts';
 import { runningIn } from '../run/running-config.ts';
 import { counted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { joinedRemoved, removedSinksOf } from '../watch/removed-sinks.ts';
-import type { RemovedSink } from '../watch/standing.ts';
 import { notHere, readState, type State } from '../watch/state.ts';
-import { isAfar, isServed, withCopy } from './shared/afar.ts';
-import { askAtWork } from './shared/asking.ts';
+import type { RemovedSink } from '../watch/status-facts.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork } from './shared/parts.ts';
+import { askAtWork } from './shared/process-requests.ts';
 import { isAgreed } from './shared/prompt.ts';
+import { isRemote, isServed, withCopy } from './shared/remote.ts';
 import { unknownText } from './shared/typed.ts';
 
 const lengthMax = 500;
@@ -35,13 +35,13 @@ const list = defineCommand({
   name: 'list',
   about: 'show the sinks that the state knows, and the events that wait for each',
   options: { config: configOption, json: { about: 'as JSON' } },
-  async run({ config: file, json }, means) {
-    const configs = partsAtWork(file, means).map(({ config }) => config);
+  async run({ config: file, json }, deps) {
+    const configs = partsAtWork(file, deps).map(({ config }) => config);
     const listed = await listedIn(configs);
-    if (json) means.out(JSON.stringify({ sinks: listed }, null, 2));
-    else for (const line of sinkLines(listed)) means.out(line);
+    if (json) deps.out(JSON.stringify({ sinks: listed }, null, 2));
+    else for (const line of sinkLines(listed)) deps.out(line);
     const missing = configs.map(notHere).find((text) => text !== '') ?? '';
-    if (missing !== '') means.err(cleanText(`nothing is known${missing}`, lengthMax));
+    if (missing !== '') deps.err(cleanText(`nothing is known${missing}`, lengthMax));
     return 0;
   },
 });
@@ -51,9 +51,9 @@ const remove = defineCommand({
   about: 'give up the events of a sink that is no longer in the config; its dead letters stay',
   arguments: { name: { about: 'sink name, as shown by sluice sinks' } },
   options: { config: configOption, yes: { about: 'do not prompt' } },
-  async run({ name, config: file, yes }, means) {
-    const { out, err } = means;
-    const configs = partsAtWork(file, means).map(({ config }) => config);
+  async run({ name, config: file, yes }, deps) {
+    const { out, err } = deps;
+    const configs = partsAtWork(file, deps).map(({ config }) => config);
     const listed = await listedIn(configs);
     const found = listed.find((sink) => sink.name === name);
     if (found === undefined) {
@@ -76,9 +76,9 @@ const remove = defineCommand({
       );
       return 1;
     }
-    const told = `${counted(found.pending, 'event')} kept for the sink ${name} would be given up`;
-    if (!yes && !(await isAgreed(told, 'give them up?', means))) {
-      out(`${told}; nothing was changed${process.stdin.isTTY ? '' : ': --yes gives them up'}`);
+    const reported = `${counted(found.pending, 'event')} kept for the sink ${name} would be given up`;
+    if (!yes && !(await isAgreed(reported, 'give them up?', deps))) {
+      out(`${reported}; nothing was changed${process.stdin.isTTY ? '' : ': --yes gives them up'}`);
       return 1;
     }
     let events = 0;
@@ -103,8 +103,10 @@ const givenUpShape = z.object({ events: z.number() });
 async function giveUp(config: Config, name: string): Promise<GivenUp> {
   const wish = { what: 'remove_sink' } as const;
   try {
-    if (isAfar(config)) return await askAtWork(config, { name, wish, shape: givenUpShape });
-    return changeIn(config.state, (store) => store.transaction(() => removeSink(store, name, [])));
+    if (isRemote(config)) return await askAtWork(config, { name, wish, shape: givenUpShape });
+    return changeState(config.state, (store) =>
+      store.transaction(() => removeSink(store, name, [])),
+    );
   } catch (error) {
     // One part of the state may not know it.
     if (error instanceof ExportError && error.code === 'config_invalid') return { events: 0 };
@@ -127,7 +129,7 @@ async function userOf(
   }
   if (!kept || since !== null) return null;
   for (const config of configs) {
-    const isUsed = isAfar(config) ? await isServed(config.state) : config.state.kafka !== null;
+    const isUsed = isRemote(config) ? await isServed(config.state) : config.state.kafka !== null;
     if (isUsed) return 'a running process may have it';
   }
   return null;
@@ -162,7 +164,7 @@ async function lookedAt(config: Config): Promise<readonly RemovedSink[]> {
       ...removedSinksOf(state, { present: Object.keys(config.sinks), removedSinksMs }),
     ];
   };
-  return isAfar(config) ? await withCopy(config, look) : look(config);
+  return isRemote(config) ? await withCopy(config, look) : look(config);
 }
 
 function presentIn({ sinks, spool }: State, name: string): RemovedSink {

@@ -1,7 +1,7 @@
 // `sluice status`: how each stream, the spool and each sink stand, read from the state directory,
 // so that it also answers while another process runs and when none can, and needs no secret. For
 // people what needs attention first, then tables with the same order; with --json the standing
-// (watch/standing.ts) for scripts, in the order of the config. Filters that could not judge events
+// (watch/status-facts.ts) for scripts, in the order of the config. Filters that could not judge events
 // are known only to the process that runs, so there are none where it has no status.listen.
 
 import type { Config } from '../config/config.ts';
@@ -20,11 +20,11 @@ import {
 import { cleanText } from '../tools/clean-text.ts';
 import { spanText, untilText } from '../tools/time-text.ts';
 import { attentionLines, attentionOf } from '../watch/attention.ts';
-import { joinedStanding } from '../watch/joined.ts';
+import { joinedStatus } from '../watch/joined.ts';
 import { askRunning } from '../watch/running.ts';
-import type { StoredStanding, StoredStream } from '../watch/standing.ts';
 import { notHere, readState } from '../watch/state.ts';
-import { standingElsewhere, storedStanding } from '../watch/stored.ts';
+import type { StoredStatus, StoredStream } from '../watch/status-facts.ts';
+import { statusElsewhere, streamsAndSinks } from '../watch/stored.ts';
 import { endText, originText } from '../watch/upstream-ends.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
@@ -36,65 +36,65 @@ export const status = defineCommand({
   name: 'status',
   about: 'show streams, spool and sinks, also while another process runs',
   options: { config: configOption, json: { about: 'as JSON' } },
-  async run({ config: file, json }, means) {
-    const work = wholeAtWork(file, means);
+  async run({ config: file, json }, deps) {
+    const work = wholeAtWork(file, deps);
     const { parts, member, whole } = work;
     const isHere = parts.find((part) => !part.isElsewhere && hasState(part.config.state.dir));
     const { config, unread } = isHere ?? (parts[0] as ConfigAtWork);
-    const { out } = means;
-    const joined = joinedStanding(await Promise.all(parts.map(standingOf)));
+    const { out } = deps;
+    const joined = joinedStatus(await Promise.all(parts.map(statusOf)));
     const shards = member?.shards && { ...member.shards, elsewhere: shardsElsewhere(work) };
-    const standing: StoredStanding = {
+    const statusView: StoredStatus = {
       ...joined,
       ...(member !== null && { running: member.holder, standing_by: member.standing_by }),
       ...(shards !== undefined && { shards }),
       state_dir: parts.length === 1 ? joined.state_dir : whole.config.state.dir,
     };
-    const isAsked = standing.running !== null && config.status !== null;
+    const isAsked = statusView.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
     // Only the process that runs knows them.
-    const { filters, unread_times } = asked?.outcome === 'told' ? asked.standing : standing;
-    const told = { ...standing, filters, unread_times };
-    if (json) out(JSON.stringify(told, null, 2));
-    else for (const line of [...statusLines(told, config), ...unreadLines(unread)]) out(line);
+    const { filters, unread_times } = asked?.outcome === 'told' ? asked.standing : statusView;
+    const reported = { ...statusView, filters, unread_times };
+    if (json) out(JSON.stringify(reported, null, 2));
+    else for (const line of [...statusLines(reported, config), ...unreadLines(unread)]) out(line);
     return 0;
   },
 });
 
-async function standingOf({ config, refused, isElsewhere }: PartAtWork): Promise<StoredStanding> {
+async function statusOf({ config, refused, isElsewhere }: PartAtWork): Promise<StoredStatus> {
   const { state } = config;
   const configured = { plan: await planToLook(config), state, refused };
-  if (isElsewhere) return standingElsewhere(configured);
-  return storedStanding(readState(state.dir), configured);
+  if (isElsewhere) return statusElsewhere(configured);
+  return streamsAndSinks(readState(state.dir), configured);
 }
 
-function statusLines(standing: StoredStanding, config: Config): readonly string[] {
-  const { running, spool } = standing;
+function statusLines(statusView: StoredStatus, config: Config): readonly string[] {
+  const { running, spool } = statusView;
   const absent = !hasState(config.state.dir) && running === null;
   const full = `${sizeText(spool.bytes)} of ${sizeText(spool.max_bytes)}`;
   const oldest = spool.oldest_at === null ? '' : `, the oldest since ${spool.oldest_at}`;
   return [
     running === null
       ? painted(cleanText(`not running${notHere(config)}`, 1_000), absent ? 'warn' : 'dim')
-      : `running: ${cleanText(running, 200)}${shardsText(standing)}`,
+      : `running: ${cleanText(running, 200)}${shardsText(statusView)}`,
     // Where nothing is known, nothing can be said to be well.
     ...(absent
       ? []
-      : ['', ...attentionLines(attentionOf(standing, { command: commandOf(config.file) }))]),
+      : ['', ...attentionLines(attentionOf(statusView, { command: commandOf(config.file) }))]),
     '',
-    ...streamTable(standing),
-    ...parentLines(standing),
+    ...streamTable(statusView),
+    ...parentLines(statusView),
     '',
     `spool: ${full}, events held: ${spool.events}${oldest}`,
     '',
-    ...sinkTable(standing),
-    ...endLines(standing),
-    ...orphanLines(standing),
+    ...sinkTable(statusView),
+    ...endLines(statusView),
+    ...orphanLines(statusView),
   ];
 }
 
 /** Which shards are here, and where the others are shown. */
-function shardsText({ shards, standing_by: standsBy = null }: StoredStanding): string {
+function shardsText({ shards, standing_by: standsBy = null }: StoredStatus): string {
   const all = 'sluice cluster shows every process';
   if (shards === undefined) return standsBy === null ? '' : `, which is on standby; ${all}`;
   const { owned, elsewhere } = shards;
@@ -108,7 +108,7 @@ function shardNames(shards: readonly number[]): string {
 }
 
 /** A line for each stream, below their heading. */
-export function streamTable({ streams }: Pick<StoredStanding, 'streams'>): readonly string[] {
+export function streamTable({ streams }: Pick<StoredStatus, 'streams'>): readonly string[] {
   return tableLines(
     ['STREAM', 'ORDER', 'CHECKPOINT', 'CAUGHT UP', 'STATE', 'NEXT POLL', 'LAST ERROR'],
     urgentFirst(streams).map((stream) => [
@@ -123,7 +123,7 @@ export function streamTable({ streams }: Pick<StoredStanding, 'streams'>): reado
   );
 }
 
-function parentLines({ streams }: StoredStanding): readonly string[] {
+function parentLines({ streams }: StoredStatus): readonly string[] {
   const lines = streams.flatMap(({ name, parents }) =>
     parents === undefined
       ? []
@@ -139,7 +139,7 @@ function nextPollText({ waits_for: what, next_poll_at: at }: StoredStream): stri
 }
 
 /** As well, for each sink. */
-export function sinkTable({ sinks }: Pick<StoredStanding, 'sinks'>): readonly string[] {
+export function sinkTable({ sinks }: Pick<StoredStatus, 'sinks'>): readonly string[] {
   return tableLines(
     ['SINK', 'TYPE', 'POSITION', 'BACKLOG', 'ALL UP TO', 'DEAD LETTERS', 'STATE', 'LAST ERROR'],
     urgentFirst(sinks).map(
@@ -160,12 +160,12 @@ export function sinkTable({ sinks }: Pick<StoredStanding, 'sinks'>): readonly st
 /** So that nobody takes what stands in for a secret for the real thing. */
 function unreadLines(unread: readonly string[]): readonly string[] {
   if (unread.length === 0) return [];
-  const told = cleanText([...new Set(unread)].join(', '), 300);
-  return ['', painted(`not set here, and not needed to look: ${told}`, 'dim')];
+  const reported = cleanText([...new Set(unread)].join(', '), 300);
+  return ['', painted(`not set here, and not needed to look: ${reported}`, 'dim')];
 }
 
 /** The upstreams that end, and when. */
-function endLines({ upstreams }: StoredStanding): readonly string[] {
+function endLines({ upstreams }: StoredStatus): readonly string[] {
   const lines = upstreams.flatMap((one) => {
     const text = endText(one);
     return text === null
@@ -175,7 +175,7 @@ function endLines({ upstreams }: StoredStanding): readonly string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function orphanLines({ orphans, removed_sinks: removed }: StoredStanding): readonly string[] {
+function orphanLines({ orphans, removed_sinks: removed }: StoredStatus): readonly string[] {
   const lines = [
     ...orphans.streams.map((name) => `stream ${name} has a checkpoint and is not in the config`),
     ...removed.map(({ name, kept, kept_until: until, pending }) =>

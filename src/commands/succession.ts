@@ -19,6 +19,6 @@ export async function successionCommands(name?: string): Promise<CommandGroup> {
     name: 'succession',
     about: 'move sources from an API that ends to its successor',
     commands: await Promise.all(loaded.map(([, load]) => load())),
-    alone: (await import('./succession/list.ts')).list,
+    alone: (await import('./succession/list.ts')).successionList,
   };
 }

@@ -17,7 +17,7 @@ import type { Offset } from '../contracts/event.ts';
 import { hasState } from '../hold/database.ts';
 import { holderOf } from '../hold/lock.ts';
 import { databaseName } from '../hold/schema.ts';
-import { changeIn, openForLooking } from '../hold/store.ts';
+import { changeState, openForLooking } from '../hold/store.ts';
 import { openJourney } from '../run/journey.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
 import { textFormat, usualChoice } from '../run/tap-forms.ts';
@@ -60,32 +60,32 @@ sinks, an event is shown once, as the first matching route leaves it.
 If a process runs with this config, tap shows the events that it reads from now on. Otherwise tap reads from the
 checkpoint of each stream (from its start without one) into a temporary directory that is removed at the end:
 the next run reads the same events again. Ends with Ctrl-C.`,
-  async run(given, means) {
-    const looked = partIn(partsAtWork(given.config, means), given.source).config;
+  async run(given, deps) {
+    const looked = partIn(partsAtWork(given.config, deps), given.source).config;
     const holder = holderOf(looked.state.dir);
     // Who follows needs no secret; who fetches does.
-    const whole = holder === null ? readConfig(given.config, { env: means.env }) : null;
+    const whole = holder === null ? readConfig(given.config, { env: deps.env }) : null;
     const config = whole === null ? looked : partWithSource(whole, given.source ?? '');
     const { source, sink } = given;
     refuseUnknown('source', source, Object.keys(config.sources));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     const screen = screenFor(config, given);
-    const shutdown = listenForShutdown(() => means.exit(1));
-    const stop = AbortSignal.any([shutdown.stop, means.unread]);
+    const shutdown = listenForShutdown(() => deps.exit(1));
+    const stop = AbortSignal.any([shutdown.stop, deps.unread]);
     const form = logForm(process.stderr);
     const tools = openTools(await openLog({ level: given.logLevel ?? 'warn', form }));
     try {
       const plan = planFrom(config, tools);
-      const wanted = plan.sources.filter(({ name }) => source === undefined || name === source);
+      const requested = plan.sources.filter(({ name }) => source === undefined || name === source);
       const routes = sink === undefined ? routesTo(screen.name, plan.routes) : plan.routes;
-      const tapped = { ...plan, sources: wanted, sinks: [screen], routes };
-      for (const line of unroutedLines(tapped)) means.err(line);
+      const tapped = { ...plan, sources: requested, sinks: [screen], routes };
+      for (const line of unroutedLines(tapped)) deps.err(line);
       if (holder === null) {
-        means.err('nothing runs with this config: fetching here; Ctrl-C ends it');
+        deps.err('nothing runs with this config: fetching here; Ctrl-C ends it');
         await fetchHere(tapped, { config, tools, stop });
       } else {
-        means.err(`following ${holder}; Ctrl-C ends it`);
-        await follow(tapped, { config, tools, stop, means, source });
+        deps.err(`following ${holder}; Ctrl-C ends it`);
+        await follow(tapped, { config, tools, stop, deps, source });
       }
       return 0;
     } finally {
@@ -170,19 +170,19 @@ async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Pro
 /** Where streams have been and what they have read, without the pages that are held. */
 function copyCheckpoints(from: string, to: string): void {
   if (!hasState(from)) return;
-  changeIn({ dir: to, sync: 'normal', keepMs: 0 }, ({ streams }) =>
+  changeState({ dir: to, sync: 'normal', keepMs: 0 }, ({ streams }) =>
     streams.copyFrom(join(from, databaseName)),
   );
 }
 
 interface Following extends Tapping {
-  readonly means: Means;
+  readonly deps: Means;
   /** Only this one's; left out: of all, and what sinks tell of themselves. */
   readonly source: string | undefined;
 }
 
 async function follow(plan: WholePlan, following: Following): Promise<void> {
-  const { config, tools, stop, means, source } = following;
+  const { config, tools, stop, deps, source } = following;
   const { clock } = tools;
   const wait = () => clock.sleep(lookEveryMs, stop).catch(() => undefined);
   while (!hasState(config.state.dir) && !stop.aborted) await wait();
@@ -206,7 +206,7 @@ async function follow(plan: WholePlan, following: Following): Promise<void> {
     while (!stop.aborted) {
       const pages = store.read(at, readBytesMax);
       for (const page of pages) {
-        if (page.first > at) means.err(`${page.first - at} events went by too quickly to be shown`);
+        if (page.first > at) deps.err(`${page.first - at} events went by too quickly to be shown`);
         at = page.first + page.count;
         // A dead letter that is sent again is no new event.
         const selection = page.onlySink === undefined ? selectionOf(page, reader) : null;

@@ -22,9 +22,9 @@ import { cleanText } from '../tools/clean-text.ts';
 import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {
   differences,
-  shownText,
   textDifference,
-  unwanted,
+  textStart,
+  unrequested,
   type ValueDifference,
 } from './shared/expected.ts';
 import { readConfigToLook } from './shared/looking.ts';
@@ -137,9 +137,10 @@ function failureLines(one: MappingTest, plan: WholePlan): readonly string[] {
 }
 
 function rehearsed({ settings }: MappingTest, plan: WholePlan): Rehearsal {
-  const { source, stream: wanted, record, read_at } = settings;
+  const { source, stream: requested, record, read_at } = settings;
   const streams = plan.sources.find(({ name }) => name === source)?.streams ?? [];
-  const stream = wanted === undefined ? streams[0] : streams.find(({ name }) => name === wanted);
+  const stream =
+    requested === undefined ? streams[0] : streams.find(({ name }) => name === requested);
   if (stream === undefined) {
     throw new ExportError('config_invalid', `testing ${source}: it has no stream`, {
       next: 'Name a company in the upstream’s companies.',
@@ -163,7 +164,7 @@ function lookFailures(look: Look, ocsf: OcsfEvent, path: Path): readonly ValueDi
   });
   return [
     ...differences(look.event ?? {}, found).map(under('event')),
-    ...unwanted(look.without ?? [], found).map(under('without')),
+    ...unrequested(look.without ?? [], found).map(under('without')),
   ];
 }
 
@@ -176,7 +177,7 @@ function sinkFailures(expected: SinkExpectation, got: SinkRehearsal): readonly V
     return expected === null ? [] : [{ path, expected: 'an event', found }];
   }
   const text = plainTextOf(got.bytes) ?? visibleBytes(got.bytes).join('\n');
-  if (expected === null) return [{ path, expected: 'nothing', found: shownText(text) }];
+  if (expected === null) return [{ path, expected: 'nothing', found: textStart(text) }];
   if (typeof expected === 'string') {
     // A YAML block (`|`) ends with a line feed that no format writes.
     const difference = textDifference(expected.replace(/\n$/, ''), text);
@@ -188,7 +189,7 @@ function sinkFailures(expected: SinkExpectation, got: SinkRehearsal): readonly V
     ...contains.flatMap((part, i) => {
       if (text.includes(part)) return [];
       const at = [...path, 'contains', i];
-      return [{ path: at, expected: shownText(part), found: shownText(text) }];
+      return [{ path: at, expected: textStart(part), found: textStart(text) }];
     }),
   ];
 }

@@ -24,20 +24,20 @@ export const top = defineCommand({
   name: 'top',
   about: 'watch the running process; q quits',
   options: { config: configOption },
-  async run({ config: file }, means) {
-    const { config } = readConfigAtWork(file, means);
+  async run({ config: file }, deps) {
+    const { config } = readConfigAtWork(file, deps);
     const first = await askRunning(config);
     if (first.outcome !== 'told') {
-      for (const line of silenceLines(first)) means.err(line);
+      for (const line of silenceLines(first)) deps.err(line);
       return 3;
     }
     if (!process.stdout.isTTY) {
-      for (const line of linesOf(first, rowsOfFile)) means.out(line);
+      for (const line of linesOf(first, rowsOfFile)) deps.out(line);
       return 0;
     }
-    const shutdown = listenForShutdown(() => means.exit(1));
+    const shutdown = listenForShutdown(() => deps.exit(1));
     const quit = listenForQuit();
-    const stop = AbortSignal.any([shutdown.stop, quit.stop, means.unread]);
+    const stop = AbortSignal.any([shutdown.stop, quit.stop, deps.unread]);
     try {
       await follow(first, config, stop);
       return 0;
@@ -104,15 +104,15 @@ function listenForQuit(): { readonly stop: AbortSignal; release(): void } {
   const quit = new AbortController();
   const { stdin } = process;
   if (!stdin.isTTY) return { stop: quit.signal, release: () => undefined };
-  const heard = (keys: Buffer) => {
+  const received = (keys: Buffer) => {
     if (/[qQ\u0003\u0004]/.test(keys.toString('latin1'))) quit.abort(new Error('stop requested'));
   };
   stdin.setRawMode(true);
-  stdin.on('data', heard);
+  stdin.on('data', received);
   return {
     stop: quit.signal,
     release: () => {
-      stdin.off('data', heard);
+      stdin.off('data', received);
       stdin.setRawMode(false);
       stdin.pause();
     },

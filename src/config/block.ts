@@ -8,11 +8,11 @@ import { ExportError } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
 import { Secret } from '../contracts/settings.ts';
 import type { Flaws, Path } from './flaws.ts';
-import { type Found, sentenceOf, shownValue } from './issue-text.ts';
+import { type IssueValue, sentenceOf, shownValue } from './issue-text.ts';
 import { nearest, unknownKey } from './nearest.ts';
 import { nextPlaceholder, placeholderWord } from './placeholders.ts';
-import { fill, type Surroundings, type Template, templateText } from './references.ts';
-import type { Written } from './written.ts';
+import { fill, type ReferenceText, type Surroundings, templateText } from './references.ts';
+import type { WrittenValue } from './written.ts';
 
 /** What blocks are read with. */
 export interface BlockReading {
@@ -25,7 +25,7 @@ export interface BlockReading {
 /** Parses what is written (undefined: nothing is) at this path; undefined: flaws say why not. */
 export function parseBlock<T>(
   schema: z.ZodType<T>,
-  at: { readonly written: Written | undefined; readonly path: Path },
+  at: { readonly written: WrittenValue | undefined; readonly path: Path },
   reading: BlockReading,
 ): T | undefined {
   const { written, path } = at;
@@ -36,7 +36,7 @@ export function parseBlock<T>(
     result = schema.safeParse(written.value, { error: declared.note });
   }
   if (!result.success) {
-    for (const issue of result.error.issues) tell(issue, { written, path, declared, reading });
+    for (const issue of result.error.issues) report(issue, { written, path, declared, reading });
     return undefined;
   }
   if (written) bindSecrets(result.data, written, reading.around);
@@ -44,11 +44,11 @@ export function parseBlock<T>(
 }
 
 /** The value as it may be shown in a message. */
-export function shown(written: Written): string {
+export function shown(written: WrittenValue): string {
   return shownValue(foundOf(written));
 }
 
-function foundOf({ value, template }: Written): Found {
+function foundOf({ value, template }: WrittenValue): IssueValue {
   return { value, reference: template === null ? null : templateText(template) };
 }
 
@@ -56,14 +56,17 @@ function foundOf({ value, template }: Written): Found {
  * A message about values that are right by themselves, fit to be shown: words that came through a
  * reference below `written` are taken out of it.
  */
-export function withoutReferences(message: string, written: Written): string {
+export function withoutReferences(message: string, written: WrittenValue): string {
   const said = new Set<string>();
   collectWords(written, said);
   if (said.size === 0) return message;
   return message.replace(/[\p{L}\p{N}_-]+/gu, (word) => (said.has(word) ? '[hidden]' : word));
 }
 
-function collectWords({ template, value, unset, children }: Written, words: Set<string>): void {
+function collectWords(
+  { template, value, unset, children }: WrittenValue,
+  words: Set<string>,
+): void {
   if (template !== null) {
     for (const word of String(value).match(/[\p{L}\p{N}_-]+/gu) ?? []) {
       if (unset === null || word.includes(placeholderWord)) words.add(word);
@@ -73,7 +76,7 @@ function collectWords({ template, value, unset, children }: Written, words: Set<
 }
 
 /** The deepest value that stands on the way of a path, and how many steps of it that takes. */
-export function locate(written: Written, path: Path): { found: Written; steps: number } {
+export function locate(written: WrittenValue, path: Path): { found: WrittenValue; steps: number } {
   let found = written;
   for (const [steps, step] of path.entries()) {
     const next = found.children?.get(step);
@@ -87,7 +90,7 @@ export function locate(written: Written, path: Path): { found: Written; steps: n
  * True where a value in it, or its own, is not known. A secret does not count: whether other keys
  * go with it never depends on what it is.
  */
-export function isPartlyUnset({ unset, isSecret, children }: Written): boolean {
+export function isPartlyUnset({ unset, isSecret, children }: WrittenValue): boolean {
   if (unset !== null && !isSecret) return true;
   return [...(children?.values() ?? [])].some(isPartlyUnset);
 }
@@ -126,13 +129,13 @@ function placeKey(path: readonly PropertyKey[]): string {
 }
 
 interface Telling {
-  readonly written: Written | undefined;
+  readonly written: WrittenValue | undefined;
   readonly path: Path;
   readonly declared: Declared;
   readonly reading: BlockReading;
 }
 
-function tell(issue: z.core.$ZodIssue, telling: Telling): void {
+function report(issue: z.core.$ZodIssue, telling: Telling): void {
   const { written, path, declared, reading } = telling;
   const below = stepsOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
@@ -152,7 +155,7 @@ function tell(issue: z.core.$ZodIssue, telling: Telling): void {
     const chosen = chooseBranch(issue, written && locate(written, below).found);
     if (chosen.length > 0) {
       for (const inner of chosen) {
-        tell({ ...inner, path: [...issue.path, ...inner.path] }, telling);
+        report({ ...inner, path: [...issue.path, ...inner.path] }, telling);
       }
       return;
     }
@@ -189,7 +192,10 @@ function stepsOf(path: readonly PropertyKey[]): Path {
 type UnionIssue = Extract<z.core.$ZodIssue, { code: 'invalid_union' }>;
 
 /** The complaints of the branch that was meant: it took the value's kind and came furthest. */
-function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z.core.$ZodIssue[] {
+function chooseBranch(
+  issue: UnionIssue,
+  found: WrittenValue | undefined,
+): readonly z.core.$ZodIssue[] {
   const { errors } = issue;
   if (found?.value === undefined) return [];
   const fitting = errors.filter(
@@ -209,9 +215,12 @@ function chooseBranch(issue: UnionIssue, found: Written | undefined): readonly z
  * Turns referenced texts into numbers and flags where zod wants such, and placeholders into ones
  * that fit; false: nothing was changed.
  */
-function retype(written: Written, issues: readonly z.core.$ZodIssue[]): boolean {
+function retype(written: WrittenValue, issues: readonly z.core.$ZodIssue[]): boolean {
   let changed = false;
-  const unset = new Map<Written, { readonly path: Path; readonly issues: z.core.$ZodIssue[] }>();
+  const unset = new Map<
+    WrittenValue,
+    { readonly path: Path; readonly issues: z.core.$ZodIssue[] }
+  >();
   for (const issue of issues.flatMap(withBranches)) {
     const path = stepsOf(issue.path);
     const { found, steps } = locate(written, path);
@@ -260,7 +269,7 @@ function typedAs(expected: string, text: string): number | boolean | undefined {
   }
 }
 
-function put(written: Written, path: Path, value: unknown): void {
+function put(written: WrittenValue, path: Path, value: unknown): void {
   const target = locate(written, path).found;
   const parent = locate(written, path.slice(0, -1)).found;
   const key = path.at(-1);
@@ -271,26 +280,29 @@ function put(written: Written, path: Path, value: unknown): void {
 }
 
 /** Ties each secret to what it was written as, so that `reveal` reads references anew. */
-function bindSecrets(parsed: unknown, written: Written, around: Surroundings): void {
+function bindSecrets(parsed: unknown, written: WrittenValue, configEnv: Surroundings): void {
   if (parsed instanceof Secret) {
     written.isSecret = true;
     const { template, unset } = written;
     // One without a value stays a placeholder, since nothing is sent that reads it.
     if (template === null || unset !== null) return;
-    parsed.bind(readerOf(template, around), template.length === 1 ? templateText(template) : null);
+    parsed.bind(
+      readerOf(template, configEnv),
+      template.length === 1 ? templateText(template) : null,
+    );
     return;
   }
   if (typeof parsed !== 'object' || parsed === null) return;
   for (const [key, child] of written.children ?? []) {
     if (!Object.hasOwn(parsed, key)) continue;
     const value: unknown = Reflect.get(parsed, key);
-    bindSecrets(value, child, around);
+    bindSecrets(value, child, configEnv);
   }
 }
 
-function readerOf(template: Template, around: Surroundings): () => string {
+function readerOf(template: ReferenceText, configEnv: Surroundings): () => string {
   return () => {
-    const text = fill(template, around);
+    const text = fill(template, configEnv);
     if (text !== '') return text;
     // A file caught while it is written again: asking with it could lock the account.
     throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {

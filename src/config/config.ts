@@ -12,13 +12,13 @@ import { parseHostPort, type Secret } from '../contracts/settings.ts';
 import type { DriftSettings } from '../drift/drift.ts';
 import type { Route } from '../send/route.ts';
 import { type UpstreamSettings, upstreamFields, upstreamFlaws } from '../upstream/settings.ts';
-import type { Collector } from '../watch/collector-log.ts';
+import type { LogCollector } from '../watch/collector-log.ts';
 import type { LogLevel } from '../watch/log.ts';
 import type { Telemetry } from '../watch/telemetry.ts';
 import { type BlockReading, parseBlock } from './block.ts';
 import { withCompanions } from './companions.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
-import { keptOf } from './kept.ts';
+import { plainValueOf } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { unknownKey } from './nearest.ts';
 import { checkParents } from './parents.ts';
@@ -26,7 +26,7 @@ import { plainSecretNotices } from './plain-secrets.ts';
 import { printOf } from './print.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
-import { type Entry, readSection, type Section, tellBlockFlaw } from './section.ts';
+import { type NamedBlock, readSection, reportBlockFlaw, type Section } from './section.ts';
 import {
   logBlock,
   shutdownBlock,
@@ -35,14 +35,14 @@ import {
   topKeys,
   upstreamBlock,
 } from './shape.ts';
-import { checkShards, digestOf, sinksOfOne } from './shards.ts';
+import { checkShards, sinksOfOne, upstreamDigest } from './shards.ts';
 import { type ConfiguredSink, ignoredKeyNotices, readSinks } from './sinks.ts';
 import { type ConfiguredSource, readSources } from './sources.ts';
 import { type StateDir, stateDirOf } from './state-dir.ts';
 import { checkSuccession, withAuditRecords, withSuccessors } from './succession.ts';
 import { checkTlsFiles } from './tls-files.ts';
 import { readWatch } from './watch.ts';
-import { readWritten, type Written } from './written.ts';
+import { readWritten, type WrittenValue } from './written.ts';
 
 export { ConfigError, flawText } from './flaws.ts';
 export type { Surroundings } from './references.ts';
@@ -75,7 +75,7 @@ export interface Config {
     readonly telemetry: Omit<Telemetry, 'http' | 'instance'> | null;
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
-  readonly log: { readonly level: LogLevel; readonly otlp: Collector | null };
+  readonly log: { readonly level: LogLevel; readonly otlp: LogCollector | null };
   /** The same as it was written, without its secrets, for who looks at what runs. */
   readonly kept: Json;
   /** References that have a placeholder in place of a value, as they are written; each once. */
@@ -87,12 +87,12 @@ export interface Config {
 }
 
 /** Reads and checks a config file. Throws a ConfigError with every flaw. */
-export function readConfig(file: string, around: Surroundings = { env: process.env }): Config {
+export function readConfig(file: string, configEnv: Surroundings = { env: process.env }): Config {
   const whole = (message: string) =>
     new ConfigError(file, [{ line: 0, column: 0, path: '', message }]);
   let bytes: Uint8Array;
   try {
-    bytes = readFile(file, around);
+    bytes = readFile(file, configEnv);
   } catch (error) {
     throw whole(`the config cannot be read: ${whyUnreadable(error)}`);
   }
@@ -102,27 +102,28 @@ export function readConfig(file: string, around: Surroundings = { env: process.e
   } catch {
     throw whole('the config is not UTF-8 text');
   }
-  return parseConfig(text, file, around);
+  return parseConfig(text, file, configEnv);
 }
 
 /** Checks a config's text; `file` is for messages. Throws a ConfigError with every flaw. */
-export function parseConfig(text: string, file: string, around: Surroundings): Config {
+export function parseConfig(text: string, file: string, configEnv: Surroundings): Config {
   const lines = new LineCounter();
   const flaws = new Flaws(lines);
   const [notices, ignored] = [new Flaws(lines), new Flaws(lines)];
-  const top = readWritten(text, { lines, flaws, around });
-  const config = top === null ? null : readTop(top, file, { flaws, around, notices, ignored });
+  const top = readWritten(text, { lines, flaws, around: configEnv });
+  const config =
+    top === null ? null : readTop(top, file, { flaws, around: configEnv, notices, ignored });
   if (top !== null) plainSecretNotices(top, notices);
   if (top !== null && config === null && flaws.count === 0) {
     flaws.add(null, [], `this cannot be checked without ${flaws.unset.join(', ')}`);
   }
   if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
   const found = { notices: notices.list, ignored: ignored.list, unset: flaws.unset };
-  return { file, ...config, kept: keptOf(top), ...found };
+  return { file, ...config, kept: plainValueOf(top), ...found };
 }
 
 function readTop(
-  top: Written,
+  top: WrittenValue,
   file: string,
   reading: BlockReading & { readonly notices: Flaws; readonly ignored: Flaws },
 ): Omit<Config, 'file' | 'kept' | 'notices' | 'ignored' | 'unset'> | null {
@@ -168,7 +169,7 @@ function readTop(
     state,
     stateDirOf(state.dir, file, reading.around),
     readable(upstreams),
-    () => keptOf(top),
+    () => plainValueOf(top),
   );
   const work = {
     state: {
@@ -207,7 +208,7 @@ function collectorOf({
   url,
   headers = {},
   tls,
-}: NonNullable<z.output<typeof logBlock>['otlp']>): Collector {
+}: NonNullable<z.output<typeof logBlock>['otlp']>): LogCollector {
   return { url, headers, tls };
 }
 
@@ -222,14 +223,14 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 }
 
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
-  return section.map((entry: Entry<null>) => {
+  return section.map((entry: NamedBlock<null>) => {
     const settings = parseBlock(upstreamBlock, entry, reading) ?? null;
     // A credential that could not be read has been reported already; it is not missing as well.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
     const flaws = isBroken ? [] : upstreamFlaws(settings ?? rightKeys(entry));
     const before = reading.flaws.count;
-    for (const flaw of flaws) tellBlockFlaw(flaw, entry, reading);
+    for (const flaw of flaws) reportBlockFlaw(flaw, entry, reading);
     const isRight = reading.flaws.count === before;
     if (settings === null) return null;
     checkTlsFiles(entry, reading);
@@ -238,7 +239,7 @@ function readUpstreams(section: Section<null>, reading: BlockReading): Section<U
 }
 
 /** Of a block with a wrong key, the others, so that what is wrong with them is told at once. */
-function rightKeys({ written }: Entry<null>): Partial<UpstreamSettings> {
+function rightKeys({ written }: NamedBlock<null>): Partial<UpstreamSettings> {
   const right = Object.entries(upstreamFields).flatMap(([key, field]) => {
     const parsed = field.safeParse(written.children?.get(key)?.value);
     return parsed.success ? [[key, parsed.data]] : [];
@@ -271,10 +272,10 @@ function stateOf(
     places,
     kafka: {
       ...{ ...settings, brokers, sessionMs, replicationFactor, leavesAtEnd, deploymentName },
-      deployment: () => Object.values(upstreams).map(digestOf),
+      deployment: () => Object.values(upstreams).map(upstreamDigest),
       upstreams: () => ({
         addresses: valuesOf(upstreams, (one) => one.base_url),
-        digests: valuesOf(upstreams, digestOf),
+        digests: valuesOf(upstreams, upstreamDigest),
       }),
       config: () => {
         print ??= printOf(kept());

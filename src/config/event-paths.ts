@@ -12,7 +12,7 @@ import {
   objectOf,
   type Shape,
 } from '../normalise/schema.ts';
-import type { Comparison, EventPath } from '../send/filter.ts';
+import type { EventPath, FilterComparison } from '../send/filter.ts';
 import { hint } from './nearest.ts';
 import type { ConfiguredSource } from './sources.ts';
 
@@ -87,7 +87,7 @@ export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolea
 /** What is wrong with comparing what stands at a path with a value of another kind, or null. */
 export function valueFlaw(
   path: EventPath,
-  value: Comparison['value'],
+  value: FilterComparison['value'],
   classes: readonly ClassName[],
 ): string | null {
   const { place, steps } = walk(path, classes, 'named');
@@ -107,7 +107,7 @@ function kindOf(type: Attribute['type']): string {
 
 const numbers: ReadonlySet<string> = new Set(['int', 'long', 'float', 'time', 'port', 'enum']);
 
-function kindOfValue(value: Comparison['value']): string {
+function kindOfValue(value: FilterComparison['value']): string {
   if (typeof value === 'boolean') return 'true or false';
   return typeof value === 'string' ? 'a text' : 'a number';
 }

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
 /** The value that a complaint is about, and the reference it came through, as that is written. */
-export interface Found {
+export interface IssueValue {
   readonly value: unknown;
   readonly reference: string | null;
 }
@@ -14,7 +14,7 @@ export interface Found {
 const shownLengthMax = 60;
 
 /** The value as it may be shown: what came through a reference is not. */
-export function shownValue({ value, reference }: Found): string {
+export function shownValue({ value, reference }: IssueValue): string {
   if (reference !== null) return `the value of ${reference}`;
   if (typeof value !== 'string') return kindOf(value);
   return JSON.stringify(
@@ -27,7 +27,7 @@ type Issue = z.core.$ZodIssue;
 /** What is known of the place besides the complaint. */
 export interface About {
   /** Undefined where there is no value at all. */
-  readonly found: Found | undefined;
+  readonly found: IssueValue | undefined;
   /** What a text there must look like, e.g. `expected a size such as 64KiB`. */
   readonly form: string | null;
 }
@@ -74,42 +74,45 @@ function kindOf(value: unknown): string {
   return kinds[typeof value] ?? 'something else';
 }
 
-function typeSentence(expected: string, found: Found | undefined): string {
-  const wanted = kinds[expected] ?? expected;
-  if (found === undefined) return `is missing; expected ${wanted}`;
+function typeSentence(expected: string, found: IssueValue | undefined): string {
+  const requested = kinds[expected] ?? expected;
+  if (found === undefined) return `is missing; expected ${requested}`;
   const { value } = found;
   if (value === null)
-    return `expected ${wanted}, found nothing; give it a value or leave the key out`;
+    return `expected ${requested}, found nothing; give it a value or leave the key out`;
   const got =
     typeof value === 'number' && expected === 'int' ? 'one with a fraction' : kindOf(value);
   const scalar = typeof value === 'number' || typeof value === 'boolean';
   const quote = expected === 'string' && scalar ? '; put it in quotes' : '';
   const what = found.reference === null ? got : `${shownValue(found)}, which is none`;
-  return `expected ${wanted}, found ${what}${quote}`;
+  return `expected ${requested}, found ${what}${quote}`;
 }
 
-function formSentence(form: string, found: Found | undefined): string {
+function formSentence(form: string, found: IssueValue | undefined): string {
   return found === undefined ? `is missing; ${form}` : `${form}, found ${shownValue(found)}`;
 }
 
-function valueSentence(values: readonly unknown[], found: Found | undefined): string {
+function valueSentence(values: readonly unknown[], found: IssueValue | undefined): string {
   const words = values.map(String);
-  const wanted = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
-  if (found === undefined) return `is missing; expected ${wanted}`;
+  const requested = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
+  if (found === undefined) return `is missing; expected ${requested}`;
   const own = typeof found.value === 'string' && found.reference === null ? found.value : null;
   const near = own === null ? null : nearest(own, words);
   const meant = near === null ? '' : `; did you mean ${near}?`;
-  return `expected ${wanted}, found ${shownValue(found)}${meant}`;
+  return `expected ${requested}, found ${shownValue(found)}${meant}`;
 }
 
-function unionSentence(issue: Extract<Issue, { code: 'invalid_union' }>, found: Found | undefined) {
+function unionSentence(
+  issue: Extract<Issue, { code: 'invalid_union' }>,
+  found: IssueValue | undefined,
+) {
   if ('options' in issue && Array.isArray(issue.options))
     return valueSentence(issue.options, found);
-  const wanted = new Set(issue.errors.map((issues) => wantedBy(issues[0])));
-  return `expected ${[...wanted].join(' or ')}, found ${found === undefined ? 'nothing' : shownValue(found)}`;
+  const requested = new Set(issue.errors.map((issues) => requestedBy(issues[0])));
+  return `expected ${[...requested].join(' or ')}, found ${found === undefined ? 'nothing' : shownValue(found)}`;
 }
 
-function wantedBy(issue: Issue | undefined): string {
+function requestedBy(issue: Issue | undefined): string {
   if (issue?.code === 'invalid_type') return kinds[issue.expected] ?? issue.expected;
   if (issue?.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
   return issue?.message ?? 'something else';

@@ -5,14 +5,14 @@
 
 import { hash } from 'node:crypto';
 import { isObject, type Json } from '../contracts/json.ts';
-import type { Reference, Template } from './references.ts';
-import type { Written } from './written.ts';
+import type { Reference, ReferenceText } from './references.ts';
+import type { WrittenValue } from './written.ts';
 
 /** Stands in for a secret. */
 const standIn = 'not-kept-here';
 
 /** What is written, as plain values. */
-export function keptOf(top: Written): Json {
+export function plainValueOf(top: WrittenValue): Json {
   return kept(top, false);
 }
 
@@ -29,7 +29,7 @@ function inOrder(_: string, value: Json): Json {
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function kept(written: Written, isOfStatus: boolean): Json {
+function kept(written: WrittenValue, isOfStatus: boolean): Json {
   const { value, template, children, isSecret } = written;
   if (children !== null) {
     if (Array.isArray(value)) return Array.from(children.values(), (one) => kept(one, isOfStatus));
@@ -44,7 +44,7 @@ function kept(written: Written, isOfStatus: boolean): Json {
   return typeof value === 'string' ? escaped(value) : ((value ?? null) as Json);
 }
 
-function textOf(template: Template): string {
+function textOf(template: ReferenceText): string {
   return template
     .map((part) => (typeof part === 'string' ? escaped(part) : referenceText(part)))
     .join('');

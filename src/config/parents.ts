@@ -52,21 +52,22 @@ export function checkParents(sources: Section<ConfiguredSource>, reading: BlockR
   for (const { settings: source, written, path, name } of sources.entries.values()) {
     const each = eachOf(source);
     if (source === null || each === null || 'ids' in each) continue;
-    const tell = (key: string, message: string) => {
+    const report = (key: string, message: string) => {
       const { found } = locate(written, ['each', key]);
       reading.flaws.add(found.at, [...path, 'each', key], message);
     };
     const of = sources.entries.get(each.of);
     if (of === undefined) {
-      tell('of', `unknown source ${JSON.stringify(each.of)}${hint(each.of, sources.names)}`);
+      report('of', `unknown source ${JSON.stringify(each.of)}${hint(each.of, sources.names)}`);
       continue;
     }
     const way = wayBack(name, each.of, sources);
-    if (way !== null) tell('of', `${way.join(' has its parents from ')}: the parents form a cycle`);
+    if (way !== null)
+      report('of', `${way.join(' has its parents from ')}: the parents form a cycle`);
     const { where } = each;
     if (of.settings === null || where === undefined) continue;
     if (of.settings.definition.collection !== undefined) {
-      tell('where', `${each.of} is a collection: each entity is used; remove where`);
+      report('where', `${each.of} is a collection: each entity is used; remove where`);
       continue;
     }
     const at = written.children?.get('each') ?? written;

@@ -2,7 +2,7 @@
 // repository sees them; and text that was meant as a reference and is none, such as "$SECRET".
 
 import type { Flaws, Path } from './flaws.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** Keys whose values are secrets; a client id, an address of a proxy or a program's word is none. */
 const secretKeys =
@@ -10,7 +10,7 @@ const secretKeys =
 const meantAsReference = /^(\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{.*\}\}|<[^<>]+>)$/;
 
 /** Adds a notice for each. */
-export function plainSecretNotices(written: Written, notices: Flaws, path: Path = []): void {
+export function plainSecretNotices(written: WrittenValue, notices: Flaws, path: Path = []): void {
   for (const [key, child] of written.children ?? []) {
     plainSecretNotices(child, notices, [...path, key]);
   }

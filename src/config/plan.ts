@@ -6,7 +6,7 @@ import { formats } from '../../formats/index.ts';
 import type { FormatChoice, ParentsReading, RecordReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
 import type { Format } from '../contracts/format.ts';
-import { wantedLookups } from '../contracts/lookups.ts';
+import { requestedLookups } from '../contracts/lookups.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { Lookups } from '../fetch/lookups.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
@@ -31,7 +31,7 @@ export interface Shared {
 }
 
 /** What a plan is made with; throttles, tokens and ends are the program's, shared by all upstreams. */
-export interface PlanMeans extends Tools, Shared {
+export interface PlanDeps extends Tools, Shared {
   readonly ends: EndsByUpstream;
 }
 
@@ -46,13 +46,13 @@ export interface WholePlan extends Plan {
  */
 export function planFrom(
   config: Config,
-  means: PlanMeans,
+  deps: PlanDeps,
   shared: ReadonlyMap<string, Shared> = new Map(),
 ): WholePlan {
   const clients = new Map(
     Object.entries(config.upstreams).map(([name, settings]) => [
       name,
-      new UpstreamClient(name, settings, { ...means, ...shared.get(name) }),
+      new UpstreamClient(name, settings, { ...deps, ...shared.get(name) }),
     ]),
   );
   return {
@@ -93,7 +93,7 @@ function plannedSources(
         parents: parentsOf(definition.parents?.(settings), config),
         schedule,
         ...(expectMs !== null && { expectMs }),
-        ...(wantedLookups(settings).length > 0 && lookups.get(settings.upstream)),
+        ...(requestedLookups(settings).length > 0 && lookups.get(settings.upstream)),
         ...answersHeld(name, config),
         ...(succeeds && { succeeds }),
       };
@@ -139,8 +139,8 @@ function lookupsOf(
   return new Map(
     Array.from(clients, ([name, client]) => {
       const own = Object.values(sources).filter(({ settings }) => settings.upstream === name);
-      const wanted = new Set(own.flatMap(({ settings }) => wantedLookups(settings)));
-      return [name, { lookups: new Lookups(client, [...wanted]) }];
+      const requested = new Set(own.flatMap(({ settings }) => requestedLookups(settings)));
+      return [name, { lookups: new Lookups(client, [...requested]) }];
     }),
   );
 }

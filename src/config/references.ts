@@ -24,7 +24,7 @@ export type Reference =
   | { readonly from: 'file'; readonly path: string };
 
 /** A text with references: literal parts and references in order. */
-export type Template = readonly (string | Reference)[];
+export type ReferenceText = readonly (string | Reference)[];
 
 /** What cannot be a template, as a sentence. */
 export interface TemplateFlaw {
@@ -40,7 +40,7 @@ export function readFile(path: string, surroundings: Surroundings): Uint8Array {
 }
 
 /** The text's template; the text itself, `$${` resolved, where it holds no reference. */
-export function parseTemplate(text: string): Template | string | TemplateFlaw {
+export function parseTemplate(text: string): ReferenceText | string | TemplateFlaw {
   if (!text.includes('${')) return text;
   const parts: (string | Reference)[] = [];
   const opening = /(\$+)\{/g;
@@ -85,13 +85,13 @@ function referenceText(reference: Reference): string {
 }
 
 /** The first reference of a template as it is written. */
-export function templateText(template: Template): string {
+export function templateText(template: ReferenceText): string {
   const first = template.find((part) => typeof part !== 'string');
   return first === undefined || typeof first === 'string' ? '' : referenceText(first);
 }
 
 /** The template as text, every reference read now. Throws an ExportError naming a bad one. */
-export function fill(template: Template, surroundings: Surroundings): string {
+export function fill(template: ReferenceText, surroundings: Surroundings): string {
   let text = '';
   for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
   return text;
@@ -106,7 +106,7 @@ export interface PartlyFilled {
 }
 
 /** Fills a template; references that cannot be read, or are not to be read, stay without a value. */
-export function fillPartly(template: Template, surroundings: Surroundings): PartlyFilled {
+export function fillPartly(template: ReferenceText, surroundings: Surroundings): PartlyFilled {
   const unset: { reference: string; why: string | null }[] = [];
   const parts = template.map((part): string | null => {
     if (typeof part === 'string') return part;

@@ -13,7 +13,7 @@ import type { Section } from './section.ts';
 import { routeBlock } from './shape.ts';
 import { type ConfiguredSink, writesOriginal } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** What routes lead from and to. */
 export interface Ends {
@@ -23,7 +23,7 @@ export interface Ends {
 
 /** Reads all routes; none where the key is left out. */
 export function readRoutes(
-  written: Written | undefined,
+  written: WrittenValue | undefined,
   ends: Ends,
   reading: BlockReading,
 ): readonly Route[] {
@@ -73,7 +73,7 @@ interface Names {
 
 /** Names in a list that must exist; apart from other keys, so that no mistake hides another. */
 export function checkNames(
-  route: Written,
+  route: WrittenValue,
   { path, key, what, names }: Names,
   { flaws }: BlockReading,
 ): void {
@@ -90,7 +90,7 @@ function settled({ sources }: Ends, name: string): ConfiguredSource | null {
 }
 
 interface RouteAt {
-  readonly written: Written;
+  readonly written: WrittenValue;
   readonly path: Path;
   /** Of the events that come this way. */
   readonly classes: readonly ClassName[];
@@ -104,7 +104,8 @@ export function checkFilter(
 ): void {
   if (where === undefined) return;
   const at = written.children?.get('where') ?? written;
-  const tell = (what: string) => flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
+  const report = (what: string) =>
+    flaws.add(at.at, [...path, 'where'], withoutReferences(what, at));
   try {
     const { paths, flags, comparisons } = filterParts(where);
     const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
@@ -112,10 +113,10 @@ export function checkFilter(
       const what = place === 'source' ? sourceFlaw(value, from) : valueFlaw(place, value, classes);
       if (what !== null) wrong.add(what);
     }
-    for (const what of wrong) tell(what);
+    for (const what of wrong) report(what);
     const noFlag = flags.find((one) => isNoFlag(one, classes));
     if (wrong.size === 0 && noFlag !== undefined) {
-      tell(`${pathText(noFlag)} is neither true nor false; such as event.severity_id >= 3`);
+      report(`${pathText(noFlag)} is neither true nor false; such as event.severity_id >= 3`);
     }
   } catch (error) {
     // The first line says what is wrong; the rest repeats the expression.
@@ -123,7 +124,7 @@ export function checkFilter(
     const unknown = /^Unknown variable: (\w+)/.exec(what)?.[1];
     const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
     const meant = otherSyntax(where) ?? `${near}; such as event.severity_id >= 3`;
-    tell(`this is no CEL filter: ${what}${meant}`);
+    report(`this is no CEL filter: ${what}${meant}`);
   }
 }
 
@@ -162,7 +163,7 @@ function checkRedacted(
 }
 
 interface RouteTo {
-  readonly written: Written;
+  readonly written: WrittenValue;
   readonly path: Path;
   readonly sinks: Section<ConfiguredSink>;
 }

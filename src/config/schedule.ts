@@ -6,7 +6,7 @@ import { cronFault, parseCron } from '../fetch/cron.ts';
 import type { Schedule } from '../fetch/schedule.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';
 import { nearest } from './nearest.ts';
-import type { Entry } from './section.ts';
+import type { NamedBlock } from './section.ts';
 import { everyMsDefault } from './shape.ts';
 
 /** The keys in question, parsed. */
@@ -19,33 +19,33 @@ export interface ScheduleKeys {
 /** The schedule of a source; null when flaws say what is wrong with it. */
 export function readSchedule(
   { every, schedule, timezone }: ScheduleKeys,
-  { written, path }: Entry<null>,
+  { written, path }: NamedBlock<null>,
   { flaws }: BlockReading,
 ): Schedule | null {
   const before = flaws.count;
-  const tell = (key: keyof ScheduleKeys, message: string, atKey = false) => {
+  const report = (key: keyof ScheduleKeys, message: string, atKey = false) => {
     const at = written.children?.get(key);
     const said = at === undefined ? message : withoutReferences(message, at);
     flaws.add((atKey ? at?.keyAt : at?.at) ?? written.at, [...path, key], said);
   };
   if (schedule !== undefined && every !== undefined) {
-    tell('schedule', 'every is set as well; a source has one of the two', true);
+    report('schedule', 'every is set as well; a source has one of the two', true);
   }
   if (schedule !== undefined) {
     const fault = cronFault(schedule);
     if (fault !== null) {
-      tell('schedule', `this is no cron expression: ${fault}`);
+      report('schedule', `this is no cron expression: ${fault}`);
     } else if (parseCron(schedule, 'UTC').next(0) === null) {
-      tell('schedule', 'no date matches this cron expression; check day and month');
+      report('schedule', 'no date matches this cron expression; check day and month');
     }
   }
   if (timezone !== undefined && schedule === undefined) {
-    tell('timezone', 'it belongs to schedule, and there is none; leave it out', true);
+    report('timezone', 'it belongs to schedule, and there is none; leave it out', true);
   } else if (timezone !== undefined && !isZone(timezone)) {
     const zone = written.children?.get('timezone');
     const near = zone?.template === null ? nearestZone(timezone) : null;
     const hint = near === null ? '' : `; did you mean ${near}?`;
-    tell('timezone', `unknown time zone ${zone === undefined ? '' : shown(zone)}${hint}`);
+    report('timezone', `unknown time zone ${zone === undefined ? '' : shown(zone)}${hint}`);
   }
   if (flaws.count > before) return null;
   const isKnown = (key: keyof ScheduleKeys) => written.children?.get(key)?.unset == null;

@@ -7,21 +7,21 @@ import { type BlockReading, isPartlyUnset, locate, shown, withoutReferences } fr
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { namePattern } from './shape.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** One named block; `settings` is null while, or because, it is not read. */
-export interface Entry<T> {
+export interface NamedBlock<T> {
   readonly name: string;
-  readonly written: Written;
+  readonly written: WrittenValue;
   readonly path: Path;
   readonly settings: T | null;
 }
 
 /** A section's blocks by name, in the order of the file. */
 export class Section<T> {
-  readonly entries: ReadonlyMap<string, Entry<T>>;
+  readonly entries: ReadonlyMap<string, NamedBlock<T>>;
 
-  constructor(entries: Iterable<Entry<T>>) {
+  constructor(entries: Iterable<NamedBlock<T>>) {
     this.entries = new Map(Array.from(entries, (entry) => [entry.name, entry]));
   }
 
@@ -30,7 +30,7 @@ export class Section<T> {
   }
 
   /** The same blocks with what reading them gives; null for one that is wrong. */
-  map<U>(read: (entry: Entry<T>) => U | null): Section<U> {
+  map<U>(read: (entry: NamedBlock<T>) => U | null): Section<U> {
     return new Section(
       [...this.entries.values()].map((entry) => ({ ...entry, settings: read(entry) })),
     );
@@ -41,7 +41,7 @@ const singular = { upstreams: 'upstream', sources: 'source', sinks: 'sink' } as 
 
 /** The blocks of a section, unread; tells of a missing section, a wrong one, and of names. */
 export function readSection(
-  top: Written,
+  top: WrittenValue,
   key: keyof typeof singular,
   { flaws }: BlockReading,
 ): Section<null> {
@@ -63,7 +63,7 @@ export function readSection(
   if (written.children.size === 0) {
     flaws.add(written.at, [key], `is empty; a config has at least one ${one}`);
   }
-  const entries = Array.from(written.children, ([step, block]): Entry<null> => {
+  const entries = Array.from(written.children, ([step, block]): NamedBlock<null> => {
     const name = String(step);
     if (!namePattern.test(name)) {
       const rule = 'begins with a letter, then has letters, digits, _ or -, 63 at most';
@@ -75,9 +75,9 @@ export function readSection(
 }
 
 /** Adds what a block's own `flaw` says, at the key that it begins with if there is one. */
-export function tellBlockFlaw(
+export function reportBlockFlaw(
   message: string,
-  { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
+  { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
   { flaws }: BlockReading,
 ): void {
   const keys = /^[a-z_]+(\.[a-z_]+)*/.exec(message)?.[0].split('.') ?? [];
@@ -94,7 +94,7 @@ export function tellBlockFlaw(
 /** The definition that a block's `type` names; tells of one that is missing or unknown. */
 export function definitionOf<T extends { readonly type: string }>(
   list: readonly T[],
-  at: { readonly written: Written; readonly path: Path; readonly what: string },
+  at: { readonly written: WrittenValue; readonly path: Path; readonly what: string },
   { flaws }: BlockReading,
 ): T | null {
   const { written, path, what } = at;
@@ -133,7 +133,7 @@ interface Configured<S> {
 }
 
 /** Tells of blocks that want the same thing for themselves. */
-export function tellShared<S>(
+export function reportShared<S>(
   what: 'source' | 'sink',
   section: Section<Configured<S>>,
   { flaws }: BlockReading,

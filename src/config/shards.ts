@@ -30,7 +30,7 @@ interface Work {
 const placeholder = '{partition}';
 
 /** Stands for an upstream and the client that asks it, and is no secret. */
-export function digestOf({ base_url: url, auth }: UpstreamSettings): string {
+export function upstreamDigest({ base_url: url, auth }: UpstreamSettings): string {
   const client = `${url} ${auth.client_id?.reveal() ?? ''}`;
   return createHash('sha256').update(client).digest('hex').slice(0, 16);
 }
@@ -50,13 +50,13 @@ export function shardsOf(config: Work): readonly number[] {
 }
 
 /** What the streams of one source, or the look-ups or the end of one upstream, have in common. */
-export function ownerOf(stream: string): string {
+export function shardKeyOf(stream: string): string {
   return /^[^/:#]*(#lookups|#ends)?/.exec(stream)?.[0] ?? '';
 }
 
 /** The shard that reads a stream; null: the config has no such source or upstream. */
 export function shardOfStream(config: Work, stream: string): number | null {
-  const owner = ownerOf(stream);
+  const owner = shardKeyOf(stream);
   const [, upstream] = /^(.*)(?:#lookups|#ends)$/.exec(owner) ?? [];
   if (upstream !== undefined) {
     return Object.hasOwn(config.upstreams, upstream) ? shardIn(config, upstream) : null;
@@ -264,14 +264,14 @@ function numberOf(name: string): number {
 }
 
 function clientOf(settings: UpstreamSettings): string {
-  return JSON.stringify([digestOf(settings), settings.auth.api_key?.reveal() ?? null]);
+  return JSON.stringify([upstreamDigest(settings), settings.auth.api_key?.reveal() ?? null]);
 }
 
 function entriesOf<T>(
   all: Readonly<Record<string, T>>,
-  wanted: (name: string, one: T) => boolean,
+  requested: (name: string, one: T) => boolean,
 ): Readonly<Record<string, T>> {
-  return Object.fromEntries(Object.entries(all).filter(([name, one]) => wanted(name, one)));
+  return Object.fromEntries(Object.entries(all).filter(([name, one]) => requested(name, one)));
 }
 
 function sinkIn(

@@ -8,10 +8,16 @@ import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/de
 import { type BlockReading, parseBlock, shown } from './block.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { hint } from './nearest.ts';
-import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
+import {
+  definitionOf,
+  type NamedBlock,
+  reportBlockFlaw,
+  reportShared,
+  type Section,
+} from './section.ts';
 import { formatBlock, sinkBlock } from './shape.ts';
 import { checkTlsFiles } from './tls-files.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** One sink as configured. */
 export interface ConfiguredSink {
@@ -44,7 +50,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     } = { format: null, own_process: false, ...parsed };
     checkWhole({ entry, definition, settings }, reading);
     if (retry.min > retry.max) {
-      tellBlockFlaw('retry.min is longer than retry.max', entry, reading);
+      reportBlockFlaw('retry.min is longer than retry.max', entry, reading);
     }
     if (reading.flaws.count > before) return null;
     const format = wrapped({ definition, settings, chosen, entry }, reading);
@@ -63,7 +69,7 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
     };
   });
   // Two sinks on one file cut off each other's lines; on one transactional id they collide.
-  tellShared('sink', read, reading);
+  reportShared('sink', read, reading);
   return read;
 }
 
@@ -95,26 +101,26 @@ function isChoice(value: unknown): value is FormatChoice {
 /** The format as written, short or long, or the sink's first; with that format's own defaults. */
 function readFormat(
   definition: SinkDefinition,
-  entry: Entry<null>,
+  entry: NamedBlock<null>,
   reading: BlockReading,
 ): FormatChoice | null {
   const path: Path = [...entry.path, 'format'];
-  const isWanted = definition.takes !== 'pages';
-  const written = isWanted ? entry.written.children?.get('format') : undefined;
+  const isRequested = definition.takes !== 'pages';
+  const written = isRequested ? entry.written.children?.get('format') : undefined;
   if (written?.broken) return null;
   const short = typeof written?.value === 'string';
   const type = short ? written : written?.children?.get('type');
   if (written !== undefined && typeof type?.value !== 'string') {
-    const wanted = `expected a format: ${formatsOf(definition).join(', ')}, or { type: …, … }`;
-    if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, wanted);
+    const requested = `expected a format: ${formatsOf(definition).join(', ')}, or { type: …, … }`;
+    if (!type?.broken) reading.flaws.add(type?.at ?? written.at, path, requested);
     return null;
   }
   const isKnown = typeof type?.value === 'string' && type.unset === null;
-  const wanted = isKnown ? String(type.value) : definition.usualFormat;
-  const format = formats.find((one) => one.type === wanted);
+  const requested = isKnown ? String(type.value) : definition.usualFormat;
+  const format = formats.find((one) => one.type === requested);
   if (format === undefined || !formatsOf(definition).includes(format.type)) {
     if (type !== undefined)
-      tellFormat(definition, { type, path, known: format !== undefined }, reading);
+      reportFormat(definition, { type, path, known: format !== undefined }, reading);
     return null;
   }
   const block = formatBlock(format);
@@ -122,9 +128,9 @@ function readFormat(
   return parseBlock(block, { written, path }, reading) ?? null;
 }
 
-function tellFormat(
+function reportFormat(
   definition: SinkDefinition,
-  at: { readonly type: Written; readonly path: Path; readonly known: boolean },
+  at: { readonly type: WrittenValue; readonly path: Path; readonly known: boolean },
   { flaws }: BlockReading,
 ): void {
   const { type, path, known } = at;
@@ -152,21 +158,21 @@ function wrapped(
     readonly definition: SinkDefinition;
     readonly settings: SinkSettings;
     readonly chosen: FormatChoice;
-    readonly entry: Entry<null>;
+    readonly entry: NamedBlock<null>;
   },
   reading: BlockReading,
 ): FormatChoice | null {
   const { definition, settings, chosen, entry } = at;
   if (definition.format === undefined) return chosen;
   const written = entry.written.children?.get('format');
-  let told = false;
+  let reported = false;
   for (const [key, { keyAt }] of written?.children ?? []) {
     if (key === 'type' || !Object.hasOwn(definition.fields, key)) continue;
     const message = `${key} is a key of the ${definition.type} sink itself: write it beside format`;
     reading.flaws.add(keyAt, [...entry.path, 'format', key], message);
-    told = true;
+    reported = true;
   }
-  if (told) return null;
+  if (reported) return null;
   const whole = definition.format(settings, chosen);
   const format = formats.find((one) => one.type === whole.type);
   const parsed = format && formatBlock(format).safeParse(whole);
@@ -178,14 +184,14 @@ function wrapped(
 
 function checkWhole(
   at: {
-    readonly entry: Entry<null>;
+    readonly entry: NamedBlock<null>;
     readonly definition: SinkDefinition;
     readonly settings: SinkSettings;
   },
   reading: BlockReading,
 ): void {
   const flaw = at.definition.flaw?.(at.settings) ?? null;
-  if (flaw !== null) tellBlockFlaw(flaw, at.entry, reading);
+  if (flaw !== null) reportBlockFlaw(flaw, at.entry, reading);
   checkTlsFiles(at.entry, reading, { pairs: flaw === null });
   checkTlsFiles(at.entry, reading, { block: 'tsa' });
 }

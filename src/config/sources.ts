@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
 import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
 import { isObject } from '../contracts/json.ts';
-import { wantedLookups } from '../contracts/lookups.ts';
+import { requestedLookups } from '../contracts/lookups.ts';
 import type { Schedule } from '../fetch/schedule.ts';
 import type { Succession } from '../fetch/succession/pairing.ts';
 import { mappingFlaws } from '../normalise/normalise.ts';
@@ -14,10 +14,16 @@ import { type BlockReading, locate, parseBlock, shown, withoutReferences } from 
 import type { Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { readSchedule } from './schedule.ts';
-import { definitionOf, type Entry, type Section, tellBlockFlaw, tellShared } from './section.ts';
+import {
+  definitionOf,
+  type NamedBlock,
+  reportBlockFlaw,
+  reportShared,
+  type Section,
+} from './section.ts';
 import { sourceBlock } from './shape.ts';
 import { checkTlsFiles } from './tls-files.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** One source as configured. */
 export interface ConfiguredSource {
@@ -54,7 +60,7 @@ export function readSources(
     const expectMs = parsed.expect_every ?? null;
     if (expectMs !== null && 'everyMs' in schedule && expectMs <= schedule.everyMs) {
       const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
-      tellBlockFlaw(flaw, entry, reading);
+      reportBlockFlaw(flaw, entry, reading);
     }
     // Where its upstream is not known no stream can be made of it.
     const isUnknown = entry.written.children?.get('upstream')?.unset != null;
@@ -62,7 +68,7 @@ export function readSources(
     const succeeds = successionOf(parsed.succeeds);
     return { definition, settings, schedule, expectMs, ...(succeeds && { succeeds }) };
   });
-  tellShared('source', read, reading);
+  reportShared('source', read, reading);
   return read;
 }
 
@@ -76,7 +82,7 @@ function successionOf(
 }
 
 /** A filter that is not known cannot be compiled. */
-function withoutUnsetFilter(settings: SourceSettings, written: Written): SourceSettings {
+function withoutUnsetFilter(settings: SourceSettings, written: WrittenValue): SourceSettings {
   const { each } = settings;
   const { found, steps } = locate(written, ['each', 'where']);
   if (steps < 2 || found.unset === null || !isObject(each)) return settings;
@@ -84,10 +90,10 @@ function withoutUnsetFilter(settings: SourceSettings, written: Written): SourceS
 }
 
 function upstreamOf(
-  { written, path }: Entry<null>,
+  { written, path }: NamedBlock<null>,
   upstreams: Section<UpstreamSettings>,
   { flaws }: BlockReading,
-): Entry<UpstreamSettings> | null {
+): NamedBlock<UpstreamSettings> | null {
   const named = written.children?.get('upstream');
   if (named === undefined || typeof named.value !== 'string') return null;
   const upstream = upstreams.entries.get(named.value);
@@ -98,9 +104,9 @@ function upstreamOf(
 }
 
 interface Together {
-  readonly entry: Entry<null>;
+  readonly entry: NamedBlock<null>;
   readonly definition: SourceDefinition;
-  readonly upstream: Entry<UpstreamSettings> | null;
+  readonly upstream: NamedBlock<UpstreamSettings> | null;
 }
 
 /** A wrong pairing is told even where the upstream's block is wrong otherwise. */
@@ -121,12 +127,12 @@ function checkWhole(
   reading: BlockReading,
 ): void {
   if (upstream?.settings) {
-    const isLooked = wantedLookups(settings).length > 0;
+    const isLooked = requestedLookups(settings).length > 0;
     const flaw =
       isLooked && upstream.settings.api !== 'services'
         ? 'enrich needs an upstream with api: services, which has the look-ups'
         : (definition.flaw?.(settings, upstream.settings) ?? null);
-    if (flaw !== null) tellBlockFlaw(flaw, entry, reading);
+    if (flaw !== null) reportBlockFlaw(flaw, entry, reading);
   }
   checkTlsFiles(entry, reading);
   const { mapping } = definition.reading(settings);

@@ -9,7 +9,7 @@ import { type BlockReading, locate } from './block.ts';
 import { auditClasses } from './event-paths.ts';
 import { hint } from './nearest.ts';
 import type { Ends } from './routes.ts';
-import { type Entry, Section } from './section.ts';
+import { type NamedBlock, Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Reports what is wrong with the pairs of a config. */
@@ -27,7 +27,7 @@ export function checkSuccession(sources: Section<ConfiguredSource>, reading: Blo
 }
 
 function flawOf(
-  { name, settings }: Entry<ConfiguredSource>,
+  { name, settings }: NamedBlock<ConfiguredSource>,
   {
     of,
     sources,

@@ -23,7 +23,7 @@ import { classesOf, pathFlaw } from './event-paths.ts';
 import { Flaws, flawText, type Path } from './flaws.ts';
 import { hint } from './nearest.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
-import { readWritten, type Written } from './written.ts';
+import { readWritten, type WrittenValue } from './written.ts';
 
 const attributes = () => z.record(z.string(), z.unknown());
 const paths = () => z.array(z.string().min(1));
@@ -89,15 +89,16 @@ export interface TestableNames {
  * Reads a file of tests. Throws `config_invalid` with a line `FILE:LINE:COLUMN PATH: MESSAGE` for
  * each flaw. The names in it are looked at by `nameFlaws`, once its config is known.
  */
-export function readTests(file: string, around: Surroundings): TestsFile {
+export function readTests(file: string, configEnv: Surroundings): TestsFile {
   const lines = new LineCounter();
   const flaws = new Flaws(lines);
-  const top = readWritten(textOf(file, around), { lines, flaws, around });
-  const keys = top && parseBlock(fileKeys, { written: top, path: [] }, { flaws, around });
+  const top = readWritten(textOf(file, configEnv), { lines, flaws, around: configEnv });
+  const keys =
+    top && parseBlock(fileKeys, { written: top, path: [] }, { flaws, around: configEnv });
   const tests = [...(top?.children?.get('tests')?.children?.values() ?? [])].flatMap(
     (written, index) => {
       const path = ['tests', index];
-      const settings = parseBlock(testBlock, { written, path }, { flaws, around });
+      const settings = parseBlock(testBlock, { written, path }, { flaws, around: configEnv });
       return settings === undefined ? [] : [{ settings, place: placer(file, written, lines) }];
     },
   );
@@ -131,14 +132,14 @@ export function nameFlaws(
 // That something is missing holds of whatever is misspelt, so the path has to be one that events
 // can have.
 function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place'>) {
-  const wanted: (readonly [Path, readonly string[] | undefined])[] = [
+  const requested: (readonly [Path, readonly string[] | undefined])[] = [
     [['without'], settings.without],
     ...Object.entries(settings.sinks).map(
       ([sink, gets]) =>
         [['sinks', sink, 'without'], typeof gets === 'object' ? gets?.without : undefined] as const,
     ),
   ];
-  return wanted.flatMap(([path, absent = []]) =>
+  return requested.flatMap(([path, absent = []]) =>
     absent.flatMap((dotted, index) => {
       const steps = dotted.split('.').map((step) => (/^\d+$/.test(step) ? null : step));
       const flaw = pathFlaw(steps, classesOf(null), 'each');
@@ -154,16 +155,16 @@ export function invalid(lines: readonly string[]): ExportError {
   });
 }
 
-function textOf(file: string, around: Surroundings): string {
+function textOf(file: string, configEnv: Surroundings): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFile(file, around));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFile(file, configEnv));
   } catch (error) {
     const why = error instanceof TypeError ? 'it is not UTF-8 text' : whyUnreadable(error);
     throw invalid([`${file}: the tests cannot be read: ${why}`]);
   }
 }
 
-function placer(file: string, test: Written, lines: LineCounter): MappingTest['place'] {
+function placer(file: string, test: WrittenValue, lines: LineCounter): MappingTest['place'] {
   return (path) => {
     const { found } = locate(test, path);
     const { line, col } = lines.linePos(found.keyAt ?? found.at);

@@ -5,15 +5,15 @@
 import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/tls-files.ts';
 import { type BlockReading, shown } from './block.ts';
 import { readFile, whyUnreadable } from './references.ts';
-import type { Entry } from './section.ts';
-import type { Written } from './written.ts';
+import type { NamedBlock } from './section.ts';
+import type { WrittenValue } from './written.ts';
 
 /**
  * Adds a flaw for each file that cannot be read or used, a notice for each certificate outside its
  * validity, and with `pairs` a flaw for a certificate without its key.
  */
 export function checkTlsFiles(
-  { written, path }: Pick<Entry<unknown>, 'written' | 'path'>,
+  { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
   reading: BlockReading,
   {
     pairs = true,
@@ -40,8 +40,8 @@ export function checkTlsFiles(
 }
 
 /** The files that are named by a text whose references have values. */
-function filesOf(tls: Written): ReadonlyMap<TlsFileKey, Written> {
-  const named = new Map<TlsFileKey, Written>();
+function filesOf(tls: WrittenValue): ReadonlyMap<TlsFileKey, WrittenValue> {
+  const named = new Map<TlsFileKey, WrittenValue>();
   for (const key of tlsFileKeys) {
     const file = tls.children?.get(key);
     if (typeof file?.value === 'string' && file.unset === null) named.set(key, file);
@@ -51,15 +51,15 @@ function filesOf(tls: Written): ReadonlyMap<TlsFileKey, Written> {
 
 /** What the files hold; a flaw for each that cannot be read. */
 function contentsOf(
-  named: ReadonlyMap<TlsFileKey, Written>,
-  path: Entry<unknown>['path'],
-  { flaws, around }: BlockReading,
+  named: ReadonlyMap<TlsFileKey, WrittenValue>,
+  path: NamedBlock<unknown>['path'],
+  { flaws, around: configEnv }: BlockReading,
 ): Partial<Record<TlsFileKey, Uint8Array>> {
   const contents: Partial<Record<TlsFileKey, Uint8Array>> = {};
-  if (around.placeholders !== undefined) return contents; // another machine may have the files
+  if (configEnv.placeholders !== undefined) return contents; // another machine may have the files
   for (const [key, file] of named) {
     try {
-      contents[key] = readFile(String(file.value), around);
+      contents[key] = readFile(String(file.value), configEnv);
     } catch (error) {
       const message = `the file ${shown(file)} cannot be read: ${whyUnreadable(error)}`;
       flaws.add(file.at, [...path, key], message);

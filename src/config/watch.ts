@@ -7,11 +7,11 @@ import { checkNames } from './routes.ts';
 import type { Section } from './section.ts';
 import { watchBlock } from './shape.ts';
 import type { ConfiguredSource } from './sources.ts';
-import type { Written } from './written.ts';
+import type { WrittenValue } from './written.ts';
 
 /** Reads it; null where nothing is watched. */
 export function readWatch(
-  written: Written | undefined,
+  written: WrittenValue | undefined,
   sources: Section<ConfiguredSource>,
   reading: BlockReading,
 ): DriftSettings | null {

@@ -20,15 +20,15 @@ import { firstPlaceholder, type Unset } from './placeholders.ts';
 import {
   fillPartly,
   parseTemplate,
+  type ReferenceText,
   type Surroundings,
   shield,
-  type Template,
   unshield,
 } from './references.ts';
-import { tellSyntax } from './yaml-syntax.ts';
+import { reportSyntax } from './yaml-syntax.ts';
 
 /** One value as written. */
-export interface Written {
+export interface WrittenValue {
   /** The plain value, references filled in; lists and mappings hold their children's values. */
   value: unknown;
   /** Offset in the text where the value begins; where it is left empty, where its key begins. */
@@ -36,11 +36,11 @@ export interface Written {
   /** Offset of its key; null in lists and at the top. */
   readonly keyAt: number | null;
   /** What it was put together from, where the text holds references. */
-  readonly template: Template | null;
+  readonly template: ReferenceText | null;
   /** Its references have no value, and the value is a placeholder; null: it is known. */
   readonly unset: Unset | null;
   /** Values below, by key or position; null for scalars. */
-  readonly children: ReadonlyMap<string | number, Written> | null;
+  readonly children: ReadonlyMap<string | number, WrittenValue> | null;
   /** Set once the value turns out to be a secret. */
   isSecret: boolean;
   /** True where it could not be read; a flaw has said why, and the value is undefined. */
@@ -55,8 +55,8 @@ const valuesMax = 200_000;
 export function readWritten(
   text: string,
   reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },
-): Written | null {
-  const { flaws, lines, around } = reading;
+): WrittenValue | null {
+  const { flaws, lines, around: configEnv } = reading;
   if (text.length > textLengthMax) {
     flaws.add(null, [], 'the file is larger than a config can be (4 MiB)');
     return null;
@@ -70,8 +70,8 @@ export function readWritten(
     flaws.add(null, [], 'the file cannot be read as YAML: it is nested too deeply');
     return null;
   }
-  if (!tellSyntax(document, text, { lines, flaws })) return null;
-  return new Walk(flaws, around).top(document);
+  if (!reportSyntax(document, text, { lines, flaws })) return null;
+  return new Walk(flaws, configEnv).top(document);
 }
 
 function parse(text: string, lines: LineCounter): Document.Parsed | null {
@@ -108,12 +108,12 @@ class Walk {
   #aliases = 0;
   #values = 0;
 
-  constructor(flaws: Flaws, around: Surroundings) {
+  constructor(flaws: Flaws, configEnv: Surroundings) {
     this.#flaws = flaws;
-    this.#around = around;
+    this.#around = configEnv;
   }
 
-  top(document: Document.Parsed): Written | null {
+  top(document: Document.Parsed): WrittenValue | null {
     const written = this.#visit(document.contents, { path: [], keyAt: null });
     if (this.#values > valuesMax) {
       this.#flaws.add(null, [], `the file holds more than ${valuesMax} values, aliases counted`);
@@ -122,7 +122,7 @@ class Walk {
     return written;
   }
 
-  #visit(node: unknown, place: Place): Written {
+  #visit(node: unknown, place: Place): WrittenValue {
     this.#values += 1;
     if (this.#values > valuesMax) return broken(place);
     if (isAlias(node)) return this.#alias(node, place);
@@ -139,7 +139,7 @@ class Walk {
     }
   }
 
-  #alias(node: { source: string; range?: unknown }, place: Place): Written {
+  #alias(node: { source: string; range?: unknown }, place: Place): WrittenValue {
     const at = startOf(node, place);
     if (!this.#anchors.has(node.source)) {
       this.#flaws.add(at, place.path, 'this alias (*name) has no anchor (&name) before it');
@@ -156,7 +156,7 @@ class Walk {
     return written;
   }
 
-  #collection(node: Collection, place: Place): Written {
+  #collection(node: Collection, place: Place): WrittenValue {
     const at = startOf(node, place);
     if (place.path.length >= depthMax) {
       this.#flaws.add(at, place.path, 'it is nested too deeply');
@@ -168,9 +168,9 @@ class Walk {
     return written;
   }
 
-  #map(node: YAMLMap, at: number, place: Place): Written {
+  #map(node: YAMLMap, at: number, place: Place): WrittenValue {
     const value: Record<string, unknown> = {};
-    const children = new Map<string, Written>();
+    const children = new Map<string, WrittenValue>();
     for (const pair of node.items) {
       const key = this.#key(pair, at, place);
       if (key === null) continue;
@@ -186,9 +186,9 @@ class Walk {
     return { ...leaf(value, at, place), children };
   }
 
-  #list(node: YAMLSeq, at: number, place: Place): Written {
+  #list(node: YAMLSeq, at: number, place: Place): WrittenValue {
     const value: unknown[] = [];
-    const children = new Map<number, Written>();
+    const children = new Map<number, WrittenValue>();
     for (const item of node.items) {
       const path = [...place.path, value.length];
       const child = this.#visit(item, { path, keyAt: null });
@@ -221,7 +221,7 @@ class Walk {
     return { name, at: keyAt };
   }
 
-  #scalar(value: unknown, at: number, place: Place): Written {
+  #scalar(value: unknown, at: number, place: Place): WrittenValue {
     if (typeof value !== 'string') return leaf(value, at, place);
     const template = parseTemplate(unshield(value));
     if (typeof template === 'string') return leaf(template, at, place);
@@ -241,14 +241,14 @@ class Walk {
   }
 }
 
-function leaf(value: unknown, at: number, { keyAt }: Place): Written {
+function leaf(value: unknown, at: number, { keyAt }: Place): WrittenValue {
   return {
     ...{ value, at, keyAt, template: null, unset: null },
     ...{ children: null, isSecret: false, broken: false },
   };
 }
 
-function broken(place: Place): Written {
+function broken(place: Place): WrittenValue {
   return { ...leaf(undefined, place.keyAt ?? 0, place), broken: true };
 }
 

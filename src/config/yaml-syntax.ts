@@ -36,7 +36,7 @@ const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
 };
 
 /** True when the tree is good enough to be looked at further. */
-export function tellSyntax(
+export function reportSyntax(
   document: Document.Parsed,
   text: string,
   { lines, flaws }: SyntaxReading,

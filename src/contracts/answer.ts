@@ -36,5 +36,5 @@ export interface Wait {
   /** Lets one request through, for an operator who asks. Left out: upstream asks for it. */
   readonly cut?: () => void;
   /** Resolves where what was refused is mended. Rejects with the signal's reason. */
-  readonly mended?: (signal: AbortSignal) => Promise<void>;
+  readonly repaired?: (signal: AbortSignal) => Promise<void>;
 }

@@ -154,7 +154,7 @@ export interface SinkSpec<F extends Fields> {
    * For `check --setup`: makes what it needs at its far side, such as an index template, as often
    * as it is asked; resolves to what that is. Throws an ExportError.
    */
-  setup?(settings: Settings<F>, format: Format, means: SetupMeans): Promise<string>;
+  setup?(settings: Settings<F>, format: Format, deps: SetupDeps): Promise<string>;
 }
 
 /** The promise of a sink where several processes share the state. */
@@ -173,7 +173,7 @@ export interface Inspection {
 }
 
 /** What a sink sets its far side up with. */
-export interface SetupMeans {
+export interface SetupDeps {
   readonly tools: Tools;
   readonly signal: AbortSignal;
 }
@@ -224,7 +224,7 @@ export type SinkDefinition = Omit<
     mark?: Json | null,
   ): Promise<void>;
   inspect?(settings: SinkSettings, tools: Tools, signal: AbortSignal): Promise<Inspection>;
-  setup?(settings: SinkSettings, format: Format, means: SetupMeans): Promise<string>;
+  setup?(settings: SinkSettings, format: Format, deps: SetupDeps): Promise<string>;
 };
 
 /** A sink's parsed settings, seen from outside the sink. */

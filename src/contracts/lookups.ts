@@ -12,21 +12,21 @@ export type LookupName = (typeof lookupNames)[number];
 /** Names by number; a look-up that is not there names nothing. */
 export type NumberNames = Readonly<Partial<Record<LookupName, ReadonlyMap<number, string>>>>;
 
-const wanted = z.array(z.enum(lookupNames));
+const requested = z.array(z.enum(lookupNames));
 
 /** The key of a source that wants some. */
 export function enrichField() {
-  return wanted
+  return requested
     .refine((names) => new Set(names).size === names.length, 'each look-up may be here once')
     .default([])
     .describe('look-ups of the upstream whose names are put beside numbers');
 }
 
 /** What a source's settings want looked up. */
-export function wantedLookups({
+export function requestedLookups({
   enrich,
 }: {
   readonly [setting: string]: unknown;
 }): readonly LookupName[] {
-  return wanted.safeParse(enrich).data ?? [];
+  return requested.safeParse(enrich).data ?? [];
 }

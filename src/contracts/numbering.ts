@@ -21,7 +21,7 @@ export interface Numbering {
 }
 
 /** How far someone says a sink has come. */
-export interface Place {
+export interface SinkPosition {
   readonly spool: string;
   readonly epoch: number;
   /** Number of the next event. */
@@ -29,7 +29,7 @@ export interface Place {
 }
 
 /** What a place means to a spool. */
-export interface Reach {
+export interface PositionReach {
   /** Everything before it was delivered. */
   readonly position: Offset;
   /** More was delivered than this state knows of: it is older, or another's. */
@@ -42,7 +42,7 @@ export interface Reach {
  * present one (another process goes on from a copy, or the clock has gone back) nobody knows where
  * that was, so nothing is believed.
  */
-export function reachOf(place: Place, numbering: Numbering): Reach {
+export function reachOf(place: SinkPosition, numbering: Numbering): PositionReach {
   const isKnown = place.spool === numbering.spool && place.epoch <= presentEpoch(numbering);
   const shared = numbering.epochs.findLast(({ id }) => id <= place.epoch);
   const until = !isKnown || shared === undefined ? 0 : (shared.until ?? place.next);

@@ -9,7 +9,7 @@ import type { ExportError } from './errors.ts';
 import type { Event, Offset, Uid } from './event.ts';
 import type { EncodedLines, Format } from './format.ts';
 import type { Json } from './json.ts';
-import type { Numbering, Reach } from './numbering.ts';
+import type { Numbering, PositionReach } from './numbering.ts';
 import type { HeldPage } from './spool.ts';
 import type { Tools } from './tools.ts';
 
@@ -104,7 +104,7 @@ export interface Sink {
    * again, since an answer can be lost. Where the far side is ahead the sink leaves out what stands
    * there when it comes again.
    */
-  committed?(signal: AbortSignal): Promise<Reach | null>;
+  committed?(signal: AbortSignal): Promise<PositionReach | null>;
   /**
    * For a sink that `flush` is for: milliseconds until it finishes by itself what it was sent, all
    * of which is written and only waits for that; null: nothing waits, or not by intent. Meanwhile
@@ -141,12 +141,12 @@ export interface SinkOpening {
    * Tells every sink that takes events something of this one, as an event of its own. Resolves once
    * it is held; where that fails it is logged, and not told.
    */
-  tell(told: Told): Promise<void>;
+  tell(reported: ReportSink): Promise<void>;
   readonly tools: Tools;
 }
 
 /** What a sink tells of itself. */
-export interface Told extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
+export interface ReportSink extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
   /** What it is about: told again of the same, it is the same event. */
   readonly about: string;
 }

@@ -43,7 +43,7 @@ export interface Body {
 }
 
 /** Told of each whole answer as it came, also of one that comes to nothing. */
-export type Heard = (answer: HttpResponse & { readonly requestId?: string }) => void;
+export type Received = (answer: HttpResponse & { readonly requestId?: string }) => void;
 
 /** One upstream of the config. */
 export interface Upstream {
@@ -54,5 +54,5 @@ export interface Upstream {
   readonly baseUrl: string;
   readonly companies: readonly string[];
   /** Asks once; rejects only with the signal's reason. */
-  get(request: UpstreamRequest, signal: AbortSignal, heard?: Heard): Promise<Answer<Body>>;
+  get(request: UpstreamRequest, signal: AbortSignal, received?: Received): Promise<Answer<Body>>;
 }

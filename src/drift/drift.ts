@@ -6,13 +6,13 @@
 
 import type { HeldPage, NewPage } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
-import type { PlannedSource, PollingMeans } from '../fetch/polling.ts';
+import type { PlannedSource, PollingDeps } from '../fetch/polling.ts';
 import type { RunnerState } from '../fetch/stream-runner.ts';
 import { DecodedPage } from '../send/held-event.ts';
 import { normalisersOf } from '../send/normalisers.ts';
-import { changeIn, eventIn, type MatchPaths } from './facts.ts';
+import { driftChange, eventIn, type MatchPaths } from './facts.ts';
 import { findingsPages } from './findings.ts';
-import { type Extent, judge } from './judge.ts';
+import { type Extent, judgeOpen } from './judge.ts';
 import { lastBefore, type WatchedStream } from './readings.ts';
 import {
   type DriftCheckpoint,
@@ -20,7 +20,7 @@ import {
   type OpenEvent,
   type OpenItem,
   parseDrift,
-  parseItem,
+  parseOpenItem,
 } from './state.ts';
 
 /** As in the config. */
@@ -33,7 +33,7 @@ export interface DriftSettings {
 }
 
 /** What it watches with. */
-export interface DriftMeans extends Pick<PollingMeans, 'spool' | 'found'> {
+export interface DriftDeps extends Pick<PollingDeps, 'spool' | 'found'> {
   readonly tools: Pick<Tools, 'clock' | 'log'>;
   /** The sources as they are read now, and how their streams stand. */
   sources(): readonly PlannedSource[];
@@ -61,7 +61,7 @@ interface Memory {
 /** Watches one config's trail. */
 export class Drift {
   readonly #settings: DriftSettings;
-  readonly #means: DriftMeans;
+  readonly #deps: DriftDeps;
   #memory: Memory | null = null;
   /** Of the sources that are read now. */
   #known: {
@@ -73,13 +73,13 @@ export class Drift {
   /** What went wrong last. */
   #failure = '';
 
-  constructor(settings: DriftSettings, means: DriftMeans) {
+  constructor(settings: DriftSettings, deps: DriftDeps) {
     this.#settings = settings;
-    this.#means = means;
+    this.#deps = deps;
   }
 
   get #now() {
-    const sources = this.#means.sources();
+    const sources = this.#deps.sources();
     if (this.#known?.sources !== sources) {
       const watched = watchedIn(sources, this.#settings.changes);
       this.#known = { sources, watched, normaliserFor: normalisersOf(sources) };
@@ -89,7 +89,7 @@ export class Drift {
 
   /** Looks until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#means.tools;
+    const { clock } = this.#deps.tools;
     while (!signal.aborted) {
       await this.look();
       await clock.sleep(lookEveryMs, signal).catch(() => undefined);
@@ -104,7 +104,7 @@ export class Drift {
       this.#memory = null;
       const text = String(error);
       if (text !== this.#failure) {
-        this.#means.tools.log.warn(
+        this.#deps.tools.log.warn(
           'trail_failed',
           'comparison with the trail failed; retrying later',
           {
@@ -117,11 +117,11 @@ export class Drift {
   }
 
   async #look(): Promise<void> {
-    const { spool } = this.#means;
+    const { spool } = this.#deps;
     this.#memory ??= await this.#load();
     const memory = this.#memory;
     // How far streams were read counts only with what they had brought by then.
-    const runners = this.#means.streams();
+    const runners = this.#deps.streams();
     const { end } = spool.gauge;
     while (memory.checkpoint.next < end) {
       const pages = await spool.read(memory.checkpoint.next, readBytes, driftKey);
@@ -132,7 +132,7 @@ export class Drift {
     }
     this.#noteReadings(memory, runners);
     const open = [...memory.items.values()];
-    const verdicts = judge(open, memory.checkpoint, this.#extent(runners));
+    const verdicts = judgeOpen(open, memory.checkpoint, this.#extent(runners));
     for (const item of verdicts.kept) {
       memory.items.set(item.uid, item);
       memory.unsaved.add(item.uid);
@@ -144,14 +144,14 @@ export class Drift {
     memory.isChanged ||=
       JSON.stringify(verdicts.checkpoint.sources) !== JSON.stringify(memory.checkpoint.sources);
     memory.checkpoint = verdicts.checkpoint;
-    const { tools, found } = this.#means;
-    const told = findingsPages(verdicts.findings, this.#settings, tools.clock.now());
-    await this.#save(memory, told.pages);
-    for (const record of told.records) found?.(record);
+    const { tools, found } = this.#deps;
+    const reported = findingsPages(verdicts.findings, this.#settings, tools.clock.now());
+    await this.#save(memory, reported.pages);
+    for (const record of reported.records) found?.(record);
   }
 
   async #load(): Promise<Memory> {
-    const { spool, tools } = this.#means;
+    const { spool, tools } = this.#deps;
     const { checkpoint: held } = await spool.recall(driftKey);
     const checkpoint = parseDrift(held);
     const { position } = await spool.progress(driftKey);
@@ -160,7 +160,7 @@ export class Drift {
     const all = { after: '', max: 2 * itemsMax };
     const { end } = spool.gauge;
     for (const [uid, body] of await spool.entities(driftKey, all)) {
-      const item = checkpoint === null ? null : parseItem(body);
+      const item = checkpoint === null ? null : parseOpenItem(body);
       if (item === null) unsaved.add(uid);
       else items.set(uid, item);
     }
@@ -191,7 +191,7 @@ export class Drift {
     for (let at = 0; at < page.count; at += 1) {
       const ocsf = decoded.ocsf(at);
       const item = isChange
-        ? this.#windowed(memory, changeIn(ocsf, page.context, settings.match))
+        ? this.#windowed(memory, driftChange(ocsf, page.context, settings.match))
         : this.#recent(memory, eventIn(ocsf, page.context, settings.match));
       if (item === null || memory.items.has(item.uid)) continue;
       memory.items.set(item.uid, item);
@@ -199,7 +199,7 @@ export class Drift {
     }
   }
 
-  #windowed({ checkpoint }: Memory, change: ReturnType<typeof changeIn>): OpenItem | null {
+  #windowed({ checkpoint }: Memory, change: ReturnType<typeof driftChange>): OpenItem | null {
     const stream = change === null ? undefined : this.#now.watched.get(change.stream);
     if (change === null || stream === undefined) return null;
     const from = lastBefore(checkpoint.readings[stream.name] ?? [], change, stream);
@@ -232,7 +232,7 @@ export class Drift {
       }
       if (!this.#isFullTold) {
         const text = 'too many open changes or trail events; the oldest are not judged';
-        this.#means.tools.log.warn('drift_memory_full', text, { kind: is, remembered: itemsMax });
+        this.#deps.tools.log.warn('drift_memory_full', text, { kind: is, remembered: itemsMax });
       }
       this.#isFullTold = true;
     }
@@ -271,7 +271,7 @@ export class Drift {
 
   /** Where nothing but the position has changed, that is enough. */
   async #save(memory: Memory, pages: readonly NewPage[]): Promise<void> {
-    const { spool } = this.#means;
+    const { spool } = this.#deps;
     const { checkpoint, unsaved, items } = memory;
     if (pages.length > 0 || unsaved.size > 0 || memory.isChanged) {
       const keys = [...unsaved];

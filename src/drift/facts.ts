@@ -4,7 +4,7 @@
 
 import type { OcsfEvent, PageContext } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
-import type { OpenChange, OpenEvent, Operation } from './state.ts';
+import type { DriftOperation, OpenChange, OpenEvent } from './state.ts';
 
 /** Where ids and kinds stand in the OCSF events: dotted paths, also through arrays. */
 export interface MatchPaths {
@@ -18,14 +18,14 @@ export interface MatchPaths {
   readonly company: readonly string[];
 }
 
-const operations = new Map<unknown, Operation>([
+const operations = new Map<unknown, DriftOperation>([
   ['created', 'created'],
   ['updated', 'updated'],
   ['deleted', 'deleted'],
 ]);
 
 /** A change; null for what is none, such as a baseline. */
-export function changeIn(
+export function driftChange(
   event: OcsfEvent,
   { source, stream, company }: PageContext,
   paths: MatchPaths,
@@ -44,7 +44,7 @@ export function changeIn(
 }
 
 /** In Entity Management and API Activity alike; what else they know, changes something, too. */
-const activities: Readonly<Record<number, Operation>> = {
+const activities: Readonly<Record<number, DriftOperation>> = {
   1: 'created',
   3: 'updated',
   4: 'deleted',

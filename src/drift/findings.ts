@@ -2,7 +2,7 @@
 
 import type { NewPage } from '../contracts/spool.ts';
 import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type Finding, type FoundRecord, ownPage } from '../fetch/own-pages.ts';
+import { conditionRecord, type Finding, type FindingRecord, ownPage } from '../fetch/own-pages.ts';
 import { timeText } from '../tools/time-text.ts';
 import type { DriftFinding } from './judge.ts';
 
@@ -17,8 +17,8 @@ export function findingsPages(
   findings: readonly DriftFinding[],
   { trail }: { readonly trail: readonly string[] },
   now: number,
-): { readonly pages: readonly NewPage[]; readonly records: readonly FoundRecord[] } {
-  const told = findings.map((finding) => {
+): { readonly pages: readonly NewPage[]; readonly records: readonly FindingRecord[] } {
+  const reported = findings.map((finding) => {
     const { name, source, company } = placeOf(finding);
     const record = conditionRecord({ name, source }, findingOf(finding, trail.join(', ')), now);
     const id = new Identifier({ source, company: company ?? '', stream: name });
@@ -27,7 +27,7 @@ export function findingsPages(
     const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
     return { record, page: ownPage(context, [record], [id.ownUid([record.condition, about])]) };
   });
-  return { pages: told.map(({ page }) => page), records: told.map(({ record }) => record) };
+  return { pages: reported.map(({ page }) => page), records: reported.map(({ record }) => record) };
 }
 
 function placeOf(finding: DriftFinding): Place {

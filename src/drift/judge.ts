@@ -30,7 +30,7 @@ export type DriftFinding =
     };
 
 /** What became of it all. */
-export interface Verdicts {
+export interface DriftVerdicts {
   readonly findings: readonly DriftFinding[];
   /** Items that differ from before. */
   readonly kept: readonly OpenItem[];
@@ -47,11 +47,11 @@ const typesMax = 100;
 const opposites = { created: 'deleted', deleted: 'created', updated: undefined } as const;
 
 /** Judges what is open. */
-export function judge(
+export function judgeOpen(
   open: readonly OpenItem[],
   before: DriftCheckpoint,
   extent: Extent,
-): Verdicts {
+): DriftVerdicts {
   return new Judgement(open, before, extent).verdicts();
 }
 
@@ -77,7 +77,7 @@ class Judgement {
     this.#sources = { ...before.sources };
   }
 
-  verdicts(): Verdicts {
+  verdicts(): DriftVerdicts {
     for (const change of this.#changes) this.#match(change);
     for (const change of this.#changes) this.#judgeChange(this.#now(change));
     for (const event of this.#events) this.#judgeEvent(this.#now(event));

@@ -2,7 +2,7 @@
 // what differs is read a second time, and what is missing several times, before it is told.
 
 import type { CollectionReading } from '../contracts/definition.ts';
-import type { OpenChange, Operation } from './state.ts';
+import type { DriftOperation, OpenChange } from './state.ts';
 
 /** A configuration that is read, as it stands now. */
 export interface WatchedStream {
@@ -23,7 +23,7 @@ const removalReadings = 3;
 const looksEach = 2;
 
 /** Readings that must have come by for a change to be told, and for how long. */
-export function patience(operation: Operation | null, { reading }: WatchedStream) {
+export function patience(operation: DriftOperation | null, { reading }: WatchedStream) {
   const { confirmAfterMs, settleMs, removalsAfter, sweepMs } = reading;
   switch (operation) {
     case 'created':

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 
 /** What was done to an entity. */
-export type Operation = z.infer<typeof operation>;
+export type DriftOperation = z.infer<typeof operation>;
 
 const operation = z.enum(['created', 'updated', 'deleted']);
 const keys = z.array(z.string());
@@ -88,7 +88,7 @@ export function parseDrift(held: unknown): DriftCheckpoint | null {
 }
 
 /** Reads an item back; null where it cannot be read. */
-export function parseItem(body: string): OpenItem | null {
+export function parseOpenItem(body: string): OpenItem | null {
   try {
     return item.safeParse(JSON.parse(body)).data ?? null;
   } catch {

@@ -14,14 +14,14 @@ import type { ListEndpoint, ListStream, Pagination, Stream } from '../contracts/
 import type { Append, FetchSpool, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { HttpResponse } from '../contracts/tools.ts';
-import type { Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
+import type { Received, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
 import type { PollResult } from './outcome.ts';
 import { pageContext } from './own-pages.ts';
 
 /** What answers are held with. */
-export interface AnswersMeans {
+export interface AnswersDeps {
   readonly spool: FetchSpool;
   readonly tools: EncodingDeps['tools'];
   readonly found?: EncodingDeps['found'];
@@ -59,21 +59,21 @@ const rememberedMax = 1_000;
 const dateMax = 100;
 
 /** The answers that one stream gets. */
-export class Answers {
+export class StreamResponses {
   /** The stream, and the spool that its pages go to, as its poller is to see them. */
   readonly stream: Stream;
   readonly spool: FetchSpool;
-  readonly #means: AnswersMeans;
+  readonly #deps: AnswersDeps;
   #pending: Pending[] = [];
   readonly #lately = new Map<string, Held>();
   /** Places where the list was read before, while the poller reads it again from one of them. */
   #earlier: ReadonlySet<string> = new Set();
   readonly #encoding: EncodingWatch;
 
-  constructor(stream: Stream, means: AnswersMeans) {
-    const { spool } = means;
-    this.#means = means;
-    this.#encoding = new EncodingWatch(stream, means);
+  constructor(stream: Stream, deps: AnswersDeps) {
+    const { spool } = deps;
+    this.#deps = deps;
+    this.#encoding = new EncodingWatch(stream, deps);
     this.stream = this.#heard(stream);
     this.spool = {
       append: (entry) => this.#append(entry),
@@ -129,7 +129,7 @@ export class Answers {
   #ofList<L extends ListEndpoint>(list: L, parent: string | null): L {
     const get: Upstream['get'] = async (request, signal) => {
       const { upstream, pagination } = list;
-      if (this.#means.everyMs() === undefined) {
+      if (this.#deps.everyMs() === undefined) {
         const answer = await upstream.get(request, signal);
         if (answer.outcome === 'ok') this.#encoding.see(answer.body);
         return answer;
@@ -165,7 +165,7 @@ export class Answers {
     if (status < 300 && !isRewind) this.#earlier = new Set();
     const facts = { ...answer, ...(isRewind && { isRewind }) };
     const context: PageContext = {
-      ...pageContext(this.stream, 'answer', this.#means.tools.clock.now()),
+      ...pageContext(this.stream, 'answer', this.#deps.tools.clock.now()),
       ...(parent !== null && { parent }),
       answer: facts,
     };
@@ -221,7 +221,7 @@ export class Answers {
 
   async #held(taken: readonly Pending[], entry: Append): Promise<number> {
     try {
-      return await this.#means.spool.append(entry);
+      return await this.#deps.spool.append(entry);
     } catch (error) {
       this.#lately.clear();
       this.#pending.unshift(...taken);
@@ -239,7 +239,7 @@ export class Answers {
       const digest = status === 200 ? hash('sha256', body, 'base64') : '';
       const { fetchedAt: at } = context;
       const before = this.#lately.get(key);
-      const everyMs = this.#means.everyMs() ?? Number.POSITIVE_INFINITY;
+      const everyMs = this.#deps.everyMs() ?? Number.POSITIVE_INFINITY;
       if (before?.digest === digest && Math.abs(at - before.at) < everyMs) return [];
       if (this.#lately.size >= rememberedMax) this.#lately.clear();
       this.#lately.set(key, { at, digest });
@@ -259,7 +259,7 @@ function answerPage(context: PageContext, answered: Uint8Array): NewPage {
 
 function factsOf(
   request: UpstreamRequest,
-  { status, headers: { date }, requestId }: Parameters<Heard>[0],
+  { status, headers: { date }, requestId }: Parameters<Received>[0],
   pagination: Pagination,
 ): AnswerFacts {
   return {

@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import { type Append, type FetchSpool, type NewPage, uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
-import type { ListMeans } from './list/reader.ts';
-import { timeOf } from './list/record-time.ts';
+import type { ListDeps } from './list/reader.ts';
+import { recordTime } from './list/record-time.ts';
 
 /** Epoch milliseconds: from `fromMs` on, before `toMs`. */
 export interface Span {
@@ -43,7 +43,7 @@ const nothingYet: BackfillCounts = {
 const countsKey = 'backfill';
 
 /** What the view is made with. */
-export interface BackfillSpoolMeans {
+export interface BackfillSpoolDeps {
   readonly spool: FetchSpool;
   /** Names the backfill's memory; no stream has this name. */
   readonly key: string;
@@ -54,13 +54,13 @@ export interface BackfillSpoolMeans {
 
 /** The view and its counts, as they are durable. */
 export interface BackfillSpool {
-  readonly view: ListMeans['spool'];
+  readonly view: ListDeps['spool'];
   readonly counts: BackfillCounts;
 }
 
 /** Opens the view. Its `recall` throws `checkpoint_mismatch` for what no backfill has written. */
-export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
-  const { spool, key } = means;
+export function backfillSpool(deps: BackfillSpoolDeps): BackfillSpool {
+  const { spool, key } = deps;
   let known = nothingYet;
   const recall: FetchSpool['recall'] = async () => {
     const memory = await spool.recall(key);
@@ -70,7 +70,7 @@ export function backfillSpool(means: BackfillSpoolMeans): BackfillSpool {
     return memory;
   };
   const append: FetchSpool['append'] = async (entry) => {
-    const pages = entry.pages.map((page) => pick(page, means));
+    const pages = entry.pages.map((page) => pick(page, deps));
     const next = pages.reduce(counted, known);
     const chosen: Append = {
       ...entry,
@@ -125,7 +125,7 @@ interface Picked {
   readonly lastAt: number | null;
 }
 
-function pick(page: NewPage, { span, time }: BackfillSpoolMeans): Picked {
+function pick(page: NewPage, { span, time }: BackfillSpoolDeps): Picked {
   if (page.context.kind === 'condition') {
     return { wanted: [], reduced: page, untimed: 0, firstAt: null, lastAt: null };
   }
@@ -133,12 +133,12 @@ function pick(page: NewPage, { span, time }: BackfillSpoolMeans): Picked {
   const body = Buffer.from(page.body.buffer, page.body.byteOffset, page.body.byteLength);
   const indices = Array.from(page.kept ?? Array(length).keys());
   const times = indices.map((index) =>
-    timeOf(JSON.parse(body.toString('utf8', starts[index], ends[index])), time),
+    recordTime(JSON.parse(body.toString('utf8', starts[index], ends[index])), time),
   );
-  const wanted = times.map((at) => at === null || (at >= span.fromMs && at < span.toMs));
+  const requested = times.map((at) => at === null || (at >= span.fromMs && at < span.toMs));
   return {
-    wanted,
-    reduced: reducedTo(page, indices, wanted),
+    wanted: requested,
+    reduced: reducedTo(page, indices, requested),
     untimed: times.filter((at) => at === null).length,
     firstAt: times.find((at) => at !== null) ?? null,
     lastAt: times.findLast((at) => at !== null) ?? null,
@@ -148,29 +148,35 @@ function pick(page: NewPage, { span, time }: BackfillSpoolMeans): Picked {
 function reducedTo(
   page: NewPage,
   indices: readonly number[],
-  wanted: readonly boolean[],
+  requested: readonly boolean[],
 ): NewPage | null {
-  if (wanted.every((isWanted) => isWanted)) return page;
-  const kept = Uint32Array.from(indices.filter((_, at) => wanted[at]));
-  return kept.length === 0 ? null : { ...page, kept, uids: selected(page.uids, wanted, uidBytes) };
+  if (requested.every((isRequested) => isRequested)) return page;
+  const kept = Uint32Array.from(indices.filter((_, at) => requested[at]));
+  return kept.length === 0
+    ? null
+    : { ...page, kept, uids: selected(page.uids, requested, uidBytes) };
 }
 
 /** Those of `bytes`' pieces that are wanted. */
-function selected(bytes: Uint8Array, wanted: readonly boolean[], pieceBytes: number): Uint8Array {
-  invariant(bytes.length === wanted.length * pieceBytes, 'there is one piece for each record');
-  const pieces = wanted.flatMap((isWanted, at) =>
-    isWanted ? [bytes.subarray(at * pieceBytes, (at + 1) * pieceBytes)] : [],
+function selected(
+  bytes: Uint8Array,
+  requested: readonly boolean[],
+  pieceBytes: number,
+): Uint8Array {
+  invariant(bytes.length === requested.length * pieceBytes, 'there is one piece for each record');
+  const pieces = requested.flatMap((isRequested, at) =>
+    isRequested ? [bytes.subarray(at * pieceBytes, (at + 1) * pieceBytes)] : [],
   );
   return Buffer.concat(pieces);
 }
 
 function counted(
   known: BackfillCounts,
-  { wanted, untimed, firstAt, lastAt }: Picked,
+  { wanted: requested, untimed, firstAt, lastAt }: Picked,
 ): BackfillCounts {
   return {
-    read: known.read + wanted.length,
-    held: known.held + wanted.filter((isWanted) => isWanted).length,
+    read: known.read + requested.length,
+    held: known.held + requested.filter((isRequested) => isRequested).length,
     untimed: known.untimed + untimed,
     firstAt: known.firstAt ?? firstAt,
     reachedAt: lastAt ?? known.reachedAt,

@@ -17,11 +17,11 @@ import {
   backfillSpool,
   type Span,
 } from './backfill-spool.ts';
-import { parseCheckpoint } from './list/checkpoint.ts';
+import { parseListCheckpoint } from './list/checkpoint.ts';
 import { follow } from './list/follow.ts';
 import { firstPlace, isFirst } from './list/page.ts';
-import { type ListMeans, ListReader } from './list/reader.ts';
-import { timeOf } from './list/record-time.ts';
+import { type ListDeps, ListReader } from './list/reader.ts';
+import { recordTime } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
 import { EmptyRuns } from './list/tail.ts';
 import type { Walk } from './list/walk.ts';
@@ -37,7 +37,7 @@ export interface PastTime {
 }
 
 /** What one stream's backfill is read with. */
-export interface BackfillMeans extends Pick<ListMeans, 'inFlight' | 'found'> {
+export interface BackfillDeps extends Pick<ListDeps, 'inFlight' | 'found'> {
   readonly stream: ListStream;
   readonly list: Pick<ListReading, 'order' | 'lookbackMs'>;
   readonly span: Span;
@@ -57,15 +57,15 @@ export interface BackfillState extends Omit<BackfillCounts, 'firstAt'> {
 
 /** Reads one list stream's past. */
 export class Backfill {
-  readonly #means: BackfillMeans;
+  readonly #deps: BackfillDeps;
   readonly #spool: BackfillSpool;
   readonly #reader: ListReader;
   readonly #empties = new EmptyRuns();
   #order: Order | 'unknown' = 'unknown';
 
-  constructor(means: BackfillMeans) {
-    this.#means = means;
-    const { stream, span, key, spool, clock, log, pace, inFlight, found } = means;
+  constructor(deps: BackfillDeps) {
+    this.#deps = deps;
+    const { stream, span, key, spool, clock, log, pace, inFlight, found } = deps;
     this.#spool = backfillSpool({ spool, key, span, time: stream.time });
     const get: Upstream['get'] = async (request, signal) => {
       await pace(signal);
@@ -116,7 +116,7 @@ export class Backfill {
 
   #walk(): Walk {
     const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
-    const { stream, span, list } = this.#means;
+    const { stream, span, list } = this.#deps;
     const first = firstPlace(stream.pagination, span.fromMs - list.lookbackMs);
     // Records without ids are told apart by counting them from the list's start.
     const isAnew = resume === null || countAnew;
@@ -128,7 +128,7 @@ export class Backfill {
       trail: false,
       stopAt: (taken) => {
         // What is counted of this page is durable later.
-        firstAt ??= timeOf(taken.page.records.at(0) ?? null, this.#means.stream.time);
+        firstAt ??= recordTime(taken.page.records.at(0) ?? null, this.#deps.stream.time);
         return this.#isPast(taken, firstAt);
       },
       step: ({ place, next, pager, taken }) => {
@@ -150,7 +150,7 @@ export class Backfill {
    * that way.
    */
   #isPast({ span: met }: Taken, begunAt: number | null): boolean {
-    const { span, list } = this.#means;
+    const { span, list } = this.#deps;
     if (met === null || begunAt === null) return false;
     if (this.#order === 'newest_first') {
       return met.latest < span.fromMs - list.lookbackMs && met.latest < begunAt;
@@ -164,10 +164,10 @@ export class Backfill {
 
   /** As the config pins it or the live stream has learned it. */
   async #orderOfLive(): Promise<Order | 'unknown'> {
-    const { list, spool, stream } = this.#means;
+    const { list, spool, stream } = this.#deps;
     if (list.order !== 'auto') return list.order;
     const { checkpoint } = await spool.recall(stream.name);
-    return parseCheckpoint(checkpoint)?.growth.order ?? 'unknown';
+    return parseListCheckpoint(checkpoint)?.growth.order ?? 'unknown';
   }
 
   /** A place that upstream no longer takes costs a walk from the start, repeats left out. */
@@ -188,7 +188,7 @@ export class Backfill {
   }
 
   #mismatch(cause: ExportError): ExportError {
-    const { name } = this.#means.stream;
+    const { name } = this.#deps.stream;
     const what = 'its list is requested in another way than at the start of the backfill';
     return new ExportError('checkpoint_mismatch', `backfilling ${name}: ${what}`, {
       next: 'Restart it: the same command line with --restart.',
@@ -208,7 +208,7 @@ export class Backfill {
 
   /** The time at which the walk ends; null where nobody knows how far back a list goes. */
   #goal(isForward: boolean): number | null {
-    const { span, list, clock } = this.#means;
+    const { span, list, clock } = this.#deps;
     const isKnown = this.#order !== 'unknown';
     if (!isForward) return isKnown ? span.fromMs - list.lookbackMs : null;
     return isKnown ? Math.min(clock.now(), span.toMs + list.lookbackMs) : clock.now();

@@ -9,13 +9,13 @@ import type { Stream } from '../contracts/source.ts';
 import type { FetchSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { Identifier } from './list/identity.ts';
-import { conditionRecord, type Found, ownPage, pageContext } from './own-pages.ts';
+import { conditionRecord, type OnFinding, ownPage, pageContext } from './own-pages.ts';
 
 /** What a watch stores and reports with. */
 export interface EncodingDeps {
   readonly spool: Pick<FetchSpool, 'append' | 'recall'>;
   readonly tools: { readonly clock: Clock; readonly log: Log };
-  readonly found?: Found | undefined;
+  readonly found?: OnFinding | undefined;
 }
 
 /** What is stored beside a stream's checkpoint, under `encodingKey`. */

@@ -21,7 +21,7 @@ const paths: Readonly<Record<LookupName, string>> = {
 };
 
 /** What they are read with. */
-export interface LookupMeans {
+export interface LookupDeps {
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,9 +39,9 @@ export class Lookups {
   readonly #upstream: Upstream;
   #names: NumberNames = {};
 
-  constructor(upstream: Upstream, wanted: readonly LookupName[]) {
+  constructor(upstream: Upstream, requested: readonly LookupName[]) {
     this.#upstream = upstream;
-    this.wanted = wanted;
+    this.wanted = requested;
   }
 
   /** Those that are known by now. */
@@ -50,20 +50,20 @@ export class Lookups {
   }
 
   /** Takes up what is held and keeps it fresh until aborted. */
-  async run(means: LookupMeans, signal: AbortSignal): Promise<void> {
+  async run(deps: LookupDeps, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const waitMs = await this.renew(means, signal).catch((error) => {
-        means.log.debug('lookups_failed', 'reading look-ups failed', {
+      const waitMs = await this.renew(deps, signal).catch((error) => {
+        deps.log.debug('lookups_failed', 'reading look-ups failed', {
           error: String(error),
         });
         return retryMs;
       });
-      await means.clock.sleep(waitMs, signal).catch(() => undefined);
+      await deps.clock.sleep(waitMs, signal).catch(() => undefined);
     }
   }
 
   /** Reads what is missing or old; resolves with how long to wait for the next time. */
-  async renew({ spool, clock, log }: LookupMeans, signal: AbortSignal): Promise<number> {
+  async renew({ spool, clock, log }: LookupDeps, signal: AbortSignal): Promise<number> {
     const key = lookupsKey(this.#upstream.name);
     const { tables } = parseLookups((await spool.recall(key)).checkpoint);
     this.#take(tables);
@@ -100,7 +100,7 @@ export class Lookups {
   /** Its rows, or why it cannot be read whole. */
   async #read(
     lookup: LookupName,
-    { spool, clock, log }: LookupMeans,
+    { spool, clock, log }: LookupDeps,
     signal: AbortSignal,
   ): Promise<[number, string][] | string> {
     const list = new WholeList({ stream: this.#streamOf(lookup), spool, clock, log });

@@ -53,19 +53,19 @@ export function violation(uid: string): Finding {
 }
 
 /** A finding as the record that sinks get. */
-export type FoundRecord<C = Finding['condition']> = Omit<ConditionRecord, 'condition'> & {
+export type FindingRecord<C = Finding['condition']> = Omit<ConditionRecord, 'condition'> & {
   readonly condition: C;
 };
 
 /** Told of each finding once it is durable. */
-export type Found = (record: FoundRecord) => void;
+export type OnFinding = (record: FindingRecord) => void;
 
 /** Stamps a finding with its stream and time. */
 export function conditionRecord<C extends Finding['condition']>(
   stream: { readonly name: string; readonly source: string },
   finding: Finding & { readonly condition: C },
   now: number,
-): FoundRecord<C> {
+): FindingRecord<C> {
   return {
     condition: finding.condition,
     source: stream.source,

@@ -7,15 +7,15 @@ import type { PushStream, Stream } from '../contracts/source.ts';
 import type { FetchSpool } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
 import { Backfill, type PastTime } from './backfill.ts';
-import { type CollectionMeans, CollectionPoller } from './collection/poller.ts';
+import { type CollectionDeps, CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';
 import { ListReader } from './list/reader.ts';
 import type { PollResult } from './outcome.ts';
-import type { Found } from './own-pages.ts';
+import type { OnFinding } from './own-pages.ts';
 import type { PlannedParents } from './parents/feed.ts';
 import { ParentsPoller } from './parents/poller.ts';
 import type { ParentsState } from './parents/state.ts';
-import { type PushMeans, PushPoller } from './push/poller.ts';
+import { type PushDeps, PushPoller } from './push/poller.ts';
 import type { Deliveries } from './stream-runner.ts';
 import type { Succession } from './succession/pairing.ts';
 
@@ -44,36 +44,36 @@ export interface Poller {
 }
 
 /** What it reads with. */
-export interface PollerMeans {
+export interface PollerDeps {
   readonly spool: FetchSpool;
   readonly tools: Tools;
   readonly random: () => number;
-  readonly found?: Found;
+  readonly found?: OnFinding;
   /** Parents that a stream begins with. */
   readonly known: (stream: string) => AsyncIterable<readonly string[]>;
   /** Told of each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
-  readonly listening: (stream: PushStream) => Pick<PushMeans, 'door' | 'wake' | 'told'>;
+  readonly listening: (stream: PushStream) => Pick<PushDeps, 'door' | 'wake' | 'told'>;
   /** True where its successor delivers: a company that is gone is the end of the API. */
   readonly isMoved?: () => boolean;
   /** Of a successor: from when on its records are compared, epoch milliseconds. */
   readonly comparedFrom?: () => Promise<number>;
   /** Of a successor's collection: beside its predecessor's last reported state. */
-  readonly inherited?: CollectionMeans['inherited'];
+  readonly inherited?: CollectionDeps['inherited'];
 }
 
 /** Makes the poller of a stream; nothing is asked yet. */
-export function pollerFor(source: PolledSource, stream: Stream, means: PollerMeans): Poller {
-  const { spool, tools, found } = means;
+export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps): Poller {
+  const { spool, tools, found } = deps;
   const { clock } = tools;
   const log = tools.log.with({ stream: stream.name });
   if (stream.kind === 'push') {
-    return new PushPoller({ stream, spool, clock, log, ...means.listening(stream) });
+    return new PushPoller({ stream, spool, clock, log, ...deps.listening(stream) });
   }
   if (stream.kind === 'collection') {
     const { collection: reading } = source;
     invariant(reading !== null, `${source.name} says how collections are compared`);
-    const { inherited, isMoved } = means;
+    const { inherited, isMoved } = deps;
     const read = { stream, spool, clock, log, reading, found, inherited, isMoved };
     return counted(new CollectionPoller(read), tools);
   }
@@ -84,17 +84,17 @@ export function pollerFor(source: PolledSource, stream: Stream, means: PollerMea
   if (stream.kind === 'parents') {
     invariant(parents !== undefined, `${source.name} says which parents there are`);
     // Each parent's bodies are counted by themselves.
-    const known = () => means.known(stream.name);
-    const { random } = means;
+    const known = () => deps.known(stream.name);
+    const { random } = deps;
     return new ParentsPoller({ ...reads, stream, list, reading: parents, random, known });
   }
-  const { comparedFrom } = source.succeeds === undefined ? {} : means;
-  const read = { ...reads, stream, comparedFrom, isMoved: means.isMoved };
+  const { comparedFrom } = source.succeeds === undefined ? {} : deps;
+  const read = { ...reads, stream, comparedFrom, isMoved: deps.isMoved };
   if (source.past !== undefined) {
     const { span, memory, paceOf } = source.past;
     const past = { span, key: `${stream.name}${memory}`, pace: paceOf(stream) };
     const backfill = new Backfill({ ...read, list, ...past });
-    means.begun(backfill);
+    deps.begun(backfill);
     return counted(backfill, tools);
   }
   const { order, start, rewindEveryMs: patienceMs } = list;

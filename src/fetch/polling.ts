@@ -7,13 +7,13 @@ import type { RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Stream } from '../contracts/source.ts';
 import type { Spool } from '../contracts/spool.ts';
-import { Answers } from './answers.ts';
+import { StreamResponses } from './answers.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
 import type { PollResult } from './outcome.ts';
 import { Feed } from './parents/feed.ts';
-import { type PolledSource, type Poller, type PollerMeans, pollerFor } from './pollers.ts';
-import { concerns } from './push/concerns.ts';
+import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './pollers.ts';
+import { isConcerned } from './push/concerns.ts';
 import { Listeners } from './push/listener.ts';
 import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
@@ -42,7 +42,7 @@ export interface PlannedSource extends PolledSource {
 }
 
 /** What streams are polled with. */
-export interface PollingMeans extends Pick<PollerMeans, 'tools' | 'random' | 'found'> {
+export interface PollingDeps extends Pick<PollerDeps, 'tools' | 'random' | 'found'> {
   readonly spool: Spool;
   /** Left out: no upstream ends. */
   readonly ends?: { endOf?(upstream: string): number | null };
@@ -81,13 +81,13 @@ interface RunnerWishes {
   readonly source: PlannedSource;
   readonly stream: Stream;
   readonly poller: () => Poller;
-  readonly answers: Answers;
+  readonly answers: StreamResponses;
   readonly jitterMs: number;
 }
 
 /** All streams of the config. */
 export class Polling {
-  readonly #means: PollingMeans;
+  readonly #deps: PollingDeps;
   readonly #turns;
   readonly #backfills: Backfill[] = [];
   readonly #listeners;
@@ -101,11 +101,11 @@ export class Polling {
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
   readonly #failed = Promise.withResolvers<never>();
 
-  constructor(means: PollingMeans, pollsAtOnce = pollsAtOnceMax) {
-    this.#means = means;
+  constructor(deps: PollingDeps, pollsAtOnce = pollsAtOnceMax) {
+    this.#deps = deps;
     this.#turns = turnsOf(pollsAtOnce);
-    this.#listeners = new Listeners(means.tools);
-    this.#feed = new Feed(means.tools.log);
+    this.#listeners = new Listeners(deps.tools);
+    this.#feed = new Feed(deps.tools.log);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -140,7 +140,7 @@ export class Polling {
     const jitterMs = Math.min(jitterMsMax, (added.length - 1) * jitterMsPerStream);
     for (const { source, stream } of added) {
       const everyMs = () => this.#sources.get(source.name)?.answersEveryMs;
-      const answers = new Answers(stream, { ...this.#means, everyMs });
+      const answers = new StreamResponses(stream, { ...this.#deps, everyMs });
       let poller = this.#pollerFor(source, answers);
       const close = () => poller.close?.();
       const forget = () => {
@@ -154,9 +154,9 @@ export class Polling {
       this.#streams.set(stream.name, { ...parts, forget, close, stop, ended: null });
     }
     const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
-    const wanted = new Set(live.flatMap(({ lookups }) => lookups ?? []));
-    for (const [lookups, { stop }] of this.#lookups) if (!wanted.has(lookups)) stop.abort();
-    for (const lookups of wanted.difference(new Set(this.#lookups.keys()))) {
+    const requested = new Set(live.flatMap(({ lookups }) => lookups ?? []));
+    for (const [lookups, { stop }] of this.#lookups) if (!requested.has(lookups)) stop.abort();
+    for (const lookups of requested.difference(new Set(this.#lookups.keys()))) {
       this.#lookups.set(lookups, { stop: new AbortController(), ended: null });
     }
   }
@@ -174,12 +174,12 @@ export class Polling {
       polled.ended.catch(this.#failed.reject);
     }
     for (const [lookups, kept] of this.#lookups) {
-      if (kept.ended === null) kept.ended = lookups.run(this.#lookupMeans, kept.stop.signal);
+      if (kept.ended === null) kept.ended = lookups.run(this.#lookupDeps, kept.stop.signal);
     }
   }
 
-  get #lookupMeans() {
-    const { spool, tools } = this.#means;
+  get #lookupDeps() {
+    const { spool, tools } = this.#deps;
     return { spool, clock: tools.clock, log: tools.log };
   }
 
@@ -193,7 +193,7 @@ export class Polling {
    * this time.
    */
   async readNow(source: string, withinMs: number): Promise<string | null> {
-    const { clock } = this.#means.tools;
+    const { clock } = this.#deps.tools;
     const deadline = clock.monotonic() + withinMs;
     const runners = Array.from(this.#streams.values()).filter(
       ({ stream }) => stream.source === source,
@@ -237,7 +237,7 @@ export class Polling {
   async once(limit: AbortSignal): Promise<readonly FailedStream[]> {
     const failed: FailedStream[] = [];
     const soon = AbortSignal.any([limit, AbortSignal.timeout(lookupsMsMax)]);
-    const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupMeans, soon));
+    const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupDeps, soon));
     // Names that come too late are there the next time.
     await Promise.allSettled(renewed);
     const asked = [...this.#streams.values()].filter(({ stream }) => stream.kind !== 'push');
@@ -260,7 +260,7 @@ export class Polling {
   }
 
   #runnerFor({ source, stream, poller, answers, jitterMs }: RunnerWishes): StreamRunner {
-    const { tools, random, spool } = this.#means;
+    const { tools, random, spool } = this.#deps;
     return new StreamRunner({
       name: stream.name,
       source: source.name,
@@ -296,7 +296,7 @@ export class Polling {
     const pairing = this.#pairings.find(({ plan }) => plan.successor === name);
     if (pairing === undefined || past !== undefined || stream.kind !== 'list') return null;
     if (list?.start !== 'beginning' || this.#walking.has(stream.name)) return null;
-    const { spool, tools } = this.#means;
+    const { spool, tools } = this.#deps;
     const olds = () =>
       pairing.plan.streams.old.flatMap((old) => {
         const runner = this.#streams.get(old)?.runner;
@@ -313,7 +313,7 @@ export class Polling {
     const pairing = this.#pairings.find(({ plan }) => plan.predecessor === source);
     if (pairing === undefined) return false;
     const { successor } = pairing.plan;
-    if (this.#means.spool.pairs?.isCutOver(successor) !== true) return false;
+    if (this.#deps.spool.pairs?.isCutOver(successor) !== true) return false;
     const runners = Array.from(this.#streams.values()).flatMap(({ stream, runner }) =>
       stream.source === successor ? [runner] : [],
     );
@@ -323,7 +323,7 @@ export class Polling {
   }
 
   #named(cause: ExportError, { name, upstream }: PlannedSource): ExportError {
-    const { tools, spool, ends } = this.#means;
+    const { tools, spool, ends } = this.#deps;
     const pairing = this.#pairings.find(({ plan }) => plan.predecessor === name);
     const successor = pairing?.plan.successor ?? null;
     const isCutOver = successor !== null && spool.pairs?.isCutOver(successor) === true;
@@ -338,26 +338,26 @@ export class Polling {
     runner: StreamRunner,
   ): SilenceWatch | null {
     if (expectMs === undefined || past !== undefined) return null;
-    const { spool, tools, found } = this.#means;
+    const { spool, tools, found } = this.#deps;
     const { clock } = tools;
     const log = tools.log.with({ stream: stream.name });
-    const means = { stream, expectMs, spool, clock, log, found };
-    return new SilenceWatch(means, () => runner.state);
+    const deps = { stream, expectMs, spool, clock, log, found };
+    return new SilenceWatch(deps, () => runner.state);
   }
 
-  #pollerFor(source: PlannedSource, { stream, spool }: Answers): Poller {
+  #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses): Poller {
     const sideOf = () => (source.past === undefined ? sideIn(this.#pairings, source.name) : null);
-    const { log } = this.#means.tools;
-    const read: PollerMeans = {
-      ...this.#means,
+    const { log } = this.#deps.tools;
+    const read: PollerDeps = {
+      ...this.#deps,
       spool: pairedSpool(this.#feed.spoolOf(stream, spool), stream, {
         sideOf,
-        pairs: this.#means.spool.pairs,
+        pairs: this.#deps.spool.pairs,
       }),
       isMoved: () => source.past === undefined && this.hasMoved(source.name),
-      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#means.spool, log),
-      inherited: () => inheritedFor(sideOf(), stream, { spool: this.#means.spool, log }),
-      known: (name) => this.#feed.known(name, this.#sources, this.#means.spool),
+      comparedFrom: () => comparedFrom(sideOf()?.pairing, this.#deps.spool, log),
+      inherited: () => inheritedFor(sideOf(), stream, { spool: this.#deps.spool, log }),
+      known: (name) => this.#feed.known(name, this.#sources, this.#deps.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
         door: this.#listeners.door(pushed.listen),
@@ -372,7 +372,7 @@ export class Polling {
   #nudge(upstream: string, events: ReadonlySet<string | null>): void {
     for (const polled of this.#streams.values()) {
       if (polled.upstream !== upstream) continue;
-      if ([...events].some((event) => concerns(event, polled.stream))) polled.runner.nudge();
+      if ([...events].some((event) => isConcerned(event, polled.stream))) polled.runner.nudge();
     }
   }
 }
@@ -384,7 +384,7 @@ const readLookMs = 20;
 async function readOn(
   runner: StreamRunner,
   isOver: () => boolean,
-  clock: PollingMeans['tools']['clock'],
+  clock: PollingDeps['tools']['clock'],
 ): Promise<string | null> {
   // A poll that is under way may have passed by what is new.
   const begun = runner.state.polls + (runner.state.state === 'polling' ? 1 : 0);

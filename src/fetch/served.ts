@@ -9,8 +9,8 @@ import type { FetchSpool, NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { sourceTextAt, valueAt } from '../tools/records.ts';
-import { Backfill, type BackfillMeans } from './backfill.ts';
-import { timeOf } from './list/record-time.ts';
+import { Backfill, type BackfillDeps } from './backfill.ts';
+import { recordTime } from './list/record-time.ts';
 
 /** One record, as far as it is compared. */
 export interface KnownRecord {
@@ -28,7 +28,7 @@ const waitMsMin = 1_000;
 const waitMsMax = 60_000;
 
 /** The records of a page that were kept. */
-export function recordsOf(
+export function keptRecords(
   page: Pick<NewPage, 'body' | 'items' | 'kept' | 'uids' | 'slices'>,
   { id, time }: { readonly id: string | null; readonly time: readonly string[] },
 ): readonly KnownRecord[] {
@@ -41,7 +41,7 @@ export function recordsOf(
     return {
       uid: uids.toString('hex', i * uidBytes, (i + 1) * uidBytes),
       id: id === null ? null : idOf(record, bytes, id),
-      at: timeOf(record, time),
+      at: recordTime(record, time),
     };
   });
 }
@@ -61,15 +61,15 @@ const goneStatuses: readonly (number | undefined)[] = [404, 410];
  * not there. Rejects with why they cannot be read, or with the signal's reason.
  */
 export async function servedRecords(
-  means: Omit<BackfillMeans, 'key' | 'found'>,
+  deps: Omit<BackfillDeps, 'key' | 'found'>,
   signal: AbortSignal,
 ): Promise<readonly KnownRecord[] | ExportError> {
-  const { clock, stream } = means;
+  const { clock, stream } = deps;
   const records: KnownRecord[] = [];
-  const spool = ownSpool(means.spool, (page) => {
-    if (page.context.kind === stream.records) records.push(...recordsOf(page, stream));
+  const spool = ownSpool(deps.spool, (page) => {
+    if (page.context.kind === stream.records) records.push(...keptRecords(page, stream));
   });
-  const walk = new Backfill({ ...means, spool, key: ownKey, found: () => undefined });
+  const walk = new Backfill({ ...deps, spool, key: ownKey, found: () => undefined });
   let failures = 0;
   for (;;) {
     const result = await walk.poll(signal);

@@ -9,7 +9,7 @@ import type { Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { exactSpanText, timeText } from '../tools/time-text.ts';
 import { Identifier } from './list/identity.ts';
-import { conditionRecord, type Finding, type Found, ownPage } from './own-pages.ts';
+import { conditionRecord, type Finding, type OnFinding, ownPage } from './own-pages.ts';
 import type { RunnerState } from './stream-runner.ts';
 
 /** What is known of a stream's silence; held beside its checkpoint, under `silenceKey`. */
@@ -35,14 +35,14 @@ export function silentSince(held: unknown): number | null {
 }
 
 /** What a stream is listened to with. */
-export interface SilenceMeans {
+export interface SilenceDeps {
   readonly stream: { readonly name: string; readonly source: string; readonly company?: string };
   /** How long it may be silent. */
   readonly expectMs: number;
   readonly spool: Pick<Spool, 'append' | 'recall'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly found?: Found | undefined;
+  readonly found?: OnFinding | undefined;
 }
 
 /** Looks are so many in the time that is allowed, so that it is not told much too late. */
@@ -52,21 +52,21 @@ const lookMsMax = 30_000;
 
 /** Listens to one stream. */
 export class SilenceWatch {
-  readonly #means: SilenceMeans;
+  readonly #deps: SilenceDeps;
   readonly #runner: () => RunnerState;
   readonly #begunAt: number;
   #known: Silence | null = null;
   #records = 0;
 
-  constructor(means: SilenceMeans, runner: () => RunnerState) {
-    this.#means = means;
+  constructor(deps: SilenceDeps, runner: () => RunnerState) {
+    this.#deps = deps;
     this.#runner = runner;
-    this.#begunAt = means.clock.now();
+    this.#begunAt = deps.clock.now();
   }
 
   /** Looks until aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, expectMs } = this.#means;
+    const { clock, expectMs } = this.#deps;
     const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
     while (!signal.aborted) {
       await clock.sleep(waitMs, signal).catch(() => undefined);
@@ -76,19 +76,22 @@ export class SilenceWatch {
 
   /** Tells what has changed since the last look; on a full disk, say, the next one does. */
   async look(): Promise<void> {
-    const { log } = this.#means;
+    const { log } = this.#deps;
     await this.#look().catch((error) =>
       log.debug('silence_check_failed', 'silence check failed', { error: String(error) }),
     );
   }
 
   async #look(): Promise<void> {
-    const { clock, expectMs } = this.#means;
+    const { clock, expectMs } = this.#deps;
     const known = await this.#load();
     const now = clock.now();
     const { records, polls, isEnded } = this.#runner();
     if (records > this.#records) {
-      await this.#save({ version: 1, heardAt: now, told: false }, known.told ? heard(known) : null);
+      await this.#save(
+        { version: 1, heardAt: now, told: false },
+        known.told ? received(known) : null,
+      );
       this.#records = records;
       return;
     }
@@ -100,7 +103,7 @@ export class SilenceWatch {
 
   async #load(): Promise<Silence> {
     if (this.#known !== null) return this.#known;
-    const { stream, spool, clock } = this.#means;
+    const { stream, spool, clock } = this.#deps;
     const { checkpoint } = await spool.recall(silenceKey(stream.name));
     const held = silence.safeParse(checkpoint).data;
     if (held !== undefined) this.#known = held;
@@ -108,8 +111,8 @@ export class SilenceWatch {
     return this.#known ?? { version: 1, heardAt: clock.now(), told: false };
   }
 
-  async #save(next: Silence, finding: Told | null): Promise<void> {
-    const { stream, spool, clock, found } = this.#means;
+  async #save(next: Silence, finding: ReportSink | null): Promise<void> {
+    const { stream, spool, clock, found } = this.#deps;
     const { name, source, company } = stream;
     const now = clock.now();
     const whose = company === undefined ? {} : { company };
@@ -123,10 +126,10 @@ export class SilenceWatch {
     if (record !== null) found?.(record);
   }
 
-  #silent({ heardAt }: Silence): Told {
-    const { stream, expectMs } = this.#means;
+  #silent({ heardAt: receivedAt }: Silence): ReportSink {
+    const { stream, expectMs } = this.#deps;
     const { error, polls, caughtUpAt } = this.#runner();
-    const isRead = error === null && polls > 0 && (caughtUpAt ?? 0) > heardAt;
+    const isRead = error === null && polls > 0 && (caughtUpAt ?? 0) > receivedAt;
     const [word, how] =
       error !== null && error.code !== 'paging_suspected'
         ? ['failing', `its polls fail: ${error.message}`]
@@ -135,19 +138,19 @@ export class SilenceWatch {
           : ['unfinished', 'no poll has come to its end meanwhile'];
     return {
       condition: 'source.silent',
-      message: `no new record of ${stream.name} since ${timeText(heardAt)}; ${how}`,
-      details: { since: timeText(heardAt), expect_every: exactSpanText(expectMs), polls: word },
+      message: `no new record of ${stream.name} since ${timeText(receivedAt)}; ${how}`,
+      details: { since: timeText(receivedAt), expect_every: exactSpanText(expectMs), polls: word },
     };
   }
 }
 
-type Told = Finding & {
+type ReportSink = Finding & {
   readonly condition: 'source.silent' | 'source.heard';
   readonly details: { readonly since: string };
 };
 
-function heard({ heardAt }: Silence): Told {
-  const since = timeText(heardAt);
+function received({ heardAt: receivedAt }: Silence): ReportSink {
+  const since = timeText(receivedAt);
   return {
     condition: 'source.heard',
     message: `a new record has come, the first since ${since}`,

@@ -25,7 +25,7 @@ const waitMsMax = { denied: deniedWaitMsMax, refused: 3_600_000, blocked: 3_600_
 /** The wait of who has decided none; an operator may cut it short. */
 export const notDecided: Wait = { ms: 0, cut: () => undefined };
 
-interface HealthMeans {
+interface HealthDeps {
   /** A failure that the end of its API explains, with that; default: as it is. */
   readonly named?: (cause: ExportError) => ExportError;
   readonly timetable: Timetable;
@@ -37,7 +37,7 @@ interface HealthMeans {
 
 /** How one stream fares. */
 export class StreamHealth {
-  readonly #means: HealthMeans;
+  readonly #deps: HealthDeps;
   readonly #failures;
   readonly #refusals;
   #state: 'waiting' | 'retrying' | 'halted' = 'waiting';
@@ -46,10 +46,10 @@ export class StreamHealth {
   #caughtUpAt: number | null = null;
   #error: ExportError | null = null;
 
-  constructor(means: HealthMeans) {
-    this.#means = means;
-    this.#failures = backOff(means);
-    this.#refusals = lastingBackOff(means);
+  constructor(deps: HealthDeps) {
+    this.#deps = deps;
+    this.#failures = backOff(deps);
+    this.#refusals = lastingBackOff(deps);
   }
 
   /** As the last poll has left it. */
@@ -68,7 +68,7 @@ export class StreamHealth {
    * of its API, which is no fault and reported elsewhere.
    */
   observe(result: PollResult, begunAt: number, isEnded = false): Wait {
-    const { clock, timetable } = this.#means;
+    const { clock, timetable } = this.#deps;
     this.#polls += 1;
     if (result.outcome !== 'done') return this.#failed(result, isEnded);
     this.#records += result.fresh;
@@ -86,7 +86,7 @@ export class StreamHealth {
 
   /** What was read to its end and may yet be no more than a part. */
   #doubt(doubt: ExportError | null): void {
-    const { log } = this.#means;
+    const { log } = this.#deps;
     if (doubt === null && this.#error !== null)
       log.info('stream_recovered', 'the stream can be read again');
     if (doubt !== null && doubt.message !== this.#error?.message) {
@@ -119,19 +119,19 @@ export class StreamHealth {
     const growing = () => lasting?.waitMs ?? this.#failures.next();
     const isTooShort = isPatience(failed) && (lasting?.waitMs ?? 0) > wait.ms;
     const decided = isDecided && !isTooShort ? wait : { ...notDecided, ...wait, ms: growing() };
-    const { code, message, next, details } = this.#means.named?.(cause) ?? cause;
+    const { code, message, next, details } = this.#deps.named?.(cause) ?? cause;
     const ours = { code, error: message, next };
     // First for who reads, and last since no detail may go by one of these names.
     const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
     if (isEnded)
-      this.#means.log.debug(
+      this.#deps.log.debug(
         'stream_refused_after_end',
         'the stream of an API that has ended is not read',
         fields,
       );
     else if (this.#state === 'halted')
-      this.#means.log.error('stream_halted', 'the stream is halted', fields);
-    else this.#means.log.warn('stream_failed', 'the stream could not be read; retrying', fields);
+      this.#deps.log.error('stream_halted', 'the stream is halted', fields);
+    else this.#deps.log.warn('stream_failed', 'the stream could not be read; retrying', fields);
     return decided;
   }
 }

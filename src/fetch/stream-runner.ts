@@ -248,7 +248,7 @@ export class StreamRunner {
     }
   }
 
-  async #wait({ ms, cut, mended }: Wait, signal: AbortSignal): Promise<void> {
+  async #wait({ ms, cut, repaired }: Wait, signal: AbortSignal): Promise<void> {
     const { clock } = this.#settings;
     this.#nextPollAt = clock.now() + ms;
     const isAskedAgain = this.#isAskedAgain;
@@ -277,7 +277,7 @@ export class StreamRunner {
     }
     try {
       const waited = clock.sleep(ms, over.signal);
-      await (mended === undefined ? waited : Promise.race([waited, mended(over.signal)]));
+      await (repaired === undefined ? waited : Promise.race([waited, repaired(over.signal)]));
     } catch (error) {
       if (signal.aborted || !over.signal.aborted) throw error;
     } finally {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../contracts/json.ts';
 import { backfillsAmong, readProgress } from './backfills.ts';
 import { parsedObject } from './requests.ts';
-import { changeIn, type StoreSettings } from './store.ts';
+import { changeState, type StoreSettings } from './store.ts';
 
 const file = z.object({
   id: z.string().regex(/^[0-9a-f-]+$/),
@@ -24,14 +24,14 @@ export function importBackfillFiles(settings: StoreSettings): void {
   const folder = join(settings.dir, 'backfills');
   if (!existsSync(folder)) return;
   const names = readdirSync(folder).filter((name) => /^[0-9a-f-]+(\.done)?\.json$/.test(name));
-  changeIn(settings, (store) =>
+  changeState(settings, (store) =>
     store.transaction(() => {
       // Where a start was cut off before the folder went.
       const known = new Set(backfillsAmong(store.requests.all()).map(({ id }) => id));
       for (const name of names) {
         const asked = file.safeParse(parsed(join(folder, name))).data;
         if (asked === undefined || known.has(asked.id)) continue;
-        const { id, source, from, to, isBounded, askedAt, wanted } = asked;
+        const { id, source, from, to, isBounded, askedAt, wanted: requested } = asked;
         const row = store.requests.ask(
           source,
           { what: 'backfill', key: id, from, to, isBounded },
@@ -42,7 +42,7 @@ export function importBackfillFiles(settings: StoreSettings): void {
         store.requests.note(row, { ...progress });
         const hasFailed = progress.state === 'failed' && progress.at >= askedAt;
         const state = name.endsWith('.done.json') ? 'done' : hasFailed ? 'failed' : 'stopped';
-        if (state !== 'stopped' || !wanted) store.requests.answer(row, { ...progress, state });
+        if (state !== 'stopped' || !requested) store.requests.answer(row, { ...progress, state });
       }
     }),
   );

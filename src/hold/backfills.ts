@@ -39,7 +39,7 @@ export interface BackfillRequest {
   readonly isBounded: boolean;
   readonly askedAt: number;
   /** False: it has ended, or is stopped to go on another time. */
-  readonly isWanted: boolean;
+  readonly isRequested: boolean;
   readonly progress: BackfillProgress | null;
 }
 
@@ -55,9 +55,9 @@ export function backfillsAmong(requests: readonly Request[]): readonly BackfillR
   return requests.flatMap(({ id: row, name: source, wish, at, answer, progress }) => {
     if (wish.what !== 'backfill' || answer?.state === cancelled.state) return [];
     const { what: _, key: id, ...span } = wish;
-    const isWanted = answer === null;
+    const isRequested = answer === null;
     const come = readProgress(answer ?? progress);
-    return [{ row, id, source, ...span, askedAt: at, isWanted, progress: come }];
+    return [{ row, id, source, ...span, askedAt: at, isRequested, progress: come }];
   });
 }
 
@@ -129,8 +129,8 @@ export function carryOutAbout(
 /** The unfinished one that was asked for alike, if there is one. */
 function backfillAlike(known: readonly BackfillRequest[], past: Past): BackfillRequest | undefined {
   return known.find(
-    ({ source, from, to, isBounded, isWanted, progress }) =>
-      (isWanted || progress?.state !== 'done') &&
+    ({ source, from, to, isBounded, isRequested, progress }) =>
+      (isRequested || progress?.state !== 'done') &&
       source === past.source &&
       from === past.from &&
       (isBounded ? to : null) === past.to,
@@ -138,7 +138,7 @@ function backfillAlike(known: readonly BackfillRequest[], past: Past): BackfillR
 }
 
 /** The name of a stream's memory in a backfill ends so. */
-export function memoryOf({ id }: Pick<BackfillRequest, 'id'>): string {
+export function backfillMemory({ id }: Pick<BackfillRequest, 'id'>): string {
   return `#backfill-${id}`;
 }
 
@@ -148,8 +148,8 @@ export function stopBackfill(
   { row }: BackfillRequest,
   last: BackfillProgress | null,
 ): void {
-  const isWanted = requests.all().some(({ id, answer }) => id === row && answer === null);
-  if (isWanted) requests.answer(row, { ...last, state: 'stopped' });
+  const isRequested = requests.all().some(({ id, answer }) => id === row && answer === null);
+  if (isRequested) requests.answer(row, { ...last, state: 'stopped' });
 }
 
 /** Has whoever reads it forget it. */
@@ -175,12 +175,12 @@ export function leaveBackfill(
   else if (last.state === 'failed') requests.answer(row, { ...last });
   else if (last.state === 'done') {
     requests.answer(row, { ...last });
-    streams.forgetAll(memoryOf(request));
+    streams.forgetAll(backfillMemory(request));
   } else if (now.answer === null) requests.note(row, { ...last });
   else requests.answer(row, { ...last, state: 'stopped' });
 }
 
 function forget({ requests, streams }: Store, request: BackfillRequest): void {
   requests.withdraw(request.row);
-  streams.forgetAll(memoryOf(request));
+  streams.forgetAll(backfillMemory(request));
 }

@@ -12,7 +12,7 @@ import { identityBytes } from '../contracts/spool.ts';
 import { isDamage, openToLook, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
 import { epochsFrom } from './epochs.ts';
-import { isWhole, rowsOf, wholeRow } from './held-page.ts';
+import { allRows, isIntactRow, wholeRow } from './held-page.ts';
 import { migrations } from './schema.ts';
 
 const sqliteError = 1;
@@ -81,9 +81,9 @@ function structuralFlaw(database: DatabaseSync): string | null {
 }
 
 function flawInPages(database: DatabaseSync): string | null {
-  const each = rowsOf(database);
+  const each = allRows(database);
   for (const row of each('SELECT * FROM page')) {
-    if (!isWhole(wholeRow(row, each)))
+    if (!isIntactRow(wholeRow(row, each)))
       return `the page at event ${Number(row.first)} differs from the bytes written`;
   }
   return null;

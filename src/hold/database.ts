@@ -106,7 +106,7 @@ export function hasState(dir: string): boolean {
   }
 }
 
-/** What is in the database differs from the bytes written: the next start mends it (mend.ts). */
+/** What is in the database differs from the bytes written: the next start mends it (repair.ts). */
 export function damageError(doing: string, what: string, cause?: unknown): ExportError {
   return new ExportError('state_damaged', `${doing}: ${what}`, {
     next: 'Start sluice again: it sets the damaged database aside, saves its readable rows, and reads the others from upstream again.',

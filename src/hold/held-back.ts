@@ -4,14 +4,14 @@
 // which they came, and none is given whose changes are not in the log.
 
 import type { OutboxRow } from './outbox.ts';
-import type { Answers } from './spool-messages.ts';
+import type { WorkerReplies } from './spool-messages.ts';
 
 /** Puts rows into the log, all or nothing; rejects when that is for others to do now. */
 export type CommitRows = (rows: readonly OutboxRow[]) => Promise<void>;
 
 /** Who is told. */
-interface Told {
-  readonly release: (said: Answers) => void;
+interface ReportSink {
+  readonly release: (said: WorkerReplies) => void;
   readonly lost: (error: Error) => void;
 }
 
@@ -21,17 +21,17 @@ const commitBytesMax = 4 * 1024 * 1024;
 /** Answers on their way. */
 export class HeldBack {
   readonly #commit: CommitRows;
-  readonly #told: Told;
-  #waiting: Answers[] = [];
+  readonly #told: ReportSink;
+  #waiting: WorkerReplies[] = [];
   #isWorking = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(commit: CommitRows, told: Told) {
+  constructor(commit: CommitRows, reported: ReportSink) {
     this.#commit = commit;
-    this.#told = told;
+    this.#told = reported;
   }
 
-  add(said: Answers): void {
+  add(said: WorkerReplies): void {
     this.#waiting.push(said);
     if (!this.#isWorking) this.#work = this.#hand();
   }

@@ -36,7 +36,7 @@ type Run = (sql: string, ...values: SQLInputValue[]) => unknown;
 type Each = (sql: string, ...values: SQLInputValue[]) => Iterable<Record<string, unknown>>;
 
 /** The rows that a database has. */
-export function rowsOf(database: DatabaseSync): Each {
+export function allRows(database: DatabaseSync): Each {
   return (sql, ...values) => database.prepare(sql).iterate(...values);
 }
 
@@ -91,8 +91,8 @@ function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] 
 }
 
 /** The page of a whole row. Throws `state_damaged` where the row differs from the bytes written. */
-export function heldPage(row: Record<string, unknown>): HeldPage {
-  if (!isWhole(row)) {
+export function pageOfRow(row: Record<string, unknown>): HeldPage {
+  if (!isIntactRow(row)) {
     const [first, last] = [Number(row.first), Number(row.first) + Number(row.count) - 1];
     throw damageError(
       'reading the state database',
@@ -113,7 +113,7 @@ export function heldPage(row: Record<string, unknown>): HeldPage {
 }
 
 /** True where a row is as it was written. Older rows, without checksum, have to make sense. */
-export function isWhole(row: Record<string, unknown>): boolean {
+export function isIntactRow(row: Record<string, unknown>): boolean {
   const { crc = null, ...rest } = row;
   const { uids, body } = row;
   if (!(uids instanceof Uint8Array && body instanceof Uint8Array)) return false;

@@ -8,8 +8,8 @@ import { hasState } from './database.ts';
 import { readDelivered } from './delivered.ts';
 import { nextEpoch } from './epochs.ts';
 import { takeLock } from './lock.ts';
-import type { MendSettings, StreamReset } from './mend.ts';
 import { readReached } from './reached.ts';
+import type { RepairSettings, StreamReset } from './repair.ts';
 import { withReserve } from './reserve.ts';
 import { Store } from './store.ts';
 
@@ -25,8 +25,8 @@ export interface Older {
  * where it is not, or there is none. Nothing goes back: checkpoints, positions and what is held are
  * of one moment.
  */
-export function findOlder(settings: MendSettings): Older | null {
-  const { dir, sync, tell } = settings;
+export function findOlder(settings: RepairSettings): Older | null {
+  const { dir, sync, tell: report } = settings;
   if (!hasState(dir)) return null;
   const lock = takeLock(dir);
   try {
@@ -34,7 +34,7 @@ export function findOlder(settings: MendSettings): Older | null {
       const store = new Store({ dir, sync, keepMs: 0 });
       try {
         const sign = signOf(dir, store);
-        return sign === null ? null : { sign, resets: tellStreams(store, tell) };
+        return sign === null ? null : { sign, resets: reportStreams(store, report) };
       } finally {
         store.close();
       }
@@ -56,13 +56,13 @@ function signOf(dir: string, store: Store): string | null {
 }
 
 /** What they are told is held under numbers that no one has used. */
-function tellStreams(store: Store, tell: MendSettings['tell']): readonly StreamReset[] {
+function reportStreams(store: Store, report: RepairSettings['tell']): readonly StreamReset[] {
   const now = Date.now();
   store.beginEpoch(now);
   return store.transaction(() =>
     store.streams.checkpoints().map(({ stream, savedAt }) => {
       const reset: StreamReset = { stream, deliveredAt: savedAt, reason: 'state_older' };
-      const page = tell(reset);
+      const page = report(reset);
       if (page !== null) store.hold(page, now);
       return reset;
     }),

@@ -22,7 +22,7 @@ export interface OutboxRow {
 /** The table of pages, whose rows are written once and go when every sink has passed them. */
 export const pageTable = 'page';
 /** The table of dead letters. */
-export const letterTable = 'dead_letter';
+export const deadLetterTable = 'dead_letter';
 
 /** By table, the columns of its primary key. */
 const tables: Readonly<Record<string, readonly string[]>> = {
@@ -34,7 +34,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   entity: ['stream', 'key'],
   parent: ['stream', 'id'],
   position: ['sink'],
-  [letterTable]: ['id'],
+  [deadLetterTable]: ['id'],
   set_aside: ['id'],
   pair: ['id'],
   pair_record: ['id'],

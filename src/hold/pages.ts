@@ -5,7 +5,7 @@
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
-import { answerRowBytes, heldBytes, heldPage, wholeRow, writePage } from './held-page.ts';
+import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
 /** How long pages stay after every sink has passed them. */
@@ -102,7 +102,7 @@ export class Pages {
     );
     for (const row of rows) {
       if (Number(row.first) + Number(row.count) <= from) continue;
-      const page = heldPage(wholeRow(row, (sql, ...of) => this.#statements.each(sql, ...of)));
+      const page = pageOfRow(wholeRow(row, (sql, ...of) => this.#statements.each(sql, ...of)));
       pages.push(page);
       bytes += heldBytes(page);
       if (bytes >= bytesMax) break;
@@ -119,9 +119,9 @@ export class Pages {
     for (const page of this.#statements.each(
       `SELECT first, count, ${countedBytes} AS bytes, held_at FROM page ORDER BY first`,
     )) {
-      const wanted = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
+      const requested = Number(page.held_at) > now - keepMs && bytes <= bytesMax * keptShareMax;
       const end = Number(page.first) + Number(page.count);
-      if (wanted || end > passed || done === pruneMax) break;
+      if (requested || end > passed || done === pruneMax) break;
       bytes -= Number(page.bytes);
       last = Number(page.first);
       done += 1;

@@ -27,7 +27,7 @@ const apartMsMax = 5 * 60_000;
 const apartMsUnknown = 24 * 3_600_000;
 
 /** What was found among the records of the other side that have the same key. */
-export interface Found {
+export interface PairCandidates {
   /** The row whose content is equal; null: none is. */
   readonly same: Row | null;
   /**
@@ -42,11 +42,11 @@ export interface Found {
 }
 
 /** Finds the rows of the other side that may be this record, among those that nothing has matched. */
-export function findMatch(
+export function findCandidates(
   record: Compared,
   side: PairSide,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
-): Found {
+): PairCandidates {
   if (rows.length === 0) return { same: null, others: [], isApart: false, difference: null };
   const own = fieldsOf(record.fields);
   if (record.as === 'change') return findChange(record, own, { rows, rules });
@@ -71,7 +71,7 @@ function findChange(
   record: Compared,
   own: FoldedFields,
   { rows, rules }: { readonly rows: readonly Row[]; readonly rules: MatchRules },
-): Found {
+): PairCandidates {
   const isEmpty = Object.keys(own).length === 0;
   for (const row of rows.toReversed()) {
     if (isOtherCompany(row, record)) continue;

@@ -8,7 +8,7 @@ import type { ComparedAnew, NewPage } from '../contracts/spool.ts';
 import type { PairRecord, PairSide } from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
-import { findMatch, isOtherCompany, type MatchRules } from './pair-match.ts';
+import { findCandidates, isOtherCompany, type MatchRules } from './pair-match.ts';
 import { hasVersions } from './pair-pages.ts';
 import type { PairRows, WaitingRow } from './pair-rows.ts';
 import {
@@ -72,7 +72,7 @@ export class PairMatching {
     // It was forgotten here and read again.
     if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
     const open = openRows(all, side);
-    const { same, others, isApart, difference } = findMatch(record, side, {
+    const { same, others, isApart, difference } = findCandidates(record, side, {
       rows: open,
       rules: rulesOf(state, now),
     });
@@ -109,7 +109,7 @@ export class PairMatching {
     this.#rows.fold(id, record);
     const side = own.old === null ? 'new' : 'old';
     const all = this.#rows.withKey(state.id, record.key).filter((row) => row.id !== id);
-    const { same } = findMatch(record, side, {
+    const { same } = findCandidates(record, side, {
       rows: openRows(all, side),
       rules: rulesOf(state, now),
     });
@@ -158,7 +158,7 @@ export class PairMatching {
       happenedAt: own.happened as number | null,
       fields: String(own.fields),
     };
-    const { others } = findMatch(record, side, { rows, rules: rulesOf(state, now) });
+    const { others } = findCandidates(record, side, { rows, rules: rulesOf(state, now) });
     return [own, others.find((row) => row.state === 0)];
   }
 

@@ -8,7 +8,12 @@ import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:f
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Offset } from '../contracts/event.ts';
-import { type Numbering, type Place, presentEpoch, reachOf } from '../contracts/numbering.ts';
+import {
+  type Numbering,
+  presentEpoch,
+  reachOf,
+  type SinkPosition,
+} from '../contracts/numbering.ts';
 import { makePrivateFile } from './private-files.ts';
 
 /** The file's name within the state directory. */
@@ -18,7 +23,7 @@ const numberLength = 16;
 const lineLength = numberLength + 10;
 
 /** What the file says, by sink: of another spool, or of an epoch that is not ours, too. */
-export function readReached(dir: string): ReadonlyMap<string, Place> {
+export function readReached(dir: string): ReadonlyMap<string, SinkPosition> {
   try {
     const [header = '', ...lines] = readFileSync(join(dir, reachedName), 'utf8').split('\n');
     const { spool, epoch, sinks } = JSON.parse(header) as Header;

@@ -6,7 +6,7 @@
 
 import type { Offset } from '../contracts/event.ts';
 import { type HeldPage, type NewPage, uidBytes } from '../contracts/spool.ts';
-import { heldPage, wholeRow, writePage } from './held-page.ts';
+import { pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
 /** Which pages a sink takes: those of events, all of upstream's; or `all`, where it is none but reads them. */
@@ -124,7 +124,7 @@ function recipients(
 /** The page with the piece's events alone. */
 function pageOf({ of: { statements }, first, from, until }: Piece) {
   const row = statements.row('SELECT * FROM page WHERE first = ?', first) ?? {};
-  const page = heldPage(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
+  const page = pageOfRow(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
   const heldAt = Number(row.held_at);
   const [start, stop] = [from - first, until - first];
   if (stop - start === page.count) return { page, heldAt };

@@ -96,7 +96,7 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
   const marks = marksIn(all);
   for (const origin of all) {
     copyStreams(origin, to, regrouping);
-    copyRequests(origin, to, { regrouping, letters: copyLetters(origin, to, numbers) });
+    copyRequests(origin, to, { regrouping, letters: copyDeadLetters(origin, to, numbers) });
     copyAside(origin, to);
     copyPairs(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
@@ -173,7 +173,7 @@ function copyStreams(origin: Opened, to: Statements, { checkpoint }: Regrouping)
 }
 
 /** Returns what they are numbered by now. */
-function copyLetters(
+function copyDeadLetters(
   origin: Opened,
   to: Statements,
   numbers: Renumbered,

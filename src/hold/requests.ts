@@ -68,7 +68,7 @@ export interface Request {
 }
 
 /** The table of requests. */
-export class Requests {
+export class RequestTable {
   readonly #statements: Statements;
 
   constructor(statements: Statements) {

@@ -68,11 +68,11 @@ export class Reserve {
 
   /** Sets twice as much aside, up to its bound; false where that, or no room for it, is reached. */
   grow(): boolean {
-    const wanted = Math.min(this.#bytesMax, 2 * this.#bytes);
-    if (!this.#held || wanted <= this.#bytes) return false;
-    if (this.#fill(wanted)) this.#bytes = wanted;
+    const requested = Math.min(this.#bytesMax, 2 * this.#bytes);
+    if (!this.#held || requested <= this.#bytes) return false;
+    if (this.#fill(requested)) this.#bytes = requested;
     else this.#bytesMax = this.#bytes;
-    return this.#bytes === wanted;
+    return this.#bytes === requested;
   }
 
   /** True while the space is set aside: there is room for pages. */

@@ -3,7 +3,7 @@
 // by one, since a broken one costs only itself.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { isWhole, rowsOf, wholeRow } from './held-page.ts';
+import { allRows, isIntactRow, wholeRow } from './held-page.ts';
 import type { Row } from './statements.ts';
 
 interface Table {
@@ -92,8 +92,8 @@ function rowAt(database: DatabaseSync, table: Table, key: SQLInputValue[]): Row 
     const where = table.key.map((column) => `${column} = ?`).join(' AND ');
     const row = database.prepare(`SELECT * FROM ${table.name} WHERE ${where}`).get(...key);
     if (row === undefined || table.name !== 'page') return row ?? null;
-    const page = wholeRow(row, rowsOf(database));
-    return isWhole(page) ? page : null;
+    const page = wholeRow(row, allRows(database));
+    return isIntactRow(page) ? page : null;
   } catch {
     return null;
   }

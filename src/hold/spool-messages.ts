@@ -22,31 +22,31 @@ export interface WorkerSettings extends StoreSettings {
 }
 
 /** An operation that the worker is asked for, by its name. */
-export interface Question {
+export interface WorkerRequest {
   readonly id: number;
   readonly op: string;
   readonly args: readonly unknown[];
 }
 
 /** A failure as it crosses the thread's border. */
-export interface ToldError {
+export interface ReportedError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly next: string;
 }
 
 /** The worker's answer to one question: a result or an error. */
-export interface Answer {
+export interface WorkerReply {
   readonly id: number;
   readonly result?: unknown;
-  readonly error?: ToldError;
+  readonly error?: ReportedError;
   /** Of an append: the memory that its pages came in. */
   readonly memory?: readonly ArrayBuffer[];
 }
 
 /** What the worker says after a commit: the answers, and how full the spool is. */
-export interface Answers {
-  readonly answers: readonly Answer[];
+export interface WorkerReplies {
+  readonly answers: readonly WorkerReply[];
   readonly gauge?: SpoolGauge;
   /** With the first word. */
   readonly numbering?: Numbering;
@@ -59,5 +59,5 @@ export interface Answers {
   /** The disk has no room for pages. */
   readonly diskFull?: boolean;
   /** The database is damaged: nothing can be relied on until the next start mends it. */
-  readonly damage?: ToldError;
+  readonly damage?: ReportedError;
 }

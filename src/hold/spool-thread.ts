@@ -7,7 +7,12 @@ import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
 import type { Acknowledgement, Append } from '../contracts/spool.ts';
 import { type CommitRows, HeldBack } from './held-back.ts';
-import type { Answer, Answers, Question, WorkerSettings } from './spool-messages.ts';
+import type {
+  WorkerReplies,
+  WorkerReply,
+  WorkerRequest,
+  WorkerSettings,
+} from './spool-messages.ts';
 import type { Operations } from './spool-worker.ts';
 import type { Landed } from './store.ts';
 
@@ -27,7 +32,7 @@ interface Waiter {
 /** Who is told what comes without being asked for. */
 export interface ThreadListener {
   /** After each commit, once its answers are given. */
-  readonly heard: (answers: Answers) => void;
+  readonly heard: (answers: WorkerReplies) => void;
   /** Nothing can be asked any more. */
   readonly failed: (error: Error) => void;
 }
@@ -49,7 +54,7 @@ export class SpoolThread {
   readonly #heldBack: HeldBack | null;
   readonly #unanswered = new Map<number, Waiter>();
   /** What waits for company. All can be cloned, so that it never keeps others back. */
-  #lingering: Question[] = [];
+  #lingering: WorkerRequest[] = [];
   #linger: NodeJS.Timeout | undefined;
   #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
   #lastId = 0;
@@ -59,7 +64,7 @@ export class SpoolThread {
   /** `commit`: puts what changes into the log that the database is a cache of. */
   constructor(settings: WorkerSettings, commit: CommitRows | null = null) {
     this.#isEager = settings.eager === true;
-    const release = (said: Answers) => this.#hear(said);
+    const release = (said: WorkerReplies) => this.#hear(said);
     const lost = (error: Error) => this.#fail(error);
     this.#heldBack = commit === null ? null : new HeldBack(commit, { release, lost });
     this.#worker = new Worker(new URL('./spool-worker.ts', import.meta.url), {
@@ -68,14 +73,14 @@ export class SpoolThread {
   }
 
   /** Resolves with the worker's first word: the database is open. Rejects with why it is not. */
-  async opened(): Promise<Answers> {
-    const opened = await new Promise<Answers>((resolve, reject) => {
+  async opened(): Promise<WorkerReplies> {
+    const opened = await new Promise<WorkerReplies>((resolve, reject) => {
       this.#worker.once('message', resolve);
       this.#worker.once('error', (error) => reject(ended(error as Error)));
     });
     for (const { error } of opened.answers) if (error !== undefined) throw revived(error);
     const heldBack = this.#heldBack;
-    this.#worker.on('message', (said: Answers) =>
+    this.#worker.on('message', (said: WorkerReplies) =>
       (heldBack ?? { add: this.#hear.bind(this) }).add(said),
     );
     this.#worker.on('error', (error) => this.#fail(ended(error as Error)));
@@ -139,7 +144,7 @@ export class SpoolThread {
   #ask<T>(op: keyof Operations, args: readonly unknown[], how: Asking<T>): Promise<T> {
     if (this.#over !== null) return Promise.reject(this.#over);
     this.#lastId += 1;
-    const question: Question = { id: this.#lastId, op, args };
+    const question: WorkerRequest = { id: this.#lastId, op, args };
     return new Promise((resolve, reject) => {
       if (canLinger(question) && !this.#isEager) {
         this.#lingering.push(question);
@@ -153,7 +158,7 @@ export class SpoolThread {
   }
 
   /** Posts what waits, and the questions after it. Throws where one cannot be cloned. */
-  #post(questions: readonly Question[], transfer: ArrayBuffer[] = []): void {
+  #post(questions: readonly WorkerRequest[], transfer: ArrayBuffer[] = []): void {
     this.#worker.postMessage([...this.#lingering, ...questions], transfer);
     this.#lingering = [];
     clearTimeout(this.#linger);
@@ -178,7 +183,7 @@ export class SpoolThread {
     this.#spare.push(...small.slice(0, sparesMax - this.#spare.length));
   }
 
-  #hear(said: Answers): void {
+  #hear(said: WorkerReplies): void {
     for (const { id, result, error, memory = [] } of said.answers) {
       const waiter = this.#unanswered.get(id);
       this.#unanswered.delete(id);
@@ -199,7 +204,7 @@ export class SpoolThread {
 }
 
 /** True where nobody's next step hangs on the answer. Marks and dead letters are waited for. */
-function canLinger({ op, args }: Question): boolean {
+function canLinger({ op, args }: WorkerRequest): boolean {
   if (op === 'note') return true;
   if (op !== 'acknowledge') return false;
   const { mark, deadLetters, aside } = args[1] as Acknowledgement;
@@ -218,7 +223,7 @@ function roundUp(bytes: number): number {
   return Math.ceil(bytes / spareBytesMin) * spareBytesMin;
 }
 
-function revived(error: NonNullable<Answer['error']>): ExportError {
+function revived(error: NonNullable<WorkerReply['error']>): ExportError {
   return new ExportError(error.code, error.message, { next: error.next });
 }
 

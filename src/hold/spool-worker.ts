@@ -6,7 +6,7 @@
 // answer is posted only after the commit that covers it, and all answers of a commit together. What
 // must stay true: a write that fails (a page for which the disk has no room) fails alone; but once
 // the database turns out to be damaged, everybody is told, since only the next start can mend it
-// (mend.ts).
+// (repair.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -29,7 +29,13 @@ import type { Released, RunningSinks } from './known-sinks.ts';
 import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import type { Wish } from './requests.ts';
 import { Reserve, withReserve } from './reserve.ts';
-import type { Answer, Answers, Question, ToldError, WorkerSettings } from './spool-messages.ts';
+import type {
+  ReportedError,
+  WorkerReplies,
+  WorkerReply,
+  WorkerRequest,
+  WorkerSettings,
+} from './spool-messages.ts';
 import { type Landed, Store } from './store.ts';
 
 invariant(parentPort !== null, 'the spool worker runs in a worker thread');
@@ -38,7 +44,7 @@ const settings = workerData as WorkerSettings;
 
 const tidyEveryMs = 1_000;
 
-let waiting: Question[] = [];
+let waiting: WorkerRequest[] = [];
 let flushing = false;
 let tidiedAt = 0;
 /** What is to be noted once a second: no note is worth a transaction of its own. */
@@ -51,7 +57,7 @@ let logged = 0;
 let refusing = false;
 
 /** Why nothing that is read or written can be relied on any more. */
-let damage: ToldError | null = null;
+let damage: ReportedError | null = null;
 
 const { store, reserve, delivered } = open();
 
@@ -71,17 +77,17 @@ function open() {
     opened.boundLog(logBytesMax(space));
     const { numbering } = opened;
     const held = opened.answers();
-    const told: Answers = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
+    const told: WorkerReplies = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
     port.postMessage(told);
     return { store: opened, reserve: space, delivered: copy };
   } catch (error) {
     const told = described(error, 'opening the state database');
-    port.postMessage({ answers: [{ id: 0, error: told }] } satisfies Answers);
+    port.postMessage({ answers: [{ id: 0, error: told }] } satisfies WorkerReplies);
     process.exit(0);
   }
 }
 
-port.on('message', (questions: readonly Question[]) => {
+port.on('message', (questions: readonly WorkerRequest[]) => {
   waiting.push(...questions);
   if (!flushing) {
     flushing = true;
@@ -129,7 +135,7 @@ interface Job {
  * written is: on a full disk a page may find no room while a position does, and passed pages can
  * still be deleted.
  */
-function commit(jobs: readonly Job[]): readonly Answer[] {
+function commit(jobs: readonly Job[]): readonly WorkerReply[] {
   if (jobs.length === 0) return [];
   try {
     return store.transaction(() => jobs.map(({ id, run }) => ({ id, result: run() })));
@@ -204,8 +210,8 @@ function writeNotes(now: number): void {
   for (const note of last.values()) note(now);
 }
 
-function post(answers: readonly Answer[]): void {
-  const told: Answers = {
+function post(answers: readonly WorkerReply[]): void {
+  const told: WorkerReplies = {
     answers,
     ...measured(),
     ...changed(),
@@ -216,7 +222,7 @@ function post(answers: readonly Answer[]): void {
   port.postMessage(told, answers.flatMap(transferable));
 }
 
-function measured(): Pick<Answers, 'gauge'> {
+function measured(): Pick<WorkerReplies, 'gauge'> {
   try {
     return { gauge: store.gauge() };
   } catch (error) {
@@ -225,7 +231,7 @@ function measured(): Pick<Answers, 'gauge'> {
   }
 }
 
-function changed(): Pick<Answers, 'changed'> {
+function changed(): Pick<WorkerReplies, 'changed'> {
   try {
     return settings.isCache === true ? { changed: store.drain() } : {};
   } catch (error) {
@@ -320,7 +326,7 @@ const writes: ReadonlySet<string> = new Set<keyof Operations>([
   ] as const),
 ]);
 
-function isWrite({ op }: Question): boolean {
+function isWrite({ op }: WorkerRequest): boolean {
   return writes.has(op);
 }
 
@@ -330,7 +336,7 @@ function run(op: string, args: readonly unknown[]): unknown {
 }
 
 /** Reads see what the same flush has committed. */
-function readAnswer({ id, op, args }: Question): Answer {
+function readAnswer({ id, op, args }: WorkerRequest): WorkerReply {
   if (op === 'note') return { id };
   try {
     return { id, result: run(op, args) };
@@ -340,7 +346,7 @@ function readAnswer({ id, op, args }: Question): Answer {
 }
 
 /** Hands the memory that pages came in back with the answer, where there was one for each. */
-function withMemory(questions: readonly Question[]): (answer: Answer) => Answer {
+function withMemory(questions: readonly WorkerRequest[]): (answer: WorkerReply) => WorkerReply {
   const entries = questions.flatMap(({ id, op, args }) =>
     op === 'append' ? [[id, args[0] as Append] as const] : [],
   );
@@ -352,7 +358,7 @@ function withMemory(questions: readonly Question[]): (answer: Answer) => Answer 
   };
 }
 
-function transferable(answer: Answer): ArrayBuffer[] {
+function transferable(answer: WorkerReply): ArrayBuffer[] {
   if (answer.memory !== undefined) return [...answer.memory];
   if (!Array.isArray(answer.result)) return [];
   const buffers = new Set<ArrayBuffer>();
@@ -364,9 +370,9 @@ function transferable(answer: Answer): ArrayBuffer[] {
   return [...buffers];
 }
 
-function described(error: unknown, doing: string): ToldError {
+function described(error: unknown, doing: string): ReportedError {
   const { code, message, next } = storeError(error, doing);
-  const told: ToldError = { code, message, next };
+  const told: ReportedError = { code, message, next };
   if (isDamage(error)) damage ??= told;
   return told;
 }

@@ -32,7 +32,7 @@ import type { Cutover, CutoverWish } from './pair-cutover.ts';
 import { Reached } from './reached.ts';
 import { RecentPages } from './recent-pages.ts';
 import type { Request, Wish } from './requests.ts';
-import type { Answers, WorkerSettings } from './spool-messages.ts';
+import type { WorkerReplies, WorkerSettings } from './spool-messages.ts';
 import { SpoolThread, travels } from './spool-thread.ts';
 import type { Landed } from './store.ts';
 import { Watchers } from './watchers.ts';
@@ -151,7 +151,7 @@ class WorkerSpool implements OwnSpool {
   #closed = false;
   #report: () => void = () => undefined;
 
-  constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: Answers) {
+  constructor(settings: SpoolSettings, thread: SpoolThread, lock: Lock, opened: WorkerReplies) {
     this.#settings = settings;
     this.#sinks = settings.sinks;
     this.#thread = thread;
@@ -387,7 +387,7 @@ class WorkerSpool implements OwnSpool {
     this.#lock.release();
   }
 
-  #measure({ gauge, diskFull, hasReleased }: Answers): void {
+  #measure({ gauge, diskFull, hasReleased }: WorkerReplies): void {
     this.#diskFull = diskFull === true;
     if (hasReleased === true) this.#report();
     if (gauge === undefined) return;

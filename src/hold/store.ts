@@ -1,7 +1,7 @@
 // The state database, synchronously. It runs in a worker thread (spool-worker.ts) so that an fsync
 // never stalls the event loop, and in the commands that look at or mend the state while nothing
 // else writes. Writes are made inside `transaction`, which commits many of them with one fsync.
-// Pages and streams have their tables in files of their own (pages.ts, streams.ts, letters.ts,
+// Pages and streams have their tables in files of their own (pages.ts, streams.ts, dead-letters.ts,
 // requests.ts); positions and notes are here. No statement stands outside src/hold.
 
 import type { DatabaseSync } from 'node:sqlite';
@@ -20,10 +20,10 @@ import type {
 } from '../contracts/spool.ts';
 import type { PairReport } from '../contracts/succession.ts';
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
+import { DeadLetters, type HeldDeadLetter } from './dead-letters.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';
 import { Holders } from './holders.ts';
 import type { KnownSinks } from './known-sinks.ts';
-import { type HeldLetter, Letters } from './letters.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { drainOutbox, type OutboxRow } from './outbox.ts';
 import { type PageRetention, Pages } from './pages.ts';
@@ -32,7 +32,7 @@ import { pairReport } from './pair-report.ts';
 import { Pairs } from './pairs.ts';
 import { Parents } from './parents.ts';
 import { Receipts } from './receipts.ts';
-import { Requests } from './requests.ts';
+import { RequestTable } from './requests.ts';
 import { SetAside } from './set-aside.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
@@ -64,11 +64,11 @@ export class Store {
   readonly #pages: Pages;
   readonly streams: Streams;
   readonly parents: Parents;
-  readonly letters: Letters;
+  readonly letters: DeadLetters;
   readonly aside: SetAside;
   readonly pairs: Pairs;
   readonly receipts: Receipts;
-  readonly requests: Requests;
+  readonly requests: RequestTable;
   /** Which sinks hold pages back. */
   readonly holders: Holders;
 
@@ -77,11 +77,11 @@ export class Store {
     this.#statements = new Statements(this.#database);
     this.streams = new Streams(this.#statements);
     this.parents = new Parents(this.#statements);
-    this.letters = new Letters(this.#statements);
+    this.letters = new DeadLetters(this.#statements);
     this.aside = new SetAside(this.#statements);
     this.pairs = new Pairs(this.#statements, settings.bytesMax ?? Number.POSITIVE_INFINITY);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
-    this.requests = new Requests(this.#statements);
+    this.requests = new RequestTable(this.#statements);
     this.holders = new Holders(this.#statements, settings.removedSinksMs ?? 0);
     try {
       this.#pages = new Pages(this.#statements, settings);
@@ -161,7 +161,7 @@ export class Store {
   }
 
   /** Holds a dead letter for its sink alone, as an event. False: another process was quicker. */
-  putBack({ id, sink, uid, context }: HeldLetter, now: number): boolean {
+  putBack({ id, sink, uid, context }: HeldDeadLetter, now: number): boolean {
     const record = this.letters.record(id);
     if (record === null) return false;
     const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
@@ -182,7 +182,7 @@ export class Store {
       step.mark === undefined ? null : JSON.stringify(step.mark),
       now,
     );
-    for (const letter of step.deadLetters ?? []) this.letters.add(sink, letter, now);
+    for (const deadLetter of step.deadLetters ?? []) this.letters.add(sink, deadLetter, now);
     if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
   }
 
@@ -198,9 +198,9 @@ export class Store {
   }
 
   /** Deletes dead letters for good, and remembers how many. */
-  dropLetters(letters: readonly HeldLetter[], now: number): void {
+  dropDeadLetters(letters: readonly HeldDeadLetter[], now: number): void {
     for (const { id } of letters) this.letters.remove(id);
-    for (const [sink, { length }] of Map.groupBy(letters, (letter) => letter.sink))
+    for (const [sink, { length }] of Map.groupBy(letters, (deadLetter) => deadLetter.sink))
       this.receipts.dropped(sink, length, now);
   }
 
@@ -211,8 +211,8 @@ export class Store {
 
   /** What is known of each pair of the config. */
   pairReports(now: number): readonly PairReport[] {
-    const means = { pairs: this.pairs, statements: this.#statements, now };
-    return this.pairs.all.filter((one) => !one.isRetired).map((one) => pairReport(one, means));
+    const deps = { pairs: this.pairs, statements: this.#statements, now };
+    return this.pairs.all.filter((one) => !one.isRetired).map((one) => pairReport(one, deps));
   }
 
   /** Has the other side of a pair deliver from now on, where that can be. */
@@ -381,7 +381,7 @@ export function openForLooking(dir: string): Store {
 }
 
 /** Changes what a state directory holds, also while a process runs there. */
-export function changeIn<T>(settings: StoreSettings, change: (store: Store) => T): T {
+export function changeState<T>(settings: StoreSettings, change: (store: Store) => T): T {
   const store = new Store(settings);
   try {
     return change(store);

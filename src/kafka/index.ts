@@ -5,7 +5,7 @@ import type { KafkaDriver, KafkaOptions, TopicReader } from './port.ts';
 
 export { KafkaFailure, missingIssuerOf } from './failure.ts';
 export {
-  type Committed,
+  type CommittedPosition,
   type KafkaDriver,
   type KafkaOptions,
   type KafkaProducer,

@@ -9,7 +9,7 @@ const cutWhileAuthenticating = /closed|connection|timed out|timeout|not connecte
 const fencedCode = 'Unknown error code 90'; // PRODUCER_FENCED is newer than kafkajs's table
 
 /** The failure for `error`; `what`: a prefix of its message. */
-export function failureOf(error: unknown, what?: string): KafkaFailure {
+export function kafkajsFailure(error: unknown, what?: string): KafkaFailure {
   if (error instanceof KafkaFailure && what === undefined) return error;
   const chain = [...causes(error)];
   const prefixed = (text: string) => (what === undefined ? text : `${what}: ${text}`);

@@ -3,10 +3,10 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { KafkaFailure } from './failure.ts';
-import { failureOf } from './kafkajs-errors.ts';
+import { kafkajsFailure } from './kafkajs-errors.ts';
 import type { Cluster, TransactionManager } from './kafkajs-inner.ts';
 import type { PartitionBatch } from './record-batch.ts';
-import type { Led, Requests } from './sending.ts';
+import type { KafkaRequests, Led } from './sending.ts';
 
 // A broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit. In sum about two seconds.
 const pauseMsMin = 5;
@@ -14,7 +14,7 @@ const pauseMsMax = 1_000;
 const repeatsMax = 10;
 
 /** What requests are sent with. */
-export interface RequestsSettings {
+export interface KafkajsRequestSettings {
   readonly cluster: Cluster;
   readonly manager: TransactionManager;
   readonly topic: string;
@@ -33,11 +33,11 @@ interface ClientError extends Error {
 }
 
 /** Requests through kafkajs. */
-export class KafkajsRequests implements Requests {
-  readonly #settings: RequestsSettings;
-  readonly failureOf = failureOf;
+export class KafkajsRequests implements KafkaRequests {
+  readonly #settings: KafkajsRequestSettings;
+  readonly failureOf = kafkajsFailure;
 
-  constructor(settings: RequestsSettings) {
+  constructor(settings: KafkajsRequestSettings) {
     this.#settings = settings;
   }
 

@@ -7,12 +7,12 @@ import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
 import { ExportError, invariant } from '../contracts/errors.ts';
 import type { Log } from '../contracts/tools.ts';
 import { KafkaFailure } from './failure.ts';
-import { failureOf } from './kafkajs-errors.ts';
+import { kafkajsFailure } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';
 import { crc32c, kafkajs, prepareKafkajs } from './kafkajs-patches.ts';
 import { KafkajsRequests } from './kafkajs-requests.ts';
 import type {
-  Committed,
+  CommittedPosition,
   KafkaDriver,
   KafkaOptions,
   KafkaProducer,
@@ -22,7 +22,7 @@ import type {
   WrittenOffsets,
 } from './port.ts';
 import { rangesFrom, uidsIn } from './read-back.ts';
-import { Sending } from './sending.ts';
+import { PartitionSender } from './sending.ts';
 import { Sockets } from './sockets.ts';
 
 const { logLevel } = kafkajs;
@@ -44,9 +44,9 @@ class KafkajsProducer implements KafkaProducer {
   readonly #kafka: Kafka;
   readonly #cluster: Cluster;
   readonly #manager: TransactionManager;
-  readonly #sending: Sending;
+  readonly #sending: PartitionSender;
   #connected = false;
-  #committed: Committed | null = null;
+  #committed: CommittedPosition | null = null;
 
   constructor(options: KafkaOptions) {
     this.#options = options;
@@ -57,7 +57,7 @@ class KafkajsProducer implements KafkaProducer {
     this.#manager = managerOf(this.#kafka, this.#cluster, transactions);
     const transactionalId = transactions?.id ?? null;
     const connected = { cluster: this.#cluster, manager: this.#manager };
-    this.#sending = new Sending(
+    this.#sending = new PartitionSender(
       new KafkajsRequests({ ...connected, topic, timeoutMs, transactionalId }),
       { topic, compression, transactionalId, crc32c },
     );
@@ -70,7 +70,7 @@ class KafkajsProducer implements KafkaProducer {
 
   async transact(
     requests: readonly (readonly KafkaRecord[])[],
-    place: Committed,
+    place: CommittedPosition,
   ): Promise<WrittenOffsets> {
     const written = await this.#sendInTransaction(requests, place);
     await rejecting(this.#manager.commit(), 'the outcome of the commit is not known');
@@ -86,7 +86,7 @@ class KafkajsProducer implements KafkaProducer {
   /** The transaction is open when it resolves. Without `place` no position is part of it. */
   async #sendInTransaction(
     requests: readonly (readonly KafkaRecord[])[],
-    place: Committed | null,
+    place: CommittedPosition | null,
   ): Promise<WrittenOffsets> {
     await this.#connect();
     const { topic, transactions } = this.#options;
@@ -101,7 +101,7 @@ class KafkajsProducer implements KafkaProducer {
       const topics = [{ topic, partitions }];
       await this.#manager.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = kafkajsFailure(error);
       // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
       // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
       if (failure.answered && failure.kind !== 'fenced')
@@ -111,7 +111,7 @@ class KafkajsProducer implements KafkaProducer {
     return written;
   }
 
-  async committed(): Promise<Committed | null> {
+  async committed(): Promise<CommittedPosition | null> {
     const { topic, transactions } = this.#options;
     invariant(transactions !== undefined, 'the producer has transactions');
     await this.#connect();
@@ -238,6 +238,6 @@ async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
     return await promise;
   } catch (error) {
     if (error instanceof ExportError) throw error;
-    throw failureOf(error, what);
+    throw kafkajsFailure(error, what);
   }
 }

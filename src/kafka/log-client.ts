@@ -3,4 +3,4 @@
 
 export { Client, type Transaction } from './platformatic-client.ts';
 export { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
-export { failureOf } from './platformatic-errors.ts';
+export { kafkaFailureOf } from './platformatic-errors.ts';

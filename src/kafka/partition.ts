@@ -28,7 +28,7 @@ export function murmur2(bytes: Uint8Array): number {
 }
 
 /** What is known of a topic's partitions: how many there are, and which have a leader. */
-export interface Partitions {
+export interface TopicPartitions {
   readonly count: number;
   readonly led: readonly number[];
 }
@@ -37,7 +37,7 @@ export interface Partitions {
 export function choosePartition(
   key: Uint8Array | null,
   turn: number,
-  partitions: Partitions,
+  partitions: TopicPartitions,
 ): number {
   const { count, led } = partitions;
   if (key !== null) return (murmur2(key) & 0x7fffffff) % count;
@@ -45,7 +45,11 @@ export function choosePartition(
 }
 
 /** The offset behind these records in a partition where their first has this one. */
-export function behind(base: bigint, partition: number, records: readonly KafkaRecord[]): bigint {
+export function offsetAfter(
+  base: bigint,
+  partition: number,
+  records: readonly KafkaRecord[],
+): bigint {
   return base + BigInt(records.filter((record) => record.partition === partition).length);
 }
 

@@ -30,7 +30,7 @@ import {
 } from '@platformatic/kafka';
 import { invariant } from '../contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
-import type { Committed } from './port.ts';
+import type { CommittedPosition } from './port.ts';
 
 /** Where a position in the spool is kept: a consumer group's offset of partition 0. */
 export interface PositionPlace {
@@ -93,7 +93,7 @@ export class Client extends Producer {
   /** Commits `position` as part of the transaction that is open. */
   async commitPosition(
     { group, topic }: PositionPlace,
-    { position, note }: Committed,
+    { position, note }: CommittedPosition,
   ): Promise<void> {
     const { producerId, producerEpoch } = this;
     const id = this.transaction?.id;
@@ -124,7 +124,7 @@ export class Client extends Producer {
   }
 
   /** The position that the last transaction has left, once it has ended. Null: there is none. */
-  async fetchPosition({ group, topic }: PositionPlace): Promise<Committed | null> {
+  async fetchPosition({ group, topic }: PositionPlace): Promise<CommittedPosition | null> {
     const asked = {
       groupId: group,
       memberEpoch: -1,

@@ -13,7 +13,7 @@ import {
 } from '@platformatic/kafka';
 import type { TlsSettings } from '../contracts/tools.ts';
 import type { KafkaFailure } from './failure.ts';
-import { failureOf } from './platformatic-errors.ts';
+import { kafkaFailureOf } from './platformatic-errors.ts';
 import { tlsOptions } from './sockets.ts';
 
 /** What connections are made from. */
@@ -80,7 +80,7 @@ export class Connections {
     );
     const ended = (error?: unknown) => {
       // Reported here only: a caller that waits for a response sees just a closed connection.
-      const failure = failureOf(error);
+      const failure = kafkaFailureOf(error);
       if (failure.kind !== 'passing') this.#refusals.set(key, failure);
       this.#made.delete(connection);
       connection.socket?.destroy();

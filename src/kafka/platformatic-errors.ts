@@ -5,7 +5,7 @@
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
 /** The failure for `error`; `what`: a prefix of its message. */
-export function failureOf(error: unknown, what?: string): KafkaFailure {
+export function kafkaFailureOf(error: unknown, what?: string): KafkaFailure {
   const failures = [...leaves(error)].map(failureOfLeaf);
   // A lasting failure says more than the passing ones before it.
   const chosen = failures.find(({ kind }) => kind !== 'passing') ?? failures.at(-1);

@@ -4,9 +4,9 @@
 import { createAPI, ProduceAcks, produceV8, Writer } from '@platformatic/kafka';
 import { KafkaFailure } from './failure.ts';
 import type { Client } from './platformatic-client.ts';
-import { failureOf } from './platformatic-errors.ts';
+import { kafkaFailureOf } from './platformatic-errors.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
-import type { Led, Requests } from './sending.ts';
+import type { KafkaRequests, Led } from './sending.ts';
 
 type BatchSettings = Omit<Parameters<typeof requestOfBatches>[1], 'acks'>;
 type ProduceAsked = [batches: readonly PartitionBatch[], settings: BatchSettings];
@@ -19,7 +19,7 @@ const produce = createAPI<ProduceAsked, produceV8.ProduceResponse>(
 );
 
 /** What requests are sent with. */
-export interface RequestsSettings {
+export interface PlatformaticRequestSettings {
   readonly client: Client;
   readonly topic: string;
   /** How long the broker may wait for replicas, milliseconds. */
@@ -29,11 +29,11 @@ export interface RequestsSettings {
 }
 
 /** Requests through @platformatic/kafka. */
-export class PlatformaticRequests implements Requests {
-  readonly #settings: RequestsSettings;
-  readonly failureOf = failureOf;
+export class PlatformaticRequests implements KafkaRequests {
+  readonly #settings: PlatformaticRequestSettings;
+  readonly failureOf = kafkaFailureOf;
 
-  constructor(settings: RequestsSettings) {
+  constructor(settings: PlatformaticRequestSettings) {
     this.#settings = settings;
   }
 

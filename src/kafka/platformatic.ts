@@ -6,10 +6,10 @@
 import { crc32c } from '@platformatic/kafka';
 import { invariant } from '../contracts/errors.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
-import { failureOf } from './platformatic-errors.ts';
+import { kafkaFailureOf } from './platformatic-errors.ts';
 import { PlatformaticRequests } from './platformatic-requests.ts';
 import type {
-  Committed,
+  CommittedPosition,
   KafkaDriver,
   KafkaOptions,
   KafkaProducer,
@@ -17,7 +17,7 @@ import type {
   KafkaSasl,
   WrittenOffsets,
 } from './port.ts';
-import { Sending } from './sending.ts';
+import { PartitionSender } from './sending.ts';
 
 const connectTimeoutMsMax = 10_000;
 const retries = 7;
@@ -34,7 +34,7 @@ export const platformaticDriver: KafkaDriver = (options) => new PlatformaticProd
 class PlatformaticProducer implements KafkaProducer {
   readonly #options: KafkaOptions;
   readonly #client: Client;
-  readonly #sending: Sending;
+  readonly #sending: PartitionSender;
   #transaction: Transaction | null = null;
   #hasBegun = false;
 
@@ -43,7 +43,7 @@ class PlatformaticProducer implements KafkaProducer {
     const { topic, compression, timeoutMs, transactions } = options;
     const transactionalId = transactions?.id ?? null;
     this.#client = clientOf(options);
-    this.#sending = new Sending(
+    this.#sending = new PartitionSender(
       new PlatformaticRequests({ client: this.#client, topic, timeoutMs, transactionalId }),
       { topic, compression, transactionalId, crc32c },
     );
@@ -56,7 +56,7 @@ class PlatformaticProducer implements KafkaProducer {
 
   async transact(
     requests: readonly (readonly KafkaRecord[])[],
-    place: Committed,
+    place: CommittedPosition,
   ): Promise<WrittenOffsets> {
     const { transaction, written } = await this.#sendInTransaction(requests, place);
     await rejecting(transaction.commit(), 'the outcome of the commit is not known');
@@ -73,7 +73,7 @@ class PlatformaticProducer implements KafkaProducer {
   /** The transaction is open when it resolves. Without `place` no position is part of it. */
   async #sendInTransaction(
     requests: readonly (readonly KafkaRecord[])[],
-    place: Committed | null,
+    place: CommittedPosition | null,
   ): Promise<{ readonly transaction: Transaction; readonly written: WrittenOffsets }> {
     const transaction = await this.#begin();
     const written = new Map<number, bigint>();
@@ -82,7 +82,7 @@ class PlatformaticProducer implements KafkaProducer {
       if (place !== null) await this.#client.commitPosition(this.#place, place);
       return { transaction, written };
     } catch (error) {
-      const failure = failureOf(error);
+      const failure = kafkaFailureOf(error);
       // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
       // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
@@ -90,7 +90,7 @@ class PlatformaticProducer implements KafkaProducer {
     }
   }
 
-  async committed(): Promise<Committed | null> {
+  async committed(): Promise<CommittedPosition | null> {
     await this.#begin();
     return await rejecting(this.#client.fetchPosition(this.#place));
   }
@@ -166,6 +166,6 @@ async function rejecting<T>(promise: Promise<T>, what?: string): Promise<T> {
   try {
     return await promise;
   } catch (error) {
-    throw failureOf(error, what);
+    throw kafkaFailureOf(error, what);
   }
 }

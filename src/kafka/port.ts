@@ -69,7 +69,7 @@ export interface KafkaOptions {
 }
 
 /** How far the sink has come, as it is committed with its records. */
-export interface Committed {
+export interface CommittedPosition {
   readonly position: Offset;
   /** Stored with the position; brokers accept 4,096 bytes. */
   readonly note: string;
@@ -104,7 +104,7 @@ export interface KafkaProducer {
   /** Sends `requests` and commits `place` in one transaction: all of it or nothing. */
   transact(
     requests: readonly (readonly KafkaRecord[])[],
-    place: Committed,
+    place: CommittedPosition,
   ): Promise<WrittenOffsets>;
   /** Sends `requests` in a transaction and aborts it: resolves when the brokers accepted all of it, and keep nothing. */
   tryOut(requests: readonly (readonly KafkaRecord[])[]): Promise<void>;
@@ -113,7 +113,7 @@ export interface KafkaProducer {
    * brokers have forgotten it (`offsets.retention.minutes` after the last commit, 7 days unless set
    * otherwise).
    */
-  committed(): Promise<Committed | null>;
+  committed(): Promise<CommittedPosition | null>;
   /** Connects, authenticates and asks for the topic; changes nothing, creates nothing. */
   checkTopic(): Promise<void>;
   /** Disconnects; nothing may be in flight. */

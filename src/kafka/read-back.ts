@@ -36,8 +36,8 @@ export async function rangesFrom(
     const share = recordsMax / BigInt(Math.max(1, partitions.length));
     return Object.fromEntries(
       partitions.flatMap(({ partition, low, high }) => {
-        const wanted = BigInt(from[partition] ?? BigInt(high) - share);
-        const begin = wanted < BigInt(low) ? BigInt(low) : wanted;
+        const requested = BigInt(from[partition] ?? BigInt(high) - share);
+        const begin = requested < BigInt(low) ? BigInt(low) : requested;
         return begin < BigInt(high) ? [[partition, [`${begin}`, high]] as const] : [];
       }),
     );

@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Compression } from '../contracts/compression.ts';
 import { failureOfAll, KafkaFailure } from './failure.ts';
-import { behind, checkAnswers, choosePartition } from './partition.ts';
+import { checkAnswers, choosePartition, offsetAfter } from './partition.ts';
 import type { KafkaRecord } from './port.ts';
 import { type PartitionBatch, recordBatch } from './record-batch.ts';
 
@@ -19,7 +19,7 @@ export interface Led {
 }
 
 /** What sending needs of a client. `produce` sends one request, once; the others may repeat theirs. */
-export interface Requests {
+export interface KafkaRequests {
   /** All of the topic's partitions, at least one. */
   partitions(): Promise<readonly Led[]>;
   /** Adds partitions to the open transaction; does nothing without transactions. */
@@ -50,15 +50,15 @@ const repeatsMax = 10;
 const sequenceCount = 2 ** 31;
 
 /** Sends for one producer, until its first failure. */
-export class Sending {
-  readonly #requests: Requests;
+export class PartitionSender {
+  readonly #requests: KafkaRequests;
   readonly #settings: SendingSettings;
   /** The next sequence number, by partition. */
   readonly #sequences = new Map<number, number>();
   /** Counts calls: records without a key go to another partition with each. */
   #turn = 0;
 
-  constructor(requests: Requests, settings: SendingSettings) {
+  constructor(requests: KafkaRequests, settings: SendingSettings) {
     this.#requests = requests;
     this.#settings = settings;
   }
@@ -73,7 +73,8 @@ export class Sending {
     });
     const bases = await this.#accepted(batches);
     checkAnswers(records, bases.keys());
-    for (const [partition, base] of bases) written.set(partition, behind(base, partition, records));
+    for (const [partition, base] of bases)
+      written.set(partition, offsetAfter(base, partition, records));
   }
 
   /** Nothing is sent of them yet, and in a transaction all their partitions are part of it. */

@@ -12,7 +12,7 @@ import type {
 } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import { type BaseEvent, baseEventMaker } from './base.ts';
-import type { Asked } from './branch.ts';
+import type { SourcePaths } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -25,8 +25,8 @@ import {
 } from './envelope.ts';
 import { statusCaptions, statusReader } from './levels.ts';
 import { type Operation, operationReader } from './operations.ts';
-import { actorOf, keepOneGroup, type People, peopleReader, sourceOf } from './people.ts';
-import { attentionOf, Reading } from './reading.ts';
+import { actorFrom, keepOneGroup, type People, peopleReader, sourceOf } from './people.ts';
+import { Reading, slotsReadBy } from './reading.ts';
 import { namedClass } from './schema.ts';
 import { type Attention, slotCount, slots, type Vocabulary } from './slots.ts';
 import { sameWord } from './values.ts';
@@ -96,7 +96,7 @@ interface AuditWishes {
 
 /** Makes the normaliser of a source's audit records; `asked`: the config's time and id. */
 export function auditNormaliser(
-  asked: Asked,
+  asked: SourcePaths,
   product: Product | undefined,
   { vocabulary = auditVocabulary(), complete }: AuditWishes = {},
 ): BaseEvent {
@@ -135,7 +135,7 @@ export function auditNormaliser(
     event.unmapped = reading.rest;
     return event;
   };
-  return Object.assign(normalise, { attention: attentionOf(reading, passedOn, baseEvent) });
+  return Object.assign(normalise, { attention: slotsReadBy(reading, passedOn, baseEvent) });
 }
 
 interface Classes {
@@ -172,7 +172,7 @@ function addLogin(
   const { user, agent } = people;
   if (user !== undefined) event.user = user;
   else event.user = { name: agent?.app_name ?? agent?.app_uid ?? '', type_id: 4, type: 'Service' };
-  const actor = agent === undefined ? undefined : actorOf({ user: undefined, agent }, undefined);
+  const actor = agent === undefined ? undefined : actorFrom({ user: undefined, agent }, undefined);
   if (actor !== undefined) event.actor = actor;
   if (session !== undefined) event.session = session;
   event.service = {
@@ -187,7 +187,7 @@ function addApi(
   { reading, people, name, operation, session }: Found,
 ): void {
   event.actor =
-    actorOf(people.user === undefined && people.agent === undefined ? nobody : people, session) ??
+    actorFrom(people.user === undefined && people.agent === undefined ? nobody : people, session) ??
     {};
   const api: Open<JsonObject> = { operation: name ?? 'unknown' };
   const service = reading.text(slots.service);
@@ -217,7 +217,7 @@ function changeOf({ values }: Reading): JsonObject | undefined {
 
 function addEntity(event: Open<OcsfEvent>, found: Found, context: PageContext): void {
   const { reading, people, operation, session } = found;
-  const actor = actorOf(people, session);
+  const actor = actorFrom(people, session);
   if (actor !== undefined) event.actor = actor;
   const entity = targetOf(reading, operation?.object) ?? {
     name: operation?.object || context.source,

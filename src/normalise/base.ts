@@ -4,7 +4,7 @@
 
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { Asked } from './branch.ts';
+import type { SourcePaths } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -15,7 +15,7 @@ import {
   stampTenant,
 } from './envelope.ts';
 import { statusReader } from './levels.ts';
-import { attentionOf, Reading } from './reading.ts';
+import { Reading, slotsReadBy } from './reading.ts';
 import { namedClass } from './schema.ts';
 import { type Attention, slotCount, slots } from './slots.ts';
 import { useUpdateTime } from './update-time.ts';
@@ -40,7 +40,7 @@ const passedOn: Attention['passedOn'] = new Map([
 ]);
 
 /** Makes the fallback of a source; `asked` has the config's paths for time and id. */
-export function baseEventMaker(asked: Asked, product: Product | undefined): BaseEvent {
+export function baseEventMaker(asked: SourcePaths, product: Product | undefined): BaseEvent {
   const eventClass = new EventClass(namedClass('base_event'));
   const metadataOf = metadataMaker(product);
   const vocabulary = logVocabulary();
@@ -62,5 +62,5 @@ export function baseEventMaker(asked: Asked, product: Product | undefined): Base
     event.unmapped = object ? record : { value: record };
     return event;
   };
-  return Object.assign(normalise, { attention: attentionOf(reading, passedOn) });
+  return Object.assign(normalise, { attention: slotsReadBy(reading, passedOn) });
 }

@@ -5,7 +5,7 @@
 
 import {
   type Accepts,
-  canonical,
+  canonicalName,
   groupOf,
   type Meaning,
   type Slot,
@@ -14,7 +14,7 @@ import {
 } from './slots.ts';
 
 /** A path that the config names, before all common names: `rank` orders the paths of one slot. */
-export interface Wanted {
+export interface ConfiguredPath {
   readonly path: string;
   readonly slot: Slot;
   readonly accepts: Accepts;
@@ -22,8 +22,8 @@ export interface Wanted {
 }
 
 /** What a config says of a source's records: paths, and how times are read. */
-export interface Asked {
-  readonly wanted: readonly Wanted[];
+export interface SourcePaths {
+  readonly wanted: readonly ConfiguredPath[];
   /** Epoch milliseconds of a value, NaN where it is no time. */
   readonly parseTime: (value: unknown) => number;
 }
@@ -38,7 +38,7 @@ export interface Take extends Meaning {
 }
 
 /** What a key leads to. */
-export interface Step {
+export interface BranchStep {
   readonly key: string;
   readonly take: Take | null;
   readonly child: Branch | null;
@@ -54,8 +54,8 @@ const keyLengthMax = 128;
 /** One level of the record. */
 export class Branch {
   /** The steps of the object read last, in its order: most of a source have the same keys. */
-  readonly order: Step[] = [];
-  readonly #steps = new Map<string, Step>();
+  readonly order: BranchStep[] = [];
+  readonly #steps = new Map<string, BranchStep>();
   readonly #path: readonly string[];
   readonly #name: string;
   readonly #vocabulary: Vocabulary;
@@ -69,24 +69,24 @@ export class Branch {
   }
 
   /** The step of a key that is not the one that stood at this place in the object before. */
-  find(key: string, place: number): Step {
+  find(key: string, place: number): BranchStep {
     const step = this.#steps.get(key) ?? this.#learn(key);
     if (place < orderMax) this.order[place] = step;
     return step;
   }
 
   /** Adds a path of the config: the whole as one key, then key by key. */
-  want(wanted: Wanted): void {
-    const keys = wanted.path.split('.');
+  want(requested: ConfiguredPath): void {
+    const keys = requested.path.split('.');
     if (keys.length > 1) {
       let branch: Branch = this;
       for (const key of keys.slice(0, -1)) branch = branch.#enter(key);
-      branch.#wantKey(keys[keys.length - 1] ?? '', wanted, 1);
+      branch.#wantKey(keys[keys.length - 1] ?? '', requested, 1);
     }
-    this.#wantKey(wanted.path, wanted, 0);
+    this.#wantKey(requested.path, requested, 0);
   }
 
-  #wantKey(key: string, { slot, accepts, rank }: Wanted, later: number): void {
+  #wantKey(key: string, { slot, accepts, rank }: ConfiguredPath, later: number): void {
     const { take, child } = this.#known(key);
     const meaning = { slot, accepts, rank: rank * 2 + later };
     this.#steps.set(key, { key, take: takeOf(meaning, this.#pathTo(key), -1, take), child });
@@ -94,24 +94,24 @@ export class Branch {
 
   #enter(key: string): Branch {
     const { take, child } = this.#known(key);
-    const below = child ?? this.#descend(key, this.#name + canonical(key), this.#penalty);
+    const below = child ?? this.#descend(key, this.#name + canonicalName(key), this.#penalty);
     this.#steps.set(key, { key, take, child: below });
     return below;
   }
 
-  #known(key: string): Step {
+  #known(key: string): BranchStep {
     return this.#steps.get(key) ?? this.#work(key);
   }
 
-  #learn(key: string): Step {
+  #learn(key: string): BranchStep {
     if (key.length > keyLengthMax) return { key, take: null, child: null };
     const step = this.#work(key);
     if (this.#steps.size < keysMax) this.#steps.set(key, step);
     return step;
   }
 
-  #work(key: string): Step {
-    const own = canonical(key);
+  #work(key: string): BranchStep {
+    const own = canonicalName(key);
     if (own === '') return { key, take: null, child: null };
     const { meanings, containers, wrappers } = this.#vocabulary;
     const name = this.#name + own;

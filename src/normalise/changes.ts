@@ -9,11 +9,11 @@ import type { Mapping } from '../contracts/definition.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
-import type { Asked } from './branch.ts';
+import type { SourcePaths } from './branch.ts';
 import { EventClass, metadataMaker, type Open, type Product } from './envelope.ts';
 import { severityCaptions } from './levels.ts';
 import { logNormaliser } from './logs.ts';
-import { observedOf, restOf } from './own-records.ts';
+import { observedOf, unplacedFields } from './own-records.ts';
 import type { Draft } from './reading.ts';
 import { classOf, namedClass } from './schema.ts';
 import { slots } from './slots.ts';
@@ -25,7 +25,7 @@ type Change = ChangeRecord['change'];
 export interface ChangeSettings {
   /** Paths within an entity of the time at which it changed; none: when that was observed. */
   readonly time: readonly string[];
-  readonly parseTime: Asked['parseTime'];
+  readonly parseTime: SourcePaths['parseTime'];
   readonly mapping?: Mapping;
   readonly state?: Mapping;
   readonly product?: Product;
@@ -86,20 +86,24 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
     const { change, entity_kind: kind } = record;
     const known = typeof change === 'string' && Object.hasOwn(changeActivities, change);
     if (!known || typeof kind !== 'string' || kind === '') return baseEvent(record, uid, context);
-    const told = { record, change: change as Change, kind };
+    const reported = { record, change: change as Change, kind };
     const mapped =
-      told.change === 'baseline' ? undefined : told.change === 'state' ? stated : changed;
-    const event = mapped?.(told, uid, context);
+      reported.change === 'baseline' ? undefined : reported.change === 'state' ? stated : changed;
+    const event = mapped?.(reported, uid, context);
     if (event !== undefined) return event;
 
-    const [activity] = changeActivities[told.change];
+    const [activity] = changeActivities[reported.change];
     const { time, text } = timeOf(record, settings);
-    const metadata = metadataOf(uid, context, { id: undefined, time: text, code: codeOf(told) });
-    const own = eventClass.start(activity, undefined, severityOf(told), metadata);
+    const metadata = metadataOf(uid, context, {
+      id: undefined,
+      time: text,
+      code: codeOf(reported),
+    });
+    const own = eventClass.start(activity, undefined, severityOf(reported), metadata);
     if (time !== undefined) own.time = time;
-    addEntities(own, told);
-    own.message = messageOf(told);
-    own.unmapped = restOf(record, placedOfChange);
+    addEntities(own, reported);
+    own.message = messageOf(reported);
+    own.unmapped = unplacedFields(record, placedOfChange);
     if (text !== record.observed_at) (own.unmapped as Draft).observed_at = record.observed_at;
     if (record.company_id === context.company) delete (own.unmapped as Draft).company_id;
     return own;
@@ -107,17 +111,17 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
 }
 
 /** A change whose kind of change and kind of entity are known. */
-interface Told {
+interface ReportSink {
   readonly record: JsonObject;
   readonly change: Change;
   readonly kind: string;
 }
 
-function codeOf({ kind, change }: Told): string {
+function codeOf({ kind, change }: ReportSink): string {
   return `${kind}.${change}`;
 }
 
-function severityOf({ kind, change }: Told): number {
+function severityOf({ kind, change }: ReportSink): number {
   return busyKinds.has(kind) ? informational : changeActivities[change][2];
 }
 
@@ -130,7 +134,7 @@ function mappedChange(
   mapping: Mapping,
   { time, parseTime, product }: ChangeSettings,
   baseEvent: BaseEvent,
-): (told: Told, uid: Uid, context: PageContext) => OcsfEvent | undefined {
+): (reported: ReportSink, uid: Uid, context: PageContext) => OcsfEvent | undefined {
   const placed = Object.entries(mapping.fields).filter(([attribute]) => !isVerdict(attribute));
   const fields = placed.map(([attribute, from]) => {
     const within = (member: string) => [from].flat().map((path) => `${member}.${path}`);
@@ -150,20 +154,20 @@ function mappedChange(
   const eventClass = new EventClass(schemaClass);
   const activities = Object.entries(schemaClass.activities);
   const isMapped = (attribute: string) => fields.some(([path]) => path.startsWith(attribute));
-  return (told, uid, context) => {
-    const event: Open<OcsfEvent> = { ...normalise(told.record, uid, context) };
+  return (reported, uid, context) => {
+    const event: Open<OcsfEvent> = { ...normalise(reported.record, uid, context) };
     if (event.class_uid !== schemaClass.uid) return undefined;
-    const [, caption] = changeActivities[told.change];
+    const [, caption] = changeActivities[reported.change];
     const activity = activities.find((one) => one[1] === caption);
     if (activity && !isMapped('activity_')) {
       eventClass.setActivity(event, Number(activity[0]), undefined);
     }
     if (!isMapped('severity')) {
-      event.severity_id = severityOf(told);
+      event.severity_id = severityOf(reported);
       event.severity = severityCaptions[event.severity_id] ?? '';
     }
-    event.metadata = { event_code: codeOf(told), ...event.metadata };
-    event.message ??= messageOf(told);
+    event.metadata = { event_code: codeOf(reported), ...event.metadata };
+    event.message ??= messageOf(reported);
     return event;
   };
 }
@@ -188,7 +192,7 @@ function timeOf(
   return { time: parseTime(found), text: String(found) };
 }
 
-function addEntities(event: Open<OcsfEvent>, { record, kind }: Told): void {
+function addEntities(event: Open<OcsfEvent>, { record, kind }: ReportSink): void {
   const { entity_id: id, entity_version: version, before, after } = record;
   const name = nameOf(record);
   const entity: Draft = {};
@@ -217,7 +221,7 @@ function nameOf({ entity_name: name, before, after }: JsonObject): string | unde
     | undefined;
 }
 
-function messageOf({ record, change, kind }: Told): string {
+function messageOf({ record, change, kind }: ReportSink): string {
   const named = nameOf(record) ?? record.entity_id;
   const called = typeof named === 'string' ? `${kind} ${JSON.stringify(named)}` : kind;
   const what = called + standsIn(record);

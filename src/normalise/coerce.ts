@@ -92,9 +92,11 @@ function time(value: Json): number | undefined {
 }
 
 /** True where what a value was brought to says it all; else it stays in `unmapped`, too. */
-export function isWhole(value: Json, coerced: Json, type: AttributeType): boolean {
+export function isLossless(value: Json, coerced: Json, type: AttributeType): boolean {
   if (Array.isArray(coerced)) {
-    return coerced.every((one, at) => isWhole(Array.isArray(value) ? value[at] : value, one, type));
+    return coerced.every((one, at) =>
+      isLossless(Array.isArray(value) ? value[at] : value, one, type),
+    );
   }
   if (type === 'ip') return value === coerced;
   if (typeof coerced !== 'number') return true;

@@ -6,7 +6,7 @@ import type { PageContext } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import { auditNormaliser } from './audit.ts';
 import type { BaseEvent, Normalise } from './base.ts';
-import { type Asked, commonRank } from './branch.ts';
+import { commonRank, type SourcePaths } from './branch.ts';
 import type { Product } from './envelope.ts';
 import type { Reading } from './reading.ts';
 import { slots, wrapperRank } from './slots.ts';
@@ -16,7 +16,7 @@ import { deliveryVocabulary } from './vocabulary.ts';
 /** Reads delivered events as audit records, and other records as Base Events. */
 export function withEvents(
   baseEvent: BaseEvent,
-  asked: Asked,
+  asked: SourcePaths,
   product: Product | undefined,
 ): BaseEvent {
   let ofDeliveries: BaseEvent | undefined;

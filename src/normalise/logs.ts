@@ -13,7 +13,7 @@ import type {
 } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { BaseEvent } from './base.ts';
-import type { Asked, Wanted } from './branch.ts';
+import type { ConfiguredPath, SourcePaths } from './branch.ts';
 import {
   EventClass,
   factsOf,
@@ -25,8 +25,8 @@ import {
   stampTenant,
 } from './envelope.ts';
 import { findingStatusReader, other, statusReader } from './levels.ts';
-import { type ResolvedMapping, resolveMapping, type Target } from './mapping.ts';
-import { actorOf, peopleReader, peopleSlots } from './people.ts';
+import { type MappingTarget, type ResolvedMapping, resolveMapping } from './mapping.ts';
+import { actorFrom, peopleReader, peopleSlots } from './people.ts';
 import {
   type Branching,
   compileFill,
@@ -35,19 +35,19 @@ import {
   type Placing,
   verdictPartOf,
 } from './placing.ts';
-import { attentionOf, type Draft, Reading } from './reading.ts';
+import { type Draft, Reading, slotsReadBy } from './reading.ts';
 import type { Attribute, SchemaClass } from './schema.ts';
 import { type Accepts, type Passing, type Slot, slotCount, slots } from './slots.ts';
 import { useUpdateTime } from './update-time.ts';
 import { sameWord } from './values.ts';
-import { verdictOf } from './verdicts.ts';
+import { verdictOfWord } from './verdicts.ts';
 import { logVocabulary, timelineVocabulary } from './vocabulary.ts';
 
 /** What a log source's normaliser is made of. */
-export interface LogSettings {
+export interface LogSourceSettings {
   readonly mapping: Mapping;
   /** The config's paths for time and id. */
-  readonly asked: Asked;
+  readonly asked: SourcePaths;
   readonly product: Product | undefined;
   /** What the parent of its records is called; left out: they have none. */
   readonly parent?: string | undefined;
@@ -73,7 +73,7 @@ const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> 
 const informational = 1;
 
 /** Makes the normaliser of one source's mapped logs. */
-export function logNormaliser(settings: LogSettings): BaseEvent {
+export function logNormaliser(settings: LogSourceSettings): BaseEvent {
   const { baseEvent, product } = settings;
   const resolved = resolveMapping(settings.mapping);
   if (resolved === undefined || resolved.schemaClass.uid === 0) return baseEvent;
@@ -115,7 +115,7 @@ export function logNormaliser(settings: LogSettings): BaseEvent {
     event.unmapped = reading.rest;
     return event;
   };
-  return Object.assign(normalise, { attention: attentionOf(reading, passedOnBy(plan), baseEvent) });
+  return Object.assign(normalise, { attention: slotsReadBy(reading, passedOnBy(plan), baseEvent) });
 }
 
 /**
@@ -153,7 +153,7 @@ function finish(
 
 /** A mapping's targets, sorted by who fills them. */
 interface Plan {
-  readonly common: readonly Wanted[];
+  readonly common: readonly ConfiguredPath[];
   readonly body: readonly Branching[];
   readonly metadata: readonly Branching[];
   readonly activity: readonly Branching[];
@@ -161,7 +161,7 @@ interface Plan {
 }
 
 function planOf({ targets }: ResolvedMapping): Plan {
-  const wanted: Wanted[] = [];
+  const requested: ConfiguredPath[] = [];
   const body: Branching[] = [];
   const metadata: Branching[] = [];
   const activity: Branching[] = [];
@@ -170,32 +170,36 @@ function planOf({ targets }: ResolvedMapping): Plan {
     const found = Object.hasOwn(common, target.path) ? common[target.path] : undefined;
     if (found !== undefined) {
       const [slot, accepts] = found;
-      wanted.push(...wantedOf(target, slot, accepts));
+      requested.push(...requestedOf(target, slot, accepts));
       return;
     }
     const branching = { target, slot: slotCount + index };
-    wanted.push(...wantedOf(target, branching.slot, 'json'));
+    requested.push(...requestedOf(target, branching.slot, 'json'));
     const root = target.way[0];
     if (root?.name.startsWith('activity_')) activity.push(branching);
     else if (root?.name === 'metadata') metadata.push(branching);
     else body.push(branching);
     for (const { profile } of target.way) if (profile !== null) profiles.add(profile);
   });
-  return { common: wanted, body, metadata, activity, profiles: [...profiles] };
+  return { common: requested, body, metadata, activity, profiles: [...profiles] };
 }
 
 /** A mapping's paths stand before the config's others, which begin at 1. */
-function wantedOf({ from }: Target, slot: Slot, accepts: Accepts): readonly Wanted[] {
+function requestedOf(
+  { from }: MappingTarget,
+  slot: Slot,
+  accepts: Accepts,
+): readonly ConfiguredPath[] {
   return from.map((path, index) => ({ path, slot, accepts, rank: index + 1 - from.length }));
 }
 
-function readingOf(plan: Plan, settings: LogSettings, schemaClass: SchemaClass): Reading {
-  const { wanted, parseTime } = settings.asked;
+function readingOf(plan: Plan, settings: LogSourceSettings, schemaClass: SchemaClass): Reading {
+  const { wanted: requested, parseTime } = settings.asked;
   const mapped =
     plan.body.length + plan.metadata.length + plan.activity.length + plan.common.length;
   return new Reading({
     vocabulary: findsPeople(settings, schemaClass) ? timelineVocabulary() : logVocabulary(),
-    wanted: [...plan.common, ...wanted],
+    wanted: [...plan.common, ...requested],
     parseTime,
     slotCount: slotCount + mapped,
     readStatus: isFinding(schemaClass)
@@ -216,7 +220,7 @@ function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, 
 }
 
 /** What is read of each parent tells what somebody did; of other logs only a mapping knows. */
-function findsPeople({ parent }: LogSettings, { attributes }: SchemaClass): boolean {
+function findsPeople({ parent }: LogSourceSettings, { attributes }: SchemaClass): boolean {
   return parent !== undefined && attributes.get('actor')?.profile === null;
 }
 
@@ -228,7 +232,7 @@ function actorFiller(): (body: Draft, reading: Reading) => void {
       for (const slot of peopleSlots) reading.refuse(slot);
       return;
     }
-    const actor = actorOf(readPeople(reading), undefined);
+    const actor = actorFrom(readPeople(reading), undefined);
     if (actor !== undefined) body.actor = actor as JsonObject;
   };
 }
@@ -249,7 +253,7 @@ function verdictFiller(
   return (body, { values }) => {
     for (const { slot } of mapped) {
       const word = values[slot];
-      const id = typeof word === 'string' ? verdictOf(word)?.[other] : undefined;
+      const id = typeof word === 'string' ? verdictOfWord(word)?.[other] : undefined;
       if (id === undefined) continue;
       body[`${other}_id`] = id;
       body[other] = captions?.get(String(id));
@@ -261,7 +265,7 @@ function verdictFiller(
 /** What a class requires and any record can be said to have. */
 function usualFiller(
   { uid: classUid }: SchemaClass,
-  { product, parent: type }: Pick<LogSettings, 'product' | 'parent'>,
+  { product, parent: type }: Pick<LogSourceSettings, 'product' | 'parent'>,
 ): (body: Draft, placing: Placing, context: PageContext) => void {
   switch (classUid) {
     case 3002:

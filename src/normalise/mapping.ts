@@ -19,7 +19,7 @@ export interface MappingFlaw {
 }
 
 /** A field of a mapping: the attributes on the way, the last of which takes the value. */
-export interface Target {
+export interface MappingTarget {
   readonly path: string;
   readonly from: readonly string[];
   readonly way: readonly Attribute[];
@@ -29,7 +29,7 @@ export interface Target {
 export interface ResolvedMapping {
   readonly name: string;
   readonly schemaClass: SchemaClass;
-  readonly targets: readonly Target[];
+  readonly targets: readonly MappingTarget[];
 }
 
 /** Attributes that follow from the class or the record and are never mapped. */
@@ -55,7 +55,7 @@ export const setBySluice: ReadonlySet<string> = new Set([
 export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   const schemaClass = classOf(mapping.class);
   if (schemaClass === undefined) return undefined;
-  const targets: Target[] = [];
+  const targets: MappingTarget[] = [];
   for (const [path, from] of Object.entries(mapping.fields)) {
     const way = wayTo(path, schemaClass);
     if (typeof way !== 'string' && from !== '') targets.push({ path, from: [from].flat(), way });

@@ -9,7 +9,7 @@ import type { RecordKind } from '../contracts/event.ts';
 import { compileTimeFormats } from '../contracts/time-forms.ts';
 import { auditNormaliser } from './audit.ts';
 import { baseEventMaker, type Normalise } from './base.ts';
-import type { Asked, Wanted } from './branch.ts';
+import type { ConfiguredPath, SourcePaths } from './branch.ts';
 import { driftNormaliser } from './changes.ts';
 import { withDelivery, withEvents } from './deliveries.ts';
 import type { Product } from './envelope.ts';
@@ -47,7 +47,7 @@ export interface NormaliseSettings {
  * Events.
  */
 export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
-  const asked = { wanted: wantedPaths(settings), parseTime: timeParser(settings.timeFormats) };
+  const asked = { wanted: requestedPaths(settings), parseTime: timeParser(settings.timeFormats) };
   const normalise = normaliserOf(kind, settings, asked);
   // What writes lines without normalising each record knows the usual forms of times only.
   if ((settings.timeFormats ?? []).length === 0) return normalise;
@@ -55,7 +55,7 @@ export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings)
 }
 
 /** Declared forms come first: a config says what a text means that could be an epoch number, too. */
-function timeParser(formats: readonly string[] = []): Asked['parseTime'] {
+function timeParser(formats: readonly string[] = []): SourcePaths['parseTime'] {
   if (formats.length === 0) return parseTime;
   const parseDeclared = compileTimeFormats(formats);
   return (value) => {
@@ -64,7 +64,11 @@ function timeParser(formats: readonly string[] = []): Asked['parseTime'] {
   };
 }
 
-function normaliserOf(kind: RecordKind, settings: NormaliseSettings, asked: Asked): Normalise {
+function normaliserOf(
+  kind: RecordKind,
+  settings: NormaliseSettings,
+  asked: SourcePaths,
+): Normalise {
   const baseEvent = baseEventMaker(asked, settings.product);
   switch (kind) {
     case 'audit':
@@ -93,13 +97,13 @@ function normaliserOf(kind: RecordKind, settings: NormaliseSettings, asked: Aske
   }
 }
 
-function wantedPaths({ time, id }: NormaliseSettings): readonly Wanted[] {
-  const wanted: Wanted[] = time.map((path, index) => ({
+function requestedPaths({ time, id }: NormaliseSettings): readonly ConfiguredPath[] {
+  const requested: ConfiguredPath[] = time.map((path, index) => ({
     path,
     slot: slots.time,
     accepts: 'time',
     rank: index + 1,
   }));
-  if (id !== null) wanted.push({ path: id, slot: slots.id, accepts: 'text', rank: 1 });
-  return wanted;
+  if (id !== null) requested.push({ path: id, slot: slots.id, accepts: 'text', rank: 1 });
+  return requested;
 }

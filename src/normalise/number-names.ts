@@ -6,7 +6,7 @@
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { LookupName, NumberNames } from '../contracts/lookups.ts';
-import { canonical } from './slots.ts';
+import { canonicalName } from './slots.ts';
 
 /** The members that hold such a number, by their names as upstreams write them. */
 const members: ReadonlyMap<string, LookupName> = new Map(
@@ -84,7 +84,7 @@ function nameFor(key: string, value: Json | undefined, names: NumberNames): Json
 
 /** Several have a name of one or of many: `protocol`, `protocols`. */
 function lookupFor(key: string, isList: boolean): LookupName | undefined {
-  const name = canonical(key);
+  const name = canonicalName(key);
   return members.get(name) ?? (isList ? members.get(name.replace(/s$/, '')) : undefined);
 }
 

@@ -82,7 +82,7 @@ export function conditionNormaliser(baseEvent: BaseEvent): Normalise {
     event.message = typeof message === 'string' ? message : condition;
     if (isFinding) addFinding(event, facts, { uid, condition });
     else event.app = { name: 'sluice' };
-    event.unmapped = restOf(record, placedOfCondition);
+    event.unmapped = unplacedFields(record, placedOfCondition);
     return event;
   };
 }
@@ -125,7 +125,7 @@ export function observedOf({ observed_at: observed }: JsonObject): string | unde
  * The fields of a record that are not `placed` in its event. Text fields are placed as they are; one
  * of another type was not, and is kept.
  */
-export function restOf(record: JsonObject, placed: ReadonlySet<string>): Draft {
+export function unplacedFields(record: JsonObject, placed: ReadonlySet<string>): Draft {
   const rest: Draft = {};
   for (const key in record) {
     const value = record[key];

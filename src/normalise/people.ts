@@ -140,7 +140,7 @@ function appOf(name: string | undefined, uid: string | undefined): People['agent
 }
 
 /** OCSF `actor`; undefined where nobody is known. */
-export function actorOf(
+export function actorFrom(
   { user, agent: app }: People,
   session: JsonObject | undefined,
 ): OcsfActor | undefined {

@@ -4,13 +4,13 @@
 
 import type { Json } from '../contracts/json.ts';
 import { addressIn } from './address.ts';
-import { type Coerce, coercionOf, isWhole } from './coerce.ts';
+import { type Coerce, coercionOf, isLossless } from './coerce.ts';
 import { other } from './levels.ts';
-import type { Target } from './mapping.ts';
+import type { MappingTarget } from './mapping.ts';
 import type { Draft, Reading } from './reading.ts';
 import { type Attribute, objectOf, type Shape } from './schema.ts';
 import { integerOf, sameWord } from './values.ts';
-import { type Verdict, verdictOf } from './verdicts.ts';
+import { verdictOfWord, type WordVerdict } from './verdicts.ts';
 
 /** A record on its way into an event; `uid` is for objects that need an id and have none. */
 export interface Placing {
@@ -23,7 +23,7 @@ export type Fill = (target: Draft, placing: Placing, index: number) => void;
 
 /** A mapped path with its slot, as seen from some level of the event. */
 export interface Branching {
-  readonly target: Target;
+  readonly target: MappingTarget;
   readonly slot: number;
 }
 
@@ -77,7 +77,7 @@ function valueFill(attribute: Attribute, slot: number, hasPort: boolean): Fill {
       // One that is mapped by itself comes later or stands already.
       if (port !== undefined) target.port ??= port;
     }
-    if (!isWhole(value ?? null, coerced, type)) reading.putBack(slot);
+    if (!isLossless(value ?? null, coerced, type)) reading.putBack(slot);
   };
 }
 
@@ -104,7 +104,7 @@ export function enumChoice(
     const number = integerOf(value);
     if (number !== undefined) return captions.has(String(number)) ? number : undefined;
     if (typeof value !== 'string') return undefined;
-    return ids.get(value.toLowerCase()) ?? (part && verdictOf(value)?.[part]);
+    return ids.get(value.toLowerCase()) ?? (part && verdictOfWord(value)?.[part]);
   };
   return (reading, index) => {
     const first = idSlot < 0 ? undefined : valueAt(reading, idSlot, index);
@@ -128,7 +128,7 @@ export function enumChoice(
 }
 
 /** Which part of a verdict an attribute is; undefined: none. */
-export function verdictPartOf(attribute: Attribute | undefined): keyof Verdict | undefined {
+export function verdictPartOf(attribute: Attribute | undefined): keyof WordVerdict | undefined {
   const name = attribute?.captionOf || attribute?.name;
   if (name === 'action_id') return 'action';
   return name === 'disposition_id' ? 'disposition' : undefined;

@@ -6,7 +6,7 @@
 
 import type { Json, JsonObject } from '../contracts/json.ts';
 import { addressIn } from './address.ts';
-import { type Asked, Branch, commonRank, type Step, type Take } from './branch.ts';
+import { Branch, type BranchStep, commonRank, type SourcePaths, type Take } from './branch.ts';
 import {
   other,
   type ReadSeverity,
@@ -65,7 +65,7 @@ function headOf(object: JsonObject, end: string): Draft {
 }
 
 /** What a Reading looks for. */
-export interface ReadingSettings extends Asked {
+export interface ReadingSettings extends SourcePaths {
   readonly vocabulary: Vocabulary;
   readonly slotCount: number;
   /** How outcomes are read; findings have their own. */
@@ -96,9 +96,15 @@ export class Reading {
   readonly #readStatus: ReadStatus;
 
   /** Reads a time: epoch milliseconds, or NaN. */
-  readonly parseTime: Asked['parseTime'];
+  readonly parseTime: SourcePaths['parseTime'];
 
-  constructor({ vocabulary, wanted, parseTime, slotCount, readStatus }: ReadingSettings) {
+  constructor({
+    vocabulary,
+    wanted: requested,
+    parseTime,
+    slotCount,
+    readStatus,
+  }: ReadingSettings) {
     this.parseTime = parseTime;
     this.#root = new Branch(vocabulary, [], '', 0);
     this.#readStatus = readStatus;
@@ -106,7 +112,7 @@ export class Reading {
     this.#noTakes = new Array<undefined>(slotCount).fill(undefined);
     this.values = this.#noValues.slice();
     this.takes = this.#noTakes.slice();
-    for (const want of wanted) this.#root.want(want);
+    for (const want of requested) this.#root.want(want);
   }
 
   /** Forgets the record before and reads this one. */
@@ -146,7 +152,7 @@ export class Reading {
     const found: Meaning[] = [];
     let branch: Branch | null = this.#root;
     for (const [index, key] of keys.entries()) {
-      const step: Step | undefined = branch?.find(key, Number.POSITIVE_INFINITY);
+      const step: BranchStep | undefined = branch?.find(key, Number.POSITIVE_INFINITY);
       const isLast = index === keys.length - 1;
       for (let take = step?.take ?? null; take !== null; take = take.next) {
         // An object is taken whole as JSON, or not at all.
@@ -183,7 +189,7 @@ export class Reading {
   }
 
   /** What of a value goes into the rest: itself, a part, or null for nothing. */
-  #leftOf({ take, child }: Step, value: Json): Json {
+  #leftOf({ take, child }: BranchStep, value: Json): Json {
     if (value === null || (take !== null && this.#offer(take, value))) return null;
     if (child === null || typeof value !== 'object' || Array.isArray(value)) return value;
     return this.#read(child, value as JsonObject);
@@ -312,7 +318,7 @@ export class Reading {
  * What is looked at by who reads with `reading`, and looks at no slot's value but as told; records
  * that are read once more by another, as Base Events, are also looked at as that does.
  */
-export function attentionOf(
+export function slotsReadBy(
   reading: Reading,
   passedOn: Attention['passedOn'],
   fallback?: { readonly attention: Attention },

@@ -117,6 +117,6 @@ export interface Attention {
 export const wrapperRank = 4096;
 
 /** A name without what writers of names differ in. */
-export function canonical(name: string): string {
+export function canonicalName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }

@@ -3,7 +3,7 @@
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Reading } from './reading.ts';
-import { canonical, slots } from './slots.ts';
+import { canonicalName, slots } from './slots.ts';
 
 const creationNames = new Set(
   'createdat created creationtime createtime createddate creationdate datecreated createdtime createdon openedat opened'.split(
@@ -19,7 +19,7 @@ const updateNames =
 /** Replaces a time of creation by one of the update; without one the slot is empty. */
 export function useUpdateTime(reading: Reading, record: JsonObject): void {
   const name = reading.takes[slots.time]?.path.at(-1);
-  if (name !== undefined && !creationNames.has(canonical(name))) return;
+  if (name !== undefined && !creationNames.has(canonicalName(name))) return;
   reading.refuse(slots.time);
   reading.time = Number.NaN;
   const isTime = (value: Json | undefined) =>
@@ -37,7 +37,9 @@ function updateTimeOf(
 ): Json | undefined {
   const inner = Object.values(record).filter(isObject);
   for (const object of [record, ...inner]) {
-    const known = new Map(Object.entries(object).map(([name, value]) => [canonical(name), value]));
+    const known = new Map(
+      Object.entries(object).map(([name, value]) => [canonicalName(name), value]),
+    );
     const found = updateNames.map((name) => known.get(name)).find(isTime);
     if (found !== undefined) return found;
   }

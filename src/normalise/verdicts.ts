@@ -4,10 +4,10 @@
 // attribute of an event is a verdict; the same word in the data of a changed object is its
 // configuration.
 
-import { canonical } from './slots.ts';
+import { canonicalName } from './slots.ts';
 
 /** What a word means as either attribute. */
-export interface Verdict {
+export interface WordVerdict {
   readonly action: number;
   readonly disposition: number;
 }
@@ -28,7 +28,7 @@ const rows: readonly (readonly [action: number, disposition: number, words: stri
   [4, 7, 'redirect redirects redirected redirecting'],
 ];
 
-const verdicts: ReadonlyMap<string, Verdict> = new Map(
+const verdicts: ReadonlyMap<string, WordVerdict> = new Map(
   rows.flatMap(([action, disposition, words]) =>
     words.split(' ').map((word) => [word, { action, disposition }] as const),
   ),
@@ -38,6 +38,6 @@ const verdicts: ReadonlyMap<string, Verdict> = new Map(
 const lengthMax = 32;
 
 /** What a word decides; undefined where it is no known verdict. */
-export function verdictOf(word: string): Verdict | undefined {
-  return word.length > lengthMax ? undefined : verdicts.get(canonical(word));
+export function verdictOfWord(word: string): WordVerdict | undefined {
+  return word.length > lengthMax ? undefined : verdicts.get(canonicalName(word));
 }

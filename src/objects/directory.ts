@@ -25,7 +25,7 @@ const fileMode = 0o640;
 export function openDirectory(path: string): ObjectStore {
   const root = resolve(path);
   const files = new Files(root);
-  const told = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
+  const reported = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
@@ -35,20 +35,20 @@ export function openDirectory(path: string): ObjectStore {
   };
   return {
     place: root,
-    create: (name, body) => told(`writing ${name}`, () => files.create(name, body)),
-    replace: (name, body, tag) => told(`writing ${name}`, () => files.replace(name, body, tag)),
-    put: (name, body) => told(`writing ${name}`, () => files.put(name, body)),
-    read: (name, range) => told(`reading ${name}`, () => files.read(name, range)),
-    facts: (name) => told(`looking at ${name}`, () => files.facts(name)),
+    create: (name, body) => reported(`writing ${name}`, () => files.create(name, body)),
+    replace: (name, body, tag) => reported(`writing ${name}`, () => files.replace(name, body, tag)),
+    put: (name, body) => reported(`writing ${name}`, () => files.put(name, body)),
+    read: (name, range) => reported(`reading ${name}`, () => files.read(name, range)),
+    facts: (name) => reported(`looking at ${name}`, () => files.facts(name)),
     async *list(prefix, after = '') {
       const found = files.list('', prefix, after);
       for (;;) {
-        const next = await told('listing objects', () => found.next());
+        const next = await reported('listing objects', () => found.next());
         if (next.done) return;
         yield next.value;
       }
     },
-    remove: (name) => told(`removing ${name}`, () => files.remove(name)),
+    remove: (name) => reported(`removing ${name}`, () => files.remove(name)),
     removeOlder: async () => undefined,
     hold: async () => undefined,
     locks: async () => false,

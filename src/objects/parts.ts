@@ -1,7 +1,7 @@
 // Bytes that came in pieces, in pieces of another size.
 
 /** The bytes in pieces of `size`, the last one shorter. */
-export function* partsOf(body: readonly Uint8Array[], size: number): Generator<Uint8Array> {
+export function* piecesOf(body: readonly Uint8Array[], size: number): Generator<Uint8Array> {
   let open: Uint8Array[] = [];
   let room = size;
   for (const bytes of body) {

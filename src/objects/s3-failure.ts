@@ -14,7 +14,7 @@ interface Said {
 }
 
 /** HTTP's status of a failure; 0 where no answer came. */
-export function statusOf(error: unknown): number {
+export function httpStatusOf(error: unknown): number {
   return (error as Said | null)?.$metadata?.httpStatusCode ?? 0;
 }
 
@@ -37,7 +37,7 @@ const kept = 'nothing was lost, the events stay held';
 /** The failure of a request for something in a bucket. */
 export function bucketFailure(doing: string, error: unknown): ExportError {
   const said = error as Said;
-  const status = statusOf(error);
+  const status = httpStatusOf(error);
   const name = said.name ?? '';
   const words = cleanText(
     [status || '', name === 'Error' ? '' : name, errorText(error)].join(' '),

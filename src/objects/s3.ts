@@ -13,8 +13,8 @@ import type {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { ExportError, errorText } from '../contracts/errors.ts';
-import { partsOf } from './parts.ts';
-import { bucketFailure, statusOf } from './s3-failure.ts';
+import { piecesOf } from './parts.ts';
+import { bucketFailure, httpStatusOf } from './s3-failure.ts';
 import { type BucketSettings, clientConfig } from './s3-settings.ts';
 import {
   checkedName,
@@ -105,7 +105,7 @@ export class Bucket implements ObjectStore {
         const body = (await Body?.transformToByteArray()) ?? new Uint8Array(0);
         return { body, tag: given(ETag) };
       } catch (error) {
-        if (statusOf(error) === 416) return await this.#nothingOf(name);
+        if (httpStatusOf(error) === 416) return await this.#nothingOf(name);
         return nullIfAbsent(error);
       }
     });
@@ -234,11 +234,11 @@ export class Bucket implements ObjectStore {
         const { ETag } = await this.#client.send(new this.#sdk.PutObjectCommand(input), options);
         return given(ETag);
       } catch (error) {
-        if (statusOf(error) === 412) return null;
+        if (httpStatusOf(error) === 412) return null;
         // There is nothing whose tag could match.
         if (when.IfMatch !== undefined && isAbsent(error)) return null;
         // A service that knows from the headers that it is there may hang up on a long body.
-        const isCut = statusOf(error) === 0 && when.IfNoneMatch !== undefined;
+        const isCut = httpStatusOf(error) === 0 && when.IfNoneMatch !== undefined;
         if (isCut && (await this.facts(name).catch(() => null)) !== null) return null;
         throw error;
       }
@@ -258,7 +258,7 @@ export class Bucket implements ObjectStore {
     try {
       const parts: CompletedPart[] = [];
       const size = Math.max(partBytes, Math.ceil(bytes / partsMax));
-      for (const part of partsOf(body, size)) {
+      for (const part of piecesOf(body, size)) {
         const PartNumber = parts.length + 1;
         const { ETag, ChecksumCRC32 } = await this.#client.send(
           new this.#sdk.UploadPartCommand({

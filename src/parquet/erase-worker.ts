@@ -2,13 +2,13 @@
 // event of the object is in what it makes, as it was.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { factsOf, readEvents } from './read.ts';
+import { footerFacts, readEvents } from './read.ts';
 import { Rows } from './rows.ts';
 import { tableOf } from './schema.ts';
 import { writeParquet } from './write.ts';
 
 /** What the thread is given. */
-export interface Erasing {
+export interface EraseJob {
   readonly body: Uint8Array;
   readonly uids: readonly string[];
 }
@@ -22,7 +22,7 @@ export interface Erased {
   readonly gone: readonly string[];
 }
 
-const { body, uids } = workerData as Erasing;
+const { body, uids } = workerData as EraseJob;
 parentPort?.postMessage(await without(body, new Set(uids)));
 
 async function without(body: Uint8Array, uids: ReadonlySet<string>): Promise<Erased> {
@@ -40,5 +40,5 @@ async function without(body: Uint8Array, uids: ReadonlySet<string>): Promise<Era
   }
   if (rows === null) return { body: null, rows: 0, gone };
   const { count } = rows;
-  return { body: await writeParquet(rows, factsOf(body)), rows: count, gone };
+  return { body: await writeParquet(rows, footerFacts(body)), rows: count, gone };
 }

@@ -3,12 +3,12 @@
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Erased, Erasing } from './erase-worker.ts';
+import type { Erased, EraseJob } from './erase-worker.ts';
 
 /** The object without the events of these uids. Throws what reading it throws. */
 export async function eraseEvents(body: Uint8Array, uids: readonly string[]): Promise<Erased> {
   const worker = new Worker(new URL('./erase-worker.ts', import.meta.url), {
-    workerData: { body, uids } satisfies Erasing,
+    workerData: { body, uids } satisfies EraseJob,
   });
   try {
     const [erased] = await once(worker, 'message');

@@ -4,7 +4,7 @@ import { ExportError, errorText } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
-import { type ObjectBytes, readParquet, type Wanted } from './read.ts';
+import { type ObjectBytes, type RowFilter, readParquet } from './read.ts';
 
 /** What names in a lake begin with. */
 const lakePrefix = 'lake/';
@@ -37,9 +37,9 @@ export function lakeNameParts(name: string) {
 export async function* lakeEvents(
   store: ObjectStore,
   objects: ReadonlySet<string>,
-  wanted: Wanted,
+  requested: RowFilter,
 ): AsyncGenerator<OcsfEvent> {
-  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, values } = wanted;
+  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, values } = requested;
   const classes = values?.class_uid;
   const left = new Set(
     [...objects].filter((name) => {
@@ -49,16 +49,20 @@ export async function* lakeEvents(
     }),
   );
   for await (const { name, bytes } of store.list(lakePrefix)) {
-    if (left.delete(name)) yield* await eventsIn(objectOf(store, name, bytes), name, wanted);
+    if (left.delete(name)) yield* await eventsIn(objectOf(store, name, bytes), name, requested);
   }
   const [missing] = left;
   if (missing !== undefined) throw new SyntaxError(`${missing} is missing`);
 }
 
 /** What the library throws at a damaged object has no type of its own. */
-async function eventsIn(object: ObjectBytes, name: string, wanted: Wanted): Promise<OcsfEvent[]> {
+async function eventsIn(
+  object: ObjectBytes,
+  name: string,
+  requested: RowFilter,
+): Promise<OcsfEvent[]> {
   try {
-    return await readParquet(object, wanted);
+    return await readParquet(object, requested);
   } catch (error) {
     if (error instanceof ExportError) throw error;
     throw new SyntaxError(`${name} is damaged: ${errorText(error)}`, { cause: error });

@@ -10,7 +10,7 @@ import { tableOf } from './schema.ts';
 import { type Facts, writeParquet } from './write.ts';
 
 /** Where an object's events belong. */
-export interface Partition {
+export interface ObjectPartition {
   readonly classUid: number;
   /** The company whose stream they came by; empty: of no company. */
   readonly company: string;
@@ -19,7 +19,7 @@ export interface Partition {
 }
 
 /** A finished object. */
-export interface ParquetObject extends Partition {
+export interface ParquetObject extends ObjectPartition {
   /** As the schema names it, e.g. `api_activity`. */
   readonly className: string;
   readonly body: Uint8Array;
@@ -34,7 +34,7 @@ export interface ParquetObject extends Partition {
 /** More at once would be many small objects: times that upstream invents could ask for any number. */
 const openMax = 256;
 
-interface Open extends Partition {
+interface Open extends ObjectPartition {
   readonly rows: Rows;
   readonly uids: string[];
   first: number;
@@ -42,7 +42,7 @@ interface Open extends Partition {
 }
 
 /** Collects events until their objects are written. */
-export class Partitions {
+export class PartitionedEvents {
   readonly #open = new Map<string, Open>();
 
   /** Bytes that the events take here, about. */
@@ -106,7 +106,7 @@ let lastDay = { number: Number.NaN, text: '' };
 
 /** A partition's path, as Hive and Amazon Security Lake write it. */
 export function partitionPath(
-  { company, day }: Partition,
+  { company, day }: ObjectPartition,
   given: { readonly region?: string | undefined; readonly account?: string | undefined } = {},
 ): string {
   const { region = '', account = company === '' ? 'none' : encodeURIComponent(company) } = given;

@@ -15,14 +15,14 @@ import {
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import { restKey } from './rows.ts';
-import { type Column, type ColumnType, type Group, tableOf } from './schema.ts';
+import { type Column, type ColumnType, type ParquetGroup, tableOf } from './schema.ts';
 import type { Facts } from './write.ts';
 
 /** Bytes of an object, read as they are needed. */
 export type ObjectBytes = AsyncBuffer;
 
 /** What rows must have at least; all of it is looked up in statistics, filters and page indexes. */
-export interface Wanted {
+export interface RowFilter {
   /** Epoch milliseconds: from, and up to but not including. */
   readonly from?: number;
   readonly to?: number;
@@ -33,10 +33,13 @@ export interface Wanted {
 const compressors = { ZSTD: (bytes: Uint8Array) => zstdDecompressSync(bytes) };
 
 /** The object's events that have what is wanted, in the order of their time. */
-export async function readParquet(file: ObjectBytes, wanted: Wanted = {}): Promise<OcsfEvent[]> {
+export async function readParquet(
+  file: ObjectBytes,
+  requested: RowFilter = {},
+): Promise<OcsfEvent[]> {
   const whole = await parquetMetadataAsync(file);
   const metadata = withoutNulls(whole);
-  const filter = filterOf(wanted, whole, metadata);
+  const filter = filterOf(requested, whole, metadata);
   if (filter === null) return [];
   const rows = await parquetReadObjects({
     file,
@@ -83,7 +86,7 @@ export async function cutOf(
 ): Promise<string | null> {
   const end = Buffer.from(await read(Math.max(0, bytes - endBytes), endBytes));
   const length = Math.min(bytes, footerBytesMax, end.readUInt32LE(0) + endBytes);
-  return factsOf(await read(bytes - length, length))[cutFact] ?? null;
+  return footerFacts(await read(bytes - length, length))[cutFact] ?? null;
 }
 
 /** The footer of an object with all columns of its class has some 100 KB. */
@@ -100,7 +103,7 @@ function bufferOf(body: Uint8Array): ArrayBuffer {
 }
 
 /** What stands in an object's footer beside the schema. Throws likewise. */
-export function factsOf(body: Uint8Array): Facts {
+export function footerFacts(body: Uint8Array): Facts {
   const { key_value_metadata: facts = [] } = parquetMetadata(bufferOf(body));
   return Object.fromEntries(facts.map(({ key, value = '' }) => [key, value]));
 }
@@ -146,7 +149,7 @@ function withoutNulls(metadata: FileMetaData, only?: string): FileMetaData {
 
 /** undefined: all may match; null: none can, since a value is wanted where there is none. */
 function filterOf(
-  { from, to, values: wanted = {} }: Wanted,
+  { from, to, values: requested = {} }: RowFilter,
   whole: FileMetaData,
   used: FileMetaData,
 ): ParquetQueryFilter | undefined | null {
@@ -155,7 +158,7 @@ function filterOf(
   if (to !== undefined) all.push({ time: { $lt: BigInt(to) } });
   const paths = chunkPaths(used);
   const { event } = tableOf(classIn(whole));
-  for (const [path, values] of Object.entries(wanted)) {
+  for (const [path, values] of Object.entries(requested)) {
     // What has no column, or one of another type, may stand in `unmapped`.
     const type = typeAt(event, path.split('.'));
     const isFit = (value: string | number) =>
@@ -188,7 +191,7 @@ function isStored(value: string | number): boolean {
   return typeof value === 'string' ? value.isWellFormed() : (value | 0) === value;
 }
 
-function typeAt(group: Group, [name = '', ...below]: readonly string[]): ColumnType | null {
+function typeAt(group: ParquetGroup, [name = '', ...below]: readonly string[]): ColumnType | null {
   const attribute = group.attributes.get(name);
   if (attribute === undefined || attribute.list) return null;
   if ('type' in attribute) return below.length === 0 ? attribute.type : null;
@@ -210,7 +213,7 @@ function eventOf(row: Record<string, unknown>): OcsfEvent {
 
 type Open = Record<string, Json>;
 
-function groupOf(row: Record<string, unknown>, group: Group | undefined): Open {
+function groupOf(row: Record<string, unknown>, group: ParquetGroup | undefined): Open {
   const object: Open = {};
   for (const [name, value] of Object.entries(row)) {
     const attribute = group?.attributes.get(name);
@@ -220,7 +223,7 @@ function groupOf(row: Record<string, unknown>, group: Group | undefined): Open {
   return object;
 }
 
-function valueAt(value: unknown, attribute: Column | Group | undefined): Json | undefined {
+function valueAt(value: unknown, attribute: Column | ParquetGroup | undefined): Json | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map((one) => valueAt(one, attribute) ?? null);

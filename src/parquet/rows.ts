@@ -12,7 +12,7 @@
 
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import type { Column, ColumnType, Group, Table } from './schema.ts';
+import type { Column, ColumnType, ParquetGroup, Table } from './schema.ts';
 import { ColumnValues, type Value } from './values.ts';
 
 /** The member of `unmapped` that holds what no column can. */
@@ -108,7 +108,7 @@ export class Rows {
     return level;
   }
 
-  #below(group: Group, level: Level, path: readonly string[]) {
+  #below(group: ParquetGroup, level: Level, path: readonly string[]) {
     const attributes = new Map<string, ColumnRows | GroupRows>();
     for (const [name, one] of group.attributes) {
       const own = one.list ? this.#level(level) : level;

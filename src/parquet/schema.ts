@@ -31,10 +31,10 @@ export interface Column {
 }
 
 /** An attribute that is an object, or a list of objects; the whole event is one. */
-export interface Group {
+export interface ParquetGroup {
   readonly name: string;
   readonly list: boolean;
-  readonly attributes: ReadonlyMap<string, Column | Group>;
+  readonly attributes: ReadonlyMap<string, Column | ParquetGroup>;
 }
 
 /** A class as a table. */
@@ -42,7 +42,7 @@ export interface Table {
   readonly classUid: number;
   /** As the schema names it, e.g. `api_activity`. */
   readonly name: string;
-  readonly event: Group;
+  readonly event: ParquetGroup;
   /** As Parquet has it: every element, each before its children. */
   readonly elements: readonly SchemaElement[];
 }
@@ -56,7 +56,7 @@ const bloomed =
 const productNames = ['name', 'uid', 'vendor_name', 'version'];
 
 /** What sluice sets itself, which the tables therefore leave out. */
-const ownAttributes: Readonly<Record<string, readonly (Column | Group)[]>> = {
+const ownAttributes: Readonly<Record<string, readonly (Column | ParquetGroup)[]>> = {
   '': [
     ...columns('int', ['class_uid', 'category_uid']),
     ...columns('long', ['type_uid']),
@@ -105,15 +105,15 @@ export function tableOf(classUid: number): Table {
 
 /** `above`: the attributes that lead to the group, each with the name of its object. */
 function groupOf(
-  { name, list }: Pick<Group, 'name' | 'list'>,
+  { name, list }: Pick<ParquetGroup, 'name' | 'list'>,
   attributes: readonly Attribute[],
   above: readonly Attribute[],
-): Group {
+): ParquetGroup {
   const path = above.map((one) => one.name);
   const own = ownAttributes[path.join('.')] ?? [];
   const last = above.at(-1);
   const isDeepest = above.length === depthMax - 1 && last !== undefined && !isUsual(last);
-  const all: (Column | Group)[] = [...own];
+  const all: (Column | ParquetGroup)[] = [...own];
   for (const attribute of attributes) {
     if (own.some((one) => one.name === attribute.name)) continue;
     if (isDeepest && !isUsual(attribute)) continue;
@@ -133,7 +133,7 @@ function groupOf(
   return named(name, all, list);
 }
 
-function named(name: string, all: readonly (Column | Group)[], list = false): Group {
+function named(name: string, all: readonly (Column | ParquetGroup)[], list = false): ParquetGroup {
   return { name, list, attributes: new Map(all.map((one) => [one.name, one])) };
 }
 
@@ -154,9 +154,9 @@ function columnOf(name: string, type: ColumnType, above: readonly string[], list
   return { name, type, list, path, bloom: bloomed.test(path.join('.')) };
 }
 
-function elementsOf(event: Group): readonly SchemaElement[] {
+function elementsOf(event: ParquetGroup): readonly SchemaElement[] {
   const elements: SchemaElement[] = [{ name: event.name, num_children: event.attributes.size }];
-  const add = (one: Column | Group, name: string) => {
+  const add = (one: Column | ParquetGroup, name: string) => {
     if ('type' in one) {
       const repetition_type = one.list ? 'REQUIRED' : 'OPTIONAL';
       elements.push({ name, repetition_type, ...physical[one.type] });
@@ -165,7 +165,7 @@ function elementsOf(event: Group): readonly SchemaElement[] {
     elements.push({ name, repetition_type: 'REQUIRED', num_children: one.attributes.size });
     for (const child of one.attributes.values()) addAttribute(child);
   };
-  const addAttribute = (one: Column | Group) => {
+  const addAttribute = (one: Column | ParquetGroup) => {
     const { name, list } = one;
     if (!list) {
       add(one, name);

@@ -15,7 +15,7 @@ import { serveRequests } from './requests.ts';
 import type { BootTools } from './tools.ts';
 
 /** What it is run with. */
-export interface AloneMeans {
+export interface AloneDeps {
   readonly config: Config;
   readonly plan: WholePlan;
   readonly tools: BootTools;
@@ -41,7 +41,7 @@ interface AloneEnd {
 export function runAlone(
   { row }: BackfillRequest,
   journey: Journey,
-  { config, plan, tools }: AloneMeans,
+  { config, plan, tools }: AloneDeps,
 ): RunningAlone {
   const { pipeline, spool } = journey;
   const over = new AbortController();
@@ -49,15 +49,15 @@ export function runAlone(
   const isStuck = () => stuck.abort(new Error('nothing moves any more'));
   const watched = { clock: tools.clock, state: () => pipeline.state, end: () => spool.gauge.end };
   timeToGiveUp(watched, over.signal).then(isStuck, () => undefined);
-  const means = { ...journey, made: () => ({ config, plan }), tools };
-  const serving = serveRequests({ ...means, reads: (one) => one === row }, over.signal);
+  const deps = { ...journey, made: () => ({ config, plan }), tools };
+  const serving = serveRequests({ ...deps, reads: (one) => one === row }, over.signal);
   const running = pipeline.run(over.signal, config.shutdown.timeoutMs);
   running.catch(isStuck);
   return {
     stuck: stuck.signal,
     async end({ delivers }) {
       const live = () => pipeline.state;
-      if (delivers) await delivered({ ...means, live }, stuck.signal).catch(() => undefined);
+      if (delivers) await delivered({ ...deps, live }, stuck.signal).catch(() => undefined);
       over.abort(new Error('the backfill is over'));
       const read = await serving;
       await running;

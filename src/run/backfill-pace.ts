@@ -13,7 +13,7 @@ import type { Clock } from '../contracts/tools.ts';
 import { createThrottle, type Throttle } from '../upstream/throttle.ts';
 
 /** What is looked at. */
-export interface PaceMeans {
+export interface PaceDeps {
   readonly config: Config;
   readonly plan: WholePlan;
   readonly spool: Spool;
@@ -47,9 +47,9 @@ const courtesyMsMax = 5_000;
 const askingShareMax = 0.5;
 
 /** The pace of one stream's backfill. */
-export function paceFor(stream: Stream, means: PaceMeans): Pace {
-  const { clock, live } = means;
-  const own = ownThrottle(stream, means);
+export function paceFor(stream: Stream, deps: PaceDeps): Pace {
+  const { clock, live } = deps;
+  const own = ownThrottle(stream, deps);
   let goneAt: number | null = null;
   return async (signal) => {
     const until = async (may: () => boolean, forMs = Number.POSITIVE_INFINITY) => {
@@ -57,12 +57,12 @@ export function paceFor(stream: Stream, means: PaceMeans): Pace {
       while (!may() && clock.monotonic() < deadline) await clock.sleep(lookEveryMs, signal);
     };
     const tookMs = goneAt === null ? 0 : clock.monotonic() - goneAt;
-    await until(() => hasRoom(means));
+    await until(() => hasRoom(deps));
     if (live().streams.length > 0) {
       const restMs = tookMs * (1 / askingShareMax - 1);
       if (restMs > 0) await clock.sleep(restMs, signal);
-      await until(() => !isAsking(stream, means), courtesyMsMax);
-      await until(() => !isScarce(stream, means), courtesyMsMax);
+      await until(() => !isAsking(stream, deps), courtesyMsMax);
+      await until(() => !isScarce(stream, deps), courtesyMsMax);
       for (;;) {
         const waitMs = own.delayAt(clock.monotonic());
         if (waitMs === 0) break;
@@ -75,7 +75,7 @@ export function paceFor(stream: Stream, means: PaceMeans): Pace {
 }
 
 /** Half of each ceiling that the stream's requests pass. */
-function ownThrottle(stream: Stream, { config, random }: PaceMeans): Throttle {
+function ownThrottle(stream: Stream, { config, random }: PaceDeps): Throttle {
   const { upstream, keys } = whereOf(stream, config);
   const ceilings = (config.upstreams[upstream]?.throttle ?? [])
     .filter(({ path = '*' }) => keys.includes(path))
@@ -86,7 +86,7 @@ function ownThrottle(stream: Stream, { config, random }: PaceMeans): Throttle {
   return createThrottle({ ceilings, random });
 }
 
-function hasRoom({ config, spool, live }: PaceMeans): boolean {
+function hasRoom({ config, spool, live }: PaceDeps): boolean {
   const { gauge } = spool;
   const { sinks } = live();
   const isBehind = sinks.some(
@@ -105,7 +105,7 @@ function isTaking(state: string): boolean {
 }
 
 /** A live stream of the same upstream is in the middle of a poll. */
-function isAsking(stream: Stream, { config, live }: PaceMeans): boolean {
+function isAsking(stream: Stream, { config, live }: PaceDeps): boolean {
   const { upstream } = whereOf(stream, config);
   return live().streams.some(
     ({ source, state }) =>
@@ -114,7 +114,7 @@ function isAsking(stream: Stream, { config, live }: PaceMeans): boolean {
 }
 
 /** A request would have to wait, or less than half of the budget is left. */
-function isScarce(stream: Stream, { config, plan }: PaceMeans): boolean {
+function isScarce(stream: Stream, { config, plan }: PaceDeps): boolean {
   const { upstream, keys } = whereOf(stream, config);
   const throttles = plan.upstreams.get(upstream)?.state().throttles ?? [];
   return throttles.some(

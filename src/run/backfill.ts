@@ -8,16 +8,16 @@ import { backlog } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import type { BackfillState } from '../fetch/backfill.ts';
 import { type PlannedSource, Polling } from '../fetch/polling.ts';
-import { type BackfillProgress, type BackfillRequest, memoryOf } from '../hold/backfills.ts';
+import { type BackfillProgress, type BackfillRequest, backfillMemory } from '../hold/backfills.ts';
 import type { OwnSpool } from '../hold/spool.ts';
 import type { Findings } from '../watch/findings.ts';
-import { type PaceMeans, paceFor } from './backfill-pace.ts';
+import { type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
 
 /** What it is read with. */
-export interface ReadingMeans extends Pick<PaceMeans, 'live'> {
+export interface BackfillDeps extends Pick<PaceDeps, 'live'> {
   /** What runs: another after a reload. A backfill goes on with the one it began with. */
-  readonly made: () => Pick<PaceMeans, 'config' | 'plan'>;
+  readonly made: () => Pick<PaceDeps, 'config' | 'plan'>;
   readonly spool: OwnSpool;
   readonly findings: Findings;
   readonly tools: BootTools;
@@ -37,24 +37,24 @@ export class BackfillReading {
   /** Resolves when nothing of it is under way, with how far it has come. */
   readonly ended: Promise<BackfillProgress>;
   readonly #request: BackfillRequest;
-  readonly #means: ReadingMeans;
+  readonly #deps: BackfillDeps;
   readonly #log: Log;
   readonly #polling: Polling;
-  readonly #unwanted = new AbortController();
+  readonly #unrequested = new AbortController();
   readonly #signal: AbortSignal;
   #state: BackfillProgress['state'] = 'reading';
   #error: ExportError | null = null;
   #isOver = false;
 
-  constructor(request: BackfillRequest, means: ReadingMeans, stop: AbortSignal) {
-    const { random, ...tools } = means.tools;
+  constructor(request: BackfillRequest, deps: BackfillDeps, stop: AbortSignal) {
+    const { random, ...tools } = deps.tools;
     const log = tools.log.with({ backfill: request.id });
-    const found = means.findings.add;
+    const found = deps.findings.add;
     this.#request = request;
-    this.#means = means;
+    this.#deps = deps;
     this.#log = log;
-    this.#polling = new Polling({ ...means, tools: { ...tools, log }, random, found }, 1);
-    this.#signal = AbortSignal.any([stop, this.#unwanted.signal]);
+    this.#polling = new Polling({ ...deps, tools: { ...tools, log }, random, found }, 1);
+    this.#signal = AbortSignal.any([stop, this.#unrequested.signal]);
     this.ended = this.#run();
   }
 
@@ -69,7 +69,7 @@ export class BackfillReading {
 
   /** Stops it: it is not wanted any more. */
   drop(): void {
-    this.#unwanted.abort(new Error('not wanted'));
+    this.#unrequested.abort(new Error('not wanted'));
   }
 
   async #run(): Promise<BackfillProgress> {
@@ -78,7 +78,7 @@ export class BackfillReading {
     await this.#read().catch((failure) => this.#fail(failure));
     over.abort(new Error('ended'));
     await noting;
-    await this.#means.spool.leave(this.#request, this.#progress).catch((failure) => {
+    await this.#deps.spool.leave(this.#request, this.#progress).catch((failure) => {
       // A full disk, say. The request is looked at again, and what was read is not read twice.
       this.#log.debug('backfill_not_stored', 'cannot store the end of a backfill', {
         error: String(failure),
@@ -90,12 +90,12 @@ export class BackfillReading {
 
   async #read(): Promise<void> {
     this.#log.info('backfill_started', 'backfill started or resumed', factsOf(this.#request));
-    this.#polling.add([pastOf(this.#request, this.#means)]);
+    this.#polling.add([pastOf(this.#request, this.#deps)]);
     const [failed] = await this.#polling.once(this.#signal);
     this.#signal.throwIfAborted();
     if (failed !== undefined) throw failed.cause;
     this.#state = 'delivering';
-    await delivered(this.#means, this.#signal);
+    await delivered(this.#deps, this.#signal);
     this.#state = 'done';
     this.#log.info('backfill_done', 'backfill complete: every sink has all of its events');
   }
@@ -116,7 +116,7 @@ export class BackfillReading {
 
   /** Notes how far it is. On a full disk, say, that is worth no more than another try. */
   async #note(over: AbortSignal): Promise<void> {
-    const { spool, tools } = this.#means;
+    const { spool, tools } = this.#deps;
     while (!over.aborted) {
       await spool.noteRequest(this.row, { ...this.#progress }).catch(() => undefined);
       await tools.clock.sleep(noteEveryMs, over).catch(() => undefined);
@@ -124,7 +124,7 @@ export class BackfillReading {
   }
 
   get #progress(): BackfillProgress {
-    const { live, spool, tools } = this.#means;
+    const { live, spool, tools } = this.#deps;
     const behind = live().sinks.map(({ position }) => backlog(spool.gauge, position));
     const error = this.#error && { message: this.#error.message, next: this.#error.next };
     return {
@@ -135,10 +135,10 @@ export class BackfillReading {
   }
 }
 
-function pastOf(request: BackfillRequest, means: ReadingMeans): PlannedSource {
+function pastOf(request: BackfillRequest, deps: BackfillDeps): PlannedSource {
   const { source, from, to } = request;
-  const { clock, random } = means.tools;
-  const made = means.made();
+  const { clock, random } = deps.tools;
+  const made = deps.made();
   const lists = listsOf(made.plan.sources.find(({ name }) => name === source));
   if (lists === null) {
     const text = `backfilling: no source ${source} with a list runs here`;
@@ -148,16 +148,16 @@ function pastOf(request: BackfillRequest, means: ReadingMeans): PlannedSource {
   }
   const past = {
     span: { fromMs: from, toMs: to },
-    memory: memoryOf(request),
+    memory: backfillMemory(request),
     paceOf: (stream: PlannedSource['streams'][number]) =>
-      paceFor(stream, { ...means, ...made, clock, random }),
+      paceFor(stream, { ...deps, ...made, clock, random }),
   };
   return { ...lists, past };
 }
 
 /** Waits until each sink has what is held now; at a start they are not all there yet. */
 export async function delivered(
-  { made, spool, live, tools: { clock } }: ReadingMeans,
+  { made, spool, live, tools: { clock } }: BackfillDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { end } = spool.gauge;

@@ -1,7 +1,7 @@
 // What of a state belongs to which shard, when it is carried into several or out of them.
 
 import type { Config } from '../config/config.ts';
-import { ownerOf, shardOfStream, shardsOf } from '../config/shards.ts';
+import { shardKeyOf, shardOfStream, shardsOf } from '../config/shards.ts';
 import { isObject, type Json } from '../contracts/json.ts';
 import { driftKey } from '../drift/state.ts';
 import { withBlocksMoved } from '../fetch/list/checkpoint.ts';
@@ -23,18 +23,18 @@ export function partFor(config: CarryConfig, shard: number) {
  * What comes out of the shards in these directories, by their numbers: all that is held for sinks, and of each source
  * what is known of it in its own shard; where that has nothing, in the first that has.
  */
-export function partsOf(config: CarryConfig, dirs: ReadonlyMap<number, string>) {
+export function carriedParts(config: CarryConfig, dirs: ReadonlyMap<number, string>) {
   const having = new Map<string, number[]>();
   for (const [shard, dir] of dirs) {
     for (const { stream } of lookInto(dir, [], ({ streams }) => streams.checkpoints())) {
-      const shards = having.get(ownerOf(stream)) ?? [];
-      having.set(ownerOf(stream), shards);
+      const shards = having.get(shardKeyOf(stream)) ?? [];
+      having.set(shardKeyOf(stream), shards);
       if (!shards.includes(shard)) shards.push(shard);
     }
   }
   const keeper = (stream: string) => {
     const own = shardOfStream(config, stream);
-    const shards = having.get(ownerOf(stream)) ?? [];
+    const shards = having.get(shardKeyOf(stream)) ?? [];
     return own === null || (!shards.includes(own) && shards.length > 0) ? (shards[0] ?? null) : own;
   };
   return [...dirs].map(([shard, dir]) => {

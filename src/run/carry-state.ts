@@ -18,8 +18,8 @@ import { putDatabase, rowsIn } from '../hold/carry.ts';
 import { hasState } from '../hold/database.ts';
 import { takeLock } from '../hold/lock.ts';
 import { regroup } from '../hold/regroup.ts';
-import { changeIn, lookInto } from '../hold/store.ts';
-import { type CarryConfig, carrying, partFor, partsOf } from './carry-parts.ts';
+import { changeState, lookInto } from '../hold/store.ts';
+import { type CarryConfig, carriedParts, carrying, partFor } from './carry-parts.ts';
 import {
   agreeOnShards,
   clusterNote,
@@ -37,7 +37,7 @@ interface Means {
 }
 
 /** What was carried. */
-export interface Carried {
+export interface CarriedState {
   readonly streams: number;
   readonly pages: number;
   /** What the database that was in the place is called now; null: none was. */
@@ -56,8 +56,8 @@ interface Taken {
 export async function importState(
   config: CarryConfig,
   kafka: MemberSettings,
-  { dir, ...means }: Means & { readonly dir: string },
-): Promise<Carried> {
+  { dir, ...deps }: Means & { readonly dir: string },
+): Promise<CarriedState> {
   if (!hasState(dir)) {
     throw new ExportError('config_invalid', `there is no state in ${dir}`, {
       next: 'Say with --from where it is: the directory with sluice.db.',
@@ -67,7 +67,7 @@ export async function importState(
   try {
     importBackfillFiles({ dir, sync: 'full', keepMs: 0 });
     const from = printOf(config, dir);
-    return await withShards(kafka, means, {
+    return await withShards(kafka, deps, {
       wanted: shardsOf(config),
       work: async (taken, control) => {
         const left = await toImport(taken, { from, isImporting: control.isImporting, kafka });
@@ -76,7 +76,7 @@ export async function importState(
         if (isShared) await control.importing(true);
         const carried = { streams: 0, pages: 0 };
         const targets = left.filter(({ shard }) => shardsOf(config).includes(shard));
-        for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, means));
+        for (const one of targets) await one.log.commit(mark(one, { state: 'begun', from }, deps));
         for (const one of targets) {
           const part = isShared ? partOf(config, dir, one) : dir;
           for (const rows of rowsIn(part)) {
@@ -84,7 +84,7 @@ export async function importState(
             carried.pages += rows.filter(({ table }) => table === 'page').length;
             await one.log.commit(rows);
           }
-          await one.log.commit(mark(one, { state: 'done', from }, means));
+          await one.log.commit(mark(one, { state: 'done', from }, deps));
         }
         if (isShared) await control.importing(false);
         return { ...carried, aside: null };
@@ -99,14 +99,14 @@ export async function importState(
 export async function exportState(
   config: CarryConfig,
   kafka: MemberSettings,
-  { dir, ...means }: Means & { readonly dir: string },
-): Promise<Carried> {
+  { dir, ...deps }: Means & { readonly dir: string },
+): Promise<CarriedState> {
   const lock = takeLock(dir);
   const made = mkdtempSync(join(dir, 'export-'));
   try {
     // Its client takes long to load.
     const { takeOverSent } = await import('./own-process-upgrade.ts');
-    return await withShards(kafka, means, {
+    return await withShards(kafka, deps, {
       wanted: [],
       work: async (taken, control) => {
         refuseHalf(control.isImporting);
@@ -120,16 +120,16 @@ export async function exportState(
         for (const { shard, log } of taken) {
           const place = join(made, `shard-${shard}`);
           whole = await readWhole(log, place, kafka);
-          await takeOverSent({ ...kafka, shard }, { ...means, dir: place });
+          await takeOverSent({ ...kafka, shard }, { ...deps, dir: place });
           dirs.set(shard, place);
         }
         let [all = ''] = dirs.values();
         if ((kafka.shards ?? 1) > 1) {
           all = join(made, 'all');
           const of = { ...carrying(config, { isWhole: false }), counts: true };
-          whole = regroup({ ...of, from: partsOf(config, dirs), to: all });
+          whole = regroup({ ...of, from: carriedParts(config, dirs), to: all });
         }
-        return { ...whole, aside: putDatabase(all, dir, means.clock.now()) };
+        return { ...whole, aside: putDatabase(all, dir, deps.clock.now()) };
       },
     });
   } finally {
@@ -208,7 +208,7 @@ function printOf(config: CarryConfig, dir: string): string {
 
 /** The rows of a note that says how far the import is. */
 function mark({ scratch }: Taken, note: ImportNote, { clock }: Means) {
-  return changeIn({ dir: scratch, sync: 'none', keepMs: 0 }, (store) => {
+  return changeState({ dir: scratch, sync: 'none', keepMs: 0 }, (store) => {
     noteImport(store, note, clock.now());
     return store.drain();
   });
@@ -217,9 +217,9 @@ function mark({ scratch }: Taken, note: ImportNote, { clock }: Means) {
 /** With the shards that are wanted or hold something, each with a directory that is thrown away; nobody else has one. */
 async function withShards<T>(
   kafka: MemberSettings,
-  means: Means,
+  deps: Means,
   {
-    wanted,
+    wanted: requested,
     work,
   }: {
     readonly wanted: readonly number[];
@@ -230,21 +230,21 @@ async function withShards<T>(
     import('../cluster/control.ts'),
     import('../cluster/log/shard-log.ts'),
   ]);
-  const control = new Control(kafka, means.clock);
+  const control = new Control(kafka, deps.clock);
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
   const taken: Taken[] = [];
   try {
     // First, since who follows waits for a Kafka that cannot be reached.
     await control.readAll();
-    await control.follow(means.log);
-    await agreeOnShards(kafka, control, means.clock);
-    await agreeOnDeployment(kafka, { control, ...means });
-    const all = new Set([...wanted, ...(await shardsHeld(kafka, means.clock))]);
+    await control.follow(deps.log);
+    await agreeOnShards(kafka, control, deps.clock);
+    await agreeOnDeployment(kafka, { control, ...deps });
+    const all = new Set([...requested, ...(await shardsHeld(kafka, deps.clock))]);
     const settings = [...all].sort((a, b) => a - b).map((shard) => ({ ...kafka, shard }));
-    for (const one of settings) await refuseBeside(one, means.clock, { waits: false });
+    for (const one of settings) await refuseBeside(one, deps.clock, { waits: false });
     for (const one of settings) {
       const { shard } = one;
-      const log = await ShardLog.take(one, means);
+      const log = await ShardLog.take(one, deps);
       taken.push({ shard, log, scratch: join(scratch, String(shard)) });
     }
     return await work(taken, control);

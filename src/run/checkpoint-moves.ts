@@ -7,13 +7,18 @@
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { TrailEntry } from '../contracts/spool.ts';
-import { joined, type ListCheckpoint, parseCheckpoint, rewound } from '../fetch/list/checkpoint.ts';
+import {
+  joinedChange,
+  type ListCheckpoint,
+  parseListCheckpoint,
+  rewound,
+} from '../fetch/list/checkpoint.ts';
 import { noHorizon } from '../fetch/list/horizon.ts';
 import { parseParentsCheckpoint } from '../fetch/parents/state.ts';
 import type { Wish } from '../hold/requests.ts';
-import { changeIn, type Store } from '../hold/store.ts';
+import { changeState, type Store } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
-import { digestOf } from '../watch/state.ts';
+import { cursorDigest } from '../watch/state.ts';
 
 /** Where a stream is to go on that is rewound, and what of it is to be forgotten. */
 export type Rewind = Extract<Wish, { what: 'rewind' }>;
@@ -62,8 +67,8 @@ function rewindIn(
   const place = forgotten === null ? placeBefore(store, to, { stream, checkpoint }) : null;
   const moved = rewound(checkpoint, place === null ? null : place.cursor);
   const start = forgotten === null ? {} : { openWalk: openWalkAfter(store, checkpoint) };
-  store.streams.saveCheckpoint(stream, joined(moved, { start }), Date.now());
-  return { place: place && { at: place.at, digest: digestOf(place.cursor) }, forgotten };
+  store.streams.saveCheckpoint(stream, joinedChange(moved, { start }), Date.now());
+  return { place: place && { at: place.at, digest: cursorDigest(place.cursor) }, forgotten };
 }
 
 /** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten, which answers a request. */
@@ -85,7 +90,7 @@ export function resetStream(
 }
 
 function changing<T>({ state }: Config, work: (store: Store) => T): T {
-  return changeIn(state, (store) => store.transaction(() => work(store)));
+  return changeState(state, (store) => store.transaction(() => work(store)));
 }
 
 /** Forgotten blocks' numbers are given anew: an open walk must not take them for old. */
@@ -102,7 +107,7 @@ interface Rewinding {
 
 function listCheckpointOf(store: Store, { stream, reset }: Rewinding): ListCheckpoint {
   const held = store.streams.recall(stream).checkpoint;
-  const checkpoint = parseCheckpoint(held);
+  const checkpoint = parseListCheckpoint(held);
   // So many records without a time were read that repeats could not be told.
   if (checkpoint !== null && checkpoint.memory.horizon !== noHorizon) return checkpoint;
   const why =

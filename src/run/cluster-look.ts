@@ -6,11 +6,11 @@
 import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { Asking } from '../cluster/asking.ts';
-import { StandingCopy } from '../cluster/copy.ts';
+import { StateCopy } from '../cluster/copy.ts';
 import { clusterError } from '../cluster/failure.ts';
 import { type MemberSettings, processName } from '../cluster/log/settings.ts';
-import { askForProcesses, type ClusterProcess, nameOf } from '../cluster/processes.ts';
+import { askForProcesses, type ClusterProcess, processText } from '../cluster/processes.ts';
+import { OwnerQuery } from '../cluster/queries.ts';
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { inShards } from '../config/shards.ts';
@@ -20,20 +20,20 @@ import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import type {
   ClusterSight,
-  ClusterStanding,
+  ClusterStatus,
   FencedProcess,
-  StandingProcess,
-} from '../watch/cluster-standing.ts';
-import { joinedSinks, joinedStanding } from '../watch/joined.ts';
-import type { StoredStanding } from '../watch/standing.ts';
+  ProcessStatus,
+} from '../watch/cluster-status.ts';
+import { joinedSinks, joinedStatus } from '../watch/joined.ts';
 import { readState } from '../watch/state.ts';
-import { storedStanding } from '../watch/stored.ts';
+import type { StoredStatus } from '../watch/status-facts.ts';
+import { streamsAndSinks } from '../watch/stored.ts';
 import { type ClusterNote, clusterNote } from './cluster.ts';
 import { planToLook } from './plan-to-look.ts';
 import { differencesAmong } from './watch-configs.ts';
 
 /** Where and by which config it is looked. */
-export interface LookMeans {
+export interface LookDeps {
   /** One with its state in Kafka; another one after a reload. */
   readonly config: () => Config;
   /** Of its own: what is copied from Kafka stands there, and goes at the end. */
@@ -52,19 +52,19 @@ const differencesLengthMax = 1_000;
 
 /** Looks at all shards, one after the other. */
 export class ClusterLook implements ClusterSight {
-  readonly #means: LookMeans;
-  #asking: Asking | null = null;
-  readonly #copies = new Map<number, StandingCopy>();
+  readonly #deps: LookDeps;
+  #asking: OwnerQuery | null = null;
+  readonly #copies = new Map<number, StateCopy>();
   /** Counts what was closed: a look that was under way then goes no further. */
   #closed = 0;
   #planned: { readonly config: Config; readonly parts: readonly Part[] } | null = null;
 
-  constructor(means: LookMeans) {
-    this.#means = means;
+  constructor(deps: LookDeps) {
+    this.#deps = deps;
   }
 
-  async look(): Promise<ClusterStanding> {
-    const config = this.#means.config();
+  async look(): Promise<ClusterStatus> {
+    const config = this.#deps.config();
     const closed = this.#closed;
     try {
       const seen: SeenShard[] = [];
@@ -85,7 +85,7 @@ export class ClusterLook implements ClusterSight {
     this.#asking = null;
     for (const copy of this.#copies.values()) copy.close();
     this.#copies.clear();
-    rmSync(this.#means.scratch, { recursive: true, force: true });
+    rmSync(this.#deps.scratch, { recursive: true, force: true });
   }
 
   async #parts(config: Config): Promise<readonly Part[]> {
@@ -100,10 +100,10 @@ export class ClusterLook implements ClusterSight {
   }
 
   async #seen({ config, kafka, plan }: Part): Promise<SeenShard> {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const shard = kafka.shard ?? 0;
     const closed = this.#closed;
-    this.#asking ??= new Asking(kafka, clock);
+    this.#asking ??= new OwnerQuery(kafka, clock);
     const processes = await askForProcesses(this.#asking, kafka, {
       ...{ clock, waitMs: kafka.sessionMs },
     });
@@ -117,17 +117,17 @@ export class ClusterLook implements ClusterSight {
     // Pages are not copied, so which are still held only whoever works knows.
     const oldest = isOwn ? stored.spool.oldest : Math.min(0, ...positions);
     const holder = works === undefined ? null : String(works.instance ?? works.host);
-    const standing = storedStanding(
+    const statusView = streamsAndSinks(
       { ...stored, spool: { ...stored.spool, oldest }, holder },
       { plan, state: { ...config.state, dir }, refused: null },
     );
-    return { shard, processes, standing, note: lookInto(dir, null, clusterNote) };
+    return { shard, processes, standing: statusView, note: lookInto(dir, null, clusterNote) };
   }
 
   async #copied(shard: number, kafka: MemberSettings): Promise<string> {
-    const { scratch, clock } = this.#means;
+    const { scratch, clock } = this.#deps;
     const dir = join(scratch, `shard-${shard}`);
-    const copy = this.#copies.get(shard) ?? new StandingCopy(kafka, dir, clock);
+    const copy = this.#copies.get(shard) ?? new StateCopy(kafka, dir, clock);
     this.#copies.set(shard, copy);
     await copy.catchUp();
     return dir;
@@ -147,7 +147,7 @@ function isThis({ process: name, host, pid }: ClusterProcess, kafka: MemberSetti
 interface SeenShard {
   readonly shard: number;
   readonly processes: readonly ClusterProcess[];
-  readonly standing: StoredStanding;
+  readonly standing: StoredStatus;
   readonly note: ClusterNote | null;
 }
 
@@ -157,10 +157,10 @@ interface WorkerSeat extends SeenShard {
 }
 
 /** All shards together: a process stands ready for each of them. */
-function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): ClusterStanding {
+function joined({ state: { kafka } }: Config, seen: readonly SeenShard[]): ClusterStatus {
   const { prefix = '', shards = 1 } = kafka ?? {};
   const seats = seen.flatMap((shard) => shard.processes.map((one) => ({ ...shard, one })));
-  const { streams, sinks } = joinedStanding(seen.map(({ standing }) => standing));
+  const { streams, sinks } = joinedStatus(seen.map(({ standing: statusView }) => statusView));
   const unowned = seen.filter(({ processes }) => processes.every(({ works }) => !works));
   return {
     prefix,
@@ -183,18 +183,13 @@ function differencesIn(seats: readonly WorkerSeat[], kafka: MemberSettings): rea
   const processes = [...Map.groupBy(seats, ({ one }) => seatKey(one)).values()].map(
     (of) => (of.find(({ one }) => one.print !== null) ?? (of[0] as WorkerSeat)).one,
   );
-  const named = differencesAmong(processes, kafka, nameOf);
+  const named = differencesAmong(processes, kafka, processText);
   return named.map((text) => cleanText(text, differencesLengthMax));
 }
 
-const order: readonly StandingProcess['state'][] = [
-  'working',
-  'starting',
-  'standing by',
-  'drained',
-];
+const order: readonly ProcessStatus['state'][] = ['working', 'starting', 'standing by', 'drained'];
 
-function processOf(seats: readonly WorkerSeat[], shards: number): StandingProcess {
+function processOf(seats: readonly WorkerSeat[], shards: number): ProcessStatus {
   // One that is unsettled says nothing of itself.
   const { one } = seats.find((seat) => seat.one.host !== null) ?? (seats[0] as WorkerSeat);
   const { instance, host, pid, address, startedAt } = one;
@@ -220,8 +215,8 @@ function processOf(seats: readonly WorkerSeat[], shards: number): StandingProces
   };
 }
 
-function sinksIn(seen: readonly SeenShard[]): StoredStanding['sinks'] {
-  return joinedSinks(seen.map(({ standing }) => standing));
+function sinksIn(seen: readonly SeenShard[]): StoredStatus['sinks'] {
+  return joinedSinks(seen.map(({ standing: statusView }) => statusView));
 }
 
 /** Whoever is in the group again has heard of it. */

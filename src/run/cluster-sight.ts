@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../contracts/tools.ts';
-import type { ClusterSight } from '../watch/cluster-standing.ts';
+import type { ClusterSight } from '../watch/cluster-status.ts';
 import type { ClusterLook } from './cluster-look.ts';
 
 /** Of the state of a config, which another one replaces after a reload; null: it is not in Kafka. */

@@ -8,7 +8,7 @@ import { type MemberSettings, shardNames } from '../cluster/log/settings.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Spool } from '../contracts/spool.ts';
 import type { Clock } from '../contracts/tools.ts';
-import { changeIn, lookInto, type Store } from '../hold/store.ts';
+import { changeState, lookInto, type Store } from '../hold/store.ts';
 
 const note = z.object({
   host: z.string(),
@@ -76,7 +76,7 @@ export interface OwnerNoted {
 /** Notes that this process has the state of a directory now. Throws where that is half of one. */
 export function noteOwner(dir: string, kafka: MemberSettings, now: number): OwnerNoted {
   refuseHalf(importNote(dir)?.state === 'begun');
-  return changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => {
+  return changeState({ dir, sync: 'none', keepMs: 0 }, (store) => {
     const before = clusterNote(store);
     const { instance = null, pid } = kafka.starter ?? {
       instance: kafka.instance,
@@ -153,7 +153,7 @@ export async function refuseBeside(
   clock: Clock,
   { waits }: { readonly waits: boolean },
 ): Promise<void> {
-  const { nameOf, processesOf } = await import('../cluster/processes.ts');
+  const { processText, processesOf } = await import('../cluster/processes.ts');
   const others = await processesOf(settings, clock).catch((error) => {
     const failure = asExportError(error, 'reading the other processes');
     if (waits && failure.code === 'sink_unreachable') return [];
@@ -168,14 +168,14 @@ export async function refuseBeside(
       !other.deployment.some((one) => deployment.includes(one)),
   );
   if (foreign !== undefined) {
-    const what = `${nameOf(foreign)} has the state ${prefix} in Kafka, and reads other upstreams than this config, or as another client`;
+    const what = `${processText(foreign)} has the state ${prefix} in Kafka, and reads other upstreams than this config, or as another client`;
     throw new ExportError('config_invalid', what, {
       next: 'Give this deployment a state.kafka.prefix of its own. If it is the same one and all its upstreams have changed, stop the processes with the old config first. Nothing was changed.',
     });
   }
   const [owner] = others;
   if (waits || owner === undefined) return;
-  const what = `${nameOf(owner)} has the state ${prefix} in Kafka`;
+  const what = `${processText(owner)} has the state ${prefix} in Kafka`;
   throw new ExportError('state_locked', what, {
     next: 'Stop all processes first, which sluice cluster shows. Nothing was changed.',
   });

@@ -5,7 +5,7 @@
 // them as a backfill is; and only what has had time to come is missing.
 
 import { createHash } from 'node:crypto';
-import type { Comparison } from '../archive/comparison.ts';
+import type { ArchiveComparison } from '../archive/comparison.ts';
 import { newestPages, signedReader } from '../archive/newest-pages.ts';
 import type { ProvenReader } from '../archive/proven-reader.ts';
 import type { ConditionRecord } from '../contracts/change.ts';
@@ -15,10 +15,10 @@ import type { ListStream, ParentsStream } from '../contracts/source.ts';
 import { passingMsMax } from '../fetch/outcome.ts';
 import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
 import type { PlannedSource } from '../fetch/polling.ts';
-import { type KnownRecord, recordsOf, servedRecords } from '../fetch/served.ts';
+import { type KnownRecord, keptRecords, servedRecords } from '../fetch/served.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { timeText } from '../tools/time-text.ts';
-import type { ReadingMeans } from './backfill.ts';
+import type { BackfillDeps } from './backfill.ts';
 import { paceFor } from './backfill-pace.ts';
 
 /** Records of a stream that are compared, the newest: so many are in memory. */
@@ -32,7 +32,7 @@ const namedMax = 20;
 type Records = ReadonlyMap<string, KnownRecord>;
 
 /** What is compared, and which of its streams are done with. */
-export interface Comparing {
+export interface ComparisonRun {
   /** The archive's sink. */
   readonly sink: string;
   readonly store: ObjectStore;
@@ -57,16 +57,16 @@ export function listsIn(sources: readonly PlannedSource[]): readonly Omit<Compar
  * are compared all the same, and then that is thrown.
  */
 export async function compareArchive(
-  { sink, store, progress }: Comparing,
-  means: ReadingMeans,
+  { sink, store, progress }: ComparisonRun,
+  deps: BackfillDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const failures: unknown[] = [];
-  for (const one of listsIn(means.made().plan.sources)) {
+  for (const one of listsIn(deps.made().plan.sources)) {
     const { name } = one.stream;
     if (progress.isDone(name)) continue;
     try {
-      await compareStream(sink, { ...one, store }, means, signal);
+      await compareStream(sink, { ...one, store }, deps, signal);
       await progress.note(name);
     } catch (error) {
       signal.throwIfAborted();
@@ -79,10 +79,10 @@ export async function compareArchive(
 async function compareStream(
   sink: string,
   { list, stream, lateMs, store }: Compared,
-  means: ReadingMeans,
+  deps: BackfillDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { findings, spool, tools } = means;
+  const { findings, spool, tools } = deps;
   const mayBeMissing = tools.clock.now() - lateMs;
   const read = async () => signedReader(store, (await spool.progress(sink)).mark);
   const archived = await archivedLists(await read(), stream);
@@ -90,7 +90,7 @@ async function compareStream(
   // Where nothing has a time there is no range to compare.
   if (times.length === 0) return;
   const found: Differences[] = [];
-  for await (const { records, served } of servedLists(archived, list, means, signal)) {
+  for await (const { records, served } of servedLists(archived, list, deps, signal)) {
     found.push(differences(records, served, mayBeMissing));
   }
   // What came meanwhile is in the archive by now.
@@ -100,7 +100,7 @@ async function compareStream(
   const dropped = found.flatMap((one) => one.dropped);
   const missing = found.flatMap((one) => one.missing.filter(isMissing));
   const changed = found.flatMap((one) => one.changed);
-  const comparison: Comparison = {
+  const comparison: ArchiveComparison = {
     archive: sink,
     ...{ from: timeText(least(times)), to: timeText(most(times)) },
     upstream: found.reduce((sum, { upstream }) => sum + upstream, 0),
@@ -151,7 +151,7 @@ async function archivedLists(
     if (list === null || (!lists.has(parent) && lists.size >= parentsMax)) continue;
     const known = lists.get(parent) ?? { list, records: new Map<string, KnownRecord>() };
     lists.set(parent, known);
-    for (const record of recordsOf(page, list)) known.records.set(record.uid, record);
+    for (const record of keptRecords(page, list)) known.records.set(record.uid, record);
     count += page.count;
     if (count >= recordsMax) break;
   }
@@ -170,22 +170,22 @@ function listOf(stream: ComparedStream, parent: string): ListStream | null {
 async function* servedLists(
   archived: readonly ArchivedList[],
   reading: ListReading,
-  means: ReadingMeans,
+  deps: BackfillDeps,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly records: Records; readonly served: Records }> {
   const timed = archived.filter(({ records }) => timesOf(records).length > 0);
   const refused: { readonly one: ArchivedList; readonly error: ExportError }[] = [];
   for (const one of timed) {
-    const served = await servedOf(one, reading, means, signal);
+    const served = await servedOf(one, reading, deps, signal);
     if (served instanceof ExportError) refused.push({ one, error: served });
     else yield { records: one.records, served };
   }
   const [first] = refused;
   if (first === undefined) return;
   if (refused.length === timed.length) throw first.error;
-  await means.tools.clock.sleep(passingMsMax, signal);
+  await deps.tools.clock.sleep(passingMsMax, signal);
   for (const { one } of refused) {
-    const served = await servedOf(one, reading, means, signal);
+    const served = await servedOf(one, reading, deps, signal);
     yield { records: one.records, served: served instanceof ExportError ? new Map() : served };
   }
 }
@@ -206,18 +206,18 @@ function most(times: readonly number[]): number {
 async function servedOf(
   { list, records }: ArchivedList,
   reading: ListReading,
-  means: ReadingMeans,
+  deps: BackfillDeps,
   signal: AbortSignal,
 ): Promise<Records | ExportError> {
   const times = timesOf(records);
-  const { random, ...tools } = means.tools;
+  const { random, ...tools } = deps.tools;
   const { clock, http } = tools;
   const served = await servedRecords(
     {
-      ...{ stream: list, clock, spool: means.spool, inFlight: http.inFlight, list: reading },
+      ...{ stream: list, clock, spool: deps.spool, inFlight: http.inFlight, list: reading },
       log: tools.log.with({ stream: list.name }),
       span: { fromMs: least(times), toMs: most(times) + 1 },
-      pace: paceFor(list, { ...means, ...means.made(), clock, random }),
+      pace: paceFor(list, { ...deps, ...deps.made(), clock, random }),
     },
     signal,
   );
@@ -258,16 +258,16 @@ function named(records: readonly KnownRecord[]): string[] {
   return records.slice(0, namedMax).map(({ uid }) => uid);
 }
 
-type Told = ConditionRecord & { readonly condition: 'archive.compared' | 'archive.differs' };
+type ReportSink = ConditionRecord & { readonly condition: 'archive.compared' | 'archive.differs' };
 
 function recordOf(
-  comparison: Comparison,
+  comparison: ArchiveComparison,
   {
     sink,
     stream,
     now,
   }: { readonly sink: string; readonly stream: ComparedStream; readonly now: number },
-): Told {
+): ReportSink {
   const { dropped, missing, changed, upstream, archived } = comparison;
   const isSame = dropped + missing + changed === 0;
   const counts = `upstream serves ${upstream} records and the archive ${sink} has ${archived}`;
@@ -278,7 +278,7 @@ function recordOf(
   return conditionRecord(stream, { condition, message, details: comparison }, now);
 }
 
-function pageOf(record: Told, sink: string, stream: ComparedStream) {
+function pageOf(record: ReportSink, sink: string, stream: ComparedStream) {
   const identity = JSON.stringify([record.condition, sink, stream.name, record.observed_at]);
   const uid = createHash('sha256').update(identity).digest();
   const context = pageContext(stream, 'condition', Date.parse(record.observed_at));

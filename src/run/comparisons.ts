@@ -7,7 +7,7 @@ import type { SinkSettings } from '../contracts/definition.ts';
 import { errorText } from '../contracts/errors.ts';
 import type { BucketSettings } from '../objects/s3-settings.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { ReadingMeans } from './backfill.ts';
+import type { BackfillDeps } from './backfill.ts';
 
 const lookEveryMs = 1_000;
 /** After a failure it is tried again so soon, or when it is due if that is sooner. */
@@ -15,16 +15,16 @@ const againMs = 15 * 60_000;
 const dueKey = 'compared_at';
 
 /** What it is done with. */
-export interface ComparisonMeans extends Omit<ReadingMeans, 'live'> {
+export interface ComparisonDeps extends Omit<BackfillDeps, 'live'> {
   readonly pipeline: Pipeline;
 }
 
 /** Compares until stopped. Never rejects. */
-export async function serveComparisons(means: ComparisonMeans, stop: AbortSignal): Promise<void> {
-  const { clock } = means.tools;
+export async function serveComparisons(deps: ComparisonDeps, stop: AbortSignal): Promise<void> {
+  const { clock } = deps.tools;
   const failedAt = new Map<string, number>();
   while (!stop.aborted) {
-    await compareDue(means, stop, failedAt);
+    await compareDue(deps, stop, failedAt);
     await clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
 }
@@ -34,18 +34,18 @@ export async function serveComparisons(means: ComparisonMeans, stop: AbortSignal
  * Never rejects.
  */
 export async function compareDue(
-  means: ComparisonMeans,
+  deps: ComparisonDeps,
   stop: AbortSignal,
   failedAt = new Map<string, number>(),
 ): Promise<void> {
-  const { clock, log } = means.tools;
-  for (const [sink, { settings }] of Object.entries(means.made().config.sinks)) {
+  const { clock, log } = deps.tools;
+  for (const [sink, { settings }] of Object.entries(deps.made().config.sinks)) {
     const everyMs = settings.type === 'archive' ? settings.compare_every : undefined;
     if (typeof everyMs !== 'number' || stop.aborted) continue;
     const waits = (failedAt.get(sink) ?? Number.NEGATIVE_INFINITY) + Math.min(againMs, everyMs);
     if (clock.monotonic() < waits) continue;
     try {
-      if (await isDue(sink, everyMs, means)) await compare(sink, settings, means, stop);
+      if (await isDue(sink, everyMs, deps)) await compare(sink, settings, deps, stop);
       failedAt.delete(sink);
     } catch (error) {
       if (stop.aborted) return;
@@ -58,11 +58,11 @@ export async function compareDue(
   }
 }
 
-async function isDue(sink: string, everyMs: number, means: ComparisonMeans): Promise<boolean> {
-  const { spool, tools } = means;
+async function isDue(sink: string, everyMs: number, deps: ComparisonDeps): Promise<boolean> {
+  const { spool, tools } = deps;
   const now = tools.clock.now();
   const text = (await spool.entities(keyOf(sink), [dueKey])).get(dueKey);
-  if (text === undefined) await noteDone(sink, means);
+  if (text === undefined) await noteDone(sink, deps);
   // A clock that was set back holds it off no longer than once.
   return text !== undefined && Math.abs(now - Number(text)) >= everyMs;
 }
@@ -70,7 +70,7 @@ async function isDue(sink: string, everyMs: number, means: ComparisonMeans): Pro
 async function compare(
   sink: string,
   settings: SinkSettings,
-  means: ComparisonMeans,
+  deps: ComparisonDeps,
   stop: AbortSignal,
 ): Promise<void> {
   // Only who compares loads what that takes.
@@ -78,8 +78,8 @@ async function compare(
     import('./compare.ts'),
     import('../objects/open.ts'),
   ]);
-  const { spool } = means;
-  const names = listsIn(means.made().plan.sources).map(({ stream }) => stream.name);
+  const { spool } = deps;
+  const names = listsIn(deps.made().plan.sources).map(({ stream }) => stream.name);
   const done = await spool.entities(keyOf(sink), names.map(doneKey));
   const progress = {
     isDone: (stream: string) => done.has(doneKey(stream)),
@@ -90,17 +90,17 @@ async function compare(
   };
   const store = await openStore(String(settings.location), settings as BucketSettings);
   try {
-    const live = () => means.pipeline.state;
-    await compareArchive({ sink, store, progress }, { ...means, live }, stop);
+    const live = () => deps.pipeline.state;
+    await compareArchive({ sink, store, progress }, { ...deps, live }, stop);
   } finally {
     store.close();
   }
-  await noteDone(sink, means, names);
+  await noteDone(sink, deps, names);
 }
 
 async function noteDone(
   sink: string,
-  { spool, tools }: ComparisonMeans,
+  { spool, tools }: ComparisonDeps,
   names: readonly string[] = [],
 ): Promise<void> {
   const put = [[dueKey, String(tools.clock.now())]] as const;

@@ -8,7 +8,7 @@ import { Identifier } from '../fetch/list/identity.ts';
 import { conditionRecord, type Finding, ownPage, pageContext } from '../fetch/own-pages.ts';
 
 /** A report about a stream. */
-export interface StreamReport {
+export interface StreamCondition {
   readonly finding: Finding & { readonly condition: ConditionRecord['condition'] };
   /** What identifies it among the stream's reports of that condition. */
   readonly about: readonly (string | number)[];
@@ -21,7 +21,7 @@ export interface StreamReport {
 /** The page that is appended to the stream. */
 export function conditionPage(
   stream: Stream,
-  { finding, about, now, found }: StreamReport,
+  { finding, about, now, found }: StreamCondition,
 ): Append['pages'][number] {
   const { name, source, company = '' } = stream;
   const condition = conditionRecord(stream, finding, now);

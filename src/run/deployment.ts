@@ -128,15 +128,15 @@ export async function deploymentFinding(
   const isNew = stored === null && (await usedShards(kafka, clock)).length === 0;
   if (stored === null) {
     const since = isNew ? 'the first start' : 'the state is of an older version: the first start';
-    const told = `deployment ${own.name}: not stored yet; ${since} stores it, and from then on another deployment is refused`;
-    return { told, cause: null, isNote: !isNew };
+    const reported = `deployment ${own.name}: not stored yet; ${since} stores it, and from then on another deployment is refused`;
+    return { told: reported, cause: null, isNote: !isNew };
   }
   const compared = compareDeployments(stored, own);
-  const told = `deployment ${stored.name}`;
-  if (compared.isForeign) return { told, cause: foreign(kafka, stored), isNote: false };
+  const reported = `deployment ${stored.name}`;
+  if (compared.isForeign) return { told: reported, cause: foreign(kafka, stored), isNote: false };
   const difference = differenceText(compared);
-  if (difference === '') return { told, cause: null, isNote: false };
-  return { told: `${told}; upstreams ${difference}`, cause: null, isNote: true };
+  if (difference === '') return { told: reported, cause: null, isNote: false };
+  return { told: `${reported}; upstreams ${difference}`, cause: null, isNote: true };
 }
 
 function foreign({ prefix, deploymentName }: MemberSettings, { name }: Deployment): ExportError {

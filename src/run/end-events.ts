@@ -10,7 +10,7 @@ import type { Stream } from '../contracts/source.ts';
 import type { NewPage, Spool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type Found, ownPage, pageContext } from '../fetch/own-pages.ts';
+import { conditionRecord, type OnFinding, ownPage, pageContext } from '../fetch/own-pages.ts';
 import type { Plan } from '../pipeline.ts';
 import { leadsTo } from '../send/route.ts';
 import { timeText } from '../tools/time-text.ts';
@@ -24,7 +24,7 @@ export interface EndEventsDeps {
   readonly spool: Pick<Spool, 'append' | 'recall'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly found: Found;
+  readonly found: OnFinding;
   /** True where the successor of a source delivers and is read. */
   readonly hasMoved: (source: string) => boolean;
 }

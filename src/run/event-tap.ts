@@ -15,7 +15,7 @@ import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 
 /** What a tap is made with. */
-export interface TapMeans {
+export interface TapDeps {
   readonly config: Config;
   readonly plan: WholePlan;
   readonly spool: Spool;
@@ -31,7 +31,7 @@ const lineLengthMax = 16_384;
 const lookMsMax = 15;
 
 /** Opens the tap. It costs nothing until somebody looks. */
-export function eventTap({ config, plan, spool, clock }: TapMeans): EventTap {
+export function eventTap({ config, plan, spool, clock }: TapDeps): EventTap {
   const forms = formsOf(config, plan);
   return {
     forms: [...forms.keys()],
@@ -44,7 +44,7 @@ export function eventTap({ config, plan, spool, clock }: TapMeans): EventTap {
   };
 }
 
-interface ViewMeans {
+interface ViewDeps {
   readonly spool: Spool;
   readonly clock: Clock;
   readonly decoder: PageDecoder;
@@ -63,22 +63,22 @@ interface Look {
 }
 
 class SpoolView implements TailView {
-  readonly #means: ViewMeans;
+  readonly #deps: ViewDeps;
   readonly #stream: string;
   readonly #text: string;
   #at: Offset;
   #isFirst = true;
 
-  constructor(means: ViewMeans) {
-    const { oldest, end } = means.spool.gauge;
-    this.#means = means;
-    this.#stream = means.wish.stream.toLowerCase();
-    this.#text = means.wish.text.toLowerCase();
+  constructor(deps: ViewDeps) {
+    const { oldest, end } = deps.spool.gauge;
+    this.#deps = deps;
+    this.#stream = deps.wish.stream.toLowerCase();
+    this.#text = deps.wish.text.toLowerCase();
     this.#at = Math.max(oldest, end - eventsMax);
   }
 
   async take(signal: AbortSignal): Promise<TailTake> {
-    const { spool, clock } = this.#means;
+    const { spool, clock } = this.#deps;
     if (!this.#isFirst) await spool.arrival(this.#at, signal);
     this.#isFirst = false;
     const from = Math.max(this.#at, spool.gauge.end - eventsMax);
@@ -92,7 +92,7 @@ class SpoolView implements TailView {
 
   /** The pages from an offset on, and their end; pages that every sink has may be gone. */
   async #pages(from: Offset): Promise<{ pages: readonly HeldPage[]; upTo: Offset }> {
-    const { spool } = this.#means;
+    const { spool } = this.#deps;
     const { end } = spool.gauge;
     const pages: HeldPage[] = [];
     let upTo = from;
@@ -109,7 +109,7 @@ class SpoolView implements TailView {
   }
 
   #lookAt(page: HeldPage, from: Offset, { look, deadline }: { look: Look; deadline: number }) {
-    const { decoder, clock } = this.#means;
+    const { decoder, clock } = this.#deps;
     const first = Math.max(from, page.first);
     const count = page.first + page.count - first;
     if (page.context.kind === 'answer') {
@@ -137,7 +137,7 @@ class SpoolView implements TailView {
   }
 
   #show(event: Event, look: Look): void {
-    const { form, judge } = this.#means;
+    const { form, judge } = this.#deps;
     const shown = form.selectionFor(event.source)?.select(event) ?? null;
     if (shown === null) return;
     const verdict = judge(event);

@@ -6,7 +6,7 @@
 import type { Control } from '../cluster/control.ts';
 import type { MemberSettings } from '../cluster/log/settings.ts';
 import type { Config } from '../config/config.ts';
-import { ownerOf, shardMates, shardOfStream } from '../config/shards.ts';
+import { shardKeyOf, shardMates, shardOfStream } from '../config/shards.ts';
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
 
@@ -143,7 +143,9 @@ class Look {
   async #read(shard: number): Promise<ReadonlySet<string>> {
     const { streamsHeld } = await import('../cluster/log/streams-held.ts');
     const streams = await streamsHeld({ ...this.#kafka, shard }, this.#clock);
-    return new Set([...streams].map(ownerOf).filter((name) => name !== '' && !name.includes('#')));
+    return new Set(
+      [...streams].map(shardKeyOf).filter((name) => name !== '' && !name.includes('#')),
+    );
   }
 }
 

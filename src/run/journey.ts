@@ -23,8 +23,8 @@ import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
 import { EndEvents, type EndsPlan } from './end-events.ts';
 import { keepCeilings, resumeCeilings } from './keep-ceilings.ts';
-import { mendState } from './mend-state.ts';
 import { RemovedSinks } from './removed-sinks.ts';
+import { repairState } from './repair-state.ts';
 import type { BootTools } from './tools.ts';
 import { ConfigWatch } from './watch-configs.ts';
 
@@ -93,10 +93,10 @@ export async function openJourney(
     const findings = new Findings();
     const { log, clock } = tools;
     ownership = await owned(state, tools, standBy);
-    if (ownership !== null) tools.permit.isGiven = ownership.isHeard;
+    if (ownership !== null) tools.permit.isGiven = ownership.hasContact;
     const taken = await takeShard(state, tools, ownership);
     shard = taken?.shard ?? null;
-    mendState(plan, state, { log, now: clock.now(), found: findings.add });
+    repairState(plan, state, { log, now: clock.now(), found: findings.add });
     importBackfillFiles(state);
     const before = readState(state.dir);
     resumeCeilings(state.dir, tools.throttles);
@@ -116,7 +116,7 @@ export async function openJourney(
     boundHeapGrowth();
     if (polls) await forgetLeft(spool, plan.sources);
     if (polls) await settlePairs(spool, plan.sources, log);
-    const told = { now: clock.now(), found: findings.add };
+    const reported = { now: clock.now(), found: findings.add };
     const { kafka } = state;
     const isShared = kafka !== null;
     const removedSinks = new RemovedSinks(plan, {
@@ -132,7 +132,7 @@ export async function openJourney(
     await configs?.look();
     await removedSinks.runs(plan, gaps);
     void configs?.follow(over.signal);
-    const cut = taken?.missing ? cutLogPages(plan, taken.missing, told) : [];
+    const cut = taken?.missing ? cutLogPages(plan, taken.missing, reported) : [];
     await Promise.all(cut.map((page) => spool.append(page)));
     const hasMoved = (source: string) => pipeline.hasMoved(source);
     const ends = new EndEvents({ spool, clock, log, found: findings.add, hasMoved });
@@ -269,8 +269,8 @@ async function owned(
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
   // Whoever does not wait is fenced when it is lost, and ends by that.
   const alone = { lost: () => undefined, stop: AbortSignal.timeout(aloneMsMax) };
-  const { stop, ...told } = standBy ?? alone;
-  return await Ownership.gain(kafka, { log, clock, ...told }, stop);
+  const { stop, ...reported } = standBy ?? alone;
+  return await Ownership.gain(kafka, { log, clock, ...reported }, stop);
 }
 
 /** How long who does not stand by waits for a group without members. */

@@ -1,20 +1,20 @@
 // `sluice run` where the state in Kafka has several shards: one status page of all that this process
-// has of them, and what keeps them (shard-keeper.ts).
+// has of them, and what keeps them (shard-supervisor.ts).
 
 import type { Config } from '../config/config.ts';
 import { shardsOf } from '../config/shards.ts';
 import { joinedTap } from '../watch/joined-tail.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
-import { Member } from './member-note.ts';
+import { MemberFile } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
-import { type KeeperMeans, ShardKeeper } from './shard-keeper.ts';
+import { type KeeperMeans, ShardKeeper } from './shard-supervisor.ts';
 import { formsOf, judgeOf, openForm } from './tap-forms.ts';
 import { type BootTools, openTools } from './tools.ts';
 
 /** Keeps them until stopped, or works on each once; resolves with the worst exit code of theirs. */
 export async function keepShards(
-  means: Omit<KeeperMeans, 'clock' | 'log' | 'random'>,
+  deps: Omit<KeeperMeans, 'clock' | 'log' | 'random'>,
   own: OwnLog,
   {
     stop,
@@ -22,8 +22,8 @@ export async function keepShards(
   }: { readonly stop: AbortSignal; readonly deploymentChanged: string | null },
 ): Promise<number> {
   const tools = openTools(own.log);
-  const member = means.once ? null : new Member(means.config.state.dir, own.log);
-  const keeper = new ShardKeeper({ ...means, ...tools, ...(member !== null && { member }) });
+  const member = deps.once ? null : new MemberFile(deps.config.state.dir, own.log);
+  const keeper = new ShardKeeper({ ...deps, ...tools, ...(member !== null && { member }) });
   const look = () => ({ ...keeper.look(), deployment_changed: deploymentChanged });
   const retry = (name: string) => keeper.askNow(name);
   const config = () => keeper.config;
@@ -51,8 +51,8 @@ function tapOf(keeper: ShardKeeper, { clock }: BootTools): EventTap | null {
     judgeOf(where);
   };
   const shards = () => shardsOf(keeper.config);
-  const means = { forms: [...forms.keys()], check, parts: () => keeper.shown, shards, clock };
-  const tap = taps.get(config) ?? joinedTap(means);
+  const deps = { forms: [...forms.keys()], check, parts: () => keeper.shown, shards, clock };
+  const tap = taps.get(config) ?? joinedTap(deps);
   taps.set(config, tap);
   return tap;
 }

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Log } from '../contracts/tools.ts';
 import { holderOf, type Lock, takeLock } from '../hold/lock.ts';
 import { replacePrivateFile } from '../hold/private-files.ts';
-import { shardShare } from '../watch/standing.ts';
+import { shardShare } from '../watch/status-facts.ts';
 
 const noteShape = z.object({
   /** Why it works on nothing; null: it works. */
@@ -31,7 +31,7 @@ const directory = 'member';
 const name = 'member.json';
 
 /** The note of this process in a directory of the state. */
-export class Member {
+export class MemberFile {
   readonly #dir: string;
   readonly #log: Log;
   #lock: Lock | null = null;

@@ -1,7 +1,7 @@
 // The status page of a run, where its config asks for one; what cannot be watched does not start.
 
 import type { Config } from '../config/config.ts';
-import type { Moment } from '../watch/live.ts';
+import type { StatusMoment } from '../watch/live.ts';
 import type { StatusServer, StatusSettings } from '../watch/status-server.ts';
 import type { EventTap, TailWish } from '../watch/tail.ts';
 import { clusterSight } from './cluster-sight.ts';
@@ -10,7 +10,7 @@ import type { BootTools } from './tools.ts';
 
 /** What it shows, and does. */
 interface Shown {
-  readonly look: () => Moment;
+  readonly look: () => StatusMoment;
   /** Another one once another config runs. */
   readonly tap: () => EventTap | null;
   readonly retry: NonNullable<StatusSettings['retry']>;
@@ -35,7 +35,7 @@ export async function openPage(
     open: (wish: TailWish) => (tapNow() ?? first).open(wish),
   };
   const telemetry = status.telemetry && { ...status.telemetry, http, instance };
-  const all = (): Moment => ({ ...look(), logLinesLost: lost() });
+  const all = (): StatusMoment => ({ ...look(), logLinesLost: lost() });
   const cluster = clusterSight(config, clock);
   return await serveStatus({ ...status, look: all, tap, cluster, telemetry, retry, clock, log });
 }

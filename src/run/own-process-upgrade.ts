@@ -6,8 +6,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { Board } from '../cluster/board.ts';
-import type { LogSettings } from '../cluster/log/settings.ts';
+import { ControlLog } from '../cluster/board.ts';
+import type { StateLogSettings } from '../cluster/log/settings.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
 import { type Numbering, reachOf } from '../contracts/numbering.ts';
 import type { DeadLetter } from '../contracts/spool.ts';
@@ -42,7 +42,7 @@ interface Reported {
  * `sink_refused` where the topic cannot be read.
  */
 export async function takeOverSent(
-  kafka: LogSettings,
+  kafka: StateLogSettings,
   { dir, clock, log }: Upgrade,
 ): Promise<void> {
   const topic = new SentTopic(kafka, clock);
@@ -98,7 +98,7 @@ function deadLetterOf(store: Store, sink: string, refused: Refused): DeadLetter 
   const { offset, uid, reason } = refused;
   const isStored = store.letters
     .list(sink)
-    .some((letter) => letter.offset === offset && letter.uid === uid);
+    .some((deadLetter) => deadLetter.offset === offset && deadLetter.uid === uid);
   const [page] = isStored ? [] : store.read(offset, 1);
   const decoder = new PageDecoder(normalisersOf([]));
   const event = page && decoder.decode(page).events[offset - page.first];
@@ -111,12 +111,12 @@ function deadLetterOf(store: Store, sink: string, refused: Refused): DeadLetter 
  * send; `["sent", SINK]`, how far one has come; `["letter", SINK, OFFSET, UID]`, an event that the
  * receiver refused, until the owner has stored it.
  */
-class SentTopic extends Board {
+class SentTopic extends ControlLog {
   readonly positions = new Map<string, z.output<typeof positionShape>>();
   hasSenders = false;
   readonly #refused = new Map<string, { readonly sink: string; readonly event: Refused }>();
 
-  constructor(settings: LogSettings, clock: Clock) {
+  constructor(settings: StateLogSettings, clock: Clock) {
     super(settings, clock, {
       ...{ topic: `${settings.prefix}.sent`, partition: settings.shard ?? 0 },
     });

@@ -28,7 +28,7 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
   let isAsked = false;
   let wake = new AbortController();
   const hadTerminal = hasTerminal();
-  const heard = () => {
+  const received = () => {
     // Nobody is there any more who could end a run that was started by hand.
     if (hadTerminal && !hasTerminal()) {
       process.kill(process.pid, 'SIGTERM');
@@ -37,7 +37,7 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
     isAsked = true;
     wake.abort(new Error('SIGHUP'));
   };
-  process.on('SIGHUP', heard);
+  process.on('SIGHUP', received);
   let taken = await contentOf(file);
   let seen = taken;
   return {
@@ -59,7 +59,7 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
         return 'the file has changed';
       }
     },
-    release: () => process.off('SIGHUP', heard),
+    release: () => process.off('SIGHUP', received),
   };
 }
 

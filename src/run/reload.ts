@@ -23,7 +23,7 @@ import type { ReloadRefusal } from './running-config.ts';
 import type { BootTools } from './tools.ts';
 
 /** What reloads are made with. */
-export interface ReloadMeans {
+export interface ReloadDeps {
   readonly config: Config;
   readonly plan: WholePlan;
   readonly journey: Journey;
@@ -45,10 +45,10 @@ const flawsToldMax = 20;
 const namesToldMax = 20;
 
 /** Serves reloads until stopped. Never rejects. */
-export async function serveReloads(means: ReloadMeans, stop: AbortSignal): Promise<void> {
-  const reloader = new Reloader(means);
+export async function serveReloads(deps: ReloadDeps, stop: AbortSignal): Promise<void> {
+  const reloader = new Reloader(deps);
   for (;;) {
-    const reason = await means.requests.next(stop).catch(() => null);
+    const reason = await deps.requests.next(stop).catch(() => null);
     if (reason === null || stop.aborted) return;
     await reloader.reload(reason, stop);
   }
@@ -60,28 +60,28 @@ interface Current extends Made {
 }
 
 class Reloader {
-  readonly #means: ReloadMeans;
+  readonly #deps: ReloadDeps;
   #current: Current;
 
-  constructor(means: ReloadMeans) {
-    const { config, plan, tools } = means;
-    this.#means = means;
+  constructor(deps: ReloadDeps) {
+    const { config, plan, tools } = deps;
+    this.#deps = deps;
     const shared = new Map(Object.keys(config.upstreams).map((name) => [name, tools]));
     this.#current = { config, plan, shared };
   }
 
   async reload(reason: ReloadReason, stop: AbortSignal): Promise<void> {
-    const { log } = this.#means.tools;
+    const { log } = this.#deps.tools;
     try {
       const next = this.#read();
       const changes = changesBetween(this.#current, next);
       refuseFixed(changes);
-      if (!this.#means.removalAllowed) refuseRemoval(changes);
+      if (!this.#deps.removalAllowed) refuseRemoval(changes);
       await this.#change(next, changes);
       this.#current = next;
-      this.#means.changed(next);
-      this.#means.refused(null);
-      const fields = { reason, ...told(changes) };
+      this.#deps.changed(next);
+      this.#deps.refused(null);
+      const fields = { reason, ...reported(changes) };
       if (isNone(changes)) {
         log.info('config_unchanged', 'config read again: no change', fields);
       } else log.info('config_reloaded', 'config reloaded', fields);
@@ -92,7 +92,7 @@ class Reloader {
   }
 
   #read(): Current {
-    const { tools, read } = this.#means;
+    const { tools, read } = this.#deps;
     const config = read();
     const shared = sharedAfter(config, this.#current, tools);
     return { config, plan: planFrom(config, tools, shared), shared };
@@ -100,7 +100,7 @@ class Reloader {
 
   /** Pages are kept for the sinks of both until it is clear which of the two runs. */
   async #change({ config, plan }: Made, { streams, sinks }: Changes): Promise<void> {
-    const { journey } = this.#means;
+    const { journey } = this.#deps;
     const before = readersOf(this.#current.plan);
     const after = readersOf(plan);
     const gaps = await journey.removedSinks.gaps(plan);
@@ -119,12 +119,12 @@ class Reloader {
   }
 
   #tell(error: unknown, reason: ReloadReason): void {
-    const { log, clock } = this.#means.tools;
+    const { log, clock } = this.#deps.tools;
     const text = 'config reload failed; keeping the running config';
     const { code, message, next } = asExportError(error, 'reloading the config');
     const [first = '', ...others] = message.split('\n');
     const more = others.length === 0 ? '' : `; and ${others.length} more`;
-    this.#means.refused({ at: clock.now(), code, message: `${first}${more}`, next });
+    this.#deps.refused({ at: clock.now(), code, message: `${first}${more}`, next });
     if (!(error instanceof ConfigError)) {
       log.error('config_not_reloaded', text, { code, error: message, next, reason });
       return;
@@ -188,7 +188,7 @@ function isNone({ streams, sinks }: Changes): boolean {
 }
 
 /** Counts, and names where there are any. */
-function told({ streams, sinks }: Changes): Record<string, string | number> {
+function reported({ streams, sinks }: Changes): Record<string, string | number> {
   const kinds = ['added', 'changed', 'removed', 'unchanged'] as const;
   const facts: Record<string, string | number> = {};
   for (const kind of kinds) {

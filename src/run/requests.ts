@@ -7,22 +7,22 @@ import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
 import { type BackfillProgress, backfillsAmong, carryOutAbout } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
-import { changeIn } from '../hold/store.ts';
+import { changeState } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { BackfillReading, type ReadingMeans } from './backfill.ts';
+import { type BackfillDeps, BackfillReading } from './backfill.ts';
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
+import { deadLettersOf, moveDeadLetters } from './dead-letter-moves.ts';
 import { removeSink } from './give-up-sink.ts';
-import { lettersOf, moveLetters } from './letter-moves.ts';
 import { turnPair } from './succession.ts';
 
 /** What requests are carried out with. */
-export interface RequestMeans extends Omit<ReadingMeans, 'live'> {
+export interface RequestDeps extends Omit<BackfillDeps, 'live'> {
   readonly pipeline: Pipeline;
   /** Which backfills are read here. */
   readonly reads: (row: number) => boolean;
 }
 
-interface Doing extends RequestMeans {
+interface Doing extends RequestDeps {
   /** The backfill that is read now. */
   readonly read: number | null;
 }
@@ -34,14 +34,14 @@ const lookEveryMs = 250;
  * this resolves with. Never rejects.
  */
 export async function serveRequests(
-  means: RequestMeans,
+  deps: RequestDeps,
   stop: AbortSignal,
 ): Promise<BackfillProgress | null> {
-  const { tools } = means;
+  const { tools } = deps;
   let reading: BackfillReading | null = null;
   while (!stop.aborted) {
     try {
-      reading = await look(reading, means, stop);
+      reading = await look(reading, deps, stop);
     } catch (error) {
       // A full disk, say: it is looked for again.
       if (!stop.aborted)
@@ -55,27 +55,27 @@ export async function serveRequests(
 /** Looks once; returns the backfill that is read from then on. */
 async function look(
   last: BackfillReading | null,
-  means: RequestMeans,
+  deps: RequestDeps,
   stop: AbortSignal,
 ): Promise<BackfillReading | null> {
-  const { spool, pipeline, reads } = means;
+  const { spool, pipeline, reads } = deps;
   const pending = (await spool.requests()).filter(({ answer }) => answer === null);
   const read = last === null || last.isOver ? null : last.row;
-  for (const request of pending) await carryOut(request, { ...means, read }, stop);
+  for (const request of pending) await carryOut(request, { ...deps, read }, stop);
   if (last !== null && !last.isOver) {
     if (pending.every(({ id }) => id !== last.row)) last.drop();
     return last;
   }
   const next = backfillsAmong(pending).find(({ row }) => reads(row));
   if (next === undefined) return last;
-  return new BackfillReading(next, { ...means, live: () => pipeline.state }, stop);
+  return new BackfillReading(next, { ...deps, live: () => pipeline.state }, stop);
 }
 
-async function carryOut(request: Request, means: Doing, stop: AbortSignal): Promise<void> {
+async function carryOut(request: Request, deps: Doing, stop: AbortSignal): Promise<void> {
   const { name, wish } = request;
-  const { spool, tools } = means;
+  const { spool, tools } = deps;
   try {
-    const answer = await answerTo(request, means);
+    const answer = await answerTo(request, deps);
     if (answer !== null) await spool.settle(request.id, answer);
   } catch (error) {
     // Where the process ends first, it is left to the next one.
@@ -87,8 +87,8 @@ async function carryOut(request: Request, means: Doing, stop: AbortSignal): Prom
 }
 
 /** What came of it; null for one that takes long, or is answered with what it has changed. */
-async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json> {
-  const { made, pipeline, spool, tools } = means;
+async function answerTo({ id, name, wish }: Request, deps: Doing): Promise<Json> {
+  const { made, pipeline, spool, tools } = deps;
   switch (wish.what) {
     case 'retry':
       tools.log.info('retry_requested', 'retry requested by an operator', { name });
@@ -122,9 +122,9 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
       return null;
     case 'letters': {
       const { config } = made();
-      changeIn(config.state, (store) =>
+      changeState(config.state, (store) =>
         store.transaction(() => {
-          const moved = moveLetters(store, lettersOf(store, wish), wish.does, config);
+          const moved = moveDeadLetters(store, deadLettersOf(store, wish), wish.does, config);
           store.requests.answer(id, { ...moved });
         }),
       );
@@ -134,9 +134,9 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
       return null;
     }
     case 'cut_over':
-      return await turnPair(name, wish, means);
+      return await turnPair(name, wish, deps);
     case 'remove_sink':
-      changeIn(made().config.state, (store) =>
+      changeState(made().config.state, (store) =>
         store.transaction(() => {
           const removed = removeSink(store, name, Object.keys(made().config.sinks));
           store.requests.answer(id, { ...removed });
@@ -148,8 +148,8 @@ async function answerTo({ id, name, wish }: Request, means: Doing): Promise<Json
       return null;
     case 'begin_backfill':
     case 'about_backfill': {
-      const isRead = (row: number) => row === means.read;
-      changeIn(made().config.state, (store) =>
+      const isRead = (row: number) => row === deps.read;
+      changeState(made().config.state, (store) =>
         store.transaction(() => {
           const how = { now: tools.clock.now(), isRead };
           const request = carryOutAbout(store, { name, wish }, how);

@@ -5,12 +5,12 @@
 import { ExportError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import type { Summary } from '../pipeline.ts';
-import { serveCommandsFromAfar } from './commands-from-afar.ts';
 import { compareDue, serveComparisons } from './comparisons.ts';
 import { storeDeployment } from './deployment.ts';
 import { timeToGiveUp } from './give-up.ts';
-import { type ReloadMeans, serveReloads } from './reload.ts';
+import { type ReloadDeps, serveReloads } from './reload.ts';
 import type { Made } from './reload-changes.ts';
+import { serveRemoteCommands } from './remote-commands.ts';
 import { serveRequests } from './requests.ts';
 import { type Running, sightOf } from './running.ts';
 import { noteRunning, type ReloadRefusal } from './running-config.ts';
@@ -19,7 +19,7 @@ import { isWhole, summaryLines } from './summary.ts';
 /** Runs until it is stopped, and drains; resolves with the exit code. */
 export async function runOn(
   running: Running,
-  reloads: Pick<ReloadMeans, 'requests' | 'removalAllowed'>,
+  reloads: Pick<ReloadDeps, 'requests' | 'removalAllowed'>,
 ): Promise<0 | 1> {
   const { config, plan, journey, tools, shutdown } = running;
   const { pipeline } = journey;
@@ -54,7 +54,7 @@ export async function runOn(
     serveReloads({ ...running, ...reloads, changed, refused }, ending),
     serveRequests({ ...journey, tools, made: () => current, reads: () => true }, ending),
     serveComparisons({ ...journey, tools, made: () => current }, ending),
-    serveAfar(running, ending),
+    serveRemote(running, ending),
   ]);
   try {
     await pipeline.run(shutdown.stop, timeoutMs);
@@ -106,14 +106,17 @@ export async function runOnce(running: Running, limitMs: number | null): Promise
   shutdown.stop.addEventListener('abort', stop);
   if (shutdown.stop.aborted) stop();
   const asked = { ...journey, tools, made: () => running, reads: () => false };
-  const serving = Promise.all([serveRequests(asked, over.signal), serveAfar(running, over.signal)]);
+  const serving = Promise.all([
+    serveRequests(asked, over.signal),
+    serveRemote(running, over.signal),
+  ]);
   try {
     // Of what was read, once all of it is where it belongs.
     const compared = (signal: AbortSignal) =>
       compareDue({ ...journey, tools, made: () => running }, signal);
     const { timeoutMs } = config.shutdown;
     const summary = await journey.pipeline.once(limit.signal, timeoutMs, compared);
-    tellSummary(running, summary);
+    reportSummary(running, summary);
     return isWhole(summary, journey.pipeline.state) ? 0 : 1;
   } finally {
     over.abort(new Error('ended'));
@@ -121,12 +124,12 @@ export async function runOnce(running: Running, limitMs: number | null): Promise
   }
 }
 
-async function serveAfar(
+async function serveRemote(
   { config, control, journey: { spool }, tools }: Running,
   stop: AbortSignal,
 ): Promise<void> {
   const { shard = 0 } = config.state.kafka ?? {};
-  if (control !== null) await serveCommandsFromAfar({ shard, control, spool, tools }, stop);
+  if (control !== null) await serveRemoteCommands({ shard, control, spool, tools }, stop);
 }
 
 function notInTime(why: string): ExportError {
@@ -136,11 +139,11 @@ function notInTime(why: string): ExportError {
 }
 
 /** Where a sink of this run writes events to stdout, the summary is not to stand among them. */
-function tellSummary({ config, plan, journey, means }: Running, summary: Summary): void {
+function reportSummary({ config, plan, journey, deps }: Running, summary: Summary): void {
   const onStdout = plan.sinks.some(({ settings }) => settings.type === 'stdout');
-  const tell = onStdout ? means.err : means.out;
+  const report = onStdout ? deps.err : deps.out;
   const stream = onStdout ? process.stderr : process.stdout;
   const { pipeline, spool } = journey;
   const after = { state: pipeline.state, bytes: spool.gauge.bytes };
-  for (const line of summaryLines(summary, after, { config, stream })) tell(line);
+  for (const line of summaryLines(summary, after, { config, stream })) report(line);
 }

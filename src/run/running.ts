@@ -5,7 +5,7 @@ import type { Control } from '../cluster/control.ts';
 import type { Config } from '../config/config.ts';
 import type { WholePlan } from '../config/plan.ts';
 import { timeText } from '../tools/time-text.ts';
-import { type Moment, watching } from '../watch/live.ts';
+import { type StatusMoment, watching } from '../watch/live.ts';
 import type { EventTap } from '../watch/tail.ts';
 import { eventTap } from './event-tap.ts';
 import type { Journey } from './journey.ts';
@@ -13,7 +13,7 @@ import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
 import type { Made } from './reload-changes.ts';
 import type { ReloadRefusal } from './running-config.ts';
-import type { ShardSeat } from './shard-seat.ts';
+import type { ShardSeat } from './shard-worker.ts';
 import type { Shutdown } from './shutdown.ts';
 import type { BootTools } from './tools.ts';
 
@@ -26,7 +26,7 @@ export interface Running {
   readonly tools: BootTools;
   readonly shutdown: Shutdown;
   /** Lines of the command to stdout and to stderr. */
-  readonly means: { readonly out: (line: string) => void; readonly err: (line: string) => void };
+  readonly deps: { readonly out: (line: string) => void; readonly err: (line: string) => void };
   /** Where another process has started this one for a shard. */
   readonly seat: ShardSeat | null;
   /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
@@ -43,7 +43,7 @@ export interface Running {
 }
 
 interface Sight {
-  readonly look: () => Moment;
+  readonly look: () => StatusMoment;
   readonly tap: EventTap | null;
 }
 
@@ -62,7 +62,7 @@ export function sightOf(
 /** The status page; in a process that another one has started for a shard, that one has it. */
 export async function openStatus(running: Running): Promise<{ close(): unknown } | null> {
   const { seat, own, tools } = running;
-  const look = (): Moment => ({
+  const look = (): StatusMoment => ({
     ...running.sight.look(),
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
     deployment_changed: running.deploymentChanged,

@@ -3,7 +3,7 @@
 // version, since one has started the other.
 
 import { asExportError, type ErrorCode, ExportError } from '../contracts/errors.ts';
-import type { Moment } from '../watch/live.ts';
+import type { StatusMoment } from '../watch/live.ts';
 import type { TailTake, TailWish } from '../watch/tail.ts';
 
 /** The variable that tells a process which shard it was started for. */
@@ -44,7 +44,7 @@ export type ToShard =
 export type FromShard =
   | { readonly say: 'confirm'; readonly id: number }
   /** It lives; `runs`: it has opened its part of the state and works; its status, null: it has none yet. */
-  | { readonly say: 'standing'; readonly runs: boolean; readonly moment: Moment | null }
+  | { readonly say: 'standing'; readonly runs: boolean; readonly moment: StatusMoment | null }
   /** It ends by itself for this reason. */
   | { readonly say: 'ends'; readonly error: SentError }
   /** What has come, or why that cannot be shown. */

@@ -1,4 +1,4 @@
-// The process of one shard, as the one sees it that has started it (shard-keeper.ts): told when the
+// The process of one shard, as the one sees it that has started it (shard-supervisor.ts): told when the
 // group has heard of us, asked whether it is there, and ended. What must stay true: it is told
 // nothing that is not so by then, and one that does nothing any more is ended, since it would keep
 // its shard from all others.
@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import type { Ownership } from '../cluster/ownership.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import type { Asked } from '../pipeline.ts';
-import type { Moment } from '../watch/live.ts';
+import type { RetryRequest } from '../pipeline.ts';
+import type { StatusMoment } from '../watch/live.ts';
 import type { TailView, TailWish } from '../watch/tail.ts';
 import { startChild, uptimeMs } from './shard-child.ts';
 import {
@@ -22,7 +22,7 @@ import {
 import { ShardTails } from './shard-tail.ts';
 
 /** What it is started with. */
-export interface ShardProcessMeans {
+export interface ShardProcessDeps {
   readonly shard: number;
   /** Words and options of its command line. */
   readonly args: readonly string[];
@@ -40,10 +40,10 @@ const silentSessionsMax = 3;
 
 /** A process that works on a shard. */
 export class ShardProcess {
-  readonly #means: ShardProcessMeans;
+  readonly #deps: ShardProcessDeps;
   readonly #child: ChildProcess;
   #looksInSilence = 0;
-  #moment: Moment | null = null;
+  #moment: StatusMoment | null = null;
   #runs = false;
   #isStopped = false;
   #error: SentError | null = null;
@@ -51,9 +51,9 @@ export class ShardProcess {
   /** Its exit code; of one that was killed, 1. */
   readonly ended: Promise<number>;
 
-  constructor(means: ShardProcessMeans) {
-    const { shard, args, env, log } = means;
-    this.#means = means;
+  constructor(deps: ShardProcessDeps) {
+    const { shard, args, env, log } = deps;
+    this.#deps = deps;
     this.#child = startChild(args, { ...env, [shardVariable]: String(shard) });
     this.#child.on('message', (message) => this.#heard(message as FromShard));
     this.ended = this.#end();
@@ -69,7 +69,7 @@ export class ShardProcess {
   }
 
   get shard(): number {
-    return this.#means.shard;
+    return this.#deps.shard;
   }
 
   /** A view of its newest events, until `gone` aborts. */
@@ -78,7 +78,7 @@ export class ShardProcess {
   }
 
   /** How it stands; null: it has nothing yet. */
-  get moment(): Moment | null {
+  get moment(): StatusMoment | null {
     return this.#moment;
   }
 
@@ -121,7 +121,7 @@ export class ShardProcess {
   }
 
   /** Has the streams and sinks of a name asked now; returns which there are. */
-  askNow(name: string): readonly Asked[] {
+  askNow(name: string): readonly RetryRequest[] {
     this.#say({ say: 'ask now', name });
     const { streams = [], sinks = [] } = this.#moment ?? {};
     const isIt = (one: { readonly name: string }) => one.name === name;
@@ -137,7 +137,7 @@ export class ShardProcess {
       // One that has not yet begun does not listen, and has nothing to end.
       return code ?? (by === 'SIGTERM' && this.#isStopped ? 0 : 1);
     } catch (error) {
-      this.#means.log.error(
+      this.#deps.log.error(
         'shard_worker_not_started',
         'cannot start a worker process for the shard',
         {
@@ -149,7 +149,7 @@ export class ShardProcess {
   }
 
   async #looks(over: AbortSignal): Promise<void> {
-    const { clock, sessionMs } = this.#means;
+    const { clock, sessionMs } = this.#deps;
     for (;;) {
       this.#look();
       await clock.sleep(sessionMs / looksInSession, over);
@@ -157,7 +157,7 @@ export class ShardProcess {
   }
 
   #look(): void {
-    const { ownership, clock, log, sessionMs } = this.#means;
+    const { ownership, clock, log, sessionMs } = this.#deps;
     const { monotonic, now } = ownership.hearing.last;
     // Looks are counted and not time, so that nobody is ended where all were asleep.
     this.#looksInSilence += 1;
@@ -193,7 +193,7 @@ export class ShardProcess {
   }
 
   async #confirm(id: number): Promise<void> {
-    const { ownership } = this.#means;
+    const { ownership } = this.#deps;
     const answer = await ownership.confirm().then(
       (givenUp) => ({ say: 'confirmed', id, givenUp }) as const,
       (why) => ({ say: 'refused', id, error: sentError(why, 'asking the group') }) as const,

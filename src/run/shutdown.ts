@@ -32,19 +32,19 @@ export function listenForShutdown(atOnce: () => void): Shutdown {
     firstAt = performance.now();
     stop.abort(new Error(why));
   };
-  const heard = (signal: NodeJS.Signals) => {
+  const received = (signal: NodeJS.Signals) => {
     if (!stop.signal.aborted) begin(`stopped by ${signal}`);
     else if (performance.now() - firstAt >= echoMs) atOnce();
   };
   const forget = whenNpmIsGone(() => {
     if (!stop.signal.aborted) begin('stopped, since npm, which started this, is gone');
   });
-  for (const signal of signals) process.on(signal, heard);
+  for (const signal of signals) process.on(signal, received);
   return {
     stop: stop.signal,
     release: () => {
       forget();
-      for (const signal of signals) process.off(signal, heard);
+      for (const signal of signals) process.off(signal, received);
     },
   };
 }

@@ -3,8 +3,8 @@
 
 import type { Config } from '../config/config.ts';
 import { asExportError } from '../contracts/errors.ts';
-import { idleMoment, type Moment } from '../watch/live.ts';
-import type { ShardShare } from '../watch/standing.ts';
+import { idleMoment, type StatusMoment } from '../watch/live.ts';
+import type { ShardShare } from '../watch/status-facts.ts';
 import type { StatusServer } from '../watch/status-server.ts';
 import { clusterSight } from './cluster-sight.ts';
 import type { BootTools } from './tools.ts';
@@ -36,20 +36,20 @@ export function sparePage(
     status,
   } = config;
   let serving: Promise<StatusServer | null> = Promise.resolve(null);
-  let heardAt: number | null = null;
+  let receivedAt: number | null = null;
   const serve = async () => {
     if (status === null || kafka === null) return null;
     const { serveStatus } = await import('../watch/status-server.ts');
-    const look = (): Moment => ({
+    const look = (): StatusMoment => ({
       ...idleMoment(maxBytes, standByText(config, isDrained())),
-      cluster: { share: nothing, takeovers: 0, heardAt, commitMs: null },
+      cluster: { share: nothing, takeovers: 0, heardAt: receivedAt, commitMs: null },
     });
     const cluster = clusterSight(() => config, clock);
     return await serveStatus({ ...status, telemetry: null, look, cluster, clock, log });
   };
   return {
     heard(at) {
-      heardAt = at;
+      receivedAt = at;
     },
     waits() {
       serving = serve().catch((error) => {

@@ -11,7 +11,7 @@ import type { Pipeline } from '../pipeline.ts';
 import type { BootTools } from './tools.ts';
 
 /** What it is done with. */
-interface TurnMeans {
+interface TurnDeps {
   readonly pipeline: Pick<Pipeline, 'readNow'>;
   readonly spool: Pick<OwnSpool, 'cutOver'>;
   readonly tools: Pick<BootTools, 'log'>;
@@ -25,7 +25,7 @@ const readMsMax = 10_000;
 export async function turnPair(
   pair: string,
   { phase, isForced }: Extract<Wish, { what: 'cut_over' }>,
-  { pipeline, spool, tools, made }: TurnMeans,
+  { pipeline, spool, tools, made }: TurnDeps,
 ): Promise<Json> {
   const old = made().config.sources[pair]?.succeeds?.source;
   const read = [...(old === undefined ? [] : [old]), ...(phase === 'cut_over' ? [pair] : [])];

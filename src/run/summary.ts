@@ -33,7 +33,7 @@ export function summaryLines(
   const { state, bytes } = after;
   const { streams, sinks } = attentionFacts(summary, state);
   const isWell = [...streams, ...sinks].every(({ error }) => error === null);
-  const hasLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
+  const hasDeadLetters = sinks.some(({ dead_letters: letters }) => letters > 0);
   const spool = { bytes, max_bytes: config.state.maxBytes };
   const attention = attentionLines(
     attentionOf({ streams, sinks, spool }, { command: commandOf(config.file) }),
@@ -41,7 +41,7 @@ export function summaryLines(
   );
   return [
     `${counted(summary.records, 'new record')} read from ${counted(state.streams.length, 'stream')}`,
-    ...(isWell && !hasLetters ? [] : attention),
+    ...(isWell && !hasDeadLetters ? [] : attention),
     ...state.sinks.flatMap(({ name, delivered, deadLetters, suspects, setAside }) => {
       const behind = summary.behind.find(({ sink }) => sink === name);
       const text = `${name}: ${delivered} delivered, ${behind?.held ?? 0} held, ${deadLetters} dead letters`;
@@ -49,11 +49,11 @@ export function summaryLines(
       const refused = deadLetters === 0 ? '' : '; refused for good and kept as dead letters';
       const cause = behind?.cause?.message ?? 'there was no time left';
       const late = behind === undefined ? '' : `; still held: ${cause}`;
-      const told = styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
+      const reported = styleText('red', cleanText(`${text}${refused}${late}`, 500), { stream });
       const aside = setAside.map(({ destination, events, reason }) =>
         cleanText(`  ${events} set aside for ${destination}: ${reason}`, 500),
       );
-      return [told, ...suspectLines(suspects), ...aside];
+      return [reported, ...suspectLines(suspects), ...aside];
     }),
   ];
 }

@@ -40,9 +40,9 @@ export class ConfigWatch {
   async look(): Promise<void> {
     const { kafka, clock, log, sinks, differences } = this.#deps;
     try {
-      const { askForProcesses, nameOf } = await import('../cluster/processes.ts');
-      const { Asking } = await import('../cluster/asking.ts');
-      const asking = new Asking(kafka, clock);
+      const { askForProcesses, processText } = await import('../cluster/processes.ts');
+      const { OwnerQuery } = await import('../cluster/queries.ts');
+      const asking = new OwnerQuery(kafka, clock);
       const how = { clock, waitMs: kafka.sessionMs };
       const processes = await askForProcesses(asking, kafka, how).finally(() => asking.close());
       const now = clock.monotonic();
@@ -54,7 +54,7 @@ export class ConfigWatch {
       const isKnown = processes.length > 0 && processes.every(({ print }) => print !== null);
       // Before that a process may be restarting that was not seen here.
       await sinks(present, isKnown && now - this.#begunAt > goneMs);
-      differences(differencesAmong(processes, kafka, nameOf));
+      differences(differencesAmong(processes, kafka, processText));
     } catch (error) {
       log.debug('config_compare_failed', 'comparing the configs of the other processes failed', {
         error: String(error),

@@ -12,7 +12,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export type Api = 'unified' | 'services' | 'earlier';
 
 /** A request, taken apart. `path` is as sent, without the query. */
-export interface Ask {
+export interface SandboxRequest {
   readonly api: Api;
   readonly method: string;
   readonly scheme: 'http' | 'https';
@@ -23,7 +23,7 @@ export interface Ask {
 }
 
 /** A page of a list. `fields` are the envelope's other members as JSON text, in order. */
-export interface Page {
+export interface SandboxPage {
   /** The records' JSON texts joined by commas. */
   readonly joined: () => Uint8Array;
   readonly items: () => readonly string[];
@@ -31,7 +31,7 @@ export interface Page {
   /** A cursor that leads back to the first page; for the loop fault. */
   readonly startCursor: () => string;
   /** How it is written, where not as the documents do; asked when faults have done their work. */
-  readonly shape?: (page: Page) => ShapedPage;
+  readonly shape?: (page: SandboxPage) => ShapedPage;
   /** The origin of the addresses in it; left out: this sandbox's. */
   readonly origin?: string;
 }
@@ -46,18 +46,18 @@ export interface ShapedPage {
 /** The body of an answer: JSON text, a page, or nothing. */
 export type Content =
   | { readonly form: 'json'; readonly text: string }
-  | { readonly form: 'page'; readonly page: Page }
+  | { readonly form: 'page'; readonly page: SandboxPage }
   | { readonly form: 'raw'; readonly text: string; readonly type: string };
 
 /** What goes back to the client if no fault intervenes. */
-export interface Answer {
+export interface SandboxResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly content: Content;
 }
 
 /** Why a request is refused. `code` and `field` show in the unified envelope only. */
-export interface Failure {
+export interface SandboxRefusal {
   readonly status: number;
   readonly message: string;
   readonly code?: string;
@@ -80,12 +80,15 @@ const PHRASES: Readonly<Record<number, readonly [phrase: string, code: string]>>
 };
 
 /** A JSON answer. */
-export function ok(value: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+export function ok(
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): SandboxResponse {
   return { status: 200, headers, content: { form: 'json', text: JSON.stringify(value) } };
 }
 
 /** A refusal in the API's own envelope. */
-export function failed(api: Api, failure: Failure): Answer {
+export function failed(api: Api, failure: SandboxRefusal): SandboxResponse {
   const { status, message, field } = failure;
   if (api === 'earlier') return plainFailure(status);
   const [title, code] = PHRASES[status] ?? [`Status ${status}`, `status_${status}`];
@@ -107,13 +110,13 @@ export function failed(api: Api, failure: Failure): Answer {
 }
 
 /** An error of the earlier API: the status, and nothing that a client could rely on. */
-function plainFailure(status: number): Answer {
+function plainFailure(status: number): SandboxResponse {
   const text = `${status} ${PHRASES[status]?.[0] ?? 'Error'}\n`;
   return { status, headers: {}, content: { form: 'raw', text, type: 'text/plain' } };
 }
 
 /** An answer in the paging style that its page asks for. */
-export function shaped(answer: Answer): Answer {
+export function shaped(answer: SandboxResponse): SandboxResponse {
   const { content } = answer;
   if (content.form !== 'page' || content.page.shape === undefined) return answer;
   const { headers, text, type } = content.page.shape(content.page);

@@ -1,12 +1,12 @@
 // Builds what a sandbox serves from the options it was started with: the growing lists, a firewall
 // per company, the collections and the trail of their changes, the token desk. Only here is it
 // decided how fast which list grows, and which collections there are.
-import { auditRecord, type RecordPlace } from './audit-records.ts';
+import { auditRecord, type RecordContext } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import { Collection, type CollectionPlan } from './collection.ts';
 import { EARLIER_AUDIT_PATH, earlierText } from './earlier-api.ts';
 import { Firewall } from './firewall.ts';
-import { Growth } from './growth.ts';
+import { SandboxGrowth } from './growth.ts';
 import { GrowingList, LOG_LISTS, logPath } from './lists.ts';
 import { logRecords } from './log-records.ts';
 import type { SandboxOptions } from './options.ts';
@@ -21,12 +21,12 @@ import { ticketsPlan } from './resources/tickets.ts';
 import { webCategoriesPlan } from './resources/web-categories.ts';
 import { LOGS_AUDIT_PATH } from './services-api.ts';
 import { Steps } from './steps.ts';
-import { SANDBOX_CREDENTIALS, Tokens } from './tokens.ts';
+import { SANDBOX_CREDENTIALS, SandboxTokens } from './tokens.ts';
 import { Trail } from './trail.ts';
 import { AUDIT_PATH } from './unified-api.ts';
 
 /** What a sandbox was asked to be, with the defaults that everything depends on filled in. */
-export interface Plan {
+export interface SandboxPlan {
   readonly options: SandboxOptions;
   readonly now: () => number;
   readonly epochMs: number;
@@ -58,7 +58,7 @@ const LOG_SHARES = {
 const AUDIT_PATHS: readonly string[] = [AUDIT_PATH, EARLIER_AUDIT_PATH, LOGS_AUDIT_PATH];
 
 /** The companies of a sandbox. */
-export function companiesOf({ companies, earlier }: Plan['options']): readonly string[] {
+export function companiesOf({ companies, earlier }: SandboxPlan['options']): readonly string[] {
   return companies ?? (earlier === undefined ? ['c-1', 'c-2'] : ['1001', '1002']);
 }
 
@@ -71,14 +71,14 @@ export function rateOf(path: string, perS: number, companies: number): number {
 
 /** All that grows and changes. The audit list is what the others' changes are timed by. */
 export function changingWorld(
-  plan: Plan,
+  plan: SandboxPlan,
   behaviour: (path: string) => ListBehaviour,
 ): ChangingWorld {
   const { options, epochMs, now, seed } = plan;
   const { events: start = EVENTS, rate = RATE_PER_S } = options;
   const usual = rate === 0 ? 0 : Math.max(1, Math.round(rate * CHANGE_EVERY_S));
   const every = options.changeEvery ?? usual;
-  const growth = new Growth(start, epochMs, rate);
+  const growth = new SandboxGrowth(start, epochMs, rate);
   const plans = collectionPlans(options);
   const steps = new Steps({ growth, start, every, turns: plans.length, now });
   const collections = plans.map(
@@ -86,7 +86,7 @@ export function changingWorld(
   );
   const firewalls = firewallsOf(plan);
   const trail = new Trail({ growth, start, every, steps, collections, firewalls, behaviour, now });
-  const record = (place: RecordPlace) => auditRecord(place, trail.sceneAt(place.index));
+  const record = (place: RecordContext) => auditRecord(place, trail.sceneAt(place.index));
   const isEarlier = options.earlier !== undefined;
   const audit = (isEarlier ? AUDIT_PATHS : [AUDIT_PATH]).map(
     (path) =>
@@ -104,7 +104,7 @@ export function changingWorld(
   };
 }
 
-function collectionPlans(options: Plan['options']): readonly CollectionPlan[] {
+function collectionPlans(options: SandboxPlan['options']): readonly CollectionPlan[] {
   const { entities: start = {} } = options;
   const digits = options.earlier !== undefined;
   const ofCompanies = companiesOf(options).map((company, no) => [
@@ -125,7 +125,7 @@ function collectionPlans(options: Plan['options']): readonly CollectionPlan[] {
 }
 
 function logLists(
-  { options, epochMs, now, seed }: Plan,
+  { options, epochMs, now, seed }: SandboxPlan,
   behaviour: (path: string) => ListBehaviour,
 ): readonly GrowingList[] {
   const { events = EVENTS, rate = RATE_PER_S } = options;
@@ -141,14 +141,14 @@ function logLists(
         behaviour,
         path,
         prefix: name === 'events' ? 'log' : name === 'web' ? 'web' : 'alert',
-        growth: new Growth(Math.ceil((options.logs ?? events) * start), epochMs, ratePerS),
+        growth: new SandboxGrowth(Math.ceil((options.logs ?? events) * start), epochMs, ratePerS),
         record: logRecords(company, kind),
       });
     }),
   );
 }
 
-function firewallsOf({ options, epochMs, seed }: Plan): Map<string, Firewall> {
+function firewallsOf({ options, epochMs, seed }: SandboxPlan): Map<string, Firewall> {
   const everyMs = (options.firewallEveryS ?? 120) * 1000;
   const firewalls = companiesOf(options).map((company) => {
     // Shifted per company, so that the companies do not all change in the same second.
@@ -160,11 +160,11 @@ function firewallsOf({ options, epochMs, seed }: Plan): Map<string, Firewall> {
 }
 
 /** The token desk with the sandbox's credentials and lifetimes. */
-export function tokensOf({ options, now }: Plan): Tokens {
+export function tokensOf({ options, now }: SandboxPlan): SandboxTokens {
   const { tokenLifetimeS, credentials } = options;
   const lifetimeS = {
     unified: tokenLifetimeS ?? HOUR_LIFETIME_S,
     services: tokenLifetimeS ?? DAY_LIFETIME_S,
   };
-  return new Tokens({ ...SANDBOX_CREDENTIALS, ...credentials }, lifetimeS, now);
+  return new SandboxTokens({ ...SANDBOX_CREDENTIALS, ...credentials }, lifetimeS, now);
 }

@@ -15,7 +15,7 @@ import { Random } from './random.ts';
 import { unusual, unusualSummary } from './unusual.ts';
 
 /** What places a record: `id` is JSON text (so an integer id can exceed 2^53), null for none. */
-export interface RecordPlace {
+export interface RecordContext {
   readonly seed: number;
   readonly index: number;
   readonly id: string | null;
@@ -44,10 +44,10 @@ export interface Scene {
 const SALT = 0xa0d17;
 
 /** The exact JSON text of audit event `index`; `told` is what it has to tell, if anything. */
-export function auditRecord(place: RecordPlace, told: Scene | null = null): string {
+export function auditRecord(place: RecordContext, reported: Scene | null = null): string {
   const { seed, index } = place;
   const random = new Random(seed, SALT, index);
-  const scene = told ?? agentScene(seed, index) ?? random.pick(SCENES)(random);
+  const scene = reported ?? agentScene(seed, index) ?? random.pick(SCENES)(random);
   const site = random.pick(SITES);
   const body = {
     timestamp: timestamp(place.timeMs, index),

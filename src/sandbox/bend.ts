@@ -1,9 +1,16 @@
 // Turns a good answer into the bad one a fault asks for, as far as that is a matter of status,
 // headers and body. Pure: what happens on the wire (cut, trickle, silence) is deliver.ts. Two
 // kinds of fault: those that answer instead of the endpoint, and those that alter its answer.
-import { type Answer, type Ask, bytesOf, type Content, failed, type Page } from './answers.ts';
+import {
+  bytesOf,
+  type Content,
+  failed,
+  type SandboxPage,
+  type SandboxRequest,
+  type SandboxResponse,
+} from './answers.ts';
 import { editedContent, withItems } from './edits.ts';
-import type { Fault } from './faults.ts';
+import type { SandboxFault } from './faults.ts';
 import { invalidClient } from './tokens.ts';
 
 const HTML =
@@ -11,7 +18,11 @@ const HTML =
   '<p>Your session has ended. <a href="/login">Sign in again</a>.</p></body></html>';
 
 /** The answer that stands in for the endpoint's, or null where the endpoint should be asked. */
-export function answerInstead(fault: Fault, ask: Ask, nowMs: number): Answer | null {
+export function answerInstead(
+  fault: SandboxFault,
+  ask: SandboxRequest,
+  nowMs: number,
+): SandboxResponse | null {
   switch (fault.kind) {
     case 'status':
       return statusAnswer(fault, ask, nowMs);
@@ -83,7 +94,11 @@ export function answerInstead(fault: Fault, ask: Ask, nowMs: number): Answer | n
 }
 
 /** The endpoint's answer as the fault leaves it. Refusals pass unaltered. */
-export function alterAnswer(fault: Fault, answer: Answer, nowMs: number): Answer {
+export function alterAnswer(
+  fault: SandboxFault,
+  answer: SandboxResponse,
+  nowMs: number,
+): SandboxResponse {
   if (answer.status !== 200) return answer;
   const { content } = answer;
   if (fault.kind === 'expires_in') return { ...answer, content: withExpiry(content, fault.value) };
@@ -100,7 +115,7 @@ export function alterAnswer(fault: Fault, answer: Answer, nowMs: number): Answer
   return { ...answer, content: alteredPage(fault, content.page) ?? content };
 }
 
-function alteredPage(fault: Fault, page: Page): Content | null {
+function alteredPage(fault: SandboxFault, page: SandboxPage): Content | null {
   if (fault.kind === 'wrong_shape') return misshapen(page, fault.shape);
   if (fault.kind === 'loop') return withFields(page, { next_cursor: page.startCursor() });
   if (fault.kind === 'foreign_next') {
@@ -119,9 +134,9 @@ function alteredPage(fault: Fault, page: Page): Content | null {
   return null;
 }
 
-type StatusFault = Extract<Fault, { kind: 'status' }>;
+type StatusFault = Extract<SandboxFault, { kind: 'status' }>;
 
-function statusAnswer(fault: StatusFault, ask: Ask, nowMs: number): Answer {
+function statusAnswer(fault: StatusFault, ask: SandboxRequest, nowMs: number): SandboxResponse {
   const { status, code, field, message = 'fault script' } = fault;
   const dateMs = nowMs + (fault.date_skew_s ?? 0) * 1000;
   const throttled = status === 429 || fault.retry_after !== undefined;
@@ -157,7 +172,10 @@ function withExpiry(content: Content, value: unknown): Content {
   return { form: 'json', text: JSON.stringify(body) };
 }
 
-function misshapen(page: Page, shape: Extract<Fault, { kind: 'wrong_shape' }>['shape']): Content {
+function misshapen(
+  page: SandboxPage,
+  shape: Extract<SandboxFault, { kind: 'wrong_shape' }>['shape'],
+): Content {
   const rest = [...page.fields].map(([name, text]) => `"${name}":${text}`).join(',');
   const data = `[${page.items().join(',')}]`;
   const json = (text: string): Content => ({ form: 'json', text });
@@ -179,7 +197,7 @@ function misshapen(page: Page, shape: Extract<Fault, { kind: 'wrong_shape' }>['s
   }
 }
 
-function withFields(page: Page, fields: Readonly<Record<string, string>>): Content {
+function withFields(page: SandboxPage, fields: Readonly<Record<string, string>>): Content {
   return {
     form: 'page',
     page: { ...page, fields: new Map([...page.fields, ...Object.entries(fields)]) },

@@ -24,7 +24,7 @@ export const oneOf =
   (value) =>
     words.includes(value) ? null : `must be one of ${words.map(String).join(', ')}`;
 /** An HTTP status. */
-export const status: Check = (value) =>
+export const statusCheck: Check = (value) =>
   typeof value === 'number' && Number.isInteger(value) && value >= 200 && value <= 599
     ? null
     : 'must be an HTTP status from 200 to 599';

@@ -3,12 +3,12 @@
 // an entity's content is a pure function of seed, index and the times it changed at. Held in memory
 // is only what control calls did.
 import type { ListBehaviour } from './behaviour.ts';
-import { birthOf, deathOf, eventAt, type Life, standing, touchesOf } from './life.ts';
+import { birthOf, deathOf, eventAt, existing, type Life, touchesOf } from './life.ts';
 import { Random, saltOf } from './random.ts';
 import type { Steps } from './steps.ts';
 
 /** What an entity's content is made from. */
-export interface Moment {
+export interface EntityContext {
   readonly id: string;
   readonly index: number;
   /** How often it has changed. */
@@ -36,13 +36,13 @@ export interface CollectionPlan {
     readonly core?: readonly string[];
   };
   /** What an entity looks like; its id has to come first. */
-  readonly record: (moment: Moment) => object;
+  readonly record: (moment: EntityContext) => object;
   /** What audit events call a change; left out: create, update, delete. */
-  readonly verb?: (op: Change['op'], version: number) => string;
+  readonly verb?: (op: SandboxChange['op'], version: number) => string;
 }
 
 /** A change that was made to a collection, or that only the audit trail tells of. */
-export interface Change {
+export interface SandboxChange {
   readonly kind: string;
   readonly path: string;
   readonly company: string | null;
@@ -58,7 +58,7 @@ export interface Change {
 
 /** A change to make now. */
 export interface ChangeOrder {
-  readonly op: Change['op'];
+  readonly op: SandboxChange['op'];
   /** The entity meant, or the id to give; left out: the newest, or a new id. */
   readonly id?: string;
   /** How many entities, without `id`. Default 1. */
@@ -68,7 +68,7 @@ export interface ChangeOrder {
 }
 
 /** What a collection needs from its sandbox. `turn` is its place in the clock's round. */
-export interface CollectionMeans {
+export interface SandboxCollectionDeps {
   readonly seed: number;
   readonly turn: number;
   readonly steps: Steps;
@@ -82,18 +82,18 @@ const ORDERED_FROM = 1_000_000_000;
 /** A collection as it stands now. */
 export class Collection {
   readonly plan: CollectionPlan;
-  readonly #means: CollectionMeans;
+  readonly #deps: SandboxCollectionDeps;
   readonly #salt: number;
   readonly #bornByOrder = new Map<number, { readonly id: string; readonly atMs: number }>();
   readonly #touchedByOrder = new Map<number, number[]>();
   /** The last step an entity has made that went by a control call. */
   readonly #goneByOrder = new Map<number, number>();
-  readonly #ordered: Change[] = [];
+  readonly #ordered: SandboxChange[] = [];
   #keys: { readonly of: string; readonly keys: readonly number[] } = { of: '', keys: [] };
 
-  constructor(plan: CollectionPlan, means: CollectionMeans) {
+  constructor(plan: CollectionPlan, deps: SandboxCollectionDeps) {
     this.plan = plan;
-    this.#means = means;
+    this.#deps = deps;
     this.#salt = saltOf(plan.path);
   }
 
@@ -102,7 +102,7 @@ export class Collection {
     const done = this.#done();
     const of = `${done} ${this.#bornByOrder.size} ${this.#goneByOrder.size}`;
     if (this.#keys.of !== of) {
-      const all = [...standing(this.plan.life, done), ...this.#bornByOrder.keys()];
+      const all = [...existing(this.plan.life, done), ...this.#bornByOrder.keys()];
       this.#keys = { of, keys: all.filter((index) => !this.#goneByOrder.has(index)) };
     }
     return this.#keys.keys;
@@ -115,7 +115,7 @@ export class Collection {
   }
 
   /** What an entity's content is made from; see `entity`. */
-  moment(index: number): Moment | null {
+  moment(index: number): EntityContext | null {
     const { life } = this.plan;
     const comes = life.start > life.core && index < ORDERED_FROM;
     const made = index < life.start || (comes && birthOf(life, index) < this.#done());
@@ -149,7 +149,7 @@ export class Collection {
   }
 
   /** Every change so far, in the order of their times. */
-  *changes(): Generator<Change> {
+  *changes(): Generator<SandboxChange> {
     const done = this.#done();
     let ordered = 0;
     for (let step = 0; step < done; step += 1) {
@@ -164,7 +164,7 @@ export class Collection {
   }
 
   /** What a step of this collection does, or null. */
-  changeAt(step: number): Change | null {
+  changeAt(step: number): SandboxChange | null {
     const event = eventAt(this.plan.life, step);
     if (event === null) return null;
     const atMs = this.#timeOf(step);
@@ -181,7 +181,7 @@ export class Collection {
     id,
     version,
     seen,
-  }: Change): readonly [before: object | null, after: object | null] {
+  }: SandboxChange): readonly [before: object | null, after: object | null] {
     const index = this.indexOf(id);
     const moment = index === null ? null : this.moment(index);
     if (index === null || moment === null) return [null, null];
@@ -199,8 +199,8 @@ export class Collection {
   }
 
   /** Makes a change now. Throws when it names an entity that does not stand. */
-  change(order: ChangeOrder): readonly Change[] {
-    const atMs = this.#means.now();
+  change(order: ChangeOrder): readonly SandboxChange[] {
+    const atMs = this.#deps.now();
     const made = this.#ordersTargets(order).map((index) => {
       const { op, explained = true, seen = true } = order;
       if (op === 'created') {
@@ -234,16 +234,23 @@ export class Collection {
   }
 
   #change(
-    op: Change['op'],
+    op: SandboxChange['op'],
     index: number,
-    { atMs, ...rest }: Pick<Change, 'version' | 'explained' | 'seen'> & { readonly atMs: number },
-  ): Change {
+    {
+      atMs,
+      ...rest
+    }: Pick<SandboxChange, 'version' | 'explained' | 'seen'> & { readonly atMs: number },
+  ): SandboxChange {
     const { kind, path, company } = this.plan;
     return { kind, path, company, op, id: this.idOf(index), at: textOf(atMs), ...rest };
   }
 
-  #momentOf(index: number, times: Moment['times'], version = times.length - 1): Moment {
-    const { seed } = this.#means;
+  #momentOf(
+    index: number,
+    times: EntityContext['times'],
+    version = times.length - 1,
+  ): EntityContext {
+    const { seed } = this.#deps;
     return {
       id: this.idOf(index),
       index,
@@ -254,7 +261,7 @@ export class Collection {
     };
   }
 
-  #timesOf(index: number): Moment['times'] {
+  #timesOf(index: number): EntityContext['times'] {
     const { life } = this.plan;
     const born = this.#bornByOrder.get(index)?.atMs ?? this.#timeOf(birthOf(life, index));
     const touched = this.#touchedByOrder.get(index) ?? [];
@@ -283,17 +290,17 @@ export class Collection {
   }
 
   #isDrawn(what: 'unexplained_every' | 'unseen_every', step: number): boolean {
-    const every = this.#means.behaviour(this.plan.path)[what];
+    const every = this.#deps.behaviour(this.plan.path)[what];
     if (every === undefined) return false;
-    return new Random(this.#means.seed, this.#salt, saltOf(what), step).below(every) === 0;
+    return new Random(this.#deps.seed, this.#salt, saltOf(what), step).below(every) === 0;
   }
 
   #done(): number {
-    return this.#means.steps.done(this.#means.turn);
+    return this.#deps.steps.done(this.#deps.turn);
   }
 
   #timeOf(step: number): number {
-    return this.#means.steps.timeOf(this.#means.turn, step);
+    return this.#deps.steps.timeOf(this.#deps.turn, step);
   }
 }
 

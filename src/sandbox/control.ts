@@ -20,8 +20,8 @@
 //   POST   /_sandbox/tokens/revoke             all tokens
 //   POST   /_sandbox/secret?value=             another client secret; the old one is refused
 //   POST   /_sandbox/webhooks/secret?value=    deliveries are signed with another secret
-import { type Answer, type Ask, failed, ok } from './answers.ts';
-import type { Change, ChangeOrder } from './collection.ts';
+import { failed, ok, type SandboxRequest, type SandboxResponse } from './answers.ts';
+import type { ChangeOrder, SandboxChange } from './collection.ts';
 import { FaultScriptError, parseFaultScript } from './fault-script.ts';
 import type { FaultCount, FaultScript } from './faults.ts';
 import type { FirewallChange, FirewallOrder } from './firewall.ts';
@@ -42,7 +42,7 @@ export interface SandboxControl {
   /** Makes a firewall change now. Throws when it names something that does not exist. */
   changeFirewall(company: string, order: FirewallOrder): FirewallChange;
   /** Makes changes to a collection now. Throws when it names something that does not stand. */
-  change(path: string, order: ChangeOrder): readonly Change[];
+  change(path: string, order: ChangeOrder): readonly SandboxChange[];
   revokeTokens(): void;
   rotateSecret(secret: string): void;
   /** Signs deliveries of webhooks with another secret from the next attempt on. */
@@ -52,8 +52,11 @@ export interface SandboxControl {
 }
 
 /** Answers requests to control endpoints. A refused call is a 400 with the reason as text. */
-export function controlEndpoints(control: SandboxControl, ledger: Ledger): (ask: Ask) => Answer {
-  const calls: Readonly<Record<string, (ask: Ask) => Answer>> = {
+export function controlEndpoints(
+  control: SandboxControl,
+  ledger: Ledger,
+): (ask: SandboxRequest) => SandboxResponse {
+  const calls: Readonly<Record<string, (ask: SandboxRequest) => SandboxResponse>> = {
     'GET faults': () => ok(control.faultCounts()),
     'POST faults': (ask) => done(() => control.setFaults(parseFaultScript(ask.body, 'body'))),
     'DELETE faults': () => done(() => control.setFaults({})),
@@ -111,12 +114,12 @@ function summaryOf(ledger: Ledger): object {
   return { lists, collections };
 }
 
-function done(call: () => void): Answer {
+function done(call: () => void): SandboxResponse {
   call();
   return ok({ done: true });
 }
 
-function text(body: string, status = 200): Answer {
+function text(body: string, status = 200): SandboxResponse {
   return {
     status,
     headers: {},
@@ -124,15 +127,15 @@ function text(body: string, status = 200): Answer {
   };
 }
 
-function lines(values: Iterable<object>): Answer {
+function lines(values: Iterable<object>): SandboxResponse {
   return text([...values].map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
-function pathOf(ask: Ask): string {
+function pathOf(ask: SandboxRequest): string {
   return ask.query.get('path') ?? '';
 }
 
-function numberOf(ask: Ask, name: string): number {
+function numberOf(ask: SandboxRequest, name: string): number {
   const value = Number(ask.query.get(name) ?? Number.NaN);
   if (!Number.isFinite(value) || value < 0) throw new Error(`${name} must be a number, 0 or more`);
   return value;

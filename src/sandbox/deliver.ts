@@ -5,8 +5,8 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Answer, bytesOf } from './answers.ts';
-import type { Fault } from './faults.ts';
+import { bytesOf, type SandboxResponse } from './answers.ts';
+import type { SandboxFault } from './faults.ts';
 
 const TRICKLE_STEPS = 20;
 const HUGE_BYTES = 100 * 1024 * 1024;
@@ -14,8 +14,8 @@ const HUGE_BYTES = 100 * 1024 * 1024;
 /** Sends the answer, in the way the fault says. Resolves when there is nothing more to do. */
 export async function deliver(
   response: ServerResponse,
-  answer: Answer,
-  fault: Fault | null,
+  answer: SandboxResponse,
+  fault: SandboxFault | null,
 ): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -28,13 +28,13 @@ export async function deliver(
 }
 
 interface Manner {
-  readonly fault: Fault | null;
+  readonly fault: SandboxFault | null;
   readonly signal: AbortSignal;
 }
 
 async function send(
   response: ServerResponse,
-  answer: Answer,
+  answer: SandboxResponse,
   { fault, signal }: Manner,
 ): Promise<void> {
   if (fault?.kind === 'reset' || fault?.kind === 'refused') {

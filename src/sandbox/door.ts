@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { SandboxOptions } from './options.ts';
 
 /** One listening port. */
-export class Door {
+export class SandboxPort {
   readonly #tls: SandboxOptions['tls'];
   readonly #server: Server;
   #port = 0;

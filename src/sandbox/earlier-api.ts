@@ -2,15 +2,22 @@
 // camelCase names, integer ids, pages by number, an API key, plain errors. Every record is made from
 // the very text that the later forms serve, so the three differ in form only. What the document does
 // not show (paths of audit events and block lists, the envelope) is the sandbox's own.
-import { type Answer, type Ask, failed, type Page } from './answers.ts';
+import { failed, type SandboxPage, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { Collection } from './collection.ts';
 import { entityList } from './entity-list.ts';
 import type { PagedList } from './lists.ts';
 import { offsetPage, type Paged } from './paging.ts';
-import { hostsPath, listed } from './resources/fleet.ts';
+import { hostsPath, listedHost } from './resources/fleet.ts';
 import { listPath } from './resources/threat-lists.ts';
 import { ticketEvents, ticketsPath } from './resources/tickets.ts';
-import { collectionOf, cutOf, pageAnswer, type Route, seen, type World } from './routes.ts';
+import {
+  pageAnswer,
+  pageCutOf,
+  type SandboxRoute,
+  sandboxCollectionOf,
+  seen,
+  type World,
+} from './routes.ts';
 
 /** What its addresses begin with; `base_url` ends in it. */
 export const EARLIER_BASE = '/earlier/v1';
@@ -19,19 +26,19 @@ export const EARLIER_BASE = '/earlier/v1';
 export const EARLIER_AUDIT_PATH = `${EARLIER_BASE}/audit/events`;
 
 /** The earlier API's endpoints. */
-export const EARLIER_ROUTES: readonly Route[] = [
+export const EARLIER_ROUTES: readonly SandboxRoute[] = [
   route('/audit/events', (_params, { lists }) => lists.get(EARLIER_AUDIT_PATH) ?? null),
   route('/tickets', (_params, world) => entitiesOf(world, ticketsPath)),
   route('/tickets/{ticket_id}/events', ({ ticket_id: id = '' }, world) => {
     for (const company of world.companies) {
-      const tickets = collectionOf(world, ticketsPath(company));
+      const tickets = sandboxCollectionOf(world, ticketsPath(company));
       const index = tickets.indexOf(id);
       const moment = index === null ? null : tickets.moment(index);
       if (moment !== null) return textList(ticketEvents(moment).map(textOf));
     }
     return null;
   }),
-  route('/hosts', (_params, world) => entitiesOf(world, hostsPath, listed)),
+  route('/hosts', (_params, world) => entitiesOf(world, hostsPath, listedHost)),
   route('/utp/block-list', (_params, world) =>
     entitiesOf(world, (company) => listPath(company, 'block-list-entries')),
   ),
@@ -44,7 +51,7 @@ export const EARLIER_ROUTES: readonly Route[] = [
 export function earlierText(text: string): string {
   // In JSON a quote within a text is escaped, so that only names match; their values follow.
   const named = text.replace(/"([a-z\d]+(?:_[a-z\d]+)+)":/g, (_, name: string) => {
-    return `"${name.replace(/_([a-z\d])/g, (_all, letter: string) => letter.toUpperCase())}":`;
+    return `"${name.replace(/_([a-z\d])/g, (_all, deadLetter: string) => deadLetter.toUpperCase())}":`;
   });
   return named.replace(/"(id|[a-z]\w*Id)":"([1-9]\d{0,14})"/g, '"$1":$2');
 }
@@ -52,7 +59,7 @@ export function earlierText(text: string): string {
 function route(
   below: string,
   find: (params: Readonly<Record<string, string>>, world: World) => PagedList | null,
-): Route {
+): SandboxRoute {
   return {
     path: `${EARLIER_BASE}${below}`,
     answer(ask, params, world) {
@@ -65,7 +72,7 @@ function route(
 }
 
 /** `?page=1&page_size=100`, as `{data, page, pageSize, totalPages, total}`. */
-function numberedAnswer(ask: Ask, list: PagedList, world: World): Answer {
+function numberedAnswer(ask: SandboxRequest, list: PagedList, world: World): SandboxResponse {
   const [page, size] = [ask.query.get('page') ?? '1', ask.query.get('page_size') ?? '100'];
   if (![page, size].every((number) => /^[1-9]\d{0,8}$/.test(number))) {
     return failed(ask.api, { status: 400, message: 'page and page_size are numbers from 1' });
@@ -75,11 +82,11 @@ function numberedAnswer(ask: Ask, list: PagedList, world: World): Answer {
     limit: String(limit),
     offset: String((Number(page) - 1) * limit),
   });
-  const cut: Paged = offsetPage(seen(ask, list, world), cutOf({ ...ask, query }, world));
+  const cut: Paged = offsetPage(seen(ask, list, world), pageCutOf({ ...ask, query }, world));
   return pageAnswer(ask, cut.outcome === 'refused' ? cut : { ...cut, page: named(cut.page, page) });
 }
 
-function named(page: Page, number: string): Page {
+function named(page: SandboxPage, number: string): SandboxPage {
   const [pageSize, total] = ['limit', 'total'].map((name) => Number(page.fields.get(name)));
   const totalPages = Math.ceil((total ?? 0) / (pageSize ?? 1));
   const fields = Object.entries({ page: number, pageSize, totalPages, total });
@@ -92,7 +99,7 @@ function entitiesOf(
   path: (company: string) => string,
   shown?: (entity: object) => object,
 ): PagedList {
-  const collections = world.companies.map((company) => collectionOf(world, path(company)));
+  const collections = world.companies.map((company) => sandboxCollectionOf(world, path(company)));
   return textList(collections.flatMap((one) => textsOf(one, shown)));
 }
 

@@ -1,14 +1,18 @@
 // Faults that alter what records say or how many there are, in a page as in a single object: fields
 // that come, go by another name or differ at each reading, a record that says something else, a
 // record that is missing.
-import type { Content, Page } from './answers.ts';
-import type { Fault } from './faults.ts';
+import type { Content, SandboxPage } from './answers.ts';
+import type { SandboxFault } from './faults.ts';
 
 /** A record's text altered, or null where it is left out. `at` counts the page's records. */
 type Edit = (text: string, at: number) => string | null;
 
 /** The content as the fault leaves it, or null where the fault alters no records. */
-export function editedContent(fault: Fault, content: Content, nowMs: number): Content | null {
+export function editedContent(
+  fault: SandboxFault,
+  content: Content,
+  nowMs: number,
+): Content | null {
   const edit = editOf(fault, nowMs);
   if (edit === null) return null;
   if (content.form === 'page') return { form: 'page', page: editedPage(content.page, edit) };
@@ -16,16 +20,16 @@ export function editedContent(fault: Fault, content: Content, nowMs: number): Co
 }
 
 /** A page of other records, with all else as it was. */
-export function withItems(page: Page, items: readonly string[]): Page {
+export function withItems(page: SandboxPage, items: readonly string[]): SandboxPage {
   return { ...page, items: () => items, joined: () => Buffer.from(items.join(',')) };
 }
 
-function editedPage(page: Page, edit: Edit): Page {
+function editedPage(page: SandboxPage, edit: Edit): SandboxPage {
   const items = page.items().flatMap((item, at) => edit(item, at) ?? []);
   return withItems(page, items);
 }
 
-function editOf(fault: Fault, nowMs: number): Edit | null {
+function editOf(fault: SandboxFault, nowMs: number): Edit | null {
   switch (fault.kind) {
     case 'extra_field':
       return (text) => withMember(text, 'schema_version', '"2.1"');

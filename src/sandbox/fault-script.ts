@@ -14,11 +14,11 @@ import {
   oneOf,
   path,
   signed,
-  status,
+  statusCheck,
   text,
   time,
 } from './checks.ts';
-import type { Fault, FaultScript } from './faults.ts';
+import type { FaultScript, SandboxFault } from './faults.ts';
 
 /** A script that cannot be used; the message has a line per mistake. */
 export class FaultScriptError extends Error {
@@ -71,9 +71,9 @@ function plainValue(document: Document, name: string): unknown {
   }
 }
 
-const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
+const FAULTS: Readonly<Record<SandboxFault['kind'], Fields>> = {
   status: {
-    status,
+    status: statusCheck,
     retry_after: numberOrText,
     retry_as: oneOf('seconds', 'date', 'absent'),
     code: text,
@@ -105,11 +105,11 @@ const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
       'array',
     ),
   },
-  expired_cursor: { status },
+  expired_cursor: { status: statusCheck },
   cursor_ignored: {},
   loop: {},
   foreign_next: { to: text },
-  redirect: { to: text, status },
+  redirect: { to: text, status: statusCheck },
   huge: { bytes: atLeast(1) },
   short: { keep: atLeast(0), total: flag },
   shifted: { by: atLeast(1) },
@@ -129,7 +129,7 @@ const FAULTS: Readonly<Record<Fault['kind'], Fields>> = {
 };
 
 /** Settings without which a fault says nothing; the others have defaults. */
-const NEEDED: Readonly<Partial<Record<Fault['kind'], readonly string[]>>> = {
+const NEEDED: Readonly<Partial<Record<SandboxFault['kind'], readonly string[]>>> = {
   status: ['status'],
   expires_in: ['value'],
   slow: ['over_ms'],
@@ -219,7 +219,7 @@ function onlyEarlier(path: unknown): boolean {
 }
 
 function faultMistakes(fault: unknown, at: At, path: unknown): readonly Mistake[] {
-  if (typeof fault === 'number') return messageAt(at, status(fault));
+  if (typeof fault === 'number') return messageAt(at, statusCheck(fault));
   const kind = isRecord(fault) ? (fault.kind ?? 'none') : fault;
   const bare = !isRecord(fault);
   const fields = typeof kind === 'string' ? lookup(FAULTS, kind) : undefined;

@@ -6,7 +6,7 @@ import { type ListBehaviour, pathMatches } from './behaviour.ts';
 import { Random } from './random.ts';
 
 /** One way for a request to go wrong. */
-export type Fault =
+export type SandboxFault =
   /** An error in the API's own envelope; `retry_after` is seconds, or any other text as it is. */
   | {
       readonly kind: 'status';
@@ -120,7 +120,7 @@ export interface FaultRule {
   /** Happens with this probability, drawn from the seed. Default 1. */
   readonly probability?: number;
   /** A fault, its kind alone where it needs no more, or a status. */
-  readonly fault: Fault | Fault['kind'] | number;
+  readonly fault: SandboxFault | SandboxFault['kind'] | number;
 }
 
 /** A ceiling on requests per token and path; beyond it 429. */
@@ -141,7 +141,7 @@ export interface FaultScript {
 /** A rule and what became of it so far. */
 export interface FaultCount {
   readonly path: string;
-  readonly fault: Fault['kind'];
+  readonly fault: SandboxFault['kind'];
   readonly seen: number;
   readonly happened: number;
 }
@@ -156,7 +156,7 @@ export interface FaultAsk {
 
 interface Counted {
   readonly rule: FaultRule;
-  readonly fault: Fault;
+  readonly fault: SandboxFault;
   seen: number;
   happened: number;
 }
@@ -177,7 +177,7 @@ export class Faults {
   }
 
   /** The fault for this request, if a rule's turn has come. Counts the request. */
-  next(ask: FaultAsk): Fault | null {
+  next(ask: FaultAsk): SandboxFault | null {
     for (const counted of this.#rules) {
       if (matches(counted, ask) && this.#isDue(counted)) {
         counted.happened += 1;
@@ -209,9 +209,9 @@ export class Faults {
 }
 
 /** Faults that mean nothing at the first page. */
-const FOLLOWING_ONLY: readonly Fault['kind'][] = ['expired_cursor', 'shifted'];
+const FOLLOWING_ONLY: readonly SandboxFault['kind'][] = ['expired_cursor', 'shifted'];
 
-const OF_DELIVERIES: readonly Fault['kind'][] = [
+const OF_DELIVERIES: readonly SandboxFault['kind'][] = [
   'lost',
   'late',
   'replayed',
@@ -229,7 +229,7 @@ function matches({ rule, fault }: Counted, ask: FaultAsk): boolean {
 }
 
 /** Kinds that can be written as a bare word, with what they then mean. */
-const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
+const BARE: Readonly<Record<SandboxFault['kind'], SandboxFault | null>> = {
   status: null,
   revoke_token: { kind: 'revoke_token' },
   invalid_client: { kind: 'invalid_client' },
@@ -269,7 +269,7 @@ const BARE: Readonly<Record<Fault['kind'], Fault | null>> = {
   unsigned: { kind: 'unsigned' },
 };
 
-function fullFault(fault: FaultRule['fault']): Fault {
+function fullFault(fault: FaultRule['fault']): SandboxFault {
   if (typeof fault === 'number') return { kind: 'status', status: fault };
   if (typeof fault !== 'string') return fault;
   const full = BARE[fault];

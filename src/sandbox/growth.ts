@@ -13,7 +13,7 @@ interface Segment {
 const PAST_STEP_MS = 20_000;
 
 /** The growth of one list. Times are milliseconds since 1970; rates are records per second. */
-export class Growth {
+export class SandboxGrowth {
   readonly #segments: Segment[];
   readonly #start: number;
   #sizeMax = 0;

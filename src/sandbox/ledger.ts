@@ -2,12 +2,12 @@
 // exporter lost, invented or altered anything. It holds nothing itself; records are made again from
 // their index, and are the same text that went over the wire. Stop the growth before comparing.
 import type { ChangingWorld } from './assemble.ts';
-import type { Change, Collection } from './collection.ts';
+import type { Collection, SandboxChange } from './collection.ts';
 import type { FirewallChange } from './firewall.ts';
 import type { FirewallObject, FirewallPolicy } from './firewall-records.ts';
 import type { GrowingList } from './lists.ts';
 import { timelineOf } from './timelines.ts';
-import type { Delivery } from './webhooks/sender.ts';
+import type { WebhookDelivery } from './webhooks/sender.ts';
 
 /** A record as it is or was served. `id` is null for records without one. */
 interface LedgerRecord {
@@ -48,9 +48,9 @@ export interface LedgerCollection {
   /** The entities that stand now by their ids, each with all its fields. */
   entities(): ReadonlyMap<string, object>;
   /** Every change so far, oldest first, and what only the audit trail tells of. */
-  changes(): Iterable<Change>;
+  changes(): Iterable<SandboxChange>;
   /** The entity before and after a change; null where there was or is none. */
-  sidesOf(change: Change): readonly [before: object | null, after: object | null];
+  sidesOf(change: SandboxChange): readonly [before: object | null, after: object | null];
   /** The timeline of an incident or a ticket, also of one that has gone; empty for other kinds. */
   timeline(id: string): readonly object[];
 }
@@ -66,13 +66,13 @@ export interface Ledger {
   /** The collection of a path; throws for a path that has none. */
   collection(path: string): LedgerCollection;
   /** The newest 20,000 deliveries of webhooks and what became of them, oldest first. */
-  deliveries(): readonly Delivery[];
+  deliveries(): readonly WebhookDelivery[];
 }
 
 /** The ledger over a sandbox's world. */
 export function ledgerOf(
   world: ChangingWorld,
-  deliveries: () => readonly Delivery[],
+  deliveries: () => readonly WebhookDelivery[],
   now: () => number,
 ): Ledger {
   const { firewalls } = world;

@@ -44,7 +44,7 @@ export function eventAt({ core, start, ages }: Life, step: number): LifeEvent | 
 }
 
 /** The entities that stand after `done` steps, oldest first. */
-export function* standing({ core, start }: Life, done: number): Generator<number> {
+export function* existing({ core, start }: Life, done: number): Generator<number> {
   const fixed = start === core;
   const [gone, end] = fixed ? [0, start] : [deletedIn(done), start + createdIn(done)];
   for (let index = 0; index < core; index += 1) yield index;

@@ -2,9 +2,9 @@
 // and holds none of them; a fixed list (sites, firewall objects, tickets) is read afresh from what
 // stands at the moment. Both look the same to the pager: so many records, the text of each. The
 // ledger asks here too, so what tests compare with is the very text that was served.
-import type { RecordPlace } from './audit-records.ts';
+import type { RecordContext } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
-import type { Growth } from './growth.ts';
+import type { SandboxGrowth } from './growth.ts';
 
 /** The growing log lists of a company, by the last part of their path. */
 export const LOG_LISTS = ['events', 'web', 'all'] as const;
@@ -36,8 +36,8 @@ export interface GrowingPlan {
   readonly path: string;
   readonly prefix: string | null;
   readonly seed: number;
-  readonly growth: Growth;
-  readonly record: (place: RecordPlace) => string;
+  readonly growth: SandboxGrowth;
+  readonly record: (place: RecordContext) => string;
   readonly now: () => number;
   readonly behaviour: (path: string) => ListBehaviour;
 }

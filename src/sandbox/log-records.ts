@@ -2,7 +2,7 @@
 // questions and intrusion alerts of one company. The document shows neither paths nor fields; the
 // names follow what secure web gateways and firewalls write (client_ip, server_ip, port, bytes,
 // action, rule). Like audit events, a record is a pure function of its place.
-import { type RecordPlace, timestamp } from './audit-records.ts';
+import { type RecordContext, timestamp } from './audit-records.ts';
 import { ADMINS, privateAddress, publicAddress, SITES, USER_AGENTS } from './company.ts';
 import { Random, saltOf } from './random.ts';
 
@@ -19,7 +19,10 @@ const RULES = [
 ];
 
 /** Draws the exact JSON texts of one company's log records. `kind: null` mixes all kinds. */
-export function logRecords(company: string, kind: LogKind | null): (place: RecordPlace) => string {
+export function logRecords(
+  company: string,
+  kind: LogKind | null,
+): (place: RecordContext) => string {
   const salt = saltOf(`${company} ${kind ?? 'mixed'}`);
   return (place) => {
     const random = new Random(place.seed, salt, place.index);

@@ -2,7 +2,7 @@
 // cannot name what is not there. Logs are not part of the services' description, as its document
 // says, nor are paths that are the sandbox's own.
 import { ok } from './answers.ts';
-import type { Route } from './routes.ts';
+import type { SandboxRoute } from './routes.ts';
 
 /** What a description is of. `base` is what the API's base address ends in. */
 export interface Described {
@@ -14,8 +14,8 @@ export interface Described {
 /** `openapi.json` of an API. */
 export function openApiRoute(
   { base, title, tokenPath }: Described,
-  routes: readonly Route[],
-): Route {
+  routes: readonly SandboxRoute[],
+): SandboxRoute {
   const described = routes.filter(({ about = null }) => about !== null);
   const paths = Map.groupBy(described, ({ path }) => path.slice(base.length));
   const description = {
@@ -40,11 +40,11 @@ export function openApiRoute(
 const RESPONSES = { '2XX': { description: 'as the document says' } };
 const INTEGERS = ['limit', 'offset'];
 
-function methodOf({ method = 'GET' }: Route): string {
+function methodOf({ method = 'GET' }: SandboxRoute): string {
   return method.toLowerCase();
 }
 
-function operationOf({ path, about, query = [], deprecated = false }: Route): object {
+function operationOf({ path, about, query = [], deprecated = false }: SandboxRoute): object {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } };
   });

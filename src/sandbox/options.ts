@@ -2,7 +2,7 @@
 
 import type { SecureVersion } from 'node:tls';
 import type { FaultScript } from './faults.ts';
-import type { Credentials } from './tokens.ts';
+import type { ClientCredentials } from './tokens.ts';
 import type { WebhookOptions } from './webhooks/webhooks.ts';
 
 /** How a sandbox starts. Everything has a default. */
@@ -45,7 +45,7 @@ export interface SandboxOptions {
   readonly earlier?: { readonly port?: number };
   /** How many entities a collection starts with, by kind, such as `host` or `ticket`. */
   readonly entities?: Readonly<Record<string, number>>;
-  readonly credentials?: Partial<Credentials>;
+  readonly credentials?: Partial<ClientCredentials>;
   readonly webhooks?: WebhookOptions;
   /** Serves https instead of http. PEM texts. */
   readonly tls?: {

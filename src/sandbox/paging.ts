@@ -3,7 +3,7 @@
 // at its ends, so one walk serves all orders, and a page asked for again after the list grew begins
 // at the same record. Pages of records that can no longer change are kept in a bounded cache, so
 // the sandbox is not what a hundred-thousand-event test waits for.
-import type { Api, Failure, Page } from './answers.ts';
+import type { Api, SandboxPage, SandboxRefusal } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Cursors } from './cursors.ts';
 import type { PagedList } from './lists.ts';
@@ -11,11 +11,11 @@ import type { PageCache } from './page-cache.ts';
 
 /** A page, or why there is none. */
 export type Paged =
-  | { readonly outcome: 'page'; readonly page: Page }
-  | { readonly outcome: 'refused'; readonly failure: Failure };
+  | { readonly outcome: 'page'; readonly page: SandboxPage }
+  | { readonly outcome: 'refused'; readonly failure: SandboxRefusal };
 
 /** What cutting a page needs besides the list. */
-export interface Cut {
+export interface PageCut {
   readonly api: Api;
   readonly query: URLSearchParams;
   readonly behaviour: ListBehaviour;
@@ -28,7 +28,7 @@ export interface Cut {
 const LIMIT_DEFAULT = 100;
 
 /** A page of a cursor list: `next_cursor`, and for services also `limit` and `prev_cursor`. */
-export function cursorPage(list: PagedList, cut: Cut): Paged {
+export function cursorPage(list: PagedList, cut: PageCut): Paged {
   const limit = limitOf(cut);
   if (typeof limit !== 'number') return { outcome: 'refused', failure: limit };
   const { api, behaviour, cursors } = cut;
@@ -77,7 +77,7 @@ export function cursorPage(list: PagedList, cut: Cut): Paged {
 }
 
 /** A page of an offset list: `limit` and `offset` as used, and `total`. */
-export function offsetPage(list: PagedList, cut: Cut): Paged {
+export function offsetPage(list: PagedList, cut: PageCut): Paged {
   const limit = limitOf(cut);
   if (typeof limit !== 'number') return { outcome: 'refused', failure: limit };
   const { behaviour, query } = cut;
@@ -169,8 +169,11 @@ function slice(
 
 function pageOf(
   indices: readonly number[],
-  whole: { readonly list: PagedList; readonly cut: Cut } & Pick<Page, 'fields' | 'startCursor'>,
-): Page {
+  whole: { readonly list: PagedList; readonly cut: PageCut } & Pick<
+    SandboxPage,
+    'fields' | 'startCursor'
+  >,
+): SandboxPage {
   const { list, cut, fields, startCursor } = whole;
   const items = () => indices.map((index) => list.textAt(index));
   return {
@@ -183,7 +186,7 @@ function pageOf(
 
 function placeOf(
   list: PagedList,
-  { query, cursors, behaviour, nowMs }: Cut,
+  { query, cursors, behaviour, nowMs }: PageCut,
   keys: readonly number[] | undefined,
 ) {
   const start = { after: null, page: 1, bound: null };
@@ -201,13 +204,13 @@ function placeOf(
   return behaviour.bad_cursor === 'ignored' ? start : null;
 }
 
-function badCursor({ api, behaviour }: Cut): Failure {
-  const wanted = behaviour.bad_cursor;
-  const status = typeof wanted === 'number' ? wanted : api === 'unified' ? 422 : 400;
+function badCursor({ api, behaviour }: PageCut): SandboxRefusal {
+  const requested = behaviour.bad_cursor;
+  const status = typeof requested === 'number' ? requested : api === 'unified' ? 422 : 400;
   return { status, message: 'cursor is invalid or has expired', field: 'cursor' };
 }
 
-function limitOf({ api, behaviour, limitMax, query }: Cut): number | Failure {
+function limitOf({ api, behaviour, limitMax, query }: PageCut): number | SandboxRefusal {
   const max = Math.min(limitMax, behaviour.limit_max ?? limitMax);
   const status = api === 'unified' ? 422 : 400;
   const asked = query.get('limit');
@@ -231,7 +234,7 @@ function orderOf(query: URLSearchParams, behaviour: ListBehaviour): View['order'
 function blockedBy(
   indices: readonly number[],
   { blocked_index: blocked }: ListBehaviour,
-): Failure | null {
+): SandboxRefusal | null {
   if (blocked === undefined || !indices.includes(blocked)) return null;
   return { status: 451, message: 'the page holds content that may not be served' };
 }

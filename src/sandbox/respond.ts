@@ -1,26 +1,26 @@
 // One request from arrival to answer: fault rules first (a broken proxy does not check tokens),
 // then token, scope, rate limit and endpoint, then whatever the fault does to a good answer.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Answer, type Ask, failed, shaped } from './answers.ts';
+import { failed, type SandboxRequest, type SandboxResponse, shaped } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import { alterAnswer, answerInstead, retryAfter } from './bend.ts';
 import { deliver } from './deliver.ts';
 import { EARLIER_BASE } from './earlier-api.ts';
-import type { Fault, Faults } from './faults.ts';
+import type { Faults, SandboxFault } from './faults.ts';
 import type { Limits } from './limits.ts';
 import type { Router, World } from './routes.ts';
-import type { Tokens } from './tokens.ts';
+import type { SandboxTokens } from './tokens.ts';
 import type { Traffic } from './traffic.ts';
 
 /** What answering needs. `faults` and `limits` are asked for each time: a new script replaces them. */
 export interface Responder {
   readonly world: World;
   readonly router: Router;
-  readonly tokens: Tokens;
+  readonly tokens: SandboxTokens;
   readonly traffic: Traffic;
   readonly faults: () => Faults;
   readonly limits: () => Limits;
-  readonly control: (ask: Ask) => Answer;
+  readonly control: (ask: SandboxRequest) => SandboxResponse;
   /** Closes the port that answers, for the fault of that name. */
   readonly refuse?: () => void;
 }
@@ -29,7 +29,7 @@ export interface Responder {
 const CONTROL_PREFIX = '/_sandbox';
 
 /** Where each API issues tokens. */
-const TOKEN_PATHS: Readonly<Record<Ask['api'], string | null>> = {
+const TOKEN_PATHS: Readonly<Record<SandboxRequest['api'], string | null>> = {
   unified: '/v1/oauth/token',
   services: '/api/auth/v1/oauth/v2/token',
   earlier: null,
@@ -84,7 +84,11 @@ function announced({ sunset, deprecation }: ListBehaviour): Readonly<Record<stri
   };
 }
 
-function answerUnder(responder: Responder, ask: Ask, fault: Fault | null): Answer {
+function answerUnder(
+  responder: Responder,
+  ask: SandboxRequest,
+  fault: SandboxFault | null,
+): SandboxResponse {
   if (fault === null) return endpointAnswer(responder, ask);
   if (fault.kind === 'revoke_token') {
     const bearer = responder.tokens.bearer(ask);
@@ -106,7 +110,10 @@ function answerUnder(responder: Responder, ask: Ask, fault: Fault | null): Answe
   return alterAnswer(fault, endpointAnswer(responder, ask), nowMs);
 }
 
-function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask): Answer {
+function endpointAnswer(
+  { world, router, tokens, limits }: Responder,
+  ask: SandboxRequest,
+): SandboxResponse {
   if (ask.path === TOKEN_PATHS[ask.api]) return tokens.issue(ask);
   const bearer = tokens.bearer(ask);
   if (bearer === null) {
@@ -137,12 +144,12 @@ function endpointAnswer({ world, router, tokens, limits }: Responder, ask: Ask):
   return { ...answer, headers: { ...headers, ...answer.headers } };
 }
 
-function apiOf(path: string): Ask['api'] {
+function apiOf(path: string): SandboxRequest['api'] {
   if (path.startsWith(`${EARLIER_BASE}/`)) return 'earlier';
   return path.startsWith('/v1/') ? 'unified' : 'services';
 }
 
-async function askOf(request: IncomingMessage): Promise<Ask> {
+async function askOf(request: IncomingMessage): Promise<SandboxRequest> {
   const [, path = '/', query = ''] = /^([^?]*)\??(.*)$/s.exec(request.url ?? '/') ?? [];
   return {
     api: apiOf(path),

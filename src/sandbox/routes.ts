@@ -1,6 +1,6 @@
 // Finds the endpoint for a path and asks it. An endpoint is a function from a request to an answer;
 // it knows nothing of tokens, limits or faults, which are settled before it is asked.
-import { type Answer, type Ask, failed } from './answers.ts';
+import { failed, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Collection } from './collection.ts';
 import type { Cursors } from './cursors.ts';
@@ -8,7 +8,7 @@ import type { Firewall } from './firewall.ts';
 import { endless, type GrowingList, type PagedList } from './lists.ts';
 import { oneSided } from './one-sided.ts';
 import type { PageCache } from './page-cache.ts';
-import { type Cut, cursorPage, offsetPage, type Paged } from './paging.ts';
+import { cursorPage, offsetPage, type PageCut, type Paged } from './paging.ts';
 
 /** What endpoints read from. */
 export interface World {
@@ -28,7 +28,7 @@ export interface World {
 }
 
 /** An endpoint. `params` are the path's placeholders, decoded. */
-export interface Route {
+export interface SandboxRoute {
   /** A path with `{name}` placeholders. */
   readonly path: string;
   /** Default GET. */
@@ -40,7 +40,11 @@ export interface Route {
   readonly deprecated?: boolean;
   /** The scope a unified token must hold. */
   readonly scope?: string;
-  readonly answer: (ask: Ask, params: Readonly<Record<string, string>>, world: World) => Answer;
+  readonly answer: (
+    ask: SandboxRequest,
+    params: Readonly<Record<string, string>>,
+    world: World,
+  ) => SandboxResponse;
 }
 
 /** Finds the routes of a path: one for each method it has. */
@@ -48,12 +52,12 @@ export type Router = (path: string) => readonly RouteFound[];
 
 /** A route and what its placeholders stand for. */
 interface RouteFound {
-  readonly route: Route;
+  readonly route: SandboxRoute;
   readonly params: Readonly<Record<string, string>>;
 }
 
 /** A router over a table. */
-export function routerOf(routes: readonly Route[]): Router {
+export function routerOf(routes: readonly SandboxRoute[]): Router {
   const table = routes.map((route) => {
     const source = route.path
       .split(/\{(\w+)\}/)
@@ -68,7 +72,7 @@ export function routerOf(routes: readonly Route[]): Router {
 }
 
 /** A route below a company, which is refused for a company that is not there. */
-export function forCompany(route: Route): Route {
+export function forCompany(route: SandboxRoute): SandboxRoute {
   return {
     ...route,
     answer: (ask, params, world) =>
@@ -79,24 +83,24 @@ export function forCompany(route: Route): Route {
 }
 
 /** The collection that a route serves. Throws where assemble.ts made none. */
-export function collectionOf({ collections }: World, path: string): Collection {
+export function sandboxCollectionOf({ collections }: World, path: string): Collection {
   const collection = collections.get(path);
   if (collection === undefined) throw new Error(`the sandbox has no collection ${path}`);
   return collection;
 }
 
 /** Answers with a page of a list in cursor style. */
-export function cursorAnswer(ask: Ask, list: PagedList, world: World): Answer {
-  return pageAnswer(ask, cursorPage(seen(ask, list, world), cutOf(ask, world)));
+export function cursorAnswer(ask: SandboxRequest, list: PagedList, world: World): SandboxResponse {
+  return pageAnswer(ask, cursorPage(seen(ask, list, world), pageCutOf(ask, world)));
 }
 
 /** Answers with a page of a list in offset style. */
-export function offsetAnswer(ask: Ask, list: PagedList, world: World): Answer {
-  return pageAnswer(ask, offsetPage(seen(ask, list, world), cutOf(ask, world)));
+export function offsetAnswer(ask: SandboxRequest, list: PagedList, world: World): SandboxResponse {
+  return pageAnswer(ask, offsetPage(seen(ask, list, world), pageCutOf(ask, world)));
 }
 
 /** Answers with all of a list and nothing beside it. */
-export function plainAnswer(list: PagedList): Answer {
+export function plainAnswer(list: PagedList): SandboxResponse {
   const data: string[] = [];
   for (let index = list.first(); index < list.size(); index += 1) {
     if (list.visible(index)) data.push(list.textAt(index));
@@ -111,14 +115,14 @@ export function plainAnswer(list: PagedList): Answer {
 }
 
 /** A list as the fault script lets a request see it. */
-export function seen(ask: Ask, list: PagedList, world: World): PagedList {
+export function seen(ask: SandboxRequest, list: PagedList, world: World): PagedList {
   const behaviour = world.behaviour(ask.path);
   const own = oneSided(list, behaviour);
   return behaviour.endless === true ? endless(own) : own;
 }
 
 /** What cutting a page needs, for a request. */
-export function cutOf(ask: Ask, world: World): Cut {
+export function pageCutOf(ask: SandboxRequest, world: World): PageCut {
   const { behaviour, cursors, cache, limitMax, now } = world;
   return {
     api: ask.api,
@@ -132,7 +136,7 @@ export function cutOf(ask: Ask, world: World): Cut {
 }
 
 /** A page, or the refusal of one, as an answer. */
-export function pageAnswer(ask: Ask, paged: Paged): Answer {
+export function pageAnswer(ask: SandboxRequest, paged: Paged): SandboxResponse {
   if (paged.outcome === 'refused') return failed(ask.api, paged.failure);
   return { status: 200, headers: {}, content: { form: 'page', page: paged.page } };
 }

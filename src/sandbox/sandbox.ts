@@ -8,14 +8,14 @@ import {
   type ChangingWorld,
   changingWorld,
   companiesOf,
-  type Plan,
   rateOf,
+  type SandboxPlan,
   tokensOf,
 } from './assemble.ts';
 import { behaviourOf, type ListBehaviour } from './behaviour.ts';
 import { controlEndpoints, type SandboxControl } from './control.ts';
 import { cursorsOf } from './cursors.ts';
-import { Door } from './door.ts';
+import { SandboxPort } from './door.ts';
 import { EARLIER_BASE, EARLIER_ROUTES } from './earlier-api.ts';
 import { type FaultScript, Faults } from './faults.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
@@ -24,18 +24,18 @@ import { type Described, openApiRoute } from './openapi.ts';
 import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
-import { type Route, routerOf, type World } from './routes.ts';
+import { routerOf, type SandboxRoute, type World } from './routes.ts';
 import { SERVICES_ROUTES } from './services-api.ts';
-import type { Credentials, Tokens } from './tokens.ts';
+import type { ClientCredentials, SandboxTokens } from './tokens.ts';
 import { Traffic } from './traffic.ts';
 import { AUDIT_PATH, UNIFIED_ROUTES } from './unified-api.ts';
 import { webhooksRoute } from './webhooks/registrations.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
 export type { ListBehaviour } from './behaviour.ts';
-export type { Change } from './collection.ts';
+export type { SandboxChange } from './collection.ts';
 export { FaultScriptError, parseFaultScript } from './fault-script.ts';
-export type { Fault, FaultRule, FaultScript } from './faults.ts';
+export type { FaultRule, FaultScript, SandboxFault } from './faults.ts';
 export type { FirewallOrder } from './firewall.ts';
 export type { SandboxOptions } from './options.ts';
 
@@ -49,7 +49,7 @@ export interface Sandbox {
   /** `base_url` of an upstream with `api: services`. */
   readonly servicesBaseUrl: string;
   /** What it accepts at this moment. */
-  readonly credentials: Credentials;
+  readonly credentials: ClientCredentials;
   /** What signs webhooks at this moment. */
   readonly webhookSecret: string;
   readonly control: SandboxControl;
@@ -75,14 +75,19 @@ const PAGE_CACHE_BYTES = 64 * 1024 * 1024;
 /** Starts a sandbox on 127.0.0.1. Rejects when the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const now = options.now ?? Date.now;
-  const plan: Plan = { options, now, epochMs: options.epochMs ?? now(), seed: options.seed ?? 1 };
+  const plan: SandboxPlan = {
+    options,
+    now,
+    epochMs: options.epochMs ?? now(),
+    seed: options.seed ?? 1,
+  };
   const script = scriptHolder(plan);
   const changing = changingWorld(plan, script.behaviour);
   const tokens = tokensOf(plan);
   const traffic = new Traffic();
   const webhooks = webhooksOf(plan, changing, script);
   const ledger = ledgerOf(changing, () => webhooks.deliveries(), now);
-  const doors: Door[] = [];
+  const doors: SandboxPort[] = [];
   const control = controlOf({ plan, script, changing, tokens, traffic, webhooks, doors });
   const unified = [...UNIFIED_ROUTES, webhooksRoute(webhooks.registrations)];
   const world: World = {
@@ -113,7 +118,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     control: controlEndpoints(control, ledger),
   };
   const open = async (port: number, answering: Responder) => {
-    const door = new Door(options.tls, (request, response) => {
+    const door = new SandboxPort(options.tls, (request, response) => {
       void respond({ ...answering, refuse: () => door.refuse() }, request, response);
     });
     doors.push(door);
@@ -152,12 +157,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 }
 
 /** The services API where it is what another API moves to: none of it ends. */
-function lasting(): readonly Route[] {
+function lasting(): readonly SandboxRoute[] {
   return SERVICES_ROUTES.map((route) => ({ ...route, deprecated: false }));
 }
 
 function webhooksOf(
-  { options, now }: Plan,
+  { options, now }: SandboxPlan,
   { lists }: ChangingWorld,
   { faults }: ScriptHolder,
 ): Webhooks {
@@ -176,7 +181,7 @@ interface ScriptHolder {
 
 // A new script replaces all that depends on it in one step, the cached pages included: they were
 // made under the old behaviour.
-function scriptHolder({ options, seed }: Plan): ScriptHolder {
+function scriptHolder({ options, seed }: SandboxPlan): ScriptHolder {
   const cache = new PageCache(options.pageCacheBytes ?? PAGE_CACHE_BYTES);
   const behaviours = new Map<string, ListBehaviour>();
   let script: FaultScript = {};
@@ -207,13 +212,13 @@ function scriptHolder({ options, seed }: Plan): ScriptHolder {
 }
 
 interface ControlParts {
-  readonly plan: Plan;
+  readonly plan: SandboxPlan;
   readonly script: ScriptHolder;
   readonly changing: ChangingWorld;
-  readonly tokens: Tokens;
+  readonly tokens: SandboxTokens;
   readonly traffic: Traffic;
   readonly webhooks: Webhooks;
-  readonly doors: readonly Door[];
+  readonly doors: readonly SandboxPort[];
 }
 
 function controlOf(parts: ControlParts): SandboxControl {

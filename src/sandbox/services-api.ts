@@ -1,7 +1,7 @@
 // The services API's endpoints: all GETs of its document, and the logs of a company in all three
 // list styles. The document shows no path for logs; those here are the sandbox's own, and log
 // sources have to be configured with them as with a real platform.
-import { type Answer, type Ask, failed, ok } from './answers.ts';
+import { failed, ok, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { Firewall } from './firewall.ts';
 import { ICMP_TYPES, ICMPV6_TYPES, IP_PROTOCOLS, type LookupRow } from './iana.ts';
 import { fixedList, type LOG_LISTS, logPath, type PagedList } from './lists.ts';
@@ -14,7 +14,7 @@ import {
   forCompany,
   offsetAnswer,
   plainAnswer,
-  type Route,
+  type SandboxRoute,
   type World,
 } from './routes.ts';
 import { STYLE_ROUTES } from './styles.ts';
@@ -26,7 +26,7 @@ const COMPANY = '/companies/{company_id}';
 const FIREWALL = `/api/firewall/v1${COMPANY}`;
 
 /** The services API's endpoints, those for tokens and the description excepted. */
-export const SERVICES_ROUTES: readonly Route[] = [
+export const SERVICES_ROUTES: readonly SandboxRoute[] = [
   log('events', cursorAnswer),
   log('web', (ask, list, world) => {
     const orderBy = ask.query.get('order_by');
@@ -82,8 +82,8 @@ export const SERVICES_ROUTES: readonly Route[] = [
 
 function log(
   name: (typeof LOG_LISTS)[number],
-  answer: (ask: Ask, list: PagedList, world: World) => Answer,
-): Route {
+  answer: (ask: SandboxRequest, list: PagedList, world: World) => SandboxResponse,
+): SandboxRoute {
   return forCompany({
     path: `/api/logs/v1${COMPANY}/${name}`,
     answer(ask, { company_id: company = '' }, world) {
@@ -103,8 +103,8 @@ interface FirewallAsk {
 function firewall(
   path: string,
   about: string,
-  answer: (ask: Ask, held: Firewall, more: FirewallAsk) => Answer,
-): Route {
+  answer: (ask: SandboxRequest, held: Firewall, more: FirewallAsk) => SandboxResponse,
+): SandboxRoute {
   return forCompany({
     path: `${FIREWALL}${path}`,
     about,
@@ -118,7 +118,7 @@ function firewall(
   });
 }
 
-function lookup(name: string, data: readonly LookupRow[]): Route {
+function lookup(name: string, data: readonly LookupRow[]): SandboxRoute {
   return {
     path: `/api/firewall/v1/${name}`,
     about: `The IANA registry of ${name.replace('-', ' ')}`,
@@ -126,6 +126,6 @@ function lookup(name: string, data: readonly LookupRow[]): Route {
   };
 }
 
-function wrong(ask: Ask, field: string, message: string): Answer {
+function wrong(ask: SandboxRequest, field: string, message: string): SandboxResponse {
   return failed(ask.api, { status: 400, message: `${field} ${message}`, field });
 }

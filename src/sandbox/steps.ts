@@ -2,11 +2,11 @@
 // with it: so what changed is explained by one audit event each, the world stands still when the
 // growth does, and a restarted sandbox of the same epoch stands where it stood. Steps go round the
 // collections in turn; a step and an audit event name each other by arithmetic.
-import type { Growth } from './growth.ts';
+import type { SandboxGrowth } from './growth.ts';
 
 /** What the clock runs on. `start` audit events existed at the epoch. */
 export interface StepsPlan {
-  readonly growth: Growth;
+  readonly growth: SandboxGrowth;
   readonly start: number;
   /** Each so many-th audit event is a change; 0: none ever. */
   readonly every: number;
@@ -52,7 +52,7 @@ export class Steps {
   }
 
   /** The step that an audit event tells of, or null. */
-  toldBy(auditIndex: number): { readonly turn: number; readonly step: number } | null {
+  reportedBy(auditIndex: number): { readonly turn: number; readonly step: number } | null {
     const { start, every, turns } = this.#plan;
     const nth = auditIndex - start + 1;
     if (every === 0 || nth <= 0 || nth % every !== 0) return null;

@@ -9,14 +9,21 @@
 //   search    POST {limit, cursor}   {data, limit, next_cursor, prev_cursor}; or with offset
 //   ndjson    ?limit=&cursor=        a record a line; Link as above; or with offset, without
 //   more      ?limit=&cursor=        {data, has_more, cursor}, a cursor at the end, too; or offset
-import { type Ask, failed, type Page, type ShapedPage } from './answers.ts';
+import { failed, type SandboxPage, type SandboxRequest, type ShapedPage } from './answers.ts';
 import { entityList } from './entity-list.ts';
 import { GrowingList, logPath, type PagedList } from './lists.ts';
 import { cursorPage, offsetPage, type Paged } from './paging.ts';
-import { cutOf, forCompany, pageAnswer, type Route, seen, type World } from './routes.ts';
+import {
+  forCompany,
+  pageAnswer,
+  pageCutOf,
+  type SandboxRoute,
+  seen,
+  type World,
+} from './routes.ts';
 
-type Style = (ask: Ask, list: PagedList, world: World) => Paged;
-type Shape = NonNullable<Page['shape']>;
+type Style = (ask: SandboxRequest, list: PagedList, world: World) => Paged;
+type Shape = NonNullable<SandboxPage['shape']>;
 
 const STYLES: Readonly<Record<string, Style>> = {
   page: numberedPage,
@@ -29,7 +36,7 @@ const STYLES: Readonly<Record<string, Style>> = {
 };
 
 /** The endpoints of all styles. */
-export const STYLE_ROUTES: readonly Route[] = Object.entries(STYLES).map(([name, style]) =>
+export const STYLE_ROUTES: readonly SandboxRoute[] = Object.entries(STYLES).map(([name, style]) =>
   forCompany({
     path: `/api/lists/v1/companies/{company_id}/{list}/${name}`,
     method: name === 'search' ? 'POST' : 'GET',
@@ -50,16 +57,16 @@ function listOf(world: World, company: string, name: string): PagedList | null {
   return collection === undefined ? null : entityList(collection);
 }
 
-function pageOf(ask: Ask, list: PagedList, world: World): Paged {
+function pageOf(ask: SandboxRequest, list: PagedList, world: World): Paged {
   const style = ask.query.has('offset') ? offsetPage : cursorPage;
-  return style(seen(ask, list, world), cutOf(ask, world));
+  return style(seen(ask, list, world), pageCutOf(ask, world));
 }
 
 function shapedAs(paged: Paged, shape: Shape): Paged {
   return paged.outcome === 'refused' ? paged : { ...paged, page: { ...paged.page, shape } };
 }
 
-function numberedPage(ask: Ask, list: PagedList, world: World): Paged {
+function numberedPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
   const [number, size] = [ask.query.get('page') ?? '1', ask.query.get('page_size') ?? '100'];
   if (!/^[1-9]\d{0,8}$/.test(number)) return refused('page', 'must be a whole number, 1 or more');
   const offset = String((Number(number) - 1) * Number(size));
@@ -71,7 +78,7 @@ function numberedPage(ask: Ask, list: PagedList, world: World): Paged {
   });
 }
 
-function windowPage(ask: Ask, list: PagedList, world: World): Paged {
+function windowPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
   const [from, to] = ['from', 'to'].map((name) => timeOf(ask.query.get(name) ?? ''));
   if (from === undefined || Number.isNaN(from)) return refused('from', 'must be a time');
   if (to === undefined || Number.isNaN(to)) return refused('to', 'must be a time');
@@ -80,7 +87,7 @@ function windowPage(ask: Ask, list: PagedList, world: World): Paged {
   return style(ask, list.within(from, to), world);
 }
 
-function flaggedPage(ask: Ask, list: PagedList, world: World): Paged {
+function flaggedPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
   // The cursor is there on the last page as well: only the flag says that there is no more.
   const behaviour = (path: string) => ({ ...world.behaviour(path), tail: 'same' as const });
   const always = pageOf(ask, list, { ...world, behaviour });
@@ -97,7 +104,7 @@ function flaggedPage(ask: Ask, list: PagedList, world: World): Paged {
 }
 
 // As if what the JSON body holds stood in the query.
-function searchedPage(ask: Ask, list: PagedList, world: World): Paged {
+function searchedPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
   try {
     const body: unknown = JSON.parse(ask.body);
     const members = Object.entries(Object(body)).map(([name, value]) => [name, String(value)]);
@@ -107,7 +114,10 @@ function searchedPage(ask: Ask, list: PagedList, world: World): Paged {
   }
 }
 
-function linked(ask: Ask, body: (page: Page) => Omit<ShapedPage, 'headers'>): Shape {
+function linked(
+  ask: SandboxRequest,
+  body: (page: SandboxPage) => Omit<ShapedPage, 'headers'>,
+): Shape {
   return (page) => {
     const [next, first] = [addressAfter(ask, page), addressOf(ask, page, null)];
     const links = [...(next === null ? [] : [`<${next}>; rel="next"`]), `<${first}>; rel="first"`];
@@ -115,31 +125,31 @@ function linked(ask: Ask, body: (page: Page) => Omit<ShapedPage, 'headers'>): Sh
   };
 }
 
-function nextAddress(ask: Ask): Shape {
+function nextAddress(ask: SandboxRequest): Shape {
   return (page) => json(page, { paging: { next: addressAfter(ask, page) } });
 }
 
-function arrayOf(page: Page): Omit<ShapedPage, 'headers'> {
+function arrayOf(page: SandboxPage): Omit<ShapedPage, 'headers'> {
   return { text: `[${page.items().join(',')}]`, type: 'application/json' };
 }
 
-function linesOf(page: Page): Omit<ShapedPage, 'headers'> {
+function linesOf(page: SandboxPage): Omit<ShapedPage, 'headers'> {
   const text = page.items().map((item) => `${item}\n`);
   return { text: text.join(''), type: 'application/x-ndjson' };
 }
 
-function json(page: Page, fields: object): ShapedPage {
+function json(page: SandboxPage, fields: object): ShapedPage {
   const rest = JSON.stringify(fields).slice(1);
   const text = `{"data":[${page.items().join(',')}],${rest}`;
   return { headers: {}, text, type: 'application/json' };
 }
 
-function addressAfter(ask: Ask, page: Page): string | null {
+function addressAfter(ask: SandboxRequest, page: SandboxPage): string | null {
   const next: unknown = JSON.parse(page.fields.get('next_cursor') ?? 'null');
   return typeof next === 'string' ? addressOf(ask, page, next) : null;
 }
 
-function addressOf(ask: Ask, page: Page, cursor: string | null): string {
+function addressOf(ask: SandboxRequest, page: SandboxPage, cursor: string | null): string {
   const query = new URLSearchParams(ask.query);
   query.delete('cursor');
   if (cursor !== null) query.set('cursor', cursor);
@@ -147,7 +157,7 @@ function addressOf(ask: Ask, page: Page, cursor: string | null): string {
   return `${origin}${ask.path}?${query}`;
 }
 
-function numberIn(page: Page, field: string): number {
+function numberIn(page: SandboxPage, field: string): number {
   return Number(page.fields.get(field) ?? Number.NaN);
 }
 

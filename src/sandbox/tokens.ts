@@ -3,13 +3,13 @@
 // scope URN; a token of one API is worth nothing at the other. API keys work at the unified API
 // and the earlier API only. Tokens live in memory: a restarted sandbox answers 401 to old ones.
 import { randomBytes } from 'node:crypto';
-import { type Answer, type Api, type Ask, failed, ok } from './answers.ts';
+import { type Api, failed, ok, type SandboxRequest, type SandboxResponse } from './answers.ts';
 
 /** The APIs that issue tokens. */
 type TokenApi = Exclude<Api, 'earlier'>;
 
 /** What a client needs to get in. */
-export interface Credentials {
+export interface ClientCredentials {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly apiKey: string;
@@ -19,7 +19,7 @@ export interface Credentials {
 }
 
 /** The credentials a sandbox accepts unless told otherwise; they open nothing else. */
-export const SANDBOX_CREDENTIALS: Credentials = {
+export const SANDBOX_CREDENTIALS: ClientCredentials = {
   clientId: 'sandbox-client',
   clientSecret: 'sandbox-secret',
   apiKey: 'sandbox-api-key',
@@ -39,14 +39,14 @@ interface Issued extends Bearer {
 }
 
 /** Issues and checks tokens. */
-export class Tokens {
+export class SandboxTokens {
   readonly #issued = new Map<string, Issued>();
   readonly #lifetimeS: Readonly<Record<TokenApi, number>>;
   readonly #now: () => number;
-  #credentials: Credentials;
+  #credentials: ClientCredentials;
 
   constructor(
-    credentials: Credentials,
+    credentials: ClientCredentials,
     lifetimeS: Readonly<Record<TokenApi, number>>,
     now: () => number,
   ) {
@@ -55,12 +55,12 @@ export class Tokens {
     this.#now = now;
   }
 
-  credentials(): Credentials {
+  credentials(): ClientCredentials {
     return this.#credentials;
   }
 
   /** Answers a token request of either API. */
-  issue(ask: Ask): Answer {
+  issue(ask: SandboxRequest): SandboxResponse {
     const type = ask.headers['content-type'] ?? '';
     if (ask.method !== 'POST') return failed(ask.api, { status: 405, message: 'use POST' });
     if (!type.startsWith('application/x-www-form-urlencoded')) {
@@ -93,7 +93,7 @@ export class Tokens {
   }
 
   /** The bearer of a request, or null for a missing, unknown, expired or revoked token. */
-  bearer(ask: Ask): Bearer | null {
+  bearer(ask: SandboxRequest): Bearer | null {
     const token = /^Bearer +(\S+)$/i.exec(ask.headers.authorization ?? '')?.[1];
     if (token === undefined) return null;
     const { apiKey, unifiedScope } = this.#credentials;
@@ -125,7 +125,7 @@ export class Tokens {
     return requested.split(/ +/).every((scope) => known.includes(scope)) ? requested : null;
   }
 
-  #answer(api: TokenApi, scope: string): Answer {
+  #answer(api: TokenApi, scope: string): SandboxResponse {
     const token = randomBytes(24).toString('base64url');
     const lifetimeS = this.#lifetimeS[api];
     const expiresMs = this.#now() + lifetimeS * 1000;
@@ -136,7 +136,7 @@ export class Tokens {
 }
 
 /** The refusal of credentials, in the API's envelope. */
-export function invalidClient(api: Api): Answer {
+export function invalidClient(api: Api): SandboxResponse {
   return failed(api, {
     status: 401,
     code: 'invalid_client',

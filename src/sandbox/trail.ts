@@ -4,15 +4,15 @@
 // What script or control call say is to stay unexplained is not told.
 import type { Scene } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
-import type { Change, Collection } from './collection.ts';
+import type { Collection, SandboxChange } from './collection.ts';
 import type { Firewall, FirewallChange } from './firewall.ts';
-import type { Growth } from './growth.ts';
+import type { SandboxGrowth } from './growth.ts';
 import { saltOf } from './random.ts';
 import type { Steps } from './steps.ts';
 
 /** What the trail is kept of. */
 export interface TrailPlan {
-  readonly growth: Growth;
+  readonly growth: SandboxGrowth;
   readonly start: number;
   readonly every: number;
   readonly steps: Steps;
@@ -27,7 +27,7 @@ export interface TrailPlan {
 export class Trail {
   readonly #plan: TrailPlan;
   /** Changes by control calls, by the audit event that tells of them. */
-  readonly #claimed = new Map<number, Change>();
+  readonly #claimed = new Map<number, SandboxChange>();
   #lastClaimed = -1;
 
   constructor(plan: TrailPlan) {
@@ -35,10 +35,10 @@ export class Trail {
   }
 
   /** The next audit event to come that tells of no other change tells of this one. */
-  claim(change: Change): void {
+  claim(change: SandboxChange): void {
     const { growth, now, steps } = this.#plan;
     let index = Math.max(growth.sizeAt(now()), this.#lastClaimed + 1);
-    while (steps.toldBy(index) !== null) index += 1;
+    while (steps.reportedBy(index) !== null) index += 1;
     this.#claimed.set(index, change);
     this.#lastClaimed = index;
   }
@@ -46,9 +46,9 @@ export class Trail {
   /** What an audit event tells, where it tells of a change. */
   sceneAt(auditIndex: number): Scene | null {
     const { steps, collections } = this.#plan;
-    const told = steps.toldBy(auditIndex);
-    const collection = told === null ? undefined : collections[told.turn];
-    const change = collection?.changeAt(told?.step ?? 0) ?? this.#claimed.get(auditIndex);
+    const reported = steps.reportedBy(auditIndex);
+    const collection = reported === null ? undefined : collections[reported.turn];
+    const change = collection?.changeAt(reported?.step ?? 0) ?? this.#claimed.get(auditIndex);
     if (change === undefined) return this.#firewallScene(auditIndex);
     const of = collections.find(({ plan }) => plan.path === change.path);
     return of === undefined || !change.explained ? null : sceneOf(change, of);
@@ -74,7 +74,7 @@ export class Trail {
 
 const VERBS = { created: 'create', updated: 'update', deleted: 'delete' } as const;
 
-function sceneOf(change: Change, collection: Collection): Scene {
+function sceneOf(change: SandboxChange, collection: Collection): Scene {
   const { kind, op, id, company, version, path } = change;
   const [before, after] = collection.sidesOf(change);
   const verb = collection.plan.verb?.(op, version) ?? VERBS[op];

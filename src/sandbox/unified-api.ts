@@ -6,13 +6,13 @@ import { TIMELINE_ROUTE } from './resources/incidents.ts';
 import { INVESTIGATION_ROUTE } from './resources/investigations.ts';
 import { SITES_ROUTE } from './resources/sites.ts';
 import { WEB_CATEGORIES_ROUTE } from './resources/web-categories.ts';
-import { cursorAnswer, type Route } from './routes.ts';
+import { cursorAnswer, type SandboxRoute } from './routes.ts';
 
 /** Where audit events are served. */
 export const AUDIT_PATH = '/v1/audit/events';
 
 /** The unified API's endpoints, those for tokens and the description excepted. */
-export const UNIFIED_ROUTES: readonly Route[] = [
+export const UNIFIED_ROUTES: readonly SandboxRoute[] = [
   {
     path: AUDIT_PATH,
     scope: 'events:read',

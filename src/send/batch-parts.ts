@@ -31,7 +31,7 @@ export function alone(batch: Batch, index: number): Batch {
 }
 
 /** What a batch has at and after `start`. */
-export function behind(batch: Batch, start: Offset): Batch {
+export function batchFrom(batch: Batch, start: Offset): Batch {
   if (start <= batch.start) return batch;
   const from = batch.events.findIndex(({ offset }) => offset >= start);
   const to = batch.events.length;

@@ -11,7 +11,7 @@ import type { Verdict } from '../contracts/sink.ts';
 const usesMax = 8;
 
 /** A moment: requests are counted, starting at 1. */
-export type Turn = number;
+export type RequestCount = number;
 
 /** An event that was refused while nothing was accepted. */
 export interface Suspect {
@@ -23,7 +23,7 @@ export interface Suspect {
   readonly reason: string;
   readonly by: Verdict;
   /** When it was first refused by itself. */
-  readonly since: Turn;
+  readonly since: RequestCount;
 }
 
 /** How sure it is that an event is to blame. */
@@ -32,9 +32,9 @@ export type Guilt = 'proven' | 'likely' | 'open';
 /** What was accepted and refused lately. */
 export class Evidence {
   readonly #destinationOf: (event: Event) => string;
-  #turn: Turn = 0;
+  #turn: RequestCount = 0;
   /** By destination: when it last accepted an event. */
-  readonly #acceptedAt = new Map<string, Turn>();
+  readonly #acceptedAt = new Map<string, RequestCount>();
   /** By destination: how many events the last acceptance was used against. */
   readonly #used = new Map<string, number>();
   readonly #suspects = new Map<Offset, Suspect>();
@@ -44,12 +44,12 @@ export class Evidence {
   }
 
   /** Counts a request; returns its number. */
-  begin(): Turn {
+  begin(): RequestCount {
     this.#turn += 1;
     return this.#turn;
   }
 
-  get turn(): Turn {
+  get turn(): RequestCount {
     return this.#turn;
   }
 
@@ -87,7 +87,7 @@ export class Evidence {
       reason,
       by,
       inBatchAt,
-    }: { readonly reason: string; readonly by: Verdict; readonly inBatchAt: Turn | null },
+    }: { readonly reason: string; readonly by: Verdict; readonly inBatchAt: RequestCount | null },
   ): Guilt {
     const { offset, uid, stream } = event;
     const destination = this.#destinationOf(event);

@@ -16,7 +16,7 @@ export type Filter = (event: Event) => boolean;
 export type EventPath = readonly (string | null)[];
 
 /** A value that an expression compares a path's with, or the name of the event's source. */
-export interface Comparison {
+export interface FilterComparison {
   readonly place: EventPath | 'source';
   readonly value: string | number | bigint | boolean;
 }
@@ -27,7 +27,7 @@ export interface FilterParts {
   readonly paths: readonly EventPath[];
   /** Those that have to be true or false: the whole, or what is negated, joined or chosen by. */
   readonly flags: readonly EventPath[];
-  readonly comparisons: readonly Comparison[];
+  readonly comparisons: readonly FilterComparison[];
 }
 
 const cel = () =>
@@ -144,7 +144,7 @@ function scalarOf(value: unknown): string | number | null {
 interface Parts extends FilterParts {
   readonly paths: EventPath[];
   readonly flags: EventPath[];
-  readonly comparisons: Comparison[];
+  readonly comparisons: FilterComparison[];
 }
 
 /** Variables that stand for a place in the event. */
@@ -230,7 +230,7 @@ function compare(one: ASTNode, others: readonly ASTNode[], scope: Scope, parts: 
   for (const { op, args: value } of others) {
     if (op !== 'value') continue;
     if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
-      parts.comparisons.push({ place, value: value as Comparison['value'] });
+      parts.comparisons.push({ place, value: value as FilterComparison['value'] });
     }
   }
 }

@@ -257,10 +257,10 @@ export class Lanes {
     const { outlet, name } = this.#deps;
     const batch = await outlet.ofHeld(rows.map((row) => pageOf(row, name)));
     const sent = new Set(batch.events.map(({ uid }) => uid));
-    const unwanted = rows.flatMap(({ uid }) => (sent.has(uid) ? [] : [uid]));
-    if (batch.events.length === 0) return { accepted: new Set(unwanted), refused: new Map() };
+    const unrequested = rows.flatMap(({ uid }) => (sent.has(uid) ? [] : [uid]));
+    if (batch.events.length === 0) return { accepted: new Set(unrequested), refused: new Map() };
     const fates = fatesOf(await this.#deps.send(batch, signals), batch.events);
-    return { ...fates, accepted: new Set([...unwanted, ...fates.accepted]) };
+    return { ...fates, accepted: new Set([...unrequested, ...fates.accepted]) };
   }
 
   async #settle(

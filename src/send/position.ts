@@ -11,7 +11,7 @@ import type { AsideEvent, DeadLetter, SendSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 
 /** What a step brings besides the new place. */
-export interface Step {
+export interface PositionChange {
   readonly mark?: Json;
   readonly deadLetters?: readonly DeadLetter[];
   readonly aside?: readonly AsideEvent[];
@@ -29,17 +29,17 @@ export class Position {
   #mark: Json | undefined;
   #letters: DeadLetter[] = [];
   #aside: AsideEvent[] = [];
-  #savingLetters = false;
+  #savingDeadLetters = false;
   #unsaved = false;
   #saving: Promise<void> | null = null;
   readonly #abandoned = new AbortController();
 
-  constructor(sink: string, at: Offset, means: { spool: SendSpool; clock: Clock; log: Log }) {
+  constructor(sink: string, at: Offset, deps: { spool: SendSpool; clock: Clock; log: Log }) {
     this.#sink = sink;
     this.#at = at;
-    this.#spool = means.spool;
-    this.#clock = means.clock;
-    this.#log = means.log;
+    this.#spool = deps.spool;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
   }
 
   get at(): Offset {
@@ -47,7 +47,7 @@ export class Position {
   }
 
   /** Moves on; a place behind the present one changes nothing but the mark and the letters. */
-  advance(to: Offset, step: Step = {}): void {
+  advance(to: Offset, step: PositionChange = {}): void {
     this.#at = Math.max(this.#at, to);
     if (step.mark !== undefined) this.#mark = step.mark;
     if (step.deadLetters !== undefined) this.#letters.push(...step.deadLetters);
@@ -59,7 +59,7 @@ export class Position {
 
   /** Not past a dead letter that would be lost with the process. */
   #note(): void {
-    if (this.#letters.length + this.#aside.length === 0 && !this.#savingLetters) {
+    if (this.#letters.length + this.#aside.length === 0 && !this.#savingDeadLetters) {
       this.#spool.reached(this.#sink, this.#at);
     }
   }
@@ -84,7 +84,7 @@ export class Position {
       const mark = this.#mark;
       this.#letters = [];
       this.#aside = [];
-      this.#savingLetters = letters.length + aside.length > 0;
+      this.#savingDeadLetters = letters.length + aside.length > 0;
       this.#mark = undefined;
       try {
         await this.#spool.acknowledge(this.#sink, {
@@ -93,7 +93,7 @@ export class Position {
           ...(letters.length === 0 ? {} : { deadLetters: letters }),
           ...(aside.length === 0 ? {} : { aside }),
         });
-        this.#savingLetters = false;
+        this.#savingDeadLetters = false;
         this.#note();
       } catch (error) {
         this.#letters = [...letters, ...this.#letters];

@@ -17,14 +17,14 @@ import type { SendSpool } from '../contracts/spool.ts';
 import { isEmpty } from './batch-parts.ts';
 import { type AsideFacts, Lanes } from './lanes.ts';
 import type { Outlet } from './outlet.ts';
-import { type Part, splitPart, wholePart } from './parts.ts';
+import { type BatchPart, splitPart, wholePart } from './parts.ts';
 import { Position } from './position.ts';
 import { Settlement, type Suspects } from './settlement.ts';
-import { type HealthMeans, SinkHealth } from './sink-health.ts';
+import { type HealthDeps, SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
 
 /** What a sender works with. */
-export interface SenderSettings extends HealthMeans {
+export interface SenderSettings extends HealthDeps {
   readonly name: string;
   readonly sink: Sink;
   readonly outlet: Outlet;
@@ -58,7 +58,14 @@ export interface SenderState {
 }
 
 /** How a sink stands, as it is noted for whoever looks from elsewhere. */
-export function factsOf({ state, position, delivered, deadLetters, retries, ...of }: SenderState) {
+export function sinkFacts({
+  state,
+  position,
+  delivered,
+  deadLetters,
+  retries,
+  ...of
+}: SenderState) {
   const { error, notice, suspects, setAside } = of;
   const cause = error && { code: error.code, message: error.message, next: error.next };
   const counts = { position, delivered, deadLetters, retries };
@@ -320,7 +327,7 @@ export class Sender {
   }
 
   /** Sends parts, the first one last, until nothing of them is left to settle. */
-  async #deliver(parts: readonly Part[], signals: StopSignals): Promise<void> {
+  async #deliver(parts: readonly BatchPart[], signals: StopSignals): Promise<void> {
     const open = [...parts];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const part = await this.#settlement.prepare(next);

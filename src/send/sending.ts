@@ -18,7 +18,7 @@ import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
-import { toldPage } from './told.ts';
+import { conditionPage } from './sink-conditions.ts';
 import { type TranscodedOf, Transcoders } from './transcoders.ts';
 import { gatedHttp, gatedSink } from './turn-gate.ts';
 import { UnreadTimes, type UnreadTimesOf } from './unread-times.ts';
@@ -44,7 +44,7 @@ export interface Ways {
 }
 
 /** What sinks are sent to with. */
-export interface SendingMeans {
+export interface SendingDeps {
   readonly spool: SendSpool;
   readonly tools: Tools;
   readonly random: () => number;
@@ -65,8 +65,8 @@ interface SendingSink extends OpenSink {
 }
 
 /** All sinks of the config. */
-export class Sending {
-  readonly #means: SendingMeans;
+export class Senders {
+  readonly #deps: SendingDeps;
   readonly #transcoders = new Transcoders(process.env.SLUICE_TRANSCODER !== 'off');
   readonly #unreadTimes = new UnreadTimes();
   readonly #encoder = new PageEncoder(
@@ -87,9 +87,9 @@ export class Sending {
   /** By sink and source. */
   readonly #selections = new Map<string, Selection | null>();
 
-  constructor(means: SendingMeans, ways: Ways) {
-    this.#means = means;
-    this.#filterFailures = new FilterFailures(means.tools.log);
+  constructor(deps: SendingDeps, ways: Ways) {
+    this.#deps = deps;
+    this.#filterFailures = new FilterFailures(deps.tools.log);
     this.#failed.promise.catch(() => undefined);
     this.follow(ways);
   }
@@ -201,7 +201,7 @@ export class Sending {
   }
 
   async #open(planned: PlannedSink): Promise<OpenSink> {
-    const { spool, tools, random } = this.#means;
+    const { spool, tools, random } = this.#deps;
     const { name, definition, format, settings } = planned;
     const { inFlightMax } = definition;
     const { position, mark } = await spool.progress(name);
@@ -217,8 +217,8 @@ export class Sending {
       mark,
       // A position never goes back.
       remember: (mark) => spool.acknowledge(name, { position: 0, mark }),
-      tell: async (told) => {
-        const pages = [toldPage(name, told, tools.clock.now())];
+      tell: async (reported) => {
+        const pages = [conditionPage(name, reported, tools.clock.now())];
         await spool.append({ stream: name, pages }).catch((error) => {
           log.warn(
             'sink_condition_not_stored',
@@ -254,7 +254,7 @@ export class Sending {
   #outletOf({ name, definition, format, formatKey, bounds }: PlannedSink): Outlet {
     return new Outlet({
       sink: name,
-      spool: this.#means.spool,
+      spool: this.#deps.spool,
       encoder: this.#encoder,
       format,
       formatKey,

@@ -6,10 +6,10 @@ import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Notice, Refusal, Verdict } from '../contracts/sink.ts';
 import type { AsideEvent, DeadLetter } from '../contracts/spool.ts';
-import { alone, behind, picked } from './batch-parts.ts';
+import { alone, batchFrom, picked } from './batch-parts.ts';
 import { Evidence, type Suspect } from './evidence.ts';
 import type { Lanes } from './lanes.ts';
-import { type Part, restOf, spareRequests, splitPart } from './parts.ts';
+import { type BatchPart, remainingPart, spareRequests, splitPart } from './parts.ts';
 import type { Position } from './position.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
@@ -24,7 +24,7 @@ interface Refused {
 
 /** An event whose dead letter waits for the next answer. */
 interface Pending extends Refused {
-  readonly part: Part;
+  readonly part: BatchPart;
   /** Where the position goes with the dead letter. */
   readonly end: Offset;
 }
@@ -108,7 +108,7 @@ export class Settlement {
   }
 
   /** The part without events that are settled already, are given up, or wait for a destination. */
-  async prepare(whole: Part): Promise<Part> {
+  async prepare(whole: BatchPart): Promise<BatchPart> {
     const part = await this.#diverted(whole);
     if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
     const { batch } = part;
@@ -119,7 +119,7 @@ export class Settlement {
     if (left.length === batch.events.length) return part;
     const reasons = new Map(this.#evidence.suspects.map(({ uid, reason }) => [uid, reason]));
     const letters = given.map((event) =>
-      letterFor(event, reasons.get(event.uid) ?? 'moved to the dead letters by hand'),
+      deadLetterFor(event, reasons.get(event.uid) ?? 'moved to the dead letters by hand'),
     );
     await this.#bury(letters, this.#position.at);
     for (const { uid } of given) this.#givenUp.delete(uid);
@@ -127,7 +127,7 @@ export class Settlement {
   }
 
   /** The part without events whose destination has others set aside: they follow those. */
-  async #diverted(part: Part): Promise<Part> {
+  async #diverted(part: BatchPart): Promise<BatchPart> {
     const { lanes } = this.#deps;
     if (lanes.isEmpty) return part;
     const { batch } = part;
@@ -136,7 +136,7 @@ export class Settlement {
     for (const [index, event] of batch.events.entries()) {
       const destination = this.#evidence.destinationOf(event);
       if (!lanes.has(destination) || this.#ahead.has(event.offset)) left.push(index);
-      else aside.push({ ...letterFor(event, lanes.reasonOf(destination)), destination });
+      else aside.push({ ...deadLetterFor(event, lanes.reasonOf(destination)), destination });
     }
     if (aside.length === 0) return part;
     await this.#setAside(aside);
@@ -168,7 +168,7 @@ export class Settlement {
     while (sink.committed !== undefined) {
       try {
         const reach = await sink.committed(kill);
-        if (reach?.ahead) this.#tellOlder();
+        if (reach?.ahead) this.#reportOlder();
         if (reach !== null && reach.position > this.#position.at) {
           this.#position.advance(reach.position);
         }
@@ -186,7 +186,7 @@ export class Settlement {
     return this.#position.at > offset;
   }
 
-  #tellOlder(): void {
+  #reportOlder(): void {
     if (this.#older) return;
     this.#older = true;
     const { what, next } = olderState;
@@ -194,7 +194,11 @@ export class Settlement {
   }
 
   /** What one answer means. Returns the parts that are still to be sent, the next one last. */
-  async settle(part: Part, answer: Delivery, signals: StopSignals): Promise<readonly Part[]> {
+  async settle(
+    part: BatchPart,
+    answer: Delivery,
+    signals: StopSignals,
+  ): Promise<readonly BatchPart[]> {
     const { batch } = part;
     part.attempt.requests += 1;
     switch (answer.outcome) {
@@ -214,17 +218,17 @@ export class Settlement {
         await this.#health.pause(answer.cause, signals.stop, answer.afterMs);
         await this.adopt(signals);
         if (this.#position.at >= batch.end) return [];
-        return [restOf(part, behind(batch, this.#position.at), part.since)];
+        return [remainingPart(part, batchFrom(batch, this.#position.at), part.since)];
       case 'refused':
         return this.#settleRefused(part, answer, signals);
     }
   }
 
   async #settlePartly(
-    part: Part,
+    part: BatchPart,
     answer: Extract<Delivery, { outcome: 'partly' }>,
     signals: StopSignals,
-  ): Promise<readonly Part[]> {
+  ): Promise<readonly BatchPart[]> {
     const { batch } = part;
     const refusals = new Map(answer.refused.map((refusal) => [refusal.uid, refusal]));
     const again = new Set(answer.again);
@@ -252,7 +256,7 @@ export class Settlement {
     if (first !== undefined) return await this.#tryOne(part, { ...first, batch: left }, signals);
     if (accepted.length + letters.length === 0)
       await this.#health.pause(nothingTaken(this.#deps.name), signals.stop);
-    return [restOf(part, left, part.since)];
+    return [remainingPart(part, left, part.since)];
   }
 
   /** Sets suspects aside whose destination accepts nothing while another one accepts events. */
@@ -267,7 +271,7 @@ export class Settlement {
     const aside = suspects.filter((one) => !accepting.has(at(one)));
     if (aside.length > 0)
       await this.#setAside(
-        aside.map((one) => ({ ...letterFor(one.event, one.reason), destination: at(one) })),
+        aside.map((one) => ({ ...deadLetterFor(one.event, one.reason), destination: at(one) })),
       );
     return suspects.filter((one) => accepting.has(at(one)));
   }
@@ -290,22 +294,22 @@ export class Settlement {
         by === 'sink' ||
         (by === 'receiver' && accepting.has(this.#evidence.destinationOf(event))) ||
         this.#evidence.refused(event, { reason, by, inBatchAt: null }) !== 'open';
-      if (isSure) letters.push(letterFor(event, reason));
+      if (isSure) letters.push(deadLetterFor(event, reason));
       else suspects.push({ event, reason, by });
     }
     return { letters, suspects };
   }
 
   async #settleRefused(
-    part: Part,
+    part: BatchPart,
     answer: Extract<Delivery, { outcome: 'refused' }>,
     signals: StopSignals,
-  ): Promise<readonly Part[]> {
+  ): Promise<readonly BatchPart[]> {
     const { batch } = part;
     const { cause, by = 'receiver' } = answer;
     if (answer.scope === 'sink' || batch.pages.length > 0) {
       await this.#health.rest(cause, signals.stop);
-      return [restOf(part, batch, part.since)];
+      return [remainingPart(part, batch, part.since)];
     }
     const [event] = batch.events;
     const { turn } = this.#evidence;
@@ -314,7 +318,7 @@ export class Settlement {
     }
     const reason = cause.message;
     if (by === 'sink') {
-      await this.#buryOrHold([letterFor(event, reason)], batch.end);
+      await this.#buryOrHold([deadLetterFor(event, reason)], batch.end);
       return [];
     }
     const guilt = this.#evidence.refused(event, { reason, by, inBatchAt: part.since });
@@ -322,12 +326,12 @@ export class Settlement {
       const { part: before, ...pending } = this.#pending;
       this.#pending = null;
       await this.#tryOne(before, { ...pending, batch: before.batch }, signals);
-      return [restOf(part, batch, part.since)];
+      return [remainingPart(part, batch, part.since)];
     }
     // What such a sink sends next would pass the event at the receiver.
     const isInOrder = this.#deps.sink.committed !== undefined;
     if (guilt === 'proven' && !isInOrder) {
-      await this.#buryOrHold([letterFor(event, reason)], batch.end);
+      await this.#buryOrHold([deadLetterFor(event, reason)], batch.end);
       return [];
     }
     if (guilt === 'open' || isInOrder)
@@ -351,7 +355,7 @@ export class Settlement {
     if (this.#pending === null) return;
     const { event, reason, end } = this.#pending;
     this.#pending = null;
-    await this.#bury([letterFor(event, reason)], end);
+    await this.#bury([deadLetterFor(event, reason)], end);
   }
 
   /** The position does not pass an event that is not settled yet. */
@@ -362,10 +366,10 @@ export class Settlement {
 
   /** Probes a suspect until it is settled. Returns what is left of its batch. */
   async #tryOne(
-    part: Part,
+    part: BatchPart,
     suspect: Refused & { readonly batch: Batch },
     signals: StopSignals,
-  ): Promise<readonly Part[]> {
+  ): Promise<readonly BatchPart[]> {
     const { batch, event, reason, by } = suspect;
     const index = batch.events.indexOf(event);
     const isHead = index === 0;
@@ -389,18 +393,18 @@ export class Settlement {
     const place = isLast ? batch.end : isHead ? single.end : this.#position.at;
     if (ended.end === 'elsewhere') {
       const destination = this.#evidence.destinationOf(event);
-      await this.#setAside([{ ...letterFor(event, reason), destination }]);
+      await this.#setAside([{ ...deadLetterFor(event, reason), destination }]);
     }
     if (ended.end === 'guilty') {
-      await this.#bury([letterFor(event, ended.reason)], place);
+      await this.#bury([deadLetterFor(event, ended.reason)], place);
       this.#givenUp.delete(event.uid);
     } else this.#advance(place);
-    return isLast ? [] : [restOf(part, picked(batch, rest), part.since)];
+    return isLast ? [] : [remainingPart(part, picked(batch, rest), part.since)];
   }
 
   /** The receiver has accepted these. */
   async #accepted(
-    part: Part,
+    part: BatchPart,
     events: readonly Event[],
     isWatched = part.since !== null,
   ): Promise<void> {
@@ -421,14 +425,14 @@ export class Settlement {
   /** Resolves when the letters are durable: the far side must not pass one that is not. */
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(letters.length);
-    for (const letter of letters) {
+    for (const deadLetter of letters) {
       this.#deps.log.warn(
         'event_refused',
         'the sink refused an event for good; it is kept as a dead letter',
         {
-          uid: letter.uid,
-          stream: letter.context.stream,
-          reason: letter.reason,
+          uid: deadLetter.uid,
+          stream: deadLetter.context.stream,
+          reason: deadLetter.reason,
         },
       );
     }
@@ -443,7 +447,7 @@ const olderState: Notice = {
   next: 'Nothing is lost or cut: reading resumes at the older position. Sinks that check their destination (file, s3, Kafka exactly once) skip repeated events; an archive and all others get them once more, with the same uid. Find out why the state is older.',
 };
 
-function letterFor(event: Event, reason: string): DeadLetter {
+function deadLetterFor(event: Event, reason: string): DeadLetter {
   return {
     uid: event.uid,
     offset: event.offset,

@@ -7,7 +7,7 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { otherThan } from '../tools/fingerprint.ts';
 
 /** What waits are made with. */
-export interface HealthMeans {
+export interface HealthDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly backOff: { next(): number; reset(): void };
@@ -21,7 +21,7 @@ export interface HealthMeans {
 
 /** How one sink fares. */
 export class SinkHealth {
-  readonly #means: HealthMeans;
+  readonly #deps: HealthDeps;
   #state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped' = 'idle';
   #error: ExportError | null = null;
   #delivered = 0;
@@ -32,13 +32,13 @@ export class SinkHealth {
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
   /** Epoch milliseconds until which the far side has asked to wait. */
-  #toldToWaitUntil: number | null = null;
+  #retryAfterUntil: number | null = null;
   /** From before what was refused was sent: a secret that was mended since is another one. */
   #tried: string;
 
-  constructor(means: HealthMeans) {
-    this.#means = means;
-    this.#tried = means.fingerprint();
+  constructor(deps: HealthDeps) {
+    this.#deps = deps;
+    this.#tried = deps.fingerprint();
   }
 
   get state() {
@@ -57,9 +57,9 @@ export class SinkHealth {
    * wait that stays, and its end is returned, epoch milliseconds.
    */
   askNow(): number | null {
-    this.#means.backOff.reset();
+    this.#deps.backOff.reset();
     this.#wake?.();
-    return this.#toldToWaitUntil;
+    return this.#retryAfterUntil;
   }
 
   /** A batch is on its way. */
@@ -81,11 +81,11 @@ export class SinkHealth {
   succeeded(count: number): void {
     this.#delivered += count;
     if (this.#error !== null)
-      this.#means.log.info('sink_recovered', 'the receiver accepts events again');
+      this.#deps.log.info('sink_recovered', 'the receiver accepts events again');
     this.#error = null;
     this.#probes = 0;
     this.#state = 'sending';
-    this.#means.backOff.reset();
+    this.#deps.backOff.reset();
   }
 
   /** A probe has ended, and the receiver refused all of it. */
@@ -101,7 +101,7 @@ export class SinkHealth {
 
   /** Waits until the batch is sent again, as long as the far side asks for or ever longer. */
   async pause(cause: ExportError, stop: AbortSignal, afterMs?: number): Promise<void> {
-    const { backOff, clock, log } = this.#means;
+    const { backOff, clock, log } = this.#deps;
     const waitMs = afterMs ?? backOff.next();
     this.#retries += 1;
     this.failing(cause);
@@ -114,9 +114,9 @@ export class SinkHealth {
       await this.#waitOrWake(waitMs, stop);
       return;
     }
-    this.#toldToWaitUntil = clock.now() + waitMs;
+    this.#retryAfterUntil = clock.now() + waitMs;
     await clock.sleep(waitMs, stop);
-    this.#toldToWaitUntil = null;
+    this.#retryAfterUntil = null;
   }
 
   /**
@@ -128,7 +128,7 @@ export class SinkHealth {
     stop: AbortSignal,
     arrival?: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const { backOff, log, clock, retryMinMs } = this.#means;
+    const { backOff, log, clock, retryMinMs } = this.#deps;
     const waitMs = backOff.next();
     this.#retries += 1;
     this.failing(cause);
@@ -156,14 +156,14 @@ export class SinkHealth {
     stop: AbortSignal,
     other?: (signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const { clock, fingerprint } = this.#means;
+    const { clock, fingerprint } = this.#deps;
     const over = new AbortController();
     const either = AbortSignal.any([stop, over.signal]);
     this.#wake = () => over.abort(new Error('asked now'));
     try {
       await Promise.race([
         clock.sleep(ms, either),
-        otherThan(this.#tried, this.#means, either),
+        otherThan(this.#tried, this.#deps, either),
         ...(other === undefined ? [] : [other(either)]),
       ]);
     } catch (error) {
@@ -177,7 +177,7 @@ export class SinkHealth {
 
   /** The sink refuses everything: says so, and asks again much later; rights may be given. */
   async rest(cause: ExportError, stop: AbortSignal): Promise<void> {
-    const { log, refusedWaitMs } = this.#means;
+    const { log, refusedWaitMs } = this.#deps;
     this.#state = 'refused';
     this.#error = cause;
     log.error('sink_refused', 'the receiver refuses everything; events stay in the spool', {

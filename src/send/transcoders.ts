@@ -3,7 +3,7 @@
 // format that can be put together by copying, and from a normaliser that tells what it looks at.
 
 import type { Format } from '../contracts/format.ts';
-import { Credit, type Tally, Transcoder } from '../transcode/transcoder.ts';
+import { Credit, type TranscodeCounts, Transcoder } from '../transcode/transcoder.ts';
 import type { DecodedPage } from './held-event.ts';
 import type { Selection } from './route.ts';
 
@@ -11,7 +11,7 @@ import type { Selection } from './route.ts';
 const transcodersMax = 64;
 
 /** How many records of a source were written so, and why the others were not. */
-export interface TranscodedOf extends Readonly<Tally> {
+export interface TranscodedOf extends Readonly<TranscodeCounts> {
   readonly source: string;
 }
 
@@ -20,7 +20,7 @@ export class Transcoders {
   readonly #isOn: boolean;
   readonly #known = new Map<string, Transcoder>();
   readonly #credit = new Credit();
-  readonly #tallies = new Map<string, Tally>();
+  readonly #tallies = new Map<string, TranscodeCounts>();
 
   constructor(isOn: boolean) {
     this.#isOn = isOn;

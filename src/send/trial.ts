@@ -11,7 +11,7 @@ import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch, Delivery, Sink, Verdict } from '../contracts/sink.ts';
 import type { SendSpool } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
-import type { Evidence, Turn } from './evidence.ts';
+import type { Evidence, RequestCount } from './evidence.ts';
 import type { Outlet } from './outlet.ts';
 import { ReadAhead } from './read-ahead.ts';
 import type { SinkHealth } from './sink-health.ts';
@@ -48,7 +48,7 @@ export interface Refused {
   readonly reason: string;
   readonly by: Verdict;
   /** When a batch with the event was first refused; null: there was none. */
-  readonly inBatchAt: Turn | null;
+  readonly inBatchAt: RequestCount | null;
 }
 
 /**

@@ -196,9 +196,9 @@ export class JsonScan {
         seed1 = hash1;
         seed2 = hash2;
         keys.add(hash1);
-        const around = paths[depth];
-        if (around !== null) {
-          path = around === 'all' ? 'all' : (around?.within(hash1, hash2) ?? null);
+        const configEnv = paths[depth];
+        if (configEnv !== null) {
+          path = configEnv === 'all' ? 'all' : (configEnv?.within(hash1, hash2) ?? null);
           if (path === 'all') this.ignored = true;
         }
         const end = at;

@@ -22,7 +22,7 @@ export interface Conditions {
 }
 
 /** True where it holds of the record found last. */
-export function holds(conditions: Conditions, work: Work): boolean {
+export function conditionsHold(conditions: Conditions, work: Work): boolean {
   const { bytesMax, together, distinct, written, texts } = conditions;
   const { bytes, starts, ends, cares } = work;
   for (let i = 0; i < bytesMax.length; i += 1) {

@@ -55,7 +55,7 @@ export function escapedCef(
  * As it is, on one line; `look-alikes`: with those that LEEF has for what would end a pair there.
  * Returns where it ends, or -1.
  */
-export function plainText(
+export function writePlainText(
   bytes: Uint8Array,
   start: number,
   end: number,

@@ -17,7 +17,7 @@ import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
  * in seconds (0) or milliseconds (1), and of an `ip` whether it is IPv6 (1). A `count` is not below
  * zero. Texts may be numbers, too.
  */
-export type Ask =
+export type GuardCheck =
   | 'nothing'
   | 'path'
   | 'time'
@@ -35,10 +35,10 @@ export type Ask =
 export const isNot = 3;
 
 /** One value of a shape. */
-export interface Leaf {
+export interface ShapeLeaf {
   readonly isText: boolean;
   readonly decides: boolean;
-  readonly ask: Ask;
+  readonly ask: GuardCheck;
   readonly bytesMax: number;
 }
 
@@ -61,10 +61,10 @@ export const timeMin = 1e12;
 const timeMax = 253_402_300_799_999;
 
 /** What a value of a shape is. */
-export function leafAt(path: LeafPath, isText: boolean, attention: Attention): Leaf {
+export function leafAt(path: LeafPath, isText: boolean, attention: Attention): ShapeLeaf {
   const array = path.indexOf(inArray);
   const keys = (array < 0 ? path : path.slice(0, array)) as readonly string[];
-  const asks = new Set<Ask>();
+  const asks = new Set<GuardCheck>();
   let decides = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   for (const { slot, accepts } of attention.offers(keys)) {
@@ -89,22 +89,22 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): L
 }
 
 /** What else holds where this does. */
-export const implies: Readonly<Partial<Record<Ask, readonly Ask[]>>> = {
+export const implies: Readonly<Partial<Record<GuardCheck, readonly GuardCheck[]>>> = {
   'whole time': ['time'],
   port: ['count', 'integer'],
   count: ['integer'],
 };
-const strongest = Object.keys(implies) as Ask[];
+const strongest = Object.keys(implies) as GuardCheck[];
 
 /** What decides how a value is passed on; undefined: it itself. */
-function askOf(passing: Passing, isText: boolean): Ask | undefined {
+function askOf(passing: Passing, isText: boolean): GuardCheck | undefined {
   if (passing === 'nothing') return 'nothing';
   if (typeof passing === 'string') return isText ? passing : 'nothing';
   return (isText ? coercionsOfTexts : coercionsOfNumbers)[passing.to];
 }
 
 /** What makes a text or a number one that can be brought to a type (normalise/coerce.ts). */
-type Coercions = Readonly<Partial<Record<Extract<Passing, object>['to'], Ask>>>;
+type Coercions = Readonly<Partial<Record<Extract<Passing, object>['to'], GuardCheck>>>;
 const coercionsOfTexts: Coercions = {
   text: 'nothing',
   json: 'nothing',
@@ -131,7 +131,9 @@ const coercionsOfNumbers: Coercions = {
   email: 'nothing',
 };
 
-type Asks = Readonly<Partial<Record<ReturnType<Attention['offers']>[number]['accepts'], Ask>>>;
+type Asks = Readonly<
+  Partial<Record<ReturnType<Attention['offers']>[number]['accepts'], GuardCheck>>
+>;
 
 /** What makes a name accept a text, or, with `nothing`, never or always; others decide. */
 const asksOfTexts: Asks = {
@@ -160,17 +162,17 @@ const asksOfNumbers: Asks = {
 };
 
 /** A page's bytes, and those of its records' values that were found last. */
-export interface Found extends Pick<ShapeTree<unknown>, 'starts' | 'ends' | 'cares'> {
+export interface FoundValues extends Pick<ShapeTree<unknown>, 'starts' | 'ends' | 'cares'> {
   readonly bytes: Buffer;
   /** Epoch milliseconds of the values that are times. */
   readonly times: Float64Array;
 }
 
 /** The answer of the value that was found last for a leaf; -1 where it may not pass. */
-export function answerOf(
-  { ask, isText, bytesMax }: Leaf,
+export function guardResult(
+  { ask, isText, bytesMax }: ShapeLeaf,
   index: number,
-  found: Found,
+  found: FoundValues,
   accepts: Attention['accepts'],
 ): number {
   const start = found.starts[index] as number;
@@ -210,7 +212,7 @@ export function answerOf(
 }
 
 /** Digits, as JSON would write them, with at most a minus before; what is nearly that does not pass. */
-function numberAnswer(ask: Ask, { bytes }: Found, start: number, end: number): number {
+function numberAnswer(ask: GuardCheck, { bytes }: FoundValues, start: number, end: number): number {
   const first = bytes[start] === minus ? start + 1 : start;
   for (let at = first; at < end; at += 1) if (!isDigit(bytes[at])) return isNot;
   const length = end - first;
@@ -219,12 +221,16 @@ function numberAnswer(ask: Ask, { bytes }: Found, start: number, end: number): n
   return inRange(ask, bytes, start, end) ? 0 : -1;
 }
 
-function rangeAnswer(ask: Ask, index: number, { bytes, starts, ends, cares }: Found): number {
+function rangeAnswer(
+  ask: GuardCheck,
+  index: number,
+  { bytes, starts, ends, cares }: FoundValues,
+): number {
   if (((cares[index] as number) & care.fraction) !== 0) return -1;
   return inRange(ask, bytes, starts[index] as number, ends[index] as number) ? 0 : -1;
 }
 
-function inRange(ask: Ask, bytes: Uint8Array, start: number, end: number): boolean {
+function inRange(ask: GuardCheck, bytes: Uint8Array, start: number, end: number): boolean {
   if (ask === 'integer') return true;
   if (bytes[start] === minus) return false;
   if (ask === 'count') return true;
@@ -234,7 +240,7 @@ function inRange(ask: Ask, bytes: Uint8Array, start: number, end: number): boole
   return port <= portMax;
 }
 
-function timeAnswer(ask: Ask, index: number, found: Found): number {
+function timeAnswer(ask: GuardCheck, index: number, found: FoundValues): number {
   const { bytes, times } = found;
   const start = found.starts[index] as number;
   const end = found.ends[index] as number;
@@ -255,7 +261,7 @@ function timeAnswer(ask: Ask, index: number, found: Found): number {
 }
 
 /** Numbers that are no epoch, and those of the units that are written most. */
-function epochAnswer(index: number, found: Found): number {
+function epochAnswer(index: number, found: FoundValues): number {
   const start = found.starts[index] as number;
   const value = Number(textOf(found, start, found.ends[index] as number));
   found.times[index] = Number.NaN;
@@ -267,6 +273,6 @@ function epochAnswer(index: number, found: Found): number {
   return isSeconds ? 0 : 1;
 }
 
-function textOf({ bytes }: Found, start: number, end: number): string {
+function textOf({ bytes }: FoundValues, start: number, end: number): string {
   return bytes.toString('latin1', start, end);
 }

@@ -5,11 +5,11 @@
 import type { NumberTags, Piece } from '../contracts/copying.ts';
 import { varintOf, writeNanos, writeNumber } from './protobuf.ts';
 import type { Gaps } from './steps.ts';
-import type { Gap } from './template.ts';
+import type { TemplateGap } from './template.ts';
 
 /** What stands in a gap of a message. */
 export type MessageGap =
-  | Gap
+  | TemplateGap
   | { readonly kind: 'json' | 'nanos'; readonly leaf: number }
   | {
       readonly kind: 'number' | 'time number';
@@ -41,7 +41,7 @@ function itemsOfPiece(piece: Piece, gaps: Gaps): readonly Item[] {
   }
   if ('text' in piece) {
     const { steps, after } = gaps.stepsOf(piece.text);
-    const asJson = (gap: Gap): MessageGap =>
+    const asJson = (gap: TemplateGap): MessageGap =>
       piece.isJson && gap.kind === 'value' ? { ...gap, kind: 'json' } : gap;
     const items = steps.flatMap(({ before, gap }) => [Buffer.from(before), asJson(gap)]);
     return [...items, Buffer.from(after)];

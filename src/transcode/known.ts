@@ -1,7 +1,7 @@
 // What a transcoder knows of records: their shapes, and of each the kinds whose lines were learned.
 
 import type { PageContext } from '../contracts/event.ts';
-import type { Leaf } from './guards.ts';
+import type { ShapeLeaf } from './guards.ts';
 import type { Learned } from './learn.ts';
 import type { RecordShape } from './record-shape.ts';
 
@@ -16,7 +16,7 @@ export interface Kind {
 
 export interface KnownShape {
   readonly shape: RecordShape;
-  leaves: readonly Leaf[];
+  leaves: readonly ShapeLeaf[];
   readonly kinds: Map<number, Kind>;
   uses: number;
 }
@@ -30,14 +30,14 @@ export interface TranscodedPage {
 }
 
 /** Where the records of a page stand in its body, in their order. */
-export interface Places {
+export interface RecordSpans {
   readonly events: { readonly length: number };
   startOf(index: number): number;
   endOf(index: number): number;
 }
 
 /** Where lines are written, one behind the other. */
-export interface Lines {
+export interface LineBuffer {
   /** Makes room for so many bytes behind the lines so far, and tells where they begin. */
   room(bytes: number): { readonly view: DataView; readonly at: number };
   /** A line was written up to here. */

@@ -9,13 +9,13 @@ import type { Copying, Look, PieceCopying, TextLook } from '../contracts/copying
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
 import type { Normalise } from '../normalise/normalise.ts';
 import type { Conditions } from './conditions.ts';
-import { type Ask, implies, type Leaf } from './guards.ts';
+import { type GuardCheck, implies, type ShapeLeaf } from './guards.ts';
 import { itemsOf } from './items.ts';
 import { MessageTemplate } from './message.ts';
 import type { RecordShape } from './record-shape.ts';
 import { fetchedAtOf, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts';
 import { Gaps } from './steps.ts';
-import { type LearnedLine, type LineTemplate, Template } from './template.ts';
+import { type LearnedLine, type LineTemplate, TextTemplate } from './template.ts';
 
 /** Which records are written, and without which parts of their events. */
 export interface Choosing {
@@ -37,9 +37,9 @@ export interface Making {
 }
 
 /** A record whose line is to be learned. */
-export interface Sample {
+export interface SampleRecord {
   readonly shape: RecordShape;
-  readonly leaves: readonly Leaf[];
+  readonly leaves: readonly ShapeLeaf[];
   /** The source text of each value, and what its guard answered. */
   readonly values: readonly Buffer[];
   readonly answers: readonly number[];
@@ -53,9 +53,9 @@ export interface Learned extends Conditions {
 
 /** What was learned; or leaves that are more than was known of them; or null: nothing can be. */
 export function learn(
-  sample: Sample,
+  sample: SampleRecord,
   making: Making,
-): Learned | { leaves: readonly Leaf[] } | null {
+): Learned | { leaves: readonly ShapeLeaf[] } | null {
   const one = lineOf(sample, making, 0);
   const two = lineOf(sample, making, 1);
   if (one === null || two === null) return null;
@@ -84,7 +84,7 @@ export function learn(
     // The same time can be written in many ways.
     const isRewritten = one.isRewritten(look.value) || one.isRewritten(look.rival);
     if (pair.length === 2 && !isRewritten) distinct.push(...pair);
-    else for (const at of pair) leaves[at] = { ...(leaves[at] as Leaf), decides: true };
+    else for (const at of pair) leaves[at] = { ...(leaves[at] as ShapeLeaf), decides: true };
     isMore ||= pair.some((at) => leaves[at]?.decides);
   }
   if (isMore) return { leaves };
@@ -96,7 +96,12 @@ export function learn(
 
 /** What a value is at least that is looked at so, and from which asks on it can become that. */
 const needs: Readonly<
-  Partial<Record<Look['as'], { ask: Ask; from: readonly Ask[]; like: RegExp; isText: boolean }>>
+  Partial<
+    Record<
+      Look['as'],
+      { ask: GuardCheck; from: readonly GuardCheck[]; like: RegExp; isText: boolean }
+    >
+  >
 > = {
   address: {
     ask: 'ip',
@@ -125,7 +130,7 @@ function isTextLook(as: Look['as']): as is TextLook {
 }
 
 /** A value that is looked at so is at least this. */
-function neededOf(leaf: Leaf, { as }: Look, value: Buffer | undefined): Leaf {
+function neededOf(leaf: ShapeLeaf, { as }: Look, value: Buffer | undefined): ShapeLeaf {
   if (as === 'text' || isTextLook(as)) return leaf;
   const need = needs[as];
   const { ask, isText } = leaf;
@@ -155,7 +160,7 @@ interface SampleLine {
   isRewritten(value: unknown): boolean;
 }
 
-function lineOf(sample: Sample, making: Making, set: SentinelSet): SampleLine | null {
+function lineOf(sample: SampleRecord, making: Making, set: SentinelSet): SampleLine | null {
   const { shape, leaves, values, answers } = sample;
   const { normalise, copying, choosing, context } = making;
   const sentinels = leaves.map((leaf, index) =>
@@ -210,8 +215,8 @@ function writtenOf(event: Event, copying: Making['copying'], gaps: Gaps): Writte
   const { form } = copying;
   const line = gaps.stepsOf(copying.write(event));
   if (form === 'record' && line.steps.some(({ gap }) => gap.kind === 'value')) return undefined;
-  if (bytesOfLongest(line) > Template.stillMax) return undefined;
-  return { told: JSON.stringify(line), template: () => new Template(line, form) };
+  if (bytesOfLongest(line) > TextTemplate.stillMax) return undefined;
+  return { told: JSON.stringify(line), template: () => new TextTemplate(line, form) };
 }
 
 function bytesOfLongest({ steps, after }: LearnedLine): number {

@@ -11,10 +11,10 @@ import {
   clockText,
   copy,
   digitsOf,
+  leafTime,
   numberOf,
   secondsText,
   stampBytes,
-  timeOf,
   uidDigits,
   type Work,
   writeAscii,
@@ -59,14 +59,14 @@ export function bytesOfGap(filling: Filling, work: Work): number {
       filling.number = numberOf(work, leaf);
       return numberBytes(filling.number);
     case kinds['time number']:
-      filling.number = timeOf(work, leaf);
+      filling.number = leafTime(work, leaf);
       return numberBytes(filling.number);
     case kinds.nanos:
-      return timeOf(work, leaf) > nanosMaxMs ? -1 : nanosBytes;
+      return leafTime(work, leaf) > nanosMaxMs ? -1 : nanosBytes;
     case kinds.milliseconds:
-      return digitsOf(timeOf(work, leaf));
+      return digitsOf(leafTime(work, leaf));
     case kinds.seconds:
-      return secondsText(timeOf(work, leaf)).length;
+      return secondsText(leafTime(work, leaf)).length;
     case kinds.stamp:
       return stampBytes;
     case kinds.clock:
@@ -98,15 +98,15 @@ export function writeGap(
     case kinds['time number']:
       return writeNumber(number, tags, out, at);
     case kinds.nanos:
-      return writeNanos(timeOf(work, leaf), out, at);
+      return writeNanos(leafTime(work, leaf), out, at);
     case kinds.milliseconds:
-      return writeDigits(timeOf(work, leaf), out, at);
+      return writeDigits(leafTime(work, leaf), out, at);
     case kinds.seconds:
-      return writeAscii(secondsText(timeOf(work, leaf)), out, at);
+      return writeAscii(secondsText(leafTime(work, leaf)), out, at);
     case kinds.stamp:
       return writeStamp(work, leaf, out, at);
     case kinds.clock:
-      return writeAscii(clockText(timeOf(work, leaf)), out, at);
+      return writeAscii(clockText(leafTime(work, leaf)), out, at);
     case kinds.uid:
       return writeHex(work.uids, uidAt, out, at);
     default:

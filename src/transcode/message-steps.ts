@@ -6,13 +6,13 @@ import type { Item } from './items.ts';
 import { type Filling, fillingOf } from './message-gaps.ts';
 
 /** Lengths that end at the same place, the outermost first. */
-export interface Group {
+export interface LengthGroup {
   /** The bytes between each length and the next one. */
   readonly between: readonly Buffer[];
   /** If each takes one byte: what each is beyond the innermost, and the outermost of them. */
   readonly beyond: Uint32Array;
   readonly beyondMost: number;
-  readonly parent: Group | null;
+  readonly parent: LengthGroup | null;
   /** The bytes behind the innermost that stand still. */
   stillBytes: number;
   /** Of the record found last: the innermost, whether each takes one byte, and if not, all. */
@@ -22,19 +22,19 @@ export interface Group {
 }
 
 /** Still bytes, which end with the lengths of a group or not, and what is behind them. */
-export interface Step {
+export interface MessageStep {
   readonly bytes: number;
-  readonly group: Group | null;
+  readonly group: LengthGroup | null;
   /** What the value is within; null: the line itself. */
-  readonly parent: Group | null;
+  readonly parent: LengthGroup | null;
   /** Null: another group or the end. */
   filling: Filling | null;
 }
 
 /** The steps of a line, and its groups, those within another one before it. */
 export class MessageSteps {
-  readonly steps: Step[] = [];
-  readonly groups: Group[] = [];
+  readonly steps: MessageStep[] = [];
+  readonly groups: LengthGroup[] = [];
   /** The still bytes of the line that are in no group. */
   stillBytes = 0;
   readonly #blocks: Buffer[] = [];
@@ -52,7 +52,7 @@ export class MessageSteps {
     return Int32Array.from({ length: all.length / 4 }, (_, i) => all.readInt32LE(i * 4));
   }
 
-  #add(items: readonly Item[], parent: Group | null): void {
+  #add(items: readonly Item[], parent: LengthGroup | null): void {
     for (const item of items) {
       const last = this.steps.at(-1);
       if (Buffer.isBuffer(item)) {
@@ -69,7 +69,7 @@ export class MessageSteps {
     }
   }
 
-  #addMessage(message: readonly Item[], parent: Group | null): void {
+  #addMessage(message: readonly Item[], parent: LengthGroup | null): void {
     const between: Buffer[] = [];
     let items = message;
     for (let last = lastOf(items); last !== null; last = lastOf(items)) {
@@ -84,14 +84,14 @@ export class MessageSteps {
     this.groups.push(group);
   }
 
-  #step(step: Omit<Step, 'bytes'>): void {
+  #step(step: Omit<MessageStep, 'bytes'>): void {
     this.steps.push({ bytes: this.#still.length, ...step });
     this.#blocks.push(this.#still, Buffer.alloc(-this.#still.length & 3));
     this.#still = Buffer.alloc(0);
   }
 }
 
-function groupOf(between: readonly Buffer[], parent: Group | null): Group {
+function groupOf(between: readonly Buffer[], parent: LengthGroup | null): LengthGroup {
   // From a length to the next one there are its own byte and those between.
   const beyond = new Uint32Array(between.length + 1);
   for (let i = between.length - 1; i >= 0; i -= 1) {

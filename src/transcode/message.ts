@@ -5,16 +5,16 @@
 
 import type { Item } from './items.ts';
 import { bytesOfGap, writeGap } from './message-gaps.ts';
-import { type Group, MessageSteps, type Step } from './message-steps.ts';
-import { oneByteMax, varintBytes, writeVarint } from './protobuf.ts';
+import { type LengthGroup, type MessageStep, MessageSteps } from './message-steps.ts';
+import { oneByteMax, varintLength, writeVarint } from './protobuf.ts';
 import type { LineTemplate } from './template.ts';
 import { spill, type Work } from './values.ts';
 
 /** Writes messages of one kind. */
 export class MessageTemplate implements LineTemplate {
   readonly line = null;
-  readonly #steps: readonly Step[];
-  readonly #groups: readonly Group[];
+  readonly #steps: readonly MessageStep[];
+  readonly #groups: readonly LengthGroup[];
   readonly #words: Int32Array;
   readonly #stillBytes: number;
   /** Of the record found last; -1: it cannot be written. */
@@ -40,7 +40,7 @@ export class MessageTemplate implements LineTemplate {
     let at = from;
     let word = 0;
     for (let i = 0; i < steps.length; i += 1) {
-      const { bytes, group, filling } = steps[i] as Step;
+      const { bytes, group, filling } = steps[i] as MessageStep;
       for (let done = 0; done < bytes; done += 4) {
         out.setInt32(at + done, words[word] as number, true);
         word += 1;
@@ -56,13 +56,13 @@ export class MessageTemplate implements LineTemplate {
   #measure(work: Work): number {
     const groups = this.#groups;
     for (let i = 0; i < groups.length; i += 1) {
-      const group = groups[i] as Group;
+      const group = groups[i] as LengthGroup;
       group.innermost = group.stillBytes;
     }
     const steps = this.#steps;
     let line = this.#stillBytes;
     for (let i = 0; i < steps.length; i += 1) {
-      const { filling, parent } = steps[i] as Step;
+      const { filling, parent } = steps[i] as MessageStep;
       if (filling === null) continue;
       const bytes = bytesOfGap(filling, work);
       if (bytes < 0) return -1;
@@ -70,7 +70,7 @@ export class MessageTemplate implements LineTemplate {
       else parent.innermost += bytes;
     }
     for (let i = 0; i < groups.length; i += 1) {
-      const group = groups[i] as Group;
+      const group = groups[i] as LengthGroup;
       const bytes = measured(group);
       if (group.parent === null) line += bytes;
       else group.parent.innermost += bytes;
@@ -80,7 +80,7 @@ export class MessageTemplate implements LineTemplate {
 }
 
 /** Finds the lengths of a group, and returns the bytes of the outermost with what it is of. */
-function measured(group: Group): number {
+function measured(group: LengthGroup): number {
   const outermost = group.innermost + group.beyondMost;
   group.isShort = outermost <= oneByteMax;
   if (group.isShort) return 1 + outermost;
@@ -89,13 +89,13 @@ function measured(group: Group): number {
   for (let i = between.length; i >= 0; i -= 1) {
     bytes += between[i]?.length ?? 0;
     lengths[i] = bytes;
-    bytes += varintBytes(bytes);
+    bytes += varintLength(bytes);
   }
   return bytes;
 }
 
 /** Puts lengths into the still bytes that end at `at`, and returns where they end then. */
-function writeLengths(group: Group, out: DataView, at: number): number {
+function writeLengths(group: LengthGroup, out: DataView, at: number): number {
   const { beyond, innermost, lengths, between } = group;
   if (group.isShort) {
     for (let i = 0; i < beyond.length; i += 1) {

@@ -14,7 +14,7 @@ export const nanosMaxMs = 18_446_744_073_709;
 const smallMax = 2 ** 28;
 
 /** How many bytes the varint of a number takes that is whole and not below zero. */
-export function varintBytes(value: number): number {
+export function varintLength(value: number): number {
   let bytes = 1;
   for (let over = 128; value >= over; over *= 128) bytes += 1;
   return bytes;
@@ -23,7 +23,7 @@ export function varintBytes(value: number): number {
 /** How many bytes a number takes with its tag. */
 export function numberBytes(value: number): number {
   if (!Number.isInteger(value)) return 1 + doubleBytes;
-  return 1 + (value < 0 ? varintBytesMax : varintBytes(value));
+  return 1 + (value < 0 ? varintBytesMax : varintLength(value));
 }
 
 /** A varint by itself. */

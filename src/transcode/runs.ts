@@ -4,7 +4,7 @@
 // stops. A record that it stopped at is the transcoder's; where many are, this waits before it tries.
 
 import type { Copying } from '../contracts/copying.ts';
-import type { Kind, KnownShape, Lines, Places, TranscodedPage } from './known.ts';
+import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
 import { forms, Tables } from './tables.ts';
 import { Full, sharedMemory, type WasmMemory } from './wasm-memory.ts';
 
@@ -51,7 +51,7 @@ export class Runs {
    * Writes lines of records from `first` on, and returns where each ends, 0 where it has none; it
    * is valid until the next call.
    */
-  write(page: TranscodedPage, places: Places, first: number, lines: Lines): Uint32Array {
+  write(page: TranscodedPage, places: RecordSpans, first: number, lines: LineBuffer): Uint32Array {
     if (this.#left > 0) {
       this.#left -= 1;
       return none;

@@ -2,7 +2,7 @@
 // where the value that it stands for passed, and is found again in what the ordinary path writes.
 
 import { parseTime } from '../normalise/time.ts';
-import { isNot, type Leaf } from './guards.ts';
+import { isNot, type ShapeLeaf } from './guards.ts';
 
 /** A stand-in of a value: how the record has it, and what it is found by in a line. */
 export interface Sentinel {
@@ -16,7 +16,7 @@ export type SentinelSet = 0 | 1;
 
 /** The stand-in of a shape's value with this index, whose guard gave this answer. */
 export function sentinelOf(
-  { ask, isText }: Pick<Leaf, 'ask' | 'isText'>,
+  { ask, isText }: Pick<ShapeLeaf, 'ask' | 'isText'>,
   answer: number,
   index: number,
   set: SentinelSet,
@@ -26,14 +26,19 @@ export function sentinelOf(
   return { text, time: answer === isNot ? Number.NaN : timeOf(ask, text) };
 }
 
-const areNumbers: ReadonlySet<Leaf['ask']> = new Set(['integer', 'count', 'port']);
+const areNumbers: ReadonlySet<ShapeLeaf['ask']> = new Set(['integer', 'count', 'port']);
 
-function timeOf(ask: Leaf['ask'], text: string): number {
+function timeOf(ask: ShapeLeaf['ask'], text: string): number {
   if (ask === 'epoch') return parseTime(Number(text));
   return ask === 'time' || ask === 'whole time' ? parseTime(text) : Number.NaN;
 }
 
-function numberLike(ask: Leaf['ask'], answer: number, index: number, set: SentinelSet): string {
+function numberLike(
+  ask: ShapeLeaf['ask'],
+  answer: number,
+  index: number,
+  set: SentinelSet,
+): string {
   const small = (set === 0 ? 41_003 : 53_017) + index * 37;
   if (ask === 'port' || answer === isNot) return String(small);
   if (ask !== 'epoch') return `${set === 0 ? 73 : 6481}${small}`;
@@ -44,7 +49,7 @@ function numberLike(ask: Leaf['ask'], answer: number, index: number, set: Sentin
 const timeBases = [1_911_111_111_111, 2_022_222_222_222] as const;
 const timeStep = 86_543_210;
 
-function textLike(ask: Leaf['ask'], answer: number, index: number, set: SentinelSet): string {
+function textLike(ask: ShapeLeaf['ask'], answer: number, index: number, set: SentinelSet): string {
   const number = String(index).padStart(3, '0');
   const name = set === 0 ? `Zq${number}xK` : `wVj${number}yGh`;
   const host = set === 0 ? 'x.example' : 'yy.example';

@@ -1,12 +1,12 @@
 // Where stand-ins turn up in a text that the ordinary path wrote: there the values go.
 
 import { fetchedAtOf, type Sentinel, type SentinelSet, uidOf } from './sentinels.ts';
-import type { Gap, LearnedLine, Step } from './template.ts';
+import type { LearnedLine, TemplateGap, TemplateStep } from './template.ts';
 import { clockText, secondsText } from './values.ts';
 
 /** What each text stands for that may turn up in a line. */
 export class Gaps {
-  readonly #known = new Map<string, Gap>();
+  readonly #known = new Map<string, TemplateGap>();
   readonly #pattern: RegExp;
 
   /** `raw`: the record, where it may turn up whole. */
@@ -26,13 +26,13 @@ export class Gaps {
   }
 
   /** What a whole text or number stands for. */
-  of(value: string | number): Gap | undefined {
+  of(value: string | number): TemplateGap | undefined {
     return this.#known.get(String(value));
   }
 
   /** A text as what stands still in it and its gaps. */
   stepsOf(text: string): LearnedLine {
-    const steps: Step[] = [];
+    const steps: TemplateStep[] = [];
     let at = 0;
     for (const { 0: found, index } of text.matchAll(this.#pattern)) {
       const gap = this.#known.get(found);

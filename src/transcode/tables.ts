@@ -10,14 +10,14 @@
 //   template  count of gaps, bytes beside values; (text before, its length, gap, leaf); text, length
 
 import type { Copying } from '../contracts/copying.ts';
-import type { Ask } from './guards.ts';
+import type { GuardCheck } from './guards.ts';
 import type { Kind, KnownShape } from './known.ts';
 import type { Learned } from './learn.ts';
 import { care } from './shape-tree.ts';
 import { gapBytesMax, gapKinds, type LearnedLine } from './template.ts';
 import type { WasmMemory } from './wasm-memory.ts';
 
-const asks: readonly Ask[] = [
+const asks: readonly GuardCheck[] = [
   ...(['nothing', 'path', 'integer', 'count', 'port', 'time', 'whole time', 'epoch'] as const),
   ...(['email', 'ip', 'host', 'mac'] as const),
 ];

@@ -3,14 +3,14 @@
 // true: what is written is what the ordinary path would write, or nothing is.
 
 import type { Copying } from '../contracts/copying.ts';
-import { escapedCef, escapedJson, isPlain, plainText } from './escaping.ts';
+import { escapedCef, escapedJson, isPlain, writePlainText } from './escaping.ts';
 import { care } from './shape-tree.ts';
 import {
   clockText,
   copy,
+  leafTime,
   secondsText,
   spill,
-  timeOf,
   type Work,
   writeAscii,
   writeDigits,
@@ -19,7 +19,7 @@ import {
 } from './values.ts';
 
 /** What stands in a gap. A leaf of -1 is the page: when it was read. */
-export type Gap =
+export type TemplateGap =
   | {
       readonly kind: 'value' | 'milliseconds' | 'seconds' | 'stamp' | 'clock';
       readonly leaf: number;
@@ -27,14 +27,14 @@ export type Gap =
   | { readonly kind: 'uid' | 'record' };
 
 /** A gap and the text before it. */
-export interface Step {
+export interface TemplateStep {
   readonly before: string;
-  readonly gap: Gap;
+  readonly gap: TemplateGap;
 }
 
 /** A line as it was learned. */
 export interface LearnedLine {
-  readonly steps: readonly Step[];
+  readonly steps: readonly TemplateStep[];
   readonly after: string;
 }
 
@@ -66,7 +66,7 @@ export interface LineTemplate {
 }
 
 /** Writes lines of text. */
-export class Template implements LineTemplate {
+export class TextTemplate implements LineTemplate {
   /** What it was made of. */
   readonly line: LearnedLine;
   readonly #form: Copying['form'];
@@ -134,13 +134,13 @@ export class Template implements LineTemplate {
       case gapKinds.record:
         return this.#record(work, out, at);
       case gapKinds.milliseconds: {
-        const time = timeOf(work, leaf);
+        const time = leafTime(work, leaf);
         return this.#form === 'leef' && time >= leefTimeMax ? -1 : writeDigits(time, out, at);
       }
       case gapKinds.seconds:
-        return writeAscii(secondsText(timeOf(work, leaf)), out, at);
+        return writeAscii(secondsText(leafTime(work, leaf)), out, at);
       case gapKinds.clock:
-        return writeAscii(clockText(timeOf(work, leaf)), out, at);
+        return writeAscii(clockText(leafTime(work, leaf)), out, at);
       default:
         return writeStamp(work, leaf, out, at);
     }
@@ -166,9 +166,9 @@ export class Template implements LineTemplate {
       case 'cef':
         return escapedCef(bytes, start, end, out, at);
       case 'leef':
-        return plainText(bytes, start, end, out, at, 'look-alikes');
+        return writePlainText(bytes, start, end, out, at, 'look-alikes');
       case 'text':
-        return plainText(bytes, start, end, out, at, 'as it is');
+        return writePlainText(bytes, start, end, out, at, 'as it is');
       default:
         return escapedJson(bytes, start, end, out, at, form === 'visible json');
     }

@@ -6,10 +6,10 @@
 // that records which are never alike cost little more than without it.
 
 import { isUtf8 } from 'node:buffer';
-import { holds } from './conditions.ts';
-import { answerOf, type Leaf, leafAt, timeMin } from './guards.ts';
-import type { Kind, KnownShape, Lines, Places, TranscodedPage } from './known.ts';
-import { learn, type Making, type Sample } from './learn.ts';
+import { conditionsHold } from './conditions.ts';
+import { guardResult, leafAt, type ShapeLeaf, timeMin } from './guards.ts';
+import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
+import { learn, type Making, type SampleRecord } from './learn.ts';
 import { leavesMax, shapeOf } from './record-shape.ts';
 import { Runs } from './runs.ts';
 import { ShapeTree } from './shape-tree.ts';
@@ -23,7 +23,7 @@ const kindCost = 48;
 const creditMax = 1024;
 
 /** How many records were written here, and why the others were not. */
-export interface Tally {
+export interface TranscodeCounts {
   written: number;
   /** Of a shape that is not known (yet), or with deciding values that are not. */
   unknown: number;
@@ -51,7 +51,7 @@ const none = new Uint32Array(0);
 /** Writes the lines of records of one stream in one format. */
 export class Transcoder {
   readonly #making: Making;
-  readonly #tally: Tally;
+  readonly #tally: TranscodeCounts;
   readonly #tree = new ShapeTree<KnownShape>();
   #shapes: KnownShape[] = [];
   #kindCount = 0;
@@ -64,7 +64,7 @@ export class Transcoder {
   readonly #answers = new Int8Array(leavesMax);
 
   /** `tally`: where records are counted; `credit`: what learning is paid from. */
-  constructor(making: Making, tally: Tally, credit: Credit) {
+  constructor(making: Making, tally: TranscodeCounts, credit: Credit) {
     this.#making = making;
     this.#tally = tally;
     this.#credit = credit;
@@ -106,7 +106,7 @@ export class Transcoder {
    * Writes lines of as many records as are plain, from `first` on, and returns where each ends, 0
    * where it has none. Valid until the next call.
    */
-  writeMany(places: Places, first: number, lines: Lines): Uint32Array {
+  writeMany(places: RecordSpans, first: number, lines: LineBuffer): Uint32Array {
     if (this.#page === null || this.#runs === null || !this.#isCopied) return none;
     const ends = this.#runs.write(this.#page, places, first, lines);
     this.#credit.earn(ends.length);
@@ -115,7 +115,7 @@ export class Transcoder {
   }
 
   /** Writes the line of the record at `[start, end)` of the page's body. */
-  write(start: number, end: number, index: number, lines: Lines): Fate {
+  write(start: number, end: number, index: number, lines: LineBuffer): Fate {
     const work = this.#work;
     if (work === null || !this.#isCopied) return this.#miss('refused');
     this.#credit.earn(1);
@@ -136,7 +136,7 @@ export class Transcoder {
     }
     kind.uses += 1;
     const { learned } = kind;
-    if (learned === null || !this.#isKind(kind, known, work) || !holds(learned, work)) {
+    if (learned === null || !this.#isKind(kind, known, work) || !conditionsHold(learned, work)) {
       return this.#miss('refused');
     }
     if (learned.template === null) {
@@ -163,7 +163,7 @@ export class Transcoder {
     let hash = 0x811c9dc5;
     work.allCares = 0;
     for (let i = 0; i < leaves.length; i += 1) {
-      const leaf = leaves[i] as Leaf;
+      const leaf = leaves[i] as ShapeLeaf;
       work.allCares |= cares[i] as number;
       if (leaf.decides) {
         const end = ends[i] as number;
@@ -173,7 +173,7 @@ export class Transcoder {
         hash = Math.imul(hash ^ 0xff, 0x01000193);
         continue;
       }
-      const answer = answerOf(leaf, i, work, accepts);
+      const answer = guardResult(leaf, i, work, accepts);
       if (answer < 0) return -1;
       this.#answers[i] = answer;
       if (answer > 0) hash = Math.imul(hash ^ i, 0x01000193);
@@ -185,7 +185,7 @@ export class Transcoder {
   #isKind({ key }: Kind, { leaves }: KnownShape, { bytes, starts, ends }: Work): boolean {
     let at = 0;
     for (let i = 0; i < leaves.length; i += 1) {
-      if ((leaves[i] as Leaf).decides) {
+      if ((leaves[i] as ShapeLeaf).decides) {
         const end = ends[i] as number;
         for (let from = starts[i] as number; from < end; from += 1) {
           if (key[at] !== bytes[from]) return false;
@@ -223,7 +223,7 @@ export class Transcoder {
       Buffer.from(work.bytes.subarray(work.starts[i], work.ends[i])),
     );
     const answers = known.leaves.map((leaf, i) => (leaf.decides ? 0 : (this.#answers[i] ?? 0)));
-    const sample: Sample = { shape: known.shape, leaves: known.leaves, values, answers };
+    const sample: SampleRecord = { shape: known.shape, leaves: known.leaves, values, answers };
     const learned = learn(sample, this.#making);
     if (learned !== null && 'leaves' in learned) {
       // More is looked at than was known: what was learned before may not hold.

@@ -2,7 +2,7 @@
 // must stay true: bytes are moved four at a time, so what is behind a value is written over, and
 // nothing is made but the texts of times.
 
-import type { Found } from './guards.ts';
+import type { FoundValues } from './guards.ts';
 import { care } from './shape-tree.ts';
 
 /** What texts of times and uids take. */
@@ -13,7 +13,7 @@ export const clockBytes = 15;
 export const spill = 8;
 
 /** What all lines of a page are written from and into. */
-export interface Work extends Found {
+export interface Work extends FoundValues {
   readonly view: DataView;
   readonly fetchedAt: number;
   readonly uids: Uint8Array;
@@ -24,7 +24,7 @@ export interface Work extends Found {
 }
 
 /** Epoch milliseconds of a leaf, or of the page. */
-export function timeOf({ fetchedAt, times }: Work, leaf: number): number {
+export function leafTime({ fetchedAt, times }: Work, leaf: number): number {
   return leaf < 0 ? fetchedAt : (times[leaf] as number);
 }
 
@@ -106,7 +106,7 @@ export function writeStamp(work: Work, leaf: number, out: DataView, at: number):
       bytes[start + 23] === 0x5a;
     if (isStamp) return copy(work, start, start + stampBytes, out, at);
   }
-  return writeAscii(new Date(timeOf(work, leaf)).toISOString(), out, at);
+  return writeAscii(new Date(leafTime(work, leaf)).toISOString(), out, at);
 }
 
 /** A text of ASCII; returns where it ends. */

@@ -3,7 +3,7 @@
 // never touched.
 
 import { readFileSync } from 'node:fs';
-import type { Places, TranscodedPage } from './known.ts';
+import type { RecordSpans, TranscodedPage } from './known.ts';
 
 /** What `lines.wasm` exports (wasm/lines.ts). */
 interface LinesModule {
@@ -85,7 +85,7 @@ export class WasmMemory {
   }
 
   /** Has records of a page here, from the first of these on, and returns how many. */
-  load(page: TranscodedPage, places: Places, first: number): number {
+  load(page: TranscodedPage, places: RecordSpans, first: number): number {
     const known = first - this.#first;
     if (this.#page === page && known >= 0 && known < this.#count) return this.#count - known;
     const { body, uids, context } = page;
@@ -147,7 +147,7 @@ function aligned(at: number): number {
 }
 
 /** The module in this file; null where there is none, or the runtime has no WebAssembly with SIMD. */
-export function memoryOf(file: URL): WasmMemory | null {
+export function openWasm(file: URL): WasmMemory | null {
   try {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)));
     return new WasmMemory(exports as LinesModule);
@@ -160,6 +160,6 @@ let shared: WasmMemory | null | undefined;
 
 /** The one memory; null: lines are written one by one. */
 export function sharedMemory(): WasmMemory | null {
-  if (shared === undefined) shared = memoryOf(new URL('./lines.wasm', import.meta.url));
+  if (shared === undefined) shared = openWasm(new URL('./lines.wasm', import.meta.url));
   return shared;
 }

@@ -87,7 +87,7 @@ export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): An
 }
 
 /** The answer that never came whole. */
-export function failureOf(failure: HttpFailure, asked: Sent): Failure {
+export function httpFailureOf(failure: HttpFailure, asked: Sent): Failure {
   const tooLarge = failure.reason === 'too_large';
   const cause = new ExportError(
     tooLarge || failure.reason === 'encoding' ? 'upstream_nonsense' : 'upstream_unreachable',
@@ -176,9 +176,9 @@ function deniedCause(
   asked: Sent,
   { problem, wait }: { readonly problem: Problem; readonly wait: Wait | undefined },
 ): ExportError {
-  const { asked: wanted = 'none', granted } = asked.scopes;
+  const { asked: requested = 'none', granted } = asked.scopes;
   const scopes =
-    status === 403 ? `; requested scope: ${wanted}, granted: ${granted ?? 'not said'}` : '';
+    status === 403 ? `; requested scope: ${requested}, granted: ${granted ?? 'not said'}` : '';
   const next =
     status === 401
       ? `Check the credential of upstream ${asked.upstream}, it may be revoked; nothing is lost, reading resumes where it stopped.`

@@ -15,11 +15,11 @@ import {
   type Log,
   type TlsSettings,
 } from '../contracts/tools.ts';
-import type { Body, Heard, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
+import type { Body, Received, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
 import { requestIdOf } from '../tools/problem.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
 import type { AnnouncedEnds, EndsByUpstream } from './announced-ends.ts';
-import { failureOf, readAnswer, type Sent } from './answer.ts';
+import { httpFailureOf, readAnswer, type Sent } from './answer.ts';
 import { type AnnouncedEnd, type UpstreamEnd, upstreamEnd } from './ends.ts';
 import type { Lane } from './fair-queue.ts';
 import { readRateSign } from './rate-sign.ts';
@@ -86,7 +86,7 @@ export class UpstreamClient implements Upstream {
   }
 
   /** `auth.scope` as the config has it; null: it names none. */
-  get wantedScope(): string | null {
+  get requestedScope(): string | null {
     return this.#settings.auth.scope ?? null;
   }
 
@@ -109,7 +109,11 @@ export class UpstreamClient implements Upstream {
     return answer.outcome === 'ok' ? null : answer.cause;
   }
 
-  async get(request: UpstreamRequest, signal: AbortSignal, heard?: Heard): Promise<Answer<Body>> {
+  async get(
+    request: UpstreamRequest,
+    signal: AbortSignal,
+    received?: Received,
+  ): Promise<Answer<Body>> {
     invariant(request.path.startsWith('/'), 'an upstream path starts with /');
     const { path, template, company = '' } = request;
     const lane = { path, template, tenant: company };
@@ -119,7 +123,7 @@ export class UpstreamClient implements Upstream {
       if (pass.outcome !== 'ok') return pass;
       const sent = await this.#send(request, { token: pass.token, lane }, signal);
       if (sent.response === null) return sent.answer;
-      heard?.({ ...sent.response, ...requestIdOf(sent.response) });
+      received?.({ ...sent.response, ...requestIdOf(sent.response) });
       if (showsCredentialTaken(sent.response)) {
         source.accepted(pass.token);
         source.suspicion.accept(this.#suspectPath(lane));
@@ -174,7 +178,8 @@ export class UpstreamClient implements Upstream {
           : readAnswer(response, asked, wait),
       };
     } catch (error) {
-      if (error instanceof HttpFailure) return { response: null, answer: failureOf(error, asked) };
+      if (error instanceof HttpFailure)
+        return { response: null, answer: httpFailureOf(error, asked) };
       throw error;
     }
   }

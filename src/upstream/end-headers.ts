@@ -6,7 +6,7 @@
 import { parseHttpDate } from '../contracts/http-date.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { AnnouncedEnd } from './ends.ts';
-import { parseItem } from './structured-field.ts';
+import { parseFieldItem } from './structured-field.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -49,7 +49,7 @@ export function readDeprecation(
 }
 
 function deprecationIn(text: string, nowMs: number): { readonly atMs: number | null } | null {
-  const item = parseItem(text);
+  const item = parseFieldItem(text);
   if (item?.type === 'date') return inRange(item.value * 1_000);
   if (item?.type === 'boolean') return item.value ? { atMs: null } : null;
   if (text.toLowerCase() === 'true') return { atMs: null };

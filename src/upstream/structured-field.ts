@@ -13,23 +13,26 @@ type BareItem =
 type Parameters = ReadonlyMap<string, BareItem>;
 
 /** A member of a list or dictionary: an item, or an inner list of items. */
-export type Member = (BareItem | { readonly type: 'list'; readonly value: readonly Member[] }) & {
+export type FieldMember = (
+  | BareItem
+  | { readonly type: 'list'; readonly value: readonly FieldMember[] }
+) & {
   readonly parameters: Parameters;
 };
 
 /** A List field's members; null when malformed. Repeated lines are joined by ", ". */
-export function parseList(text: string): readonly Member[] | null {
+export function parseList(text: string): readonly FieldMember[] | null {
   return whole(text, (input) => {
-    const members: Member[] = [];
+    const members: FieldMember[] = [];
     separated(input, () => members.push(member(input)));
     return members;
   });
 }
 
 /** The members of a Dictionary field in order; null when malformed. */
-export function parseDictionary(text: string): ReadonlyMap<string, Member> | null {
+export function parseDictionary(text: string): ReadonlyMap<string, FieldMember> | null {
   return whole(text, (input) => {
-    const members = new Map<string, Member>();
+    const members = new Map<string, FieldMember>();
     separated(input, () => {
       const name = input.take(/[a-z*][a-z0-9_.*-]*/y);
       const value = input.skip('=')
@@ -42,7 +45,7 @@ export function parseDictionary(text: string): ReadonlyMap<string, Member> | nul
 }
 
 /** The single item of an Item field; null when malformed. */
-export function parseItem(text: string): Member | null {
+export function parseFieldItem(text: string): FieldMember | null {
   return whole(text, (input) => ({ ...bareItem(input), parameters: parameters(input) }));
 }
 
@@ -102,9 +105,9 @@ function separated(input: Input, one: () => void): void {
   }
 }
 
-function member(input: Input): Member {
+function member(input: Input): FieldMember {
   if (!input.skip('(')) return { ...bareItem(input), parameters: parameters(input) };
-  const items: Member[] = [];
+  const items: FieldMember[] = [];
   for (;;) {
     input.take(/ */y);
     if (input.skip(')')) return { type: 'list', value: items, parameters: parameters(input) };

@@ -10,7 +10,7 @@ import type { Clock } from '../contracts/tools.ts';
 import { otherThan } from '../tools/fingerprint.ts';
 
 /** `fingerprint`: of the secret as it is now, a digest. */
-export interface SuspicionMeans {
+export interface SuspicionDeps {
   readonly clock: Clock;
   readonly fingerprint: () => string;
 }
@@ -19,7 +19,7 @@ const probeEveryMs = 60_000;
 
 /** See the head of this file. */
 export class Suspicion {
-  readonly #means: SuspicionMeans;
+  readonly #deps: SuspicionDeps;
   /** Null while there is none. */
   #cause: ExportError | null = null;
   readonly #refusedPaths = new Set<string>();
@@ -31,8 +31,8 @@ export class Suspicion {
   readonly #waiting = new Set<() => void>();
   #watching: AbortController | null = null;
 
-  constructor(means: SuspicionMeans) {
-    this.#means = means;
+  constructor(deps: SuspicionDeps) {
+    this.#deps = deps;
   }
 
   /** The answer to a request on this path that is not to be sent; null: it may be. */
@@ -52,7 +52,7 @@ export class Suspicion {
   }
 
   /** Upstream has refused the credential with this secret's fingerprint: what to answer. */
-  refuse(cause: ExportError, path: string, fingerprint = this.#means.fingerprint()): Failure {
+  refuse(cause: ExportError, path: string, fingerprint = this.#deps.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;
       this.#isTakenElsewhere = false;
@@ -81,7 +81,7 @@ export class Suspicion {
 
   /** True where a probe may go: its minute has come, or the secret is another one. */
   isDue(): boolean {
-    const fingerprint = this.#means.fingerprint();
+    const fingerprint = this.#deps.fingerprint();
     if (fingerprint !== this.#fingerprint) {
       this.#fingerprint = fingerprint;
       this.#probeAtMs = this.#now;
@@ -90,7 +90,7 @@ export class Suspicion {
   }
 
   get #now(): number {
-    return this.#means.clock.monotonic();
+    return this.#deps.clock.monotonic();
   }
 
   #causeOn(path: string): ExportError | null {
@@ -107,12 +107,12 @@ export class Suspicion {
       cut: () => {
         this.#probeAtMs = this.#now;
       },
-      mended: (signal: AbortSignal) => this.#mended(signal),
+      repaired: (signal: AbortSignal) => this.#repaired(signal),
     };
     return { outcome: 'denied', status: 401, isDefinite: true, wait, cause };
   }
 
-  async #mended(signal: AbortSignal): Promise<void> {
+  async #repaired(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = () => reject(signal.reason);
@@ -135,7 +135,7 @@ export class Suspicion {
     this.#watching = watching;
     const { signal } = watching;
     while (!signal.aborted) {
-      await otherThan(this.#fingerprint, this.#means, signal).catch(() => undefined);
+      await otherThan(this.#fingerprint, this.#deps, signal).catch(() => undefined);
       if (!signal.aborted && this.isDue()) this.#release();
     }
     this.#watching = null;

@@ -79,8 +79,8 @@ export function challengeOf({ basicAuth }: Credentials): string {
 }
 
 /** Digests have the same length whatever was brought, as the comparison needs. */
-function isSame(brought: string, wanted: string): boolean {
-  return timingSafeEqual(digest(brought), digest(wanted));
+function isSame(brought: string, requested: string): boolean {
+  return timingSafeEqual(digest(brought), digest(requested));
 }
 
 function digest(text: string): Buffer {

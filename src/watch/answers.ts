@@ -4,7 +4,7 @@
 //   /healthz      200 while the process lives
 //   /readyz       200, or 503 with what keeps the journey from going on: { ready, reasons }
 //   /metrics      for Prometheus (metrics.ts)
-//   /status.json  everything (standing.ts); `?find=TEXT` only streams whose name, state or error
+//   /status.json  everything (status-facts.ts); `?find=TEXT` only streams whose name, state or error
 //                 holds the text
 //   /events       server-sent events: `history` and `state` at once, then `state` each second and
 //                 `sample` each step; `find` as above. A reader who comes back with Last-Event-ID
@@ -33,18 +33,18 @@ import {
   namesLoopback,
   safeHeaders,
 } from './access.ts';
-import type { Board } from './board.ts';
+import type { StatusBoard } from './board.ts';
 import type { ClusterWatch } from './cluster-watch.ts';
 import { EventStream, eventStreamType } from './event-stream.ts';
 import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
-import { type EventTap, type TailView, tellTail } from './tail.ts';
+import { type EventTap, reportTail, type TailView } from './tail.ts';
 
 /** What answers are made from. */
 export interface Desk {
   readonly host: string;
   readonly credentials: Credentials;
-  readonly board: Board;
+  readonly board: StatusBoard;
   readonly tap: EventTap | null;
   readonly cluster: ClusterWatch | null;
   readonly files: ReadonlyMap<string, PageFile>;
@@ -136,8 +136,8 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return plain(200, 'ok');
     case '/readyz': {
       const readiness = board.readiness();
-      const told = isTrusted(request.headers, credentials) ? readiness : { ready: board.ready };
-      return json(board.ready ? 200 : 503, told);
+      const reported = isTrusted(request.headers, credentials) ? readiness : { ready: board.ready };
+      return json(board.ready ? 200 : 503, reported);
     }
     case '/status.json':
       return json(200, board.standing(query.get('find') ?? ''));
@@ -204,7 +204,7 @@ function tail(desk: Desk, { request, response, query }: Exchange): Answer | null
   tails.add(stream);
   stream.gone.addEventListener('abort', () => tails.delete(stream));
   const isCurrent = () => tap.forms === forms;
-  tellTail(view, stream, { clock, isCurrent, signal: over }).catch((error) => {
+  reportTail(view, stream, { clock, isCurrent, signal: over }).catch((error) => {
     log.warn('live_tail_failed', 'live tail failed', { error: String(error) });
     response.destroy();
   });

@@ -9,7 +9,7 @@ import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
-import type { LiveStanding, Matter, Standing, StoredUpstream } from './standing.ts';
+import type { LiveStatus, Matter, StatusFacts, StoredUpstream } from './status-facts.ts';
 import { successionMatters } from './successions.ts';
 import { endMatters } from './upstream-ends.ts';
 
@@ -17,7 +17,7 @@ import { endMatters } from './upstream-ends.ts';
 export interface AttentionFacts
   extends Partial<
     Pick<
-      LiveStanding,
+      LiveStatus,
       | 'reload_refused'
       | 'conditions'
       | 'filters'
@@ -31,17 +31,15 @@ export interface AttentionFacts
       | 'shards'
     >
   > {
-  readonly streams: readonly (Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
-    Partial<Pick<Standing['streams'][number], 'silent_since' | 'compared'>>)[];
-  readonly spool: Pick<LiveStanding['spool'], 'bytes' | 'max_bytes'> &
-    Partial<Pick<LiveStanding['spool'], 'full_in_ms'>>;
+  readonly streams: readonly (Pick<StatusFacts['streams'][number], 'name' | 'state' | 'error'> &
+    Partial<Pick<StatusFacts['streams'][number], 'silent_since' | 'compared'>>)[];
+  readonly spool: Pick<LiveStatus['spool'], 'bytes' | 'max_bytes'> &
+    Partial<Pick<LiveStatus['spool'], 'full_in_ms'>>;
   readonly sinks: readonly (Omit<
-    Standing['sinks'][number],
+    StatusFacts['sinks'][number],
     'type' | 'position' | 'up_to' | 'suspects' | 'set_aside'
   > &
-    Partial<
-      Pick<LiveStanding['sinks'][number], 'dead_letter_reasons' | 'suspects' | 'set_aside'>
-    >)[];
+    Partial<Pick<LiveStatus['sinks'][number], 'dead_letter_reasons' | 'suspects' | 'set_aside'>>)[];
   readonly upstreams?: readonly StoredUpstream[];
 }
 
@@ -57,34 +55,34 @@ interface Judging {
 
 /** Everything to look at. */
 export function attentionOf(
-  standing: AttentionFacts,
+  statusView: AttentionFacts,
   {
-    ailments = ailmentsAtOnce(standing),
+    ailments = ailmentsAtOnce(statusView),
     now = Date.now(),
     command = (...words) => ['sluice', ...words].join(' '),
   }: Judging = {},
 ): readonly Matter[] {
   return [
-    ...ailingMatters(ailments, standing),
-    ...partMatters(standing, ailments),
-    ...silenceMatters(standing),
-    ...unstableMatters(standing),
-    ...reloadMatters(standing),
-    ...standByMatters(standing),
-    ...deploymentMatters(standing),
-    ...spoolMatters(standing, ailments),
-    ...suspectMatters(standing, ailments),
-    ...asideMatters(standing),
-    ...letterMatters(standing, command),
-    ...removedMatters(standing.removed_sinks ?? [], command),
-    ...successionMatters(standing.successions ?? [], command),
-    ...differenceMatters(standing),
-    ...noticeMatters(standing),
-    ...conditionMatters(standing, now),
-    ...filterMatters(standing),
-    ...lookupMatters(standing),
-    ...timeMatters(standing),
-    ...endMatters(standing.upstreams ?? [], command),
+    ...ailingMatters(ailments, statusView),
+    ...partMatters(statusView, ailments),
+    ...silenceMatters(statusView),
+    ...unstableMatters(statusView),
+    ...reloadMatters(statusView),
+    ...standByMatters(statusView),
+    ...deploymentMatters(statusView),
+    ...spoolMatters(statusView, ailments),
+    ...suspectMatters(statusView, ailments),
+    ...asideMatters(statusView),
+    ...deadLetterMatters(statusView, command),
+    ...removedMatters(statusView.removed_sinks ?? [], command),
+    ...successionMatters(statusView.successions ?? [], command),
+    ...differenceMatters(statusView),
+    ...noticeMatters(statusView),
+    ...conditionMatters(statusView, now),
+    ...filterMatters(statusView),
+    ...lookupMatters(statusView),
+    ...timeMatters(statusView),
+    ...endMatters(statusView.upstreams ?? [], command),
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
 
@@ -137,27 +135,30 @@ function deploymentMatters({ deployment_changed: message }: AttentionFacts): rea
 
 const namesMax = 5;
 
-function ailingMatters(ailments: readonly Ailment[], standing: AttentionFacts): readonly Matter[] {
+function ailingMatters(
+  ailments: readonly Ailment[],
+  statusView: AttentionFacts,
+): readonly Matter[] {
   const alike = Map.groupBy(ailments, ({ part, reason, error }) =>
     JSON.stringify([part, reason, error?.code, error?.next]),
   );
   return Array.from(alike.values(), (group): Matter => {
     const [{ part, name, reason, what, error }] = group as [Ailment];
     const mood = reason === 'not_read' || reason === 'not_taking' ? 'warn' : 'bad';
-    const told: Pick<Matter, 'message' | 'next'> = {
+    const reported: Pick<Matter, 'message' | 'next'> = {
       message: error?.message ?? null,
       next: error?.next ?? null,
     };
     if (part === 'spool') {
-      return { mood, who: 'The spool', what, message: null, next: makeRoom(standing) };
+      return { mood, who: 'The spool', what, message: null, next: makeRoom(statusView) };
     }
     if (part === 'shard' && error === null) {
-      told.next = 'The log of this process says why; the worker is started again by itself.';
+      reported.next = 'The log of this process says why; the worker is started again by itself.';
     }
-    if (group.length === 1) return { mood, who: `${titles[part]} ${name}`, what, ...told };
+    if (group.length === 1) return { mood, who: `${titles[part]} ${name}`, what, ...reported };
     const who = `${group.length.toLocaleString('en')} ${part}s`;
     const names = listed(group.map((one) => one.name));
-    return { mood, who, what: `${together[reason]}: ${names}`, ...told };
+    return { mood, who, what: `${together[reason]}: ${names}`, ...reported };
   });
 }
 
@@ -178,10 +179,10 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
 
 /** Streams that go on under a doubt, which does not mend itself. */
 function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
-  const told = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
+  const reported = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
   return streams.flatMap(({ name, error }): readonly Matter[] => {
     const what = doubts.get(error?.code ?? '');
-    if (error === null || what === undefined || told.has(name)) return [];
+    if (error === null || what === undefined || reported.has(name)) return [];
     const { message, next } = error;
     return [{ mood: 'bad', who: `Stream ${name}`, what, message, next }];
   });
@@ -222,8 +223,8 @@ const fullShare = 0.8;
 /** Sooner than this nobody comes to look by chance. */
 const fullSoonMs = 30 * 60_000;
 
-function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
-  const { bytes, max_bytes: bytesMax, full_in_ms: fullInMs = null } = standing.spool;
+function spoolMatters(statusView: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
+  const { bytes, max_bytes: bytesMax, full_in_ms: fullInMs = null } = statusView.spool;
   const isFull = ailments.some(({ reason }) => reason === 'full');
   const isSoon = fullInMs !== null && fullInMs < fullSoonMs;
   if (isFull || (!isSoon && bytes < bytesMax * fullShare)) return [];
@@ -231,12 +232,12 @@ function spoolMatters(standing: AttentionFacts, ailments: readonly Ailment[]): r
   const soon = isSoon ? `, and full within ${minutes} min at this pace` : '';
   const what = `is ${Math.floor((bytes / bytesMax) * 100)} % full${soon}`;
   const removed = removedInTheWay(
-    standing.removed_sinks ?? [],
-    Math.max(0, ...standing.sinks.map((sink) => sink.backlog)),
+    statusView.removed_sinks ?? [],
+    Math.max(0, ...statusView.sinks.map((sink) => sink.backlog)),
   );
   const next =
     removed === null
-      ? `${makeRoom(standing)} Once it is full, polling waits.`
+      ? `${makeRoom(statusView)} Once it is full, polling waits.`
       : `The removed sink ${removed.name} needs most of its space. If the spool is full, its oldest events are released: add the sink to the config again, or raise state.max_bytes.`;
   return [{ mood: 'warn', who: 'The spool', what, message: null, next }];
 }
@@ -246,7 +247,7 @@ function makeRoom({ sinks }: AttentionFacts): string {
   return `Look why ${slowest?.name ?? 'no sink'} does not accept its events, or raise state.max_bytes.`;
 }
 
-function letterMatters(
+function deadLetterMatters(
   { sinks }: AttentionFacts,
   command: NonNullable<Judging['command']>,
 ): readonly Matter[] {
@@ -267,13 +268,13 @@ function suspectMatters(
   { sinks, spool }: AttentionFacts,
   ailments: readonly Ailment[],
 ): readonly Matter[] {
-  const told = new Set(ailments.flatMap(({ part, name }) => (part === 'sink' ? [name] : [])));
+  const reported = new Set(ailments.flatMap(({ part, name }) => (part === 'sink' ? [name] : [])));
   return sinks.flatMap(({ name, suspects, error }): readonly Matter[] => {
-    if (!suspects || (told.has(name) && !spool.full_in_ms)) return [];
+    if (!suspects || (reported.has(name) && !spool.full_in_ms)) return [];
     const minutes = Math.ceil((spool.full_in_ms ?? 0) / 60_000);
     const full = minutes > 0 ? `; the spool is full in ${minutes} min at this rate` : '';
     const what = `keeps ${eventsText(suspects.events)} that its receiver refuses while it accepts no other${full}`;
-    const [message, next] = told.has(name) ? [null, null] : [error?.message, error?.next];
+    const [message, next] = reported.has(name) ? [null, null] : [error?.message, error?.next];
     return [
       { mood: 'warn', who: `Sink ${name}`, what, message: message ?? null, next: next ?? null },
     ];
@@ -310,7 +311,7 @@ function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {
 /** Conditions cannot be acknowledged; after this they are history. */
 const recentMs = 24 * 3_600_000;
 /** A silence is a matter as long as it lasts, and the end of an upstream is one by its date. */
-const toldOtherwise: ReadonlySet<string> = new Set([
+const reportedOtherwise: ReadonlySet<string> = new Set([
   'source.silent',
   'source.heard',
   'upstream.ends',
@@ -319,7 +320,7 @@ const toldOtherwise: ReadonlySet<string> = new Set([
 function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
   const recent = conditions.filter(
     ({ condition, observed_at: at }) =>
-      now - Date.parse(at) < recentMs && !toldOtherwise.has(condition),
+      now - Date.parse(at) < recentMs && !reportedOtherwise.has(condition),
   );
   const alike = Map.groupBy(recent, ({ condition }) => condition);
   return Array.from(alike, ([condition, group]): Matter => {

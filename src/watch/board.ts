@@ -5,17 +5,17 @@
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 import { Health, type Patience } from './health.ts';
-import { History, type Sample, stepMs } from './history.ts';
-import type { Moment } from './live.ts';
+import { type ChartSample, History, stepMs } from './history.ts';
+import type { StatusMoment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';
-import { type StreamFilter, standingOf, toldTo } from './report.ts';
-import type { LiveStanding } from './standing.ts';
+import { reportedTo, type StreamFilter, statusOf } from './report.ts';
+import type { LiveStatus } from './status-facts.ts';
 import type { EventTap } from './tail.ts';
 
 /** What a board is made with. */
 export interface BoardSettings {
   /** The journey as it is now. */
-  readonly look: () => Moment;
+  readonly look: () => StatusMoment;
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
@@ -24,12 +24,12 @@ export interface BoardSettings {
 }
 
 /** What one reader of `/events` asks for. */
-export interface Hearing extends Pick<StreamFilter, 'find'> {
+export interface EventQuery extends Pick<StreamFilter, 'find'> {
   /** The latest sample that the reader has, by its time; 0: none. */
   readonly since: number;
 }
 
-const tellMs = 1_000;
+const reportMs = 1_000;
 /** Looking and telling take no more than this share of the time. */
 const shareMax = 0.1;
 /** Cheaper looks are taken whenever someone asks; a dearer one serves for a while. */
@@ -37,25 +37,25 @@ const dearLookMs = 5;
 /** Readers of `/events`; each gets a report a second. */
 const readersMax = 16;
 /** As many as a person looks through; who wants another one searches. */
-const streamsToldMax = 100;
+const streamsReportedMax = 100;
 
 /** The journey, observed. */
-export class Board {
+export class StatusBoard {
   readonly #settings: BoardSettings;
   readonly #history = new History();
   readonly #health: Health;
-  readonly #readers = new Map<EventStream, Hearing>();
+  readonly #readers = new Map<EventStream, EventQuery>();
   /** Epoch milliseconds. */
   readonly startedAt: number;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** What the last two looks took, and telling all readers. */
   #lookMs = [0, 0];
-  #tellMs = 0;
-  #moment: Moment;
+  #reportMs = 0;
+  #moment: StatusMoment;
   /** Of the last look, once someone has asked for it. */
-  #standing: LiveStanding | null = null;
+  #standing: LiveStatus | null = null;
   /** The latest sample that readers have. */
-  #told: Sample | undefined;
+  #told: ChartSample | undefined;
 
   constructor(settings: BoardSettings) {
     this.#settings = settings;
@@ -68,13 +68,13 @@ export class Board {
   async follow(over: AbortSignal): Promise<void> {
     const { clock, log } = this.#settings;
     while (!over.aborted) {
-      await clock.sleep(Math.max(tellMs, this.#tellMs / shareMax), over).catch(() => undefined);
+      await clock.sleep(Math.max(reportMs, this.#reportMs / shareMax), over).catch(() => undefined);
       const idleMs = clock.monotonic() - this.#lookedAt;
       if (over.aborted || (this.#readers.size === 0 && idleMs < stepMs)) continue;
       try {
         const begunAt = clock.monotonic();
-        this.#tellAll();
-        this.#tellMs = clock.monotonic() - begunAt;
+        this.#reportAll();
+        this.#reportMs = clock.monotonic() - begunAt;
       } catch (error) {
         // Whatever is wrong with watching, the journey goes on.
         log.warn('status_update_failed', 'updating the status page failed', {
@@ -84,7 +84,7 @@ export class Board {
     }
   }
 
-  #tellAll(): void {
+  #reportAll(): void {
     this.#look();
     const sample = this.#history.samples.at(-1);
     if (sample !== undefined && sample !== this.#told) {
@@ -95,7 +95,7 @@ export class Board {
     const texts = new Map<string, string>();
     for (const [reader, { find }] of this.#readers) {
       if (reader.isBehind) continue;
-      const text = texts.get(find) ?? eventText('state', this.#toldTo(find));
+      const text = texts.get(find) ?? eventText('state', this.#reportedTo(find));
       texts.set(find, text);
       reader.write(text);
     }
@@ -113,9 +113,9 @@ export class Board {
   }
 
   /** How everything stands, with all streams that are found. */
-  standing(find: string): LiveStanding {
+  standing(find: string): LiveStatus {
     this.#look();
-    return toldTo(this.#stands, { find, streamsMax: Number.POSITIVE_INFINITY });
+    return reportedTo(this.#stands, { find, streamsMax: Number.POSITIVE_INFINITY });
   }
 
   /** The numbers for Prometheus. */
@@ -132,16 +132,16 @@ export class Board {
   }
 
   /** Tells the past and the present at once, and from then on what comes. */
-  add(reader: EventStream, hearing: Hearing): void {
+  add(reader: EventStream, hearing: EventQuery): void {
     this.#look();
     const samples = this.#history.samples.filter(({ at }) => at > hearing.since);
     reader.write(eventText('history', { step_ms: stepMs, samples }, samples.at(-1)?.at));
-    reader.write(eventText('state', this.#toldTo(hearing.find)));
+    reader.write(eventText('state', this.#reportedTo(hearing.find)));
     this.#readers.set(reader, hearing);
     reader.gone.addEventListener('abort', () => this.#readers.delete(reader));
   }
 
-  #look(): Moment {
+  #look(): StatusMoment {
     const { look, clock } = this.#settings;
     const now = clock.monotonic();
     // One that was slow by chance does not count.
@@ -156,8 +156,8 @@ export class Board {
     return this.#moment;
   }
 
-  get #stands(): LiveStanding {
-    this.#standing ??= standingOf({
+  get #stands(): LiveStatus {
+    this.#standing ??= statusOf({
       moment: this.#moment,
       history: this.#history,
       ailments: this.#health.ailments,
@@ -168,7 +168,7 @@ export class Board {
     return this.#standing;
   }
 
-  #toldTo(find: string): LiveStanding {
-    return toldTo(this.#stands, { find, streamsMax: streamsToldMax });
+  #reportedTo(find: string): LiveStatus {
+    return reportedTo(this.#stands, { find, streamsMax: streamsReportedMax });
   }
 }

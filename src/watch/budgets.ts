@@ -1,7 +1,7 @@
 // Which of an upstream's limits a stream's requests pass, for the status: those of the paths that
 // it asks and of what stands below them, and the credential's own, which all pass.
 
-import type { PathLimit } from './standing.ts';
+import type { PathLimit } from './status-facts.ts';
 
 /** An upstream's limits, to be looked up for each of its streams. */
 export type PathLimits = ReadonlyMap<string, PathLimit>;

@@ -6,24 +6,24 @@ import { hostname } from 'node:os';
 import { asExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { urgentFirst } from '../terminal/table.ts';
-import type { ClusterSight, ClusterStanding } from './cluster-standing.ts';
+import type { ClusterSight, ClusterStatus } from './cluster-status.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
 /** What a watch is made with. */
-export interface ClusterWatchMeans {
+export interface ClusterWatchDeps {
   readonly sight: ClusterSight;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** What readers are told as `cluster`. */
-interface ToldCluster {
+interface ReportedCluster {
   /** When it was so, epoch milliseconds; null: it was not seen yet. */
   readonly at: number | null;
   /** Which of the processes tells it. */
   readonly self: { readonly host: string; readonly pid: number };
   /** With as many of them as a person looks through. */
-  readonly standing: ClusterStanding | null;
+  readonly standing: ClusterStatus | null;
   readonly processes_total: number;
   readonly streams_total: number;
   /** Why the last look failed; what was seen before stands. */
@@ -36,13 +36,13 @@ const lookShareMax = 0.2;
 /** Whoever comes back within this time finds what was read of Kafka. */
 const keptMs = 60_000;
 const processesToldMax = 100;
-const streamsToldMax = 50;
+const streamsReportedMax = 50;
 
 /** Looks while there are readers. */
 export class ClusterWatch {
-  readonly #means: ClusterWatchMeans;
+  readonly #deps: ClusterWatchDeps;
   readonly #readers = new Set<EventStream>();
-  #told: ToldCluster = {
+  #told: ReportedCluster = {
     at: null,
     self: { host: hostname(), pid: process.pid },
     standing: null,
@@ -52,8 +52,8 @@ export class ClusterWatch {
   /** When there was a reader last; null: nothing is kept. */
   #readAt: number | null = null;
 
-  constructor(means: ClusterWatchMeans) {
-    this.#means = means;
+  constructor(deps: ClusterWatchDeps) {
+    this.#deps = deps;
   }
 
   /** Tells what was seen last at once, where that is not long ago, and from then on what comes. */
@@ -65,7 +65,7 @@ export class ClusterWatch {
 
   /** Follows it until the end. */
   async follow(over: AbortSignal): Promise<void> {
-    const { clock, sight } = this.#means;
+    const { clock, sight } = this.#deps;
     while (!over.aborted) {
       await clock.sleep(tickMs, over).catch(() => undefined);
       if (over.aborted) break;
@@ -82,7 +82,7 @@ export class ClusterWatch {
   }
 
   async #look(): Promise<void> {
-    const { sight, clock, log } = this.#means;
+    const { sight, clock, log } = this.#deps;
     const begunAt = clock.monotonic();
     // One at a time.
     this.#nextAt = Number.POSITIVE_INFINITY;
@@ -102,15 +102,15 @@ export class ClusterWatch {
   }
 }
 
-function tellable(standing: ClusterStanding) {
-  const { processes, streams } = standing;
+function tellable(statusView: ClusterStatus) {
+  const { processes, streams } = statusView;
   return {
     processes_total: processes.length,
     streams_total: streams.length,
     standing: {
-      ...standing,
+      ...statusView,
       processes: processes.slice(0, processesToldMax),
-      streams: urgentFirst(streams).slice(0, streamsToldMax),
+      streams: urgentFirst(streams).slice(0, streamsReportedMax),
     },
   };
 }

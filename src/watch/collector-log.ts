@@ -15,7 +15,7 @@ import type { Log, TlsSettings } from '../contracts/tools.ts';
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
 /** Where lines are sent to. */
-export interface Collector {
+export interface LogCollector {
   /** The logs endpoint, e.g. `http://collector:4318/v1/logs`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, Secret>>;
@@ -24,7 +24,7 @@ export interface Collector {
 
 /** What it is opened with. */
 export interface CollectorLogSettings {
-  readonly collector: Collector;
+  readonly collector: LogCollector;
   /** Gets every line too, and alone what goes wrong here. */
   readonly beside: Log;
   readonly level: LogLevel;
@@ -45,7 +45,7 @@ export interface CollectorLog {
 /** Lines that may wait; a busy process writes some a second. */
 const queueMax = 2_048;
 const exportTimeoutMs = 10_000;
-const tellEveryMs = 60_000;
+const reportEveryMs = 60_000;
 /** OpenTelemetry's numbers for the first of each range (logs data model, SeverityNumber). */
 const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
 
@@ -113,10 +113,10 @@ class Ledger {
   #waiting = 0;
   #underWay = 0;
   #failing = false;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #reportedMs = Number.NEGATIVE_INFINITY;
   lost = 0;
 
-  constructor({ url }: Collector, beside: Log) {
+  constructor({ url }: LogCollector, beside: Log) {
     this.#origin = new URL(url).origin;
     this.#beside = beside;
   }
@@ -154,7 +154,7 @@ class Ledger {
     const left = this.#waiting + this.#underWay;
     if (left === 0) return;
     this.lost += left;
-    this.#toldMs = Number.NEGATIVE_INFINITY;
+    this.#reportedMs = Number.NEGATIVE_INFINITY;
     this.#tell('sluice ended before the collector accepted them');
   }
 
@@ -175,8 +175,8 @@ class Ledger {
 
   #tell(error: string): void {
     const nowMs = performance.now();
-    if (nowMs - this.#toldMs < tellEveryMs) return;
-    this.#toldMs = nowMs;
+    if (nowMs - this.#reportedMs < reportEveryMs) return;
+    this.#reportedMs = nowMs;
     this.#beside.warn(
       'log_export_failed',
       'log lines do not reach the collector; they are on stderr only',
@@ -189,7 +189,7 @@ class Ledger {
   }
 }
 
-async function agentFor({ url, tls = {} }: Collector): Promise<HttpAgent> {
+async function agentFor({ url, tls = {} }: LogCollector): Promise<HttpAgent> {
   if (url.startsWith('http:')) return new HttpAgent({ keepAlive: true });
   const { ca_file, cert_file, key_file, min_version, server_name } = tls;
   const pem = async (file: string | undefined) => file && (await readFile(file));

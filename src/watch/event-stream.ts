@@ -6,9 +6,9 @@ import type { ServerResponse } from 'node:http';
 import { safeHeaders } from './access.ts';
 
 /** One event in its written form; `id` is what a reader who comes back says it has heard last. */
-export function eventText(event: string, told: object, id?: number): string {
+export function eventText(event: string, reported: object, id?: number): string {
   // JSON holds no line feed, so no value can end its line.
-  const data = `event: ${event}\ndata: ${JSON.stringify(told)}\n`;
+  const data = `event: ${event}\ndata: ${JSON.stringify(reported)}\n`;
   return id === undefined ? `${data}\n` : `id: ${id}\n${data}\n`;
 }
 

@@ -1,7 +1,7 @@
 // What fetch has found about its sources since the start: gaps, resets and the like, as they became
 // durable. What must stay true: it does not grow with time, but by kinds of findings and streams.
 
-import type { LiveStanding } from './standing.ts';
+import type { LiveStatus } from './status-facts.ts';
 
 /** A finding as fetch tells it. */
 interface Found {
@@ -22,14 +22,14 @@ const latestMax = 50;
 
 /** What was found since the start. */
 export class Findings {
-  readonly #latest: LiveStanding['conditions'][number][] = [];
+  readonly #latest: LiveStatus['conditions'][number][] = [];
   readonly #counts = new Map<string, FoundCount>();
 
   /** How the configs of other processes with the state differ, a sentence for each process. */
   configDifferences: readonly string[] = [];
 
   /** The latest few, newest first. */
-  get latest(): LiveStanding['conditions'] {
+  get latest(): LiveStatus['conditions'] {
     return this.#latest;
   }
 

@@ -5,8 +5,8 @@
 // told last.
 
 import { roughSpanText } from '../tools/time-text.ts';
-import type { Moment } from './live.ts';
-import type { LastError, LiveSink, LiveStream, ShardShare, Standing } from './standing.ts';
+import type { StatusMoment } from './live.ts';
+import type { LastError, LiveSink, LiveStream, ShardShare, StatusFacts } from './status-facts.ts';
 
 /** One thing that keeps the journey from going on. */
 export interface Ailment {
@@ -83,7 +83,7 @@ export class Health {
       spool,
       intervals,
       cluster,
-    }: Pick<Moment, 'streams' | 'sinks' | 'spool' | 'intervals' | 'cluster'>,
+    }: Pick<StatusMoment, 'streams' | 'sinks' | 'spool' | 'intervals' | 'cluster'>,
     now: number,
   ): void {
     // There may be thousands of streams, and a few of the reasons are all that most readers see.
@@ -147,7 +147,7 @@ function standstillMs(
   return now - (trace?.wellAt ?? now);
 }
 
-type Standstill = Pick<Standing['streams'][number], 'name' | 'state' | 'error'> &
+type Standstill = Pick<StatusFacts['streams'][number], 'name' | 'state' | 'error'> &
   Partial<Pick<LiveSink, 'suspects'>>;
 
 /** Codes of streams that go on, and yet may show no more than a part. */
@@ -206,15 +206,15 @@ function shardAilments(share: ShardShare | undefined): readonly Ailment[] {
       ends === 0
         ? 'does not run yet: its process starts'
         : `does not run: its process ended ${times}`;
-    const told = error === null ? '' : `: ${error.message}`;
+    const reported = error === null ? '' : `: ${error.message}`;
     return {
       ...{ part: 'shard', name, reason: 'not_running', what, error },
-      message: `shard ${name} ${what}${told}`,
+      message: `shard ${name} ${what}${reported}`,
     };
   });
 }
 
-type Fill = Pick<Standing['spool'], 'bytes' | 'max_bytes'>;
+type Fill = Pick<StatusFacts['spool'], 'bytes' | 'max_bytes'>;
 
 function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
   if (bytes < bytesMax) return null;
@@ -224,8 +224,8 @@ function fullnessOf({ bytes, max_bytes: bytesMax }: Fill): Ailment | null {
 
 function ailmentOf({ part, name, error }: Pick<Ailment, 'part' | 'name' | 'error'>) {
   const who = part === 'spool' ? 'the spool' : name;
-  const told = error === null ? '' : `: ${error.message}`;
+  const reported = error === null ? '' : `: ${error.message}`;
   return (reason: Ailment['reason'], what: string): Ailment => {
-    return { part, name, reason, what, error, message: `${who} ${what}${told}` };
+    return { part, name, reason, what, error, message: `${who} ${what}${reported}` };
   };
 }

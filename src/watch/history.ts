@@ -3,9 +3,9 @@
 // a step. What must stay true: its size does not grow with time, and the charts' not with the
 // number of streams.
 
-import type { Moment } from './live.ts';
+import type { StatusMoment } from './live.ts';
 
-type Counted = Pick<Moment, 'streams' | 'sinks' | 'spool'>;
+type Counted = Pick<StatusMoment, 'streams' | 'sinks' | 'spool'>;
 
 /** Length of one step of the charts. */
 export const stepMs = 5_000;
@@ -15,7 +15,7 @@ export const stepsMax = 720;
 const chartedSinksMax = 32;
 
 /** One step of the charts. */
-export interface Sample {
+export interface ChartSample {
   /** Epoch milliseconds of its end. */
   readonly at: number;
   /** Records read a second. */
@@ -31,13 +31,13 @@ export class History {
   readonly #sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
   readonly #spool = new Meter();
   readonly #readInAll = new Meter();
-  readonly #ring: Sample[] = [];
+  readonly #ring: ChartSample[] = [];
   /** Records of all streams, those that have left included. */
   #read = 0;
   #stepped: Stepped | null = null;
 
   /** Oldest first. */
-  get samples(): readonly Sample[] {
+  get samples(): readonly ChartSample[] {
     return this.#ring;
   }
 

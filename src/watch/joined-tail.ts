@@ -13,7 +13,7 @@ export interface TailPart {
 }
 
 /** What is joined. */
-export interface JoinedTailMeans extends Pick<EventTap, 'forms'> {
+export interface JoinedTailDeps extends Pick<EventTap, 'forms'> {
   /** Throws an ExportError where nobody can look so. */
   readonly check: (wish: TailWish) => void;
   /** Those that can be looked at now. */
@@ -30,18 +30,18 @@ const lookEveryMs = 1_000;
 const againMs = 5_000;
 
 /** A tap of all of them. */
-export function joinedTap(means: JoinedTailMeans): EventTap {
+export function joinedTap(deps: JoinedTailDeps): EventTap {
   return {
-    forms: means.forms,
+    forms: deps.forms,
     open(wish) {
-      means.check(wish);
-      return new JoinedView(means, wish);
+      deps.check(wish);
+      return new JoinedView(deps, wish);
     },
   };
 }
 
 class JoinedView implements TailView {
-  readonly #means: JoinedTailMeans;
+  readonly #deps: JoinedTailDeps;
   readonly #wish: TailWish;
   readonly #views = new Map<TailPart, TailView>();
   readonly #taking = new Set<TailPart>();
@@ -51,8 +51,8 @@ class JoinedView implements TailView {
   #wake = new AbortController();
   #unseen = '';
 
-  constructor(means: JoinedTailMeans, wish: TailWish) {
-    this.#means = means;
+  constructor(deps: JoinedTailDeps, wish: TailWish) {
+    this.#deps = deps;
     this.#wish = wish;
   }
 
@@ -66,14 +66,14 @@ class JoinedView implements TailView {
       }
       this.#wake = new AbortController();
       const woken = AbortSignal.any([signal, this.#wake.signal]);
-      await this.#means.clock.sleep(lookEveryMs, woken).catch(() => undefined);
+      await this.#deps.clock.sleep(lookEveryMs, woken).catch(() => undefined);
       signal.throwIfAborted();
     }
   }
 
   /** Asks whoever is there and was not asked yet; returns the shards of all others. */
   #ask(signal: AbortSignal): readonly number[] {
-    const { parts, shards, clock } = this.#means;
+    const { parts, shards, clock } = this.#deps;
     const present = new Set(parts());
     for (const part of this.#views.keys()) if (!present.has(part)) this.#views.delete(part);
     const now = clock.monotonic();
@@ -93,7 +93,7 @@ class JoinedView implements TailView {
       this.#come.push(await view.take(signal));
     } catch {
       this.#views.delete(part);
-      this.#againAt.set(part, this.#means.clock.monotonic() + againMs);
+      this.#againAt.set(part, this.#deps.clock.monotonic() + againMs);
     }
     this.#taking.delete(part);
     this.#wake.abort();

@@ -2,9 +2,9 @@
 // tells: streams and upstreams stand side by side, since each is of one shard, and a sink is told as
 // one, with the worst of what its parts say.
 
-import { idleMoment, type Moment } from './live.ts';
+import { idleMoment, type StatusMoment } from './live.ts';
 import { joinedRemoved } from './removed-sinks.ts';
-import { elsewhere, type LiveSink, type StoredStanding } from './standing.ts';
+import { elsewhere, type LiveSink, type StoredStatus } from './status-facts.ts';
 
 /** From best to worst. */
 const states = ['new', 'idle', 'sending', 'retrying', 'stopped', 'refused'];
@@ -12,13 +12,13 @@ const reasonsMax = 10;
 
 /** One standing of several; where there is none, of a process that waits for this, or starts. */
 export function joinedMoment(
-  moments: readonly Moment[],
+  moments: readonly StatusMoment[],
   maxBytes: number,
   waits: string | null,
-): Moment {
+): StatusMoment {
   const [first] = moments;
   if (first === undefined) return idleMoment(maxBytes, waits);
-  const all = <Key extends keyof Moment>(key: Key) => moments.map((moment) => moment[key]);
+  const all = <Key extends keyof StatusMoment>(key: Key) => moments.map((moment) => moment[key]);
   const sum = (counts: readonly (number | null)[]) =>
     counts.reduce<number>((total, count) => total + (count ?? 0), 0);
   const sinks = Map.groupBy(all('sinks').flat(), ({ name }) => name);
@@ -75,7 +75,7 @@ function joinedSink(parts: readonly LiveSink[]): LiveSink {
 }
 
 /** What all know of a sink that have it here; where none has, its name. */
-function joinedParts<T extends StoredStanding['sinks'][number]>(all: readonly T[]): T {
+function joinedParts<T extends StoredStatus['sinks'][number]>(all: readonly T[]): T {
   const here = all.filter(({ state }) => state !== elsewhere);
   const parts = here.length === 0 ? all : here;
   const sum = (count: (part: T) => number) => parts.reduce((total, part) => total + count(part), 0);
@@ -95,8 +95,8 @@ function joinedParts<T extends StoredStanding['sinks'][number]>(all: readonly T[
 }
 
 function joinedSuspects(
-  all: readonly NonNullable<StoredStanding['sinks'][number]['suspects']>[],
-): StoredStanding['sinks'][number]['suspects'] {
+  all: readonly NonNullable<StoredStatus['sinks'][number]['suspects']>[],
+): StoredStatus['sinks'][number]['suspects'] {
   if (all.length === 0) return null;
   return {
     events: all.reduce((sum, { events }) => sum + events, 0),
@@ -107,10 +107,10 @@ function joinedSuspects(
 }
 
 /** The same of what the databases of the shards tell. */
-export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding {
-  const [first] = parts as readonly [StoredStanding];
+export function joinedStatus(parts: readonly StoredStatus[]): StoredStatus {
+  const [first] = parts as readonly [StoredStatus];
   if (parts.length === 1) return first;
-  const sum = (count: (part: StoredStanding) => number) =>
+  const sum = (count: (part: StoredStatus) => number) =>
     parts.reduce((total, part) => total + count(part), 0);
   const [streams, orphans] = [new Set<string>(), new Set<string>()];
   for (const { orphans: of } of parts) {
@@ -138,9 +138,7 @@ export function joinedStanding(parts: readonly StoredStanding[]): StoredStanding
 }
 
 /** The sinks of several shards, each as one. */
-export function joinedSinks(
-  parts: readonly Pick<StoredStanding, 'sinks'>[],
-): StoredStanding['sinks'] {
+export function joinedSinks(parts: readonly Pick<StoredStatus, 'sinks'>[]): StoredStatus['sinks'] {
   const all = parts.flatMap(({ sinks }) => sinks);
   return [...Map.groupBy(all, ({ name }) => name).values()].map(joinedParts);
 }

@@ -15,16 +15,16 @@ import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
 import { concernedUpstreams } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
+import { type CheckpointFacts, readState, type State, settledBefore } from './state.ts';
 import type {
   LiveError,
   LiveSink,
-  LiveStanding,
+  LiveStatus,
   LiveStream,
   PathLimit,
   ShardShare,
   Sum,
-} from './standing.ts';
-import { type CheckpointFacts, readState, type State, settledBefore } from './state.ts';
+} from './status-facts.ts';
 import { lookupsOf } from './stored.ts';
 import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
@@ -50,9 +50,9 @@ export interface Sights {
 }
 
 /** A standing as one look shows it: what takes more than one, such as a rate, is as at rest. */
-export interface Moment
+export interface StatusMoment
   extends Pick<
-    LiveStanding,
+    LiveStatus,
     | 'streams'
     | 'spool'
     | 'sinks'
@@ -67,11 +67,8 @@ export interface Moment
     | 'reload_refused'
     | 'standing_by'
   > {
-  readonly upstreams: readonly Omit<
-    LiveStanding['upstreams'][number],
-    Exclude<keyof Sum, 'name'>
-  >[];
-  readonly deployment_changed?: LiveStanding['deployment_changed'];
+  readonly upstreams: readonly Omit<LiveStatus['upstreams'][number], Exclude<keyof Sum, 'name'>>[];
+  readonly deployment_changed?: LiveStatus['deployment_changed'];
   /** How often a stream is polled, by name, in milliseconds; null: a calendar decides. */
   readonly intervals: ReadonlyMap<string, number | null>;
   /** Events that a sink has refused for good since the start, by name. */
@@ -95,7 +92,7 @@ export interface ClusterFacts {
 }
 
 /** The standing of a process that has nothing yet, and of what it waits for; null: it starts. */
-export function idleMoment(maxBytes: number, waitsFor: string | null): Moment {
+export function idleMoment(maxBytes: number, waitsFor: string | null): StatusMoment {
   const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
   return {
     ...{ upstreams: [], streams: [], sinks: [], conditions: [], filters: [], lookups: [] },
@@ -114,7 +111,7 @@ const readEveryMs = 5_000;
 const readShareMax = 0.005;
 
 /** A function that looks at the journey. Of the process around it, it tells nothing. */
-export function watching(sights: Sights): () => Moment {
+export function watching(sights: Sights): () => StatusMoment {
   const { plan, state, pipeline, spool, findings, clock } = sights;
   const planned = plannedStreams(plan);
   const intervals = new Map(Array.from(planned, ([name, { everyMs }]) => [name, everyMs]));
@@ -131,7 +128,7 @@ export function watching(sights: Sights): () => Moment {
 
   return () => {
     [texts, before] = [new Map(), texts];
-    const { durable, letterReasons } = remembered();
+    const { durable, deadLetterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures, transcoded, unreadTimes } = pipeline.state;
     const concerned = concernedUpstreams(plan, (source) => pipeline.hasMoved(source));
@@ -171,7 +168,7 @@ export function watching(sights: Sights): () => Moment {
         ),
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
         set_aside: sink.setAside.map((one) => ({ ...one, since: timeText(one.since) })),
-        dead_letter_reasons: letterReasons.get(sink.name) ?? [],
+        dead_letter_reasons: deadLetterReasons.get(sink.name) ?? [],
       })),
       conditions: findings.latest,
       filters: filtersOf(plan, filterFailures),
@@ -289,7 +286,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
 function filtersOf(
   { routes }: Plan,
   failed: PipelineState['filterFailures'],
-): LiveStanding['filters'] {
+): LiveStatus['filters'] {
   return routes.flatMap(({ from, where }, index) =>
     where === undefined
       ? []
@@ -303,23 +300,23 @@ function filtersOf(
   );
 }
 
-type LetterReasons = ReadonlyMap<string, LiveSink['dead_letter_reasons']>;
+type DeadLetterReasons = ReadonlyMap<string, LiveSink['dead_letter_reasons']>;
 
 /** What the database last said. */
 interface Remembered {
   readonly durable: State;
-  readonly letterReasons: LetterReasons;
+  readonly deadLetterReasons: DeadLetterReasons;
 }
 
 function remembering({ state: { dir }, before, clock, log }: Sights): () => Remembered {
-  let remembered: Remembered = { durable: before, letterReasons: new Map() };
+  let remembered: Remembered = { durable: before, deadLetterReasons: new Map() };
   let readAgainAt = Number.NEGATIVE_INFINITY;
   return () => {
     const begunAt = clock.monotonic();
     if (begunAt < readAgainAt) return remembered;
     try {
       const durable = readState(dir);
-      remembered = { durable, letterReasons: readLetterReasons(dir, durable) };
+      remembered = { durable, deadLetterReasons: readDeadLetterReasons(dir, durable) };
     } catch (error) {
       log.debug('stored_status_not_read', 'reading the state for the status page failed', {
         error: String(error),
@@ -332,16 +329,16 @@ function remembering({ state: { dir }, before, clock, log }: Sights): () => Reme
 }
 
 /** There may be millions of letters; the latest say what is wrong. */
-const lettersReadMax = 200;
+const deadLettersReadMax = 200;
 const reasonsMax = 10;
 const reasonLengthMax = 300;
 
-function readLetterReasons(dir: string, { sinks }: State): LetterReasons {
-  const withLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
-  if (withLetters.length === 0) return new Map();
+function readDeadLetterReasons(dir: string, { sinks }: State): DeadLetterReasons {
+  const withDeadLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
+  if (withDeadLetters.length === 0) return new Map();
   return lookInto(dir, new Map(), ({ letters }) => {
     const reasonsOf = (sink: string) => {
-      const newest = letters.newest(sink, lettersReadMax);
+      const newest = letters.newest(sink, deadLettersReadMax);
       const alike = Map.groupBy(newest, ({ reason }) => cleanText(reason, reasonLengthMax));
       const reasons = Array.from(alike, ([reason, letters]) => ({
         ...{ reason, count: letters.length },
@@ -349,14 +346,14 @@ function readLetterReasons(dir: string, { sinks }: State): LetterReasons {
       }));
       return reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax);
     };
-    return new Map(withLetters.map(([sink]) => [sink, reasonsOf(sink)]));
+    return new Map(withDeadLetters.map(([sink]) => [sink, reasonsOf(sink)]));
   });
 }
 
 function momentOf(
   client: UpstreamClient,
   at: { readonly now: number; readonly moved: boolean },
-): Moment['upstreams'][number] {
+): StatusMoment['upstreams'][number] {
   const { throttles, end } = client.state();
   return {
     ...endFacts(client.name, end, at),

@@ -42,15 +42,15 @@
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
 import { epochOf } from '../tools/time-text.ts';
-import type { Moment } from './live.ts';
-import type { LiveStanding } from './standing.ts';
+import type { StatusMoment } from './live.ts';
+import type { LiveStatus } from './status-facts.ts';
 
 /** Content type of `metricsText`. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** What is not of the standing. */
 export interface ProcessFacts
-  extends Pick<Moment, 'refused' | 'found' | 'logLinesLost' | 'cluster'> {
+  extends Pick<StatusMoment, 'refused' | 'found' | 'logLinesLost' | 'cluster'> {
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
@@ -61,13 +61,13 @@ export function metricsText(families: readonly Family[]): string {
 }
 
 /** Every number of the list above. */
-export function metricFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
+export function metricFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
   return [
-    ...processFamilies(standing, facts),
+    ...processFamilies(statusView, facts),
     ...clusterFamilies(facts),
-    ...streamFamilies(standing, facts),
-    ...sinkFamilies(standing, facts),
-    ...spoolFamilies(standing),
+    ...streamFamilies(statusView, facts),
+    ...sinkFamilies(statusView, facts),
+    ...spoolFamilies(statusView),
     ...logFamilies(facts),
   ];
 }
@@ -112,19 +112,19 @@ function familiesOf<T>(
   });
 }
 
-function processFamilies(standing: LiveStanding, facts: ProcessFacts): readonly Family[] {
+function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
   return familiesOf([facts], () => ({}), [
-    ['sluice_ready', '1 if no part is stopped.', () => Number(standing.ready)],
-    ['sluice_start_time_seconds', 'Start of the process.', () => inSeconds(standing.started_at)],
+    ['sluice_ready', '1 if no part is stopped.', () => Number(statusView.ready)],
+    ['sluice_start_time_seconds', 'Start of the process.', () => inSeconds(statusView.started_at)],
     [
       'sluice_config_reload_refused',
       'The config in its file was refused.',
-      () => Number(standing.reload_refused !== null),
+      () => Number(statusView.reload_refused !== null),
     ],
     [
       'sluice_standing_by',
       'Another process owns the state in Kafka.',
-      () => Number(standing.standing_by !== null),
+      () => Number(statusView.standing_by !== null),
     ],
     ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'CPU time used.', (f) => f.cpuSeconds],
@@ -144,7 +144,7 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
     [
       'sluice_heartbeat_timestamp_seconds',
       'Last response of the Kafka group that was silent longest.',
-      ({ heardAt }) => seconds(heardAt),
+      ({ heardAt: receivedAt }) => seconds(receivedAt),
     ],
     [
       'sluice_commit_seconds',
@@ -155,7 +155,7 @@ function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
 }
 
 function streamFamilies(
-  { streams, upstreams, successions }: LiveStanding,
+  { streams, upstreams, successions }: LiveStatus,
   { found }: ProcessFacts,
 ): readonly Family[] {
   return [
@@ -224,7 +224,7 @@ function streamFamilies(
 }
 
 /** Results are from a closed list (fetch/push/delivery.ts). */
-function deliveriesOf(streams: LiveStanding['streams']) {
+function deliveriesOf(streams: LiveStatus['streams']) {
   return streams.flatMap(({ source, name, deliveries = {} }) =>
     Object.entries(deliveries).map(([result, count]) => {
       return { labels: { source, stream: name, result }, count };
@@ -233,7 +233,7 @@ function deliveriesOf(streams: LiveStanding['streams']) {
 }
 
 function sinkFamilies(
-  { sinks, filters, transcoded }: LiveStanding,
+  { sinks, filters, transcoded }: LiveStatus,
   { refused }: ProcessFacts,
 ): readonly Family[] {
   return [
@@ -278,13 +278,13 @@ function sinkFamilies(
   ];
 }
 
-function resultsOf(transcoded: LiveStanding['transcoded']) {
+function resultsOf(transcoded: LiveStatus['transcoded']) {
   return transcoded.flatMap(({ source, ...results }) =>
     Object.entries(results).map(([result, count]) => ({ labels: { source, result }, count })),
   );
 }
 
-function spoolFamilies({ spool }: LiveStanding): readonly Family[] {
+function spoolFamilies({ spool }: LiveStatus): readonly Family[] {
   return familiesOf([spool], () => ({}), [
     ['sluice_spool_bytes', 'Bytes in the spool.', ({ bytes }) => bytes],
     ['sluice_spool_max_bytes', 'Bytes at which polling pauses.', (s) => s.max_bytes],

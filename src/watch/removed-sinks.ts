@@ -4,8 +4,8 @@ import type { Offset } from '../contracts/event.ts';
 import { backlog } from '../contracts/spool.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
-import type { Matter, RemovedSink } from './standing.ts';
 import type { State } from './state.ts';
+import type { Matter, RemovedSink } from './status-facts.ts';
 
 /** What is known of them, of a state and the names of the sinks in a config. */
 export function removedSinksOf(

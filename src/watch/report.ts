@@ -6,19 +6,19 @@ import { epochOf, timeText } from '../tools/time-text.ts';
 import { attentionOf } from './attention.ts';
 import type { Ailment } from './health.ts';
 import type { History } from './history.ts';
-import type { Moment } from './live.ts';
+import type { StatusMoment } from './live.ts';
 import {
   type LiveSink,
-  type LiveStanding,
+  type LiveStatus,
   type LiveStream,
   type PathLimit,
   roomInSpool,
   type Sum,
-} from './standing.ts';
+} from './status-facts.ts';
 
 /** What a standing is made of. */
 export interface Observed {
-  readonly moment: Moment;
+  readonly moment: StatusMoment;
   readonly history: History;
   readonly ailments: readonly Ailment[];
   /** Epoch milliseconds. */
@@ -29,7 +29,7 @@ export interface Observed {
 }
 
 /** How everything stands. */
-export function standingOf(observed: Observed): LiveStanding {
+export function statusOf(observed: Observed): LiveStatus {
   const { moment, history, ailments, now, startedAt, forms } = observed;
   const unwell = Map.groupBy(ailments, ({ part }) => part);
   const isWell = (part: Ailment['part']) => {
@@ -143,7 +143,7 @@ function lagMs({ caught_up_at, newest_record_at, order }: LiveStream, now: numbe
 
 function waitsFor(
   { upstream, state, budget, next_poll_at }: LiveStream,
-  spool: LiveStanding['spool'],
+  spool: LiveStatus['spool'],
   now: number,
 ): string | null {
   const dueAt = epochOf(next_poll_at);
@@ -196,12 +196,12 @@ export interface StreamFilter {
 }
 
 /** The standing for a reader; its streams are in the config's order, unless there are too many. */
-export function toldTo(standing: LiveStanding, { find, streamsMax }: StreamFilter): LiveStanding {
+export function reportedTo(statusView: LiveStatus, { find, streamsMax }: StreamFilter): LiveStatus {
   const sought = find.trim().toLowerCase();
-  const all = standing.streams;
+  const all = statusView.streams;
   const found = sought === '' ? all : all.filter((stream) => holds(stream, sought));
   if (found.length <= streamsMax) {
-    return { ...standing, streams_found: found.length, streams: found };
+    return { ...statusView, streams_found: found.length, streams: found };
   }
   const ranked = Map.groupBy(found, urgency);
   const streams: LiveStream[] = [];
@@ -211,7 +211,7 @@ export function toldTo(standing: LiveStanding, { find, streamsMax }: StreamFilte
     const alike = (ranked.get(rank) ?? []).toSorted((a, b) => readAt(a) - readAt(b));
     streams.push(...alike.slice(0, streamsMax - streams.length));
   }
-  return { ...standing, streams_found: found.length, streams };
+  return { ...statusView, streams_found: found.length, streams };
 }
 
 function holds({ name, state, error }: LiveStream, sought: string): boolean {

@@ -7,7 +7,7 @@ import { errorCodeOf, errorText } from '../contracts/errors.ts';
 import { hostPortText } from '../contracts/settings.ts';
 import { commandText } from '../terminal/command-text.ts';
 import type { Credentials } from './access.ts';
-import { type LiveStanding, liveStanding } from './standing.ts';
+import { type LiveStatus, liveStatus } from './status-facts.ts';
 
 /** A config, as far as it says where its process answers. */
 interface Reachable {
@@ -19,7 +19,7 @@ type Address = Credentials & { readonly host: string; readonly port: number };
 
 /** Its answer, or why there is none and what can be done about that. */
 export type StatusReply =
-  | { readonly outcome: 'told'; readonly standing: LiveStanding }
+  | { readonly outcome: 'told'; readonly standing: LiveStatus }
   | { readonly outcome: 'off'; readonly why: string; readonly next: string }
   | { readonly outcome: 'silent'; readonly why: string; readonly next: string };
 
@@ -109,7 +109,7 @@ function answerOf(url: string, { status, body }: Answer): StatusReply {
       next: 'Set the references under status as they are for the process that runs.',
     };
   }
-  const parsed = status === 200 ? liveStanding.safeParse(jsonOf(body)) : null;
+  const parsed = status === 200 ? liveStatus.safeParse(jsonOf(body)) : null;
   if (parsed?.success) return { outcome: 'told', standing: parsed.data };
   return {
     outcome: 'silent',

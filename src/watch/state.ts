@@ -11,7 +11,7 @@ import type { AsideDestination } from '../contracts/spool.ts';
 import type { PairReport } from '../contracts/succession.ts';
 import { parseCollectionCheckpoint } from '../fetch/collection/state.ts';
 import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
-import { type ListCheckpoint, parseCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
+import { type ListCheckpoint, parseListCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
 import { silenceKey, silentSince } from '../fetch/silence.ts';
 import { hasState } from '../hold/database.ts';
 import type { KnownSink } from '../hold/known-sinks.ts';
@@ -20,7 +20,7 @@ import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
 import { lookInto, type Store } from '../hold/store.ts';
 import { timeText } from '../tools/time-text.ts';
 import { type HeldEnds, parseEndsHeld, upstreamAt } from '../upstream/held-ends.ts';
-import { type compared, lastError, notice, parents, suspects } from './standing.ts';
+import { type compared, lastError, notice, parents, suspects } from './status-facts.ts';
 
 const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
@@ -192,7 +192,7 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
 
 /** A checkpoint's facts; nulls where it is no list's. */
 function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
-  const list = parseCheckpoint(body);
+  const list = parseListCheckpoint(body);
   return {
     savedAt,
     order: list?.growth.order ?? null,
@@ -220,11 +220,11 @@ function resumeText({ end: { resume }, fingerprint }: ListCheckpoint): string | 
   const of = window === undefined ? '' : ` of the window from ${timeText(window.from)}`;
   if (resume.by === 'offset') return `${unitOf(fingerprint)} ${resume.offset}${of}`;
   const { cursor } = resume;
-  return `${cursor === null ? 'the first page' : `cursor with digest ${digestOf(cursor)}`}${of}`;
+  return `${cursor === null ? 'the first page' : `cursor with digest ${cursorDigest(cursor)}`}${of}`;
 }
 
 /** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
-export function digestOf(cursor: string): string {
+export function cursorDigest(cursor: string): string {
   return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
 }
 

@@ -12,12 +12,12 @@ import type { Pipeline } from '../pipeline.ts';
 import { Callers } from '../tools/callers.ts';
 import type { Credentials } from './access.ts';
 import { answer } from './answers.ts';
-import { Board } from './board.ts';
-import type { ClusterSight } from './cluster-standing.ts';
+import { StatusBoard } from './board.ts';
+import type { ClusterSight } from './cluster-status.ts';
 import { ClusterWatch } from './cluster-watch.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Patience } from './health.ts';
-import type { Moment } from './live.ts';
+import type { StatusMoment } from './live.ts';
 import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
@@ -30,7 +30,7 @@ export interface StatusSettings {
   readonly token: Credentials['token'];
   readonly basicAuth?: Credentials['basicAuth'];
   /** The journey as it is now. */
-  readonly look: () => Moment;
+  readonly look: () => StatusMoment;
   /** Where the newest events are had from; left out: they are not shown. */
   readonly tap?: EventTap | null;
   /** The whole of a state in Kafka; left out: it is not there. */
@@ -64,7 +64,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   const { basicAuth = null, tap = null, telemetry = null, retry = null, cluster: sight } = settings;
   const over = new AbortController();
   const callers = new Callers();
-  const board = new Board({ ...settings, tap });
+  const board = new StatusBoard({ ...settings, tap });
   const cluster = sight ? new ClusterWatch({ sight, clock, log }) : null;
   const desk = {
     ...{ host, board, tap, cluster, clock, log, callers, retry },

@@ -7,15 +7,15 @@ import type { UpstreamClient } from '../upstream/client.ts';
 import type { AnnouncedEnd } from '../upstream/ends.ts';
 import { concernedUpstreams, endedStreams, movedSources } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
+import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
 import {
   elsewhere,
   type LastError,
   roomInSpool,
-  type Standing,
-  type StoredStanding,
+  type StatusFacts,
+  type StoredStatus,
   type StoredUpstream,
-} from './standing.ts';
-import { asideFacts, emptyState, type State, settledBefore } from './state.ts';
+} from './status-facts.ts';
 import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
@@ -39,10 +39,7 @@ interface Configured {
  * while nothing runs; a stream that is neither halted nor tried again later waits for room where
  * there is none. Filters are not known here.
  */
-export function storedStanding(
-  stored: State,
-  { plan, state, refused }: Configured,
-): StoredStanding {
+export function streamsAndSinks(stored: State, { plan, state, refused }: Configured): StoredStatus {
   const { holder, spool } = stored;
   const now = Date.now();
   const streams = plan.sources.flatMap((source) => source.streams);
@@ -150,14 +147,14 @@ export function announcedOf(
 }
 
 /** The standing of a part that another process has: this machine knows its names only. */
-export function standingElsewhere(configured: Configured): StoredStanding {
-  const standing = storedStanding(emptyState, configured);
+export function statusElsewhere(configured: Configured): StoredStatus {
+  const statusView = streamsAndSinks(emptyState, configured);
   return {
-    ...standing,
+    ...statusView,
     // The process that has the shard knows what headers name.
-    upstreams: standing.upstreams.filter(({ ends_from: from }) => from === 'config'),
-    streams: standing.streams.map((stream) => ({ ...stream, state: elsewhere })),
-    sinks: standing.sinks.map((sink) => ({ ...sink, state: elsewhere })),
+    upstreams: statusView.upstreams.filter(({ ends_from: from }) => from === 'config'),
+    streams: statusView.streams.map((stream) => ({ ...stream, state: elsewhere })),
+    sinks: statusView.sinks.map((sink) => ({ ...sink, state: elsewhere })),
   };
 }
 
@@ -165,11 +162,11 @@ export function standingElsewhere(configured: Configured): StoredStanding {
 export function lookupsOf(
   { sources }: Pick<Plan, 'sources'>,
   { lookups: held }: Pick<State, 'lookups'>,
-): Standing['lookups'] {
-  const wanted = new Map(
+): StatusFacts['lookups'] {
+  const requested = new Map(
     sources.flatMap((one) => (one.lookups ? [[one.upstream, one.lookups] as const] : [])),
   );
-  return [...wanted].flatMap(([upstream, lookups]) =>
+  return [...requested].flatMap(([upstream, lookups]) =>
     lookups.wanted.map((name) => {
       const { at = null, error = null } = held.get(upstream)?.[name] ?? {};
       return { upstream, name, read_at: timeText(at), error };

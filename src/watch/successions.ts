@@ -2,7 +2,7 @@
 
 import type { PairReport } from '../contracts/succession.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import type { Matter, SuccessionFacts } from './standing.ts';
+import type { Matter, SuccessionFacts } from './status-facts.ts';
 
 /** A pair as status shows it. */
 export function successionFacts(report: PairReport): SuccessionFacts {

@@ -58,7 +58,7 @@ export interface EventTap {
 const pauseMs = 500;
 
 /** How a reader is told. */
-interface TailMeans {
+interface TailDeps {
   readonly clock: Clock;
   /** False once events look otherwise: the view ends, and its reader comes back for another one. */
   readonly isCurrent: () => boolean;
@@ -66,10 +66,10 @@ interface TailMeans {
 }
 
 /** Tells a reader what comes, until it has gone, the view is no longer current, or all is over. */
-export async function tellTail(
+export async function reportTail(
   view: TailView,
   stream: EventStream,
-  { clock, isCurrent, signal }: TailMeans,
+  { clock, isCurrent, signal }: TailDeps,
 ): Promise<void> {
   const over = AbortSignal.any([signal, stream.gone]);
   try {

@@ -59,8 +59,8 @@ export async function pushMetrics(
       failing = false;
     } catch (error) {
       if (over.aborted) return;
-      const told = { url: new URL(url).origin, error: String(error) };
-      if (!failing) log.warn('metrics_push_failed', 'metrics push failed; retrying', told);
+      const reported = { url: new URL(url).origin, error: String(error) };
+      if (!failing) log.warn('metrics_push_failed', 'metrics push failed; retrying', reported);
       failing = true;
     }
   }

@@ -4,7 +4,7 @@
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/ends.ts';
-import type { Matter, StoredUpstream } from './standing.ts';
+import type { Matter, StoredUpstream } from './status-facts.ts';
 
 /** The end of an upstream at a time (epoch milliseconds); `moved`: it concerns no source any more. */
 export function endFacts(

@@ -4,7 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { LedgerCollection } from '../../src/sandbox/ledger.ts';
-import type { Change, Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox, SandboxChange } from '../../src/sandbox/sandbox.ts';
 import { companies, type Planted, planted } from './sources.ts';
 
 /** An event as it stands in the file, with what it was made from. */
@@ -35,7 +35,7 @@ export interface Account {
 
 /** A change as its event was made from it. */
 interface ToldChange {
-  readonly change: 'state' | 'baseline' | Change['op'];
+  readonly change: 'state' | 'baseline' | SandboxChange['op'];
   readonly entity_kind: string;
   readonly entity_id: string;
   readonly parent_id?: string;
@@ -89,15 +89,15 @@ function ofList(run: Run, one: Planted): Account {
   const findings: string[] = [];
   let [owed, found] = [0, 0];
   for (const [company, path] of pathsOf(one)) {
-    const told = counted(rawOf(run, one.source, company));
+    const reported = counted(rawOf(run, one.source, company));
     for (const { text } of run.sandbox.ledger().list(path).records()) {
-      const count = told.get(text) ?? 0;
+      const count = reported.get(text) ?? 0;
       owed += 1;
       if (count === 1) found += 1;
       else findings.push(`${count} times: ${text}`);
-      told.delete(text);
+      reported.delete(text);
     }
-    for (const text of told.keys()) if (!isOwn(text)) findings.push(`never was: ${text}`);
+    for (const text of reported.keys()) if (!isOwn(text)) findings.push(`never was: ${text}`);
   }
   return { source: one.source, owed, found, findings };
 }
@@ -107,7 +107,7 @@ function ofCollection(run: Run, one: Planted): Account {
   let [owed, found] = [0, 0];
   for (const [company, path] of pathsOf(one)) {
     const ledger = run.sandbox.ledger().collection(path);
-    const told = Map.groupBy(
+    const reported = Map.groupBy(
       rawOf(run, one.source, company).flatMap(changeIn),
       ({ entity_id }) => entity_id,
     );
@@ -115,18 +115,18 @@ function ofCollection(run: Run, one: Planted): Account {
     for (const [id, changes] of made) {
       if (id === flapping) continue;
       const lasting = changes.filter((_, at) => isLasting(run, changes, at));
-      const wanted = lasting.filter(
+      const requested = lasting.filter(
         (change) =>
           isVisible(change, ledger) && (change.op !== 'deleted' || one.source !== 'tickets'),
       );
-      const missing = wanted.filter(
-        (change) => !(told.get(id) ?? []).some((event) => tells(event, change, ledger)),
+      const missing = requested.filter(
+        (change) => !(reported.get(id) ?? []).some((event) => tells(event, change, ledger)),
       );
-      owed += wanted.length;
-      found += wanted.length - missing.length;
+      owed += requested.length;
+      found += requested.length - missing.length;
       for (const { op, at } of missing) findings.push(`not told: ${op} ${id}, ${at}`);
     }
-    for (const [id, events] of told) {
+    for (const [id, events] of reported) {
       const changes = made.get(id) ?? [];
       const later = events.filter(
         ({ change, changed }) => change !== 'state' && changed?.join() !== added,
@@ -140,7 +140,7 @@ function ofCollection(run: Run, one: Planted): Account {
       }
     }
     for (const [id, entity] of ledger.entities()) {
-      const last = told.get(id)?.at(-1)?.after;
+      const last = reported.get(id)?.at(-1)?.after;
       if (!isWithin(entity, last)) findings.push(`not as it stands: ${id}`);
     }
   }
@@ -152,11 +152,11 @@ function ofTimelines(run: Run, one: Planted): Account {
   let [owed, found] = [0, 0];
   for (const [company, path] of pathsOf(one)) {
     const ledger = run.sandbox.ledger().collection(path);
-    const told = rawOf(run, one.source, company).map((text) => JSON.parse(text) as object);
+    const reported = rawOf(run, one.source, company).map((text) => JSON.parse(text) as object);
     for (const id of parentsOf(run, one, ledger).keys()) {
       const entries = ledger.timeline(id);
       for (const entry of entries) {
-        const count = told.filter((other) => isDeepStrictEqual(other, entry)).length;
+        const count = reported.filter((other) => isDeepStrictEqual(other, entry)).length;
         owed += 1;
         if (count === 1) found += 1;
         else findings.push(`${count} times, of ${id}: ${JSON.stringify(entry)}`);
@@ -171,7 +171,7 @@ function ofObjects(run: Run, one: Planted): Account {
   let [owed, found] = [0, 0];
   for (const [company, path] of pathsOf(one)) {
     const ledger = run.sandbox.ledger().collection(path);
-    const told = rawOf(run, one.source, company).map((text) => JSON.parse(text) as object);
+    const reported = rawOf(run, one.source, company).map((text) => JSON.parse(text) as object);
     const known = parentsOf(run, one, ledger);
     for (const [id, changes] of Map.groupBy(changesIn(ledger), (change) => change.id)) {
       const since = known.get(id);
@@ -179,7 +179,7 @@ function ofObjects(run: Run, one: Planted): Account {
       for (const [at, change] of changes.entries()) {
         const [, after] = ledger.sidesOf(change);
         if (after === null || !isLasting(run, changes, at, since + lateMs)) continue;
-        const count = told.filter((other) => isDeepStrictEqual(other, after)).length;
+        const count = reported.filter((other) => isDeepStrictEqual(other, after)).length;
         owed += 1;
         if (count === 1) found += 1;
         else findings.push(`${count} times: ${JSON.stringify(after)}`);
@@ -202,17 +202,17 @@ function ofFirewall(run: Run): Account {
     }
     const { objects, policies } = run.sandbox.ledger().firewall(company);
     const rules = policies.flatMap((policy) => [...policy.forward_rules, ...policy.nat_rules]);
-    const standing = new Map<string, object>([
+    const statusView = new Map<string, object>([
       ...objects.map((object) => [`object ${object.id}`, object] as const),
       ...rules.map((rule) => [`rule ${rule.id}`, rule] as const),
       ...policies.map(({ id }) => [`policy ${id}`, { id }] as const),
     ]);
-    owed += standing.size;
-    for (const [key, entity] of standing) {
+    owed += statusView.size;
+    for (const [key, entity] of statusView) {
       if (!isWithin(entity, drawn.get(key))) findings.push(`not as it stands: ${company} ${key}`);
     }
     for (const key of drawn.keys()) {
-      if (!standing.has(key)) findings.push(`gone, and not told: ${company} ${key}`);
+      if (!statusView.has(key)) findings.push(`gone, and not told: ${company} ${key}`);
     }
   }
   return { source: 'firewall', owed, found: owed - findings.length, findings };
@@ -220,7 +220,7 @@ function ofFirewall(run: Run): Account {
 
 /** Each delivery that was taken, once; none that upstream has not signed. */
 function ofWebhooks(run: Run): Account {
-  const told = counted(rawOf(run, 'hooks'));
+  const reported = counted(rawOf(run, 'hooks'));
   const findings: string[] = [];
   const taken = new Map<string, Set<string>>();
   for (const { id, event, genuine, state } of run.sandbox.ledger().deliveries()) {
@@ -230,11 +230,11 @@ function ofWebhooks(run: Run): Account {
   let owed = 0;
   for (const [body, ids] of taken) {
     owed += ids.size;
-    const count = told.get(body) ?? 0;
+    const count = reported.get(body) ?? 0;
     if (count !== ids.size) findings.push(`${count} of ${ids.size} times: ${body}`);
-    told.delete(body);
+    reported.delete(body);
   }
-  for (const body of told.keys()) if (!isOwn(body)) findings.push(`nobody sent it: ${body}`);
+  for (const body of reported.keys()) if (!isOwn(body)) findings.push(`nobody sent it: ${body}`);
   return { source: 'hooks', owed, found: owed - findings.length, findings };
 }
 
@@ -270,12 +270,17 @@ function parentsOf(run: Run, { source }: Planted, ledger: LedgerCollection): Map
 }
 
 /** Changes that did happen, oldest first. */
-function changesIn(ledger: LedgerCollection): readonly Change[] {
+function changesIn(ledger: LedgerCollection): readonly SandboxChange[] {
   return [...ledger.changes()].filter(({ seen }) => seen);
 }
 
 /** It came about after the run began, and stood long enough from when it could be known. */
-function isLasting({ begunAt }: Run, changes: readonly Change[], at: number, since = 0): boolean {
+function isLasting(
+  { begunAt }: Run,
+  changes: readonly SandboxChange[],
+  at: number,
+  since = 0,
+): boolean {
   const from = Date.parse(changes[at]?.at ?? '');
   const to = changes[at + 1] === undefined ? Date.now() : Date.parse(changes[at + 1]?.at ?? '');
   const isStanding = changes[at + 1] === undefined;
@@ -283,13 +288,13 @@ function isLasting({ begunAt }: Run, changes: readonly Change[], at: number, sin
 }
 
 /** More than what is not compared has changed. */
-function isVisible(change: Change, ledger: LedgerCollection): boolean {
+function isVisible(change: SandboxChange, ledger: LedgerCollection): boolean {
   const [before, after] = ledger.sidesOf(change);
   return before === null || after === null || !isWithin(before, after);
 }
 
 /** True where an event tells this change, with what the entity was before and after. */
-function tells(event: ToldChange, change: Change, ledger: LedgerCollection): boolean {
+function tells(event: ToldChange, change: SandboxChange, ledger: LedgerCollection): boolean {
   if (event.change !== change.op) return false;
   const [before, after] = ledger.sidesOf(change);
   if (event.change === 'deleted') return before !== null;
@@ -297,10 +302,10 @@ function tells(event: ToldChange, change: Change, ledger: LedgerCollection): boo
 }
 
 /** What the fault script adds does not differ, and neither do times of a last sign of life. */
-function isWithin(entity: object, told: object | undefined): boolean {
-  if (told === undefined) return false;
+function isWithin(entity: object, reported: object | undefined): boolean {
+  if (reported === undefined) return false;
   const { last_seen: _, updated_at: __, ...own } = entity as Record<string, unknown>;
-  const members = told as Readonly<Record<string, unknown>>;
+  const members = reported as Readonly<Record<string, unknown>>;
   return Object.entries(own).every(([name, value]) => isDeepStrictEqual(members[name], value));
 }
 

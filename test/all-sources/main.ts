@@ -14,7 +14,7 @@ const { values } = parseArgs({
   },
 });
 const begun = performance.now();
-const tell = (line: string) => {
+const report = (line: string) => {
   console.log(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(7)} s  ${line}`);
 };
 
@@ -22,7 +22,7 @@ const { accounts, events, findings, dir } = await runAllSources({
   forMs: Number(values.minutes) * 60_000,
   rate: Number(values.rate),
   seed: Number(values.seed),
-  tell,
+  tell: report,
 });
 for (const { source, owed, found } of accounts) {
   console.log(`${source.padEnd(16)} ${String(found).padStart(6)} of ${owed}`);

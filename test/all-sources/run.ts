@@ -35,7 +35,7 @@ const settledMs = 240_000;
 const faultsFile = join(import.meta.dirname, '../../config/sandbox-faults.yaml');
 
 /** One run. */
-export async function runAllSources({ forMs, rate, seed, tell }: Wishes): Promise<Ended> {
+export async function runAllSources({ forMs, rate, seed, tell: report }: Wishes): Promise<Ended> {
   const dir = tempDir('all-sources-');
   const [sandbox, kafka, hookPort] = await Promise.all([
     startSandbox({ seed, rate: 0, companies, changeEvery: 1, firewallEveryS: 20 }),
@@ -52,19 +52,19 @@ export async function runAllSources({ forMs, rate, seed, tell }: Wishes): Promis
     await quiet(dir, running);
     const registered = await runSluice(['webhooks', 'register', '-c', config, '--source', 'hooks']);
     if (registered.exitCode !== 0) throw new Error(registered.stderr);
-    tell(`${written(dir).length} events at the start; now it changes, under the fault script`);
+    report(`${written(dir).length} events at the start; now it changes, under the fault script`);
     const begunAt = Date.now();
     const script = parseFaultScript(readFileSync(faultsFile, 'utf8'));
     sandbox.control.setFaults(script);
     sandbox.control.setRate(rate);
     for (const end = Date.now() + forMs; Date.now() < end; ) {
       await delay(Math.min(30_000, end - Date.now()));
-      tell(`${written(dir).length} events`);
+      report(`${written(dir).length} events`);
     }
     sandbox.control.setRate(0);
     // How lists behave stays: by it the ledger knows which changes no audit event tells of.
     sandbox.control.setFaults({ lists: script.lists ?? [] });
-    tell('all is well from here on');
+    report('all is well from here on');
     let accounts = accountsOf({ sandbox, begunAt, events: written(dir) });
     for (const end = Date.now() + settledMs; Date.now() < end && !accounts.every(isWhole); ) {
       await delay(5_000);

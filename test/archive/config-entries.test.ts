@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openLog } from '../../src/archive/recovery.ts';
+import { openArchiveLog } from '../../src/archive/recovery.ts';
 import type { ConfigChange } from '../../src/archive/verify/findings.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
@@ -114,10 +114,10 @@ async function newerArchive(entry: object) {
   const remember = async (mark: Json) => {
     state.mark = structuredClone(mark);
   };
-  const log = await openLog({ ...settings, mark: state.mark, remember });
+  const log = await openArchiveLog({ ...settings, mark: state.mark, remember });
   log.append(entry as never);
   await log.publish([], Date.now());
-  await log.means.claim.renew(true);
+  await log.deps.claim.renew(true);
   return { location, store, index: log.size - 1 };
 }
 

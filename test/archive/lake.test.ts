@@ -435,8 +435,8 @@ describe('a record that is erased', () => {
       await next.close();
 
       const { breaks, remarks } = await verified(location);
-      const told = remarks.filter((one) => one.includes('erased'));
-      expect([left, breaks, told]).toEqual([
+      const reported = remarks.filter((one) => one.includes('erased'));
+      expect([left, breaks, reported]).toEqual([
         ...[left, []],
         ['events of the lake that went with records that were erased, as entries say: 1'],
       ]);

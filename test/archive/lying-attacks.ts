@@ -9,7 +9,7 @@ import type { Entry } from '../../src/archive/entries.ts';
 import { segmentPath } from '../../src/archive/layout.ts';
 import { parseNote, signNote } from '../../src/archive/note.ts';
 import { preparePage } from '../../src/archive/page-entry.ts';
-import { openLog } from '../../src/archive/recovery.ts';
+import { openArchiveLog } from '../../src/archive/recovery.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { archived, aSigner, aWriter, heldPages } from './a-writer.ts';
@@ -28,13 +28,13 @@ interface Lie {
 /** Signs them behind all that the archive has. */
 async function signed(place: string, { bytes: change, segment, page, more = [] }: Lie) {
   const store = openDirectory(place);
-  const log = await openLog({
+  const log = await openArchiveLog({
     ...{ store, clock: systemClock(), signer: aSigner(), spool: 'spool-1', staleMs: 1 },
     ...{ mark: null, remember: async () => undefined },
   });
   const [held] = heldPages(1, 9_000, 'lied');
   if (held === undefined) throw new Error('there is no page');
-  const { frames, entry, body } = await preparePage(held, { epoch: 1, salt: log.means.salt });
+  const { frames, entry, body } = await preparePage(held, { epoch: 1, salt: log.deps.salt });
   const whole = Buffer.concat(frames);
   const bytes = change?.(whole) ?? whole;
   const object = segmentPath(log.size, Date.now());
@@ -44,7 +44,7 @@ async function signed(place: string, { bytes: change, segment, page, more = [] }
   const entries = [{ t: 'segment', ...facts, ...segment }, page?.(made) ?? made, ...more];
   for (const one of entries) log.append(one as unknown as Entry);
   await log.publish([{ name: object, parts: [bytes] }], Date.now());
-  await log.means.claim.renew(true);
+  await log.deps.claim.renew(true);
 }
 
 const zeros = '0'.repeat(64);

@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { LogSettings } from '../../src/archive/recovery.ts';
+import type { ArchiveLogSettings } from '../../src/archive/recovery.ts';
 import { rotateKey } from '../../src/archive/rotate.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
@@ -38,7 +38,7 @@ async function written(dir: string, state: State): Promise<void> {
   await writer.close();
 }
 
-function settings(store: ObjectStore, state: State): LogSettings {
+function settings(store: ObjectStore, state: State): ArchiveLogSettings {
   return {
     ...{ store, clock: systemClock(), signer: old, spool: 'spool-1', staleMs: 30_000 },
     mark: state.mark,

@@ -9,7 +9,7 @@ import type { Entry, PageEntry } from '../../src/archive/entries.ts';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
 import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
-import { openLog } from '../../src/archive/recovery.ts';
+import { openArchiveLog } from '../../src/archive/recovery.ts';
 import { blankFrame, compressBody, pageRange } from '../../src/archive/segments.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
@@ -22,13 +22,13 @@ const at = '2026-11-25T00:00:00.000Z';
 
 /** Signs these entries, whatever they say. */
 export async function sign(store: ObjectStore, entries: readonly Entry[]): Promise<void> {
-  const log = await openLog({
+  const log = await openArchiveLog({
     ...{ store, clock: systemClock(), signer: aSigner(), spool: 'spool-1', staleMs: 1 },
     ...{ mark: null, remember: async () => undefined },
   });
   for (const entry of entries) log.append(entry);
   await log.publish([], Date.now());
-  await log.means.claim.renew(true);
+  await log.deps.claim.renew(true);
 }
 
 async function pagesIn(place: string) {

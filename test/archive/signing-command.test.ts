@@ -121,11 +121,11 @@ test.each([
     await before.sink.close();
     expect(existsSync(join(location, 'checkpoint'))).toBe(false);
     const { sink, batch } = await openSink(archiveSink, settings(run));
-    const mended = await send(sink, batch(someEvents(3)));
+    const repaired = await send(sink, batch(someEvents(3)));
 
     expect(answer).toMatchObject(outcome);
     expect('cause' in answer && answer.cause.message).toMatch(text);
-    expect(mended).toEqual({ outcome: 'delivered' });
+    expect(repaired).toEqual({ outcome: 'delivered' });
     await sink.close();
     expect(await runHere(['archive', 'verify', location, '--key', vkey])).toMatchObject({
       exitCode: 0,
@@ -181,8 +181,8 @@ test('the program signs by a command, is handed on to it and back, and shows no 
   sandbox.control.grow(auditPath, 5);
   const wrong = startSluice(['run', '-c', byCommand], { env: { PIN: 'pin-0815' } });
   const failure = 'signing with signing_key_command: exit code 3: wrong PIN in';
-  const isTold = () => wrong.stderr.some((line) => line.includes(failure));
-  await waitUntil(isTold, { what: 'a signature that fails' });
+  const isReported = () => wrong.stderr.some((line) => line.includes(failure));
+  await waitUntil(isReported, { what: 'a signature that fails' });
   const status = await runHere(['status', '-c', byCommand], env);
   await wrong.kill('SIGKILL');
   runs.push(await run(byCommand));
@@ -204,10 +204,10 @@ test('the program signs by a command, is handed on to it and back, and shows no 
   expect(isTrue).toMatchObject({ exitCode: 0, stderr: '' });
   expect(unsigned.stderr).toMatch(/the key of the archive proof does not sign: .*wrong PIN in/);
   expect(unsigned.stderr).toContain('not signed: ');
-  const told = [await wrong.exited, status, checked, receipt, unsigned, ...runs]
+  const reported = [await wrong.exited, status, checked, receipt, unsigned, ...runs]
     .map((one) => one.stdout + one.stderr)
     .join('\n');
-  for (const secret of [pin, 'pin-0815']) expect(told).not.toContain(secret);
+  for (const secret of [pin, 'pin-0815']) expect(reported).not.toContain(secret);
   for (const place of [stateDir, location]) {
     const files = readdirSync(place, { recursive: true, withFileTypes: true });
     const kept = files

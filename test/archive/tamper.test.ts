@@ -87,8 +87,8 @@ function ownersOf(archive: NaiveArchive, name: string, at: number): readonly (nu
       return [...page, ...where(({ t, object }) => t === 'segment' && object === name)];
     }
     case 'checkpoints': {
-      const told = where(({ t, object }) => t === 'checkpoint' && object === name);
-      return told.length > 0 ? told : [null];
+      const reported = where(({ t, object }) => t === 'checkpoint' && object === name);
+      return reported.length > 0 ? reported : [null];
     }
     case 'archive.json':
       return where(({ t }) => t === 'start');
@@ -176,14 +176,14 @@ describe('files that are gone', () => {
     const evidence = names.filter((name) => name !== newestCopy && name !== 'checkpoint');
     for (const [i, one] of evidence.entries()) {
       for (const other of evidence.slice(i + 1)) {
-        const told = (await breaksOf(small, without(small, [one, other]))).map(
+        const reported = (await breaksOf(small, without(small, [one, other]))).map(
           ({ object }) => object,
         );
         // Where the bundle is gone, nothing names the files that its entries speak of.
         const needed = [one, other].filter(
           (name) => !`${one}${other}`.includes('entries') || name.includes('entries'),
         );
-        expect([one, other, told]).toEqual([one, other, expect.arrayContaining(needed)]);
+        expect([one, other, reported]).toEqual([one, other, expect.arrayContaining(needed)]);
       }
     }
   });
@@ -194,8 +194,8 @@ describe('files that are gone', () => {
 
     await fc.assert(
       fc.asyncProperty(some, async (gone) => {
-        const told = await breaksOf(large, without(large, gone));
-        expect(told.length > 0 || (gone.length === 1 && gone[0] === copy)).toBe(true);
+        const reported = await breaksOf(large, without(large, gone));
+        expect(reported.length > 0 || (gone.length === 1 && gone[0] === copy)).toBe(true);
       }),
       { numRuns: 60 },
     );
@@ -219,9 +219,9 @@ describe('files in the place of others', () => {
     files.set(one, small.files.get(other) ?? Buffer.alloc(0));
     files.set(other, small.files.get(one) ?? Buffer.alloc(0));
 
-    const told = (await breaksOf(small, files)).map(({ object }) => object);
+    const reported = (await breaksOf(small, files)).map(({ object }) => object);
 
-    expect(told).toEqual(expect.arrayContaining([one, other]));
+    expect(reported).toEqual(expect.arrayContaining([one, other]));
   });
 
   test('two tiles, and two bundles', async () => {

@@ -76,15 +76,15 @@ describe('a stamp of openssl', () => {
   test('with any bit changed is refused, or says the same', async () => {
     const tsa = await startTimeStampAuthority();
     const stamp = await tsa.stamp(data);
-    const means = { authorities: authoritiesOf(tsa) };
-    const whole = checkStamp(stamp, data, means);
+    const deps = { authorities: authoritiesOf(tsa) };
+    const whole = checkStamp(stamp, data, deps);
     let refused = 0;
 
     for (let bit = 0; bit < stamp.length * 8; bit += 3) {
       const changed = Buffer.from(stamp);
       changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
       try {
-        expect(checkStamp(changed, data, means)).toEqual(whole);
+        expect(checkStamp(changed, data, deps)).toEqual(whole);
       } catch (error) {
         expect(error).toBeInstanceOf(SyntaxError);
         refused += 1;

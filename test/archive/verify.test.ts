@@ -172,7 +172,7 @@ describe('--since', () => {
 });
 
 /** A page that tells of a condition. */
-const told = (condition: string) => ({
+const reported = (condition: string) => ({
   stream: 'audit',
   records: 1,
   texts: [JSON.stringify({ condition, message: `told of ${condition}` })],
@@ -183,11 +183,11 @@ describe('gaps', () => {
   const answer = { stream: 'audit', entry: { answer: { status: 200, path: '/a', asked: null } } };
 
   test.each([
-    ['source.gap', [told('source.gap'), answer], true],
-    ['source.silent', [told('source.silent')], true],
-    ['source.silent', [told('source.silent'), told('source.heard')], false],
-    ['source.scope_lost', [told('source.scope_lost')], true],
-    ['source.scope_lost', [told('source.scope_lost'), answer], false],
+    ['source.gap', [reported('source.gap'), answer], true],
+    ['source.silent', [reported('source.silent')], true],
+    ['source.silent', [reported('source.silent'), reported('source.heard')], false],
+    ['source.scope_lost', [reported('source.scope_lost')], true],
+    ['source.scope_lost', [reported('source.scope_lost'), answer], false],
   ])('%s is told, open or ended', async (condition, pages, isOpen) => {
     const { gaps, breaks } = await verified(naiveArchive([{ pages }]));
 
@@ -277,9 +277,9 @@ describe('sluice archive verify', () => {
     const { stdout } = await runHere(['archive', 'verify', dir, ...key, '--html', html]);
     const json = await runHere(['archive', 'verify', dir, ...key, '--json']);
 
-    const told = `entries 2 to 31 (30 breaks in 3 streams), ${segment}: the segment is missing`;
-    expect(stdout.split('\n').filter((line) => line.includes(segment))).toEqual([`  ${told}`]);
-    expect(readFileSync(html, 'utf8')).toContain(`<details><summary>${told}</summary>`);
+    const reported = `entries 2 to 31 (30 breaks in 3 streams), ${segment}: the segment is missing`;
+    expect(stdout.split('\n').filter((line) => line.includes(segment))).toEqual([`  ${reported}`]);
+    expect(readFileSync(html, 'utf8')).toContain(`<details><summary>${reported}</summary>`);
     expect(JSON.parse(json.stdout).breaks).toHaveLength(30);
   });
 
@@ -313,8 +313,11 @@ describe('sluice archive verify', () => {
   });
 
   test('of very many gaps 200 are told, open ones first, and all in JSON', async () => {
-    const ended = Array.from({ length: 300 }, () => [told('source.silent'), told('source.heard')]);
-    const pages = [{ ...told('source.gap'), stream: 'open' }, ...ended.flat()];
+    const ended = Array.from({ length: 300 }, () => [
+      reported('source.silent'),
+      reported('source.heard'),
+    ]);
+    const pages = [{ ...reported('source.gap'), stream: 'open' }, ...ended.flat()];
     const { dir, key } = inDirectory(naiveArchive([{ pages }]));
     const html = join(dir, 'report.html');
 

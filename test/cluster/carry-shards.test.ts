@@ -78,7 +78,7 @@ sinks:
       '-{partition}',
     );
   const shards = apart(inKafka);
-  const told = async (...args: string[]) => {
+  const reported = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
     return { exitCode, all: stdout + stderr };
   };
@@ -88,7 +88,7 @@ sinks:
     return { exitCode, all: stdout + stderr };
   };
   return {
-    ...{ dir, grow, received, told, ran, shards, prefix, env },
+    ...{ dir, grow, received, told: reported, ran, shards, prefix, env },
     sqlite: config('sqlite', '', ''),
     kafka: inKafka(shards),
     place: { brokers: brokers.map(parseHostPort).filter((one) => one !== null), prefix, shards },
@@ -106,15 +106,27 @@ sinks:
 }
 
 test('into three shards and back, killed on the way: each sink has each event once', async () => {
-  const { dir, grow, received, told, ran, sqlite, kafka, take, written, inTopic, env, prefix } =
-    await aDeployment();
+  const {
+    dir,
+    grow,
+    received,
+    told: reported,
+    ran,
+    sqlite,
+    kafka,
+    take,
+    written,
+    inTopic,
+    env,
+    prefix,
+  } = await aDeployment();
   const total = (rounds: number) => names.length * (events + 20 * rounds);
   const all = async () =>
     [written(), await inTopic(), received].map((uids) => [uids.length, new Set(uids).size]);
   const each = (count: number) => [count, count];
 
   take(false);
-  expect((await told('run', '-c', sqlite, ...once, '--timeout', '6s')).exitCode).toBe(1);
+  expect((await reported('run', '-c', sqlite, ...once, '--timeout', '6s')).exitCode).toBe(1);
   expect(await all()).toEqual([each(total(0)), each(total(0)), each(0)]);
 
   const killed = startSluice(['cluster', 'import', '-c', kafka], { env });
@@ -123,10 +135,10 @@ test('into three shards and back, killed on the way: each sink has each event on
     what: 'an import that has begun',
   });
   await killed.kill('SIGKILL');
-  const imported = await told('cluster', 'import', '-c', kafka);
+  const imported = await reported('cluster', 'import', '-c', kafka);
   // It may have been through by then.
   expect(imported.all).toMatch(/moved from|in Kafka already/);
-  expect(await told('cluster', 'import', '-c', kafka)).toEqual({
+  expect(await reported('cluster', 'import', '-c', kafka)).toEqual({
     exitCode: 2,
     all: expect.stringContaining(`there is a state ${prefix} in Kafka already`),
   });
@@ -141,13 +153,13 @@ test('into three shards and back, killed on the way: each sink has each event on
   take(false);
   grow(20);
   expect((await ran('-c', kafka, '--timeout', '12s')).exitCode).toBe(1);
-  const exported = await told('cluster', 'export', '-c', kafka);
+  const exported = await reported('cluster', 'export', '-c', kafka);
   expect(exported.exitCode, exported.all).toBe(0);
   expect(exported.all).toMatch(/3 streams and \d+ pages moved/);
 
   take(true);
   grow(20);
-  const back = await told('run', '-c', sqlite, ...once);
+  const back = await reported('run', '-c', sqlite, ...once);
   expect(back.exitCode, back.all).toBe(0);
   expect(await all()).toEqual([each(total(3)), each(total(3)), each(total(3))]);
 
@@ -169,9 +181,9 @@ test('into three shards and back, killed on the way: each sink has each event on
 }, 600_000);
 
 test('an import that is broken off is worked on by nobody, and goes on where it is given again', async () => {
-  const { told, ran, sqlite, kafka, written, place, env, shards } = await aDeployment();
-  expect((await told('run', '-c', sqlite, ...once)).exitCode).toBe(0);
-  const whole = await told('cluster', 'import', '-c', kafka);
+  const { told: reported, ran, sqlite, kafka, written, place, env, shards } = await aDeployment();
+  expect((await reported('run', '-c', sqlite, ...once)).exitCode).toBe(0);
+  const whole = await reported('cluster', 'import', '-c', kafka);
   expect(whole.exitCode, whole.all).toBe(0);
   expect(whole.all).toMatch(/3 streams and \d+ pages moved/);
   // As it was before the last of its shards was through.
@@ -189,23 +201,26 @@ test('an import that is broken off is worked on by nobody, and goes on where it 
   await control.importing(true);
   await control.close();
 
-  for (const refused of [await ran('-c', kafka), await told('cluster', 'export', '-c', kafka)]) {
+  for (const refused of [
+    await ran('-c', kafka),
+    await reported('cluster', 'export', '-c', kafka),
+  ]) {
     expect(refused).toEqual({ exitCode: 1, all: expect.stringContaining('broken off') });
   }
-  const imported = await told('cluster', 'import', '-c', kafka);
+  const imported = await reported('cluster', 'import', '-c', kafka);
   expect(imported.exitCode, imported.all).toBe(0);
   expect(imported.all).toContain('1 stream and');
   expect((await ran('-c', kafka)).exitCode).toBe(0);
   expect([written().length, new Set(written()).size]).toEqual(Array(2).fill(3 * events));
 
   // Nothing of another database goes there, and the number of shards stays.
-  expect((await told('run', '-c', sqlite, ...once)).exitCode).toBe(0);
-  expect(await told('cluster', 'import', '-c', kafka)).toEqual({
+  expect((await reported('run', '-c', sqlite, ...once)).exitCode).toBe(0);
+  expect(await reported('cluster', 'import', '-c', kafka)).toEqual({
     exitCode: 2,
     all: expect.stringContaining('in Kafka already'),
   });
   writeFileSync(kafka, readFileSync(kafka, 'utf8').replace(`shards: ${shards}`, 'shards: 1'));
-  expect(await told('cluster', 'export', '-c', kafka)).toEqual({
+  expect(await reported('cluster', 'export', '-c', kafka)).toEqual({
     exitCode: 2,
     all: expect.stringContaining(`has ${shards}`),
   });

@@ -54,7 +54,7 @@ sinks:
   };
   const sqlite = config('sqlite', '');
   const kafka = config('kafka', `, kafka: { brokers: ${brokers}, prefix: ${prefix} }`);
-  const told = async (...args: string[]) => {
+  const reported = async (...args: string[]) => {
     const result = await runHere([...args], env);
     return { ...result, all: result.stdout + result.stderr };
   };
@@ -62,19 +62,19 @@ sinks:
   const written = () => uidsOf(readFileSync(join(dir, 'out.ndjson'), 'utf8'));
 
   // One sink has everything, the other nothing.
-  expect((await told('run', '-c', sqlite, ...once, '--timeout', '4s')).exitCode).toBe(1);
+  expect((await reported('run', '-c', sqlite, ...once, '--timeout', '4s')).exitCode).toBe(1);
   expect(written().length).toBe(events);
 
-  const imported = await told('cluster', 'import', '-c', kafka);
+  const imported = await reported('cluster', 'import', '-c', kafka);
   expect(imported.exitCode, imported.all).toBe(0);
   expect(imported.stdout).toMatch(/1 stream and \d+ pages moved/);
-  const again = await told('cluster', 'import', '-c', kafka);
+  const again = await reported('cluster', 'import', '-c', kafka);
   expect(again.exitCode).toBe(2);
   expect(again.all).toContain(`there is a state ${prefix} in Kafka already`);
 
   takes = true;
   sandbox.control.grow(audit, 20);
-  const ran = await told('run', '-c', kafka, ...once);
+  const ran = await reported('run', '-c', kafka, ...once);
   expect(ran.exitCode, ran.all).toBe(0);
   expect([written().length, new Set(written()).size]).toEqual([events + 20, events + 20]);
   expect(new Set(received)).toEqual(new Set(written()));
@@ -82,14 +82,14 @@ sinks:
 
   takes = false;
   sandbox.control.grow(audit, 20);
-  expect((await told('run', '-c', kafka, ...once, '--timeout', '4s')).exitCode).toBe(1);
-  const exported = await told('cluster', 'export', '-c', kafka);
+  expect((await reported('run', '-c', kafka, ...once, '--timeout', '4s')).exitCode).toBe(1);
+  const exported = await reported('cluster', 'export', '-c', kafka);
   expect(exported.exitCode, exported.all).toBe(0);
   expect(readdirSync(join(dir, 'state')).filter((name) => /before-.*Z$/.test(name)).length).toBe(1);
 
   takes = true;
   sandbox.control.grow(audit, 20);
-  const back = await told('run', '-c', sqlite, ...once);
+  const back = await reported('run', '-c', sqlite, ...once);
   expect(back.exitCode, back.all).toBe(0);
   expect([written().length, new Set(written()).size]).toEqual([events + 60, events + 60]);
   expect(new Set(received)).toEqual(new Set(written()));
@@ -113,12 +113,12 @@ sinks:
   const [before, after] = [join(dir, 'before.yaml'), join(dir, 'after.yaml')];
   writeFileSync(before, `state: { dir: ${dir}/state }\n${rest}`);
   writeFileSync(after, `state: { dir: ${dir}/state, ${kafka} }\n${rest}`);
-  const told = async (...args: string[]) => {
+  const reported = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runHere(args, env);
     return { exitCode, all: stdout + stderr };
   };
   const once = ['--once', '--log-level', 'error'];
-  expect((await told('run', '-c', before, ...once)).exitCode).toBe(0);
+  expect((await reported('run', '-c', before, ...once)).exitCode).toBe(0);
 
   // As far as it gets in its first transaction.
   const log = await ShardLog.take(
@@ -131,11 +131,11 @@ sinks:
   await log.commit([{ table: 'note', key: ['cluster', 'import'], value }]);
   await log.close();
 
-  expect((await told('run', '-c', after, ...once)).exitCode).toBe(1);
-  const exported = await told('cluster', 'export', '-c', after);
+  expect((await reported('run', '-c', after, ...once)).exitCode).toBe(1);
+  const exported = await reported('cluster', 'export', '-c', after);
   expect([exported.exitCode, exported.all]).toEqual([1, expect.stringContaining('broken off')]);
-  const imported = await told('cluster', 'import', '-c', after);
+  const imported = await reported('cluster', 'import', '-c', after);
   expect(imported.exitCode, imported.all).toBe(0);
-  expect((await told('run', '-c', after, ...once)).exitCode).toBe(0);
+  expect((await reported('run', '-c', after, ...once)).exitCode).toBe(0);
   expect(uidsOf(readFileSync(join(dir, 'out.ndjson'), 'utf8')).length).toBe(events);
 }, 600_000);

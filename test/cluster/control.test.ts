@@ -127,9 +127,9 @@ test('a process that is drained lets go in order and takes nothing more, also af
   const again = start('sluice-0');
   await again.waitForLine('standing by: drained');
   // Brokers tell nothing of members while they are joining.
-  const become = (wanted: Awaited<ReturnType<typeof states>>) =>
-    waitUntil(async () => isDeepStrictEqual(await states(), wanted), {
-      what: `the processes to be ${JSON.stringify(wanted)}`,
+  const become = (requested: Awaited<ReturnType<typeof states>>) =>
+    waitUntil(async () => isDeepStrictEqual(await states(), requested), {
+      what: `the processes to be ${JSON.stringify(requested)}`,
       everyMs: 200,
     });
   await become({ 'sluice-0': 'drained' });
@@ -167,11 +167,14 @@ test('commands about streams and dead letters are carried out once by whoever wo
   expect([asked.exitCode, asked.stdout, asked.stderr]).toEqual([0, 'audit: retrying now\n', '']);
   const listed = async () =>
     (await command('dead-letters', 'list', '--json')).stdout.split('\n').slice(0, -1);
-  const [letter] = await waitUntil(async () => (await listed()).length === 1 && (await listed()), {
-    what: 'the letter to be in Kafka',
-    everyMs: 200,
-  });
-  const { uid } = JSON.parse(letter ?? '') as { uid: string };
+  const [deadLetter] = await waitUntil(
+    async () => (await listed()).length === 1 && (await listed()),
+    {
+      what: 'the letter to be in Kafka',
+      everyMs: 200,
+    },
+  );
+  const { uid } = JSON.parse(deadLetter ?? '') as { uid: string };
   const missing = await command('dead-letters', 'retry', '--uid', 'ab\u001b[2Jcd');
   expect([missing.exitCode, missing.stderr.includes('\u001b')]).toEqual([64, false]);
   const before = receiver.requests.length;

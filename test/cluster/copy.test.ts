@@ -14,11 +14,11 @@ import {
 } from '@platformatic/kafka';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
-import { StandingCopy } from '../../src/cluster/copy.ts';
+import { StateCopy } from '../../src/cluster/copy.ts';
 import { ShardLog } from '../../src/cluster/log/shard-log.ts';
 import { parseHostPort } from '../../src/contracts/settings.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { changeIn, lookInto } from '../../src/hold/store.ts';
+import { changeState, lookInto } from '../../src/hold/store.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { readState } from '../../src/watch/state.ts';
 import { anAppend } from '../support/a-page.ts';
@@ -52,7 +52,7 @@ async function aSpool(cluster: Awaited<ReturnType<typeof aCluster>>) {
 test('it goes on from where it was, and begins anew where the topic does', async () => {
   const cluster = await aCluster();
   const dir = tempDir();
-  const copy = new StandingCopy(cluster, dir, clock);
+  const copy = new StateCopy(cluster, dir, clock);
   afterThisTest(() => copy.close());
   const position = () => readState(dir).sinks.get('a')?.position;
   const marker = () => lookInto(dir, false, (store) => store.noted('sink').has('of the copy'));
@@ -64,7 +64,9 @@ test('it goes on from where it was, and begins anew where the topic does', async
   expect(await copy.catchUp()).toBe(true);
   expect(position()).toBe(2);
   // What stands in the copy alone would not outlive its being made anew.
-  changeIn({ dir, sync: 'none', keepMs: 0 }, (store) => store.note('sink', 'of the copy', '{}', 0));
+  changeState({ dir, sync: 'none', keepMs: 0 }, (store) =>
+    store.note('sink', 'of the copy', '{}', 0),
+  );
   await first.spool.acknowledge('a', { position: 3 });
   await copy.catchUp();
   await copy.catchUp();
@@ -112,14 +114,14 @@ test('a member may say of itself what it likes: it is text of a bounded length, 
     { what: 'a coordinator' },
   );
   const member = await to(found.host, found.port);
-  const told = {
+  const reported = {
     host: `<b>\u202e${'x'.repeat(100_000)}`,
     pid: '1',
     startedAt: 1e300,
     process: { toString: 'no' },
     deployment: 'all',
   };
-  const protocols = [{ name: 'one-owner', metadata: Buffer.from(JSON.stringify(told)) }];
+  const protocols = [{ name: 'one-owner', metadata: Buffer.from(JSON.stringify(reported)) }];
   // A new broker has to load the group first, and names a member before it takes it.
   let named = '';
   const joined = await waitUntil(

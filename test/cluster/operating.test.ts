@@ -14,7 +14,7 @@ import { tempDir, waitUntil } from '../support/temp.ts';
 const audit = '/v1/audit/events';
 const events = 150;
 
-interface Told {
+interface ReportSink {
   readonly processes: readonly {
     readonly instance: string | null;
     readonly host: string;
@@ -58,7 +58,7 @@ sinks:
   const look = async () => {
     const { stdout, stderr, exitCode } = await runHere(['cluster', '-c', elsewhere, '--json'], env);
     expect(exitCode, stderr).toBe(0);
-    return JSON.parse(stdout) as Told;
+    return JSON.parse(stdout) as ReportSink;
   };
   expect((await look()).processes).toEqual([]);
 
@@ -69,30 +69,30 @@ sinks:
   const delivered = (count: number) =>
     waitUntil(
       async () => {
-        const told = await look();
-        return told.sinks[0]?.position === count && told.sinks[0].backlog === 0 && told;
+        const reported = await look();
+        return reported.sinks[0]?.position === count && reported.sinks[0].backlog === 0 && reported;
       },
       { what: `${count} events to be at the sink`, everyMs: 300 },
     );
-  const told = await delivered(events);
+  const reported = await delivered(events);
   const here = { host: hostname(), started_at: expect.any(String), address: expect.any(String) };
-  expect(told.processes).toEqual([
+  expect(reported.processes).toEqual([
     {
       ...here,
       instance: 'sluice-0',
       pid: first.pid,
       state: 'working',
       works_since: expect.any(String),
-      sinks: told.sinks,
+      sinks: reported.sinks,
     },
     {
       ...{ ...here, instance: 'sluice-1', pid: second.pid, state: 'standing by' },
       ...{ works_since: null, sinks: [] },
     },
   ]);
-  expect([told.fenced, told.unowned]).toEqual([[], null]);
-  expect(told.takeovers).toBe(0);
-  expect(told.streams[0]?.caught_up_at).not.toBeNull();
+  expect([reported.fenced, reported.unowned]).toEqual([[], null]);
+  expect(reported.takeovers).toBe(0);
+  expect(reported.streams[0]?.caught_up_at).not.toBeNull();
   const shown = await runHere(['cluster', '-c', elsewhere], env);
   expect(shown.stdout).toContain('1 working, 1 standing by');
 

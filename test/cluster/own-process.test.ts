@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { presentEpoch } from '../../src/contracts/numbering.ts';
-import { changeIn, lookInto, type Store } from '../../src/hold/store.ts';
+import { changeState, lookInto, type Store } from '../../src/hold/store.ts';
 import { takeOverSent } from '../../src/run/own-process-upgrade.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { readState } from '../../src/watch/state.ts';
@@ -176,7 +176,7 @@ test('the mark of a sink that has not moved is taken over once, and not put over
   };
 
   expect(await takeOver()).toEqual({ position: 0, mark: { cut: 1 } });
-  changeIn({ dir: state, sync: 'none', keepMs: 0 }, (store) =>
+  changeState({ dir: state, sync: 'none', keepMs: 0 }, (store) =>
     store.acknowledge('hook', { position: 0, mark: { cut: 2 } }, 0),
   );
   expect(await takeOver()).toEqual({ position: 0, mark: { cut: 2 } });

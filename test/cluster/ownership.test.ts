@@ -193,8 +193,8 @@ test('asleep for longer than its session it goes on only where nobody has worked
   const never = new AbortController().signal;
   const lost: Error[] = [];
   const begin = async (clock: Clock) => {
-    const means = { log: silent, clock, lost: (why: Error) => lost.push(why) };
-    const ownership = await Ownership.gain(settings, means, never);
+    const deps = { log: silent, clock, lost: (why: Error) => lost.push(why) };
+    const ownership = await Ownership.gain(settings, deps, never);
     afterThisTest(() => ownership.close());
     const log = await ShardLog.take(settings, { log: silent, clock, confirm: ownership.confirm });
     afterThisTest(() => log.cut());

@@ -237,22 +237,25 @@ shutdown: { timeout: 1s }
   const listen = async (sluice: ReturnType<typeof startSluice>) => {
     const { url } = JSON.parse(await sluice.waitForLine('"status page"'));
     const reader = await listenTo(`${url}/events`);
-    const told = () =>
+    const reported = () =>
       [...reader.text().matchAll(/^event: cluster\ndata: (.*)$/gm)].map(([, data = '']) =>
         JSON.parse(data),
       );
-    await waitUntil(() => told().some(({ standing }) => standing?.processes.length > 0), {
-      what: 'the page to show the whole',
-      timeoutMs: patienceMs,
-    });
-    return told;
+    await waitUntil(
+      () => reported().some(({ standing: statusView }) => statusView?.processes.length > 0),
+      {
+        what: 'the page to show the whole',
+        timeoutMs: patienceMs,
+      },
+    );
+    return reported;
   };
   const first = start('one');
   await first.waitForLine('"running"');
   const second = start('two');
   await second.waitForLine('standing by');
-  const [told] = [await listen(first), await listen(second)];
-  const looks = told().length;
+  const [reported] = [await listen(first), await listen(second)];
+  const looks = reported().length;
 
   const frozen = kafka.pid ?? 0;
   process.kill(frozen, 'SIGSTOP');
@@ -260,13 +263,15 @@ shutdown: { timeout: 1s }
   process.kill(frozen, 'SIGCONT');
   expect(ended.exitCode, ended.stderr).toBe(0);
 
-  await waitUntil(() => told().length > looks && told().at(-1).error === null, { what: 'a look' });
+  await waitUntil(() => reported().length > looks && reported().at(-1).error === null, {
+    what: 'a look',
+  });
   await kafka.kill();
-  await waitUntil(() => told().at(-1).error !== null, {
+  await waitUntil(() => reported().at(-1).error !== null, {
     what: 'the page to say that Kafka is away',
     timeoutMs: patienceMs * 2,
   });
-  const [before, last] = told().slice(-2);
+  const [before, last] = reported().slice(-2);
   expect(last).toEqual({ ...before, error: last.error });
   expect(last.error).toEqual({ message: expect.any(String), next: expect.any(String) });
 }, 300_000);

@@ -83,18 +83,18 @@ status: { listen: "127.0.0.1:0" }
   expect(await facts()).toEqual([0, 0, names.length, 0]);
   const status = await runHere(['status', '-c', config('one', shards)], env);
   expect(status.stdout).toContain('2 shards do not run');
-  const told = JSON.parse(
+  const reported = JSON.parse(
     (await runHere(['cluster', '--json', '-c', config('any', shards)], env)).stdout,
   );
-  expect(told.processes.map(({ state }: { state: string }) => state)).not.toContain('working');
+  expect(reported.processes.map(({ state }: { state: string }) => state)).not.toContain('working');
 
   for (const path of blocked) rmSync(path);
   await becomes('it to be ready', async () => (await ask(url, '/readyz')).status === 200);
   expect(await facts()).toEqual([1, 0, names.length, names.length]);
   expect(await metricOf(url, 'sluice_takeovers_total')).toBe(0);
   await becomes('a commit', async () => ((await metricOf(url, 'sluice_commit_seconds')) ?? 0) > 0);
-  const heardAt = (await metricOf(url, 'sluice_heartbeat_timestamp_seconds')) ?? 0;
-  expect(Date.now() / 1_000 - heardAt).toBeLessThan(60);
+  const receivedAt = (await metricOf(url, 'sluice_heartbeat_timestamp_seconds')) ?? 0;
+  expect(Date.now() / 1_000 - receivedAt).toBeLessThan(60);
 
   // Three processes for two shards: one has none, and is ready.
   const others = [start('two'), start('three')];

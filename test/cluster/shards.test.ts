@@ -50,7 +50,7 @@ status: { listen: "127.0.0.1:0" }
   return { start, config, shards, topic, env, grow, archive: join(dir, 'archive') };
 }
 
-interface Told {
+interface ReportSink {
   readonly processes: readonly {
     readonly instance: string;
     readonly state: string;
@@ -69,18 +69,20 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const elsewhere = config('elsewhere', shards);
   const look = async () => {
     const { stdout } = await runHere(['cluster', '-c', elsewhere, '--json'], env);
-    return JSON.parse(stdout) as Told;
+    return JSON.parse(stdout) as ReportSink;
   };
   const shared = async (want: Readonly<Record<string, number>>) => {
-    let told: Told | null = null;
+    let reported: ReportSink | null = null;
     await waitUntil(
       async () => {
-        told = await look();
-        const owned = told.processes.map(({ instance, shards: of }) => [instance, of.length]);
-        return JSON.stringify(Object.fromEntries(owned.sort())) === JSON.stringify(want) && told;
+        reported = await look();
+        const owned = reported.processes.map(({ instance, shards: of }) => [instance, of.length]);
+        return (
+          JSON.stringify(Object.fromEntries(owned.sort())) === JSON.stringify(want) && reported
+        );
       },
       {
-        what: () => `shards as ${JSON.stringify(want)}: ${JSON.stringify(told?.processes)}`,
+        what: () => `shards as ${JSON.stringify(want)}: ${JSON.stringify(reported?.processes)}`,
         everyMs: 500,
         timeoutMs: 90_000,
       },

@@ -43,9 +43,9 @@ async function loadedBy(copy: string, ...args: readonly string[]) {
   const { errors, exitCode } = await runProgram(process.execPath, [hook, sluice, ...args]);
   if (exitCode !== 0) throw new Error(errors);
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const told = lines.map((line): { url: string; isMainThread: boolean } => JSON.parse(line));
+  const reported = lines.map((line): { url: string; isMainThread: boolean } => JSON.parse(line));
   const urls = (ofMain: boolean) =>
-    told.flatMap(({ url, isMainThread }) => (isMainThread === ofMain ? [url] : []));
+    reported.flatMap(({ url, isMainThread }) => (isMainThread === ofMain ? [url] : []));
   return { main: urls(true), thread: urls(false) };
 }
 

@@ -11,7 +11,7 @@ test.each([
   ['/v1/audit/events', true],
   ['/audit/events/x', false],
   ['/audit', true],
-] as const)('a throttle for %s', async (path, isTold) => {
+] as const)('a throttle for %s', async (path, isReported) => {
   const file = join(tempDir(), 'c.yaml');
   writeFileSync(
     file,
@@ -22,5 +22,5 @@ sinks: { screen: { type: stdout } }
 `,
   );
   const { stdout, exitCode } = await runHere(['check', '-c', file]);
-  expect([exitCode, stdout.includes(`no source reads ${path}`)]).toEqual([0, isTold]);
+  expect([exitCode, stdout.includes(`no source reads ${path}`)]).toEqual([0, isReported]);
 });

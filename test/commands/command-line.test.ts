@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { wholeCommandLine } from '../../src/boot/commands.ts';
 import { shellCompletion } from '../../src/commands/completion.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { runProgram } from '../support/children.ts';
 import { tempDir } from '../support/temp.ts';
 
@@ -18,7 +18,7 @@ const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
 const sourcesFile = join(import.meta.dirname, '../../src/boot/main.ts');
 
 async function scriptFor(shell: 'bash' | 'zsh' | 'fish'): Promise<string> {
-  const { out } = await heard((means) => shellCompletion(wholeCommandLine).run({ shell }, means));
+  const { out } = await received((deps) => shellCompletion(wholeCommandLine).run({ shell }, deps));
   const file = join(tempDir(), `sluice.${shell}`);
   writeFileSync(file, out.join('\n'));
   return file;
@@ -83,8 +83,8 @@ describe('completion', () => {
   test('each shell’s script names every command and option there is', async () => {
     const texts = await Promise.all(
       (['bash', 'zsh', 'fish'] as const).map(async (shell) => {
-        const { out } = await heard((means) =>
-          shellCompletion(wholeCommandLine).run({ shell }, means),
+        const { out } = await received((deps) =>
+          shellCompletion(wholeCommandLine).run({ shell }, deps),
         );
         return out.join('\n');
       }),
@@ -109,8 +109,8 @@ async function everyWord(): Promise<readonly string[]> {
     }
     words.push(...command.options.flatMap(({ long }) => long ?? []));
   };
-  await heard(async (means) => {
-    visit(await wholeCommandLine(means));
+  await received(async (deps) => {
+    visit(await wholeCommandLine(deps));
     return 0;
   });
   return words;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { siems } from '../../src/commands/shared/siems.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { around } from '../config/config-text.ts';
+import { configEnv } from '../config/config-text.ts';
 import { runHere } from '../support/cli.ts';
 import { datadogKey, startDatadogIntake } from '../support/datadog-intake.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
@@ -50,7 +50,7 @@ test.each(siems)(
     const text = readFileSync(config, 'utf8');
     const names = [...text.matchAll(/\$\{env:(\w+)\}/g)].map(([, named = '']) => [named, 'x']);
     const env = { ...Object.fromEntries(names), ...edge };
-    const read = readConfig(config, around(env, { [config]: text, [secopsKey]: '{}' }));
+    const read = readConfig(config, configEnv(env, { [config]: text, [secopsKey]: '{}' }));
     expect(Object.keys(read.sinks)).toEqual([name]);
     expect(readFileSync(join(dir, receiver.file), 'utf8')).toMatch(/\S\n$/);
   },

@@ -7,7 +7,7 @@ import { sinks } from '../../connectors/index.ts';
 import { check } from '../../src/commands/check.ts';
 import { answersTo, type InitOptions, init, saysAll } from '../../src/commands/init.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 
@@ -22,7 +22,7 @@ const services = 'https://svc.example.com';
 
 async function written(options: Omit<InitOptions, 'config'>) {
   const config = join(tempDir(), 'sluice.yaml');
-  const { out, code } = await heard((means) => init.run({ config, ...options }, means));
+  const { out, code } = await received((deps) => init.run({ config, ...options }, deps));
   expect(code).toBe(0);
   return { config, out, text: readFileSync(config, 'utf8') };
 }
@@ -38,7 +38,7 @@ describe('what init writes', () => {
       writeFileSync(key, 'x');
       writeFileSync(config, text.replaceAll(/\$\{file:[^}]+\}/g, `\${file:${key}}`));
 
-      const { code, out } = await heard((means) => check.run({ config }, means), secrets);
+      const { code, out } = await received((deps) => check.run({ config }, deps), secrets);
 
       expect(code).toBe(0);
       expect(out.join('\n')).toContain(`sink ${sink === 'stdout' ? 'screen' : sink}: `);
@@ -168,7 +168,9 @@ describe('on the real program', () => {
     const config = join(dir, 'sluice.yaml');
     symlinkSync(join(dir, 'elsewhere.yaml'), config);
 
-    await expect(heard((means) => init.run({ config, unified }, means))).rejects.toThrow('--force');
+    await expect(received((deps) => init.run({ config, unified }, deps))).rejects.toThrow(
+      '--force',
+    );
 
     expect(existsSync(join(dir, 'elsewhere.yaml'))).toBe(false);
   });

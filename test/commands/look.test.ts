@@ -11,7 +11,7 @@ import { readConfigToLook } from '../../src/commands/shared/looking.ts';
 import { status } from '../../src/commands/status.ts';
 import { top } from '../../src/commands/top.ts';
 import { UsageError } from '../../src/contracts/errors.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { runOnceHere, startSluice } from '../support/cli.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 import { aFailure, aMoment, aServer, aSink } from '../watch/a-moment.ts';
@@ -40,7 +40,7 @@ async function aWatchedSetup() {
 }
 
 async function explained(config: string, stream: string, env = {}) {
-  return (await heard((means) => explain.run({ stream, config }, means), env)).out.join('\n');
+  return (await received((deps) => explain.run({ stream, config }, deps), env)).out.join('\n');
 }
 
 describe('while a process runs', () => {
@@ -49,7 +49,7 @@ describe('while a process runs', () => {
     const sluice = startSluice(['run', '-c', config], { env });
     await sluice.waitForLine('the stream is halted');
     const read = async () => {
-      const { out } = await heard((means) => top.run({ config }, means), env);
+      const { out } = await received((deps) => top.run({ config }, deps), env);
       return /^audit .* waiting .*its schedule/m.test(out.join('\n')) && out;
     };
 
@@ -59,9 +59,9 @@ describe('while a process runs', () => {
       explained(config, 'lost', env),
       explained(config, 'audit'),
     ]);
-    const { out } = await heard((means) => status.run({ config }, means));
+    const { out } = await received((deps) => status.run({ config }, deps));
     await sluice.kill();
-    const after = await heard((means) => top.run({ config }, means), env);
+    const after = await received((deps) => top.run({ config }, deps), env);
 
     expect(screen).toMatch(/^!! Stream lost is halted: .*404/m);
     expect(screen).toMatch(/^STREAM +STATE .*\nlost +halted/m);
@@ -129,7 +129,7 @@ describe('where nobody can be asked', () => {
   test('top says what is missing and ends with 3', async () => {
     const { config } = await aSetup();
 
-    const { out, err, code } = await heard((means) => top.run({ config }, means));
+    const { out, err, code } = await received((deps) => top.run({ config }, deps));
 
     expect(code).toBe(3);
     expect(out).toEqual([]);
@@ -146,7 +146,7 @@ describe('where nobody can be asked', () => {
     const { port } = stranger.address() as AddressInfo;
     const { config } = await aSetup({ more: [`status: { listen: "127.0.0.1:${port}" }`] });
 
-    const { err, code } = await heard((means) => top.run({ config }, means));
+    const { err, code } = await received((deps) => top.run({ config }, deps));
 
     expect(code).toBe(3);
     expect(err.join('\n')).toContain('is not sluice, or is another version (200)');
@@ -157,11 +157,11 @@ describe('explain', () => {
   test('says of a stream that was never read how it would begin', async () => {
     const { config, stateDir } = await aSetup();
 
-    const told = await explained(config, 'audit');
+    const reported = await explained(config, 'audit');
 
-    expect(told).toMatch(/^audit: is not read, since nothing runs .*; it has read nothing yet/);
-    expect(told).toMatch(/^checkpoint +none: it starts from the beginning$/m);
-    expect(told).toMatch(new RegExp(`^next step +npx sluice run -c ${config}$`, 'm'));
+    expect(reported).toMatch(/^audit: is not read, since nothing runs .*; it has read nothing yet/);
+    expect(reported).toMatch(/^checkpoint +none: it starts from the beginning$/m);
+    expect(reported).toMatch(new RegExp(`^next step +npx sluice run -c ${config}$`, 'm'));
     expect(existsSync(stateDir)).toBe(false);
   });
 
@@ -169,12 +169,12 @@ describe('explain', () => {
     const { config } = await aSetup({ sandbox: { events: 5 } });
     await runOnceHere(config);
 
-    const told = await explained(config, 'audit');
+    const reported = await explained(config, 'audit');
 
-    expect(told).toContain('it resumes from its checkpoint');
-    expect(told).toMatch(/^read whole +\d+s ago$/m);
-    expect(told).toMatch(/^order +not known yet: sluice requests both ends/m);
-    expect(told).toMatch(/^checkpoint +saved \d+s ago; resumes at \S/m);
+    expect(reported).toContain('it resumes from its checkpoint');
+    expect(reported).toMatch(/^read whole +\d+s ago$/m);
+    expect(reported).toMatch(/^order +not known yet: sluice requests both ends/m);
+    expect(reported).toMatch(/^checkpoint +saved \d+s ago; resumes at \S/m);
   });
 
   test('an unknown stream is a usage error that names the near one', async () => {
@@ -208,7 +208,7 @@ test('status still tells every flaw of a config that is wrong in other ways than
   const config = join(tempDir(), 'bad.yaml');
   writeFileSync(config, 'upstreams: { a: { api: unifed, base_url: "${env:NOT_SET}" } }\n');
 
-  await expect(heard((means) => status.run({ config }, means))).rejects.toThrow(
+  await expect(received((deps) => status.run({ config }, deps))).rejects.toThrow(
     /api: .*did you mean unified[\s\S]*NOT_SET is not set/,
   );
 });

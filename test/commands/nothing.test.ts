@@ -6,11 +6,11 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backfillList } from '../../src/commands/backfill-list.ts';
 import { show } from '../../src/commands/checkpoint.ts';
-import { letterLines, letterList } from '../../src/commands/dead-letters.ts';
+import { deadLetterLines, deadLetterList } from '../../src/commands/dead-letters.ts';
 import { explain } from '../../src/commands/explain.ts';
 import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
 import { status } from '../../src/commands/status.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { tempDir } from '../support/temp.ts';
 
 /** A config that nothing has run with, and whose secret is not here. */
@@ -28,20 +28,20 @@ function aConfig(stateDir: string): string {
   return file;
 }
 
-const commands: readonly [string, (config: string, means: Means) => Promise<ExitCode>][] = [
-  ['status', (config, means) => status.run({ config }, means)],
-  ['explain', (config, means) => explain.run({ stream: 'audit', config }, means)],
-  ['checkpoint show', (config, means) => show.run({ config, stream: 'audit' }, means)],
-  ['dead-letters list', (config, means) => letterList.run({ config }, means)],
-  ['backfill list', (config, means) => backfillList.run({ config }, means)],
+const commands: readonly [string, (config: string, deps: Means) => Promise<ExitCode>][] = [
+  ['status', (config, deps) => status.run({ config }, deps)],
+  ['explain', (config, deps) => explain.run({ stream: 'audit', config }, deps)],
+  ['checkpoint show', (config, deps) => show.run({ config, stream: 'audit' }, deps)],
+  ['dead-letters list', (config, deps) => deadLetterList.run({ config }, deps)],
+  ['backfill list', (config, deps) => backfillList.run({ config }, deps)],
 ];
 
 test.each(commands)('%s says where it has looked', async (_, command) => {
   const absolute = join(tempDir(), 'state');
   const config = aConfig('./not/here');
 
-  const relative = await heard((means) => command(config, means));
-  const elsewhere = await heard((means) => command(aConfig(absolute), means));
+  const relative = await received((deps) => command(config, deps));
+  const elsewhere = await received((deps) => command(aConfig(absolute), deps));
 
   expect(relative.code).toBe(0);
   const places = `${join(dirname(config), 'not/here')} or ${process.cwd()}/not/here`;
@@ -53,24 +53,32 @@ test.each(commands)('%s says where it has looked', async (_, command) => {
 describe('dead letters', () => {
   const reason = 'upstream\u001b[2J said: this event is not wanted';
   const context = { source: 'audit', stream: 'audit/c-1' } as Parameters<
-    typeof letterLines
+    typeof deadLetterLines
   >[0][number]['context'];
-  const letter = { id: 7, sink: 'siem', uid: 'ab'.repeat(32), offset: 0, reason, at: 0, context };
+  const deadLetter = {
+    id: 7,
+    sink: 'siem',
+    uid: 'ab'.repeat(32),
+    offset: 0,
+    reason,
+    at: 0,
+    context,
+  };
 
   test('begin with the reason on a terminal, and fit 80 columns but for that', () => {
-    const told = letterLines([letter], true);
+    const reported = deadLetterLines([deadLetter], true);
 
-    expect(told).toEqual([
+    expect(reported).toEqual([
       '7  siem: upstream [2J said: this event is not wanted',
       '   1970-01-01T00:00:00.000Z, stream audit/c-1, uid abababababab…',
     ]);
   });
 
   test('are a table with whole uids for a program', () => {
-    const told = letterLines([letter], false);
+    const reported = deadLetterLines([deadLetter], false);
 
-    expect(told).toHaveLength(2);
-    expect(told[0]).toMatch(/^ID +SINK +TIME +STREAM +UID +REASON$/);
-    expect(told[1]).toContain(`  ${letter.uid}  upstream`);
+    expect(reported).toHaveLength(2);
+    expect(reported[0]).toMatch(/^ID +SINK +TIME +STREAM +UID +REASON$/);
+    expect(reported[1]).toContain(`  ${deadLetter.uid}  upstream`);
   });
 });

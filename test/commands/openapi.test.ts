@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { compared } from '../../src/commands/shared/openapi.ts';
+import { describedStreams } from '../../src/commands/shared/openapi.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import type { FaultScript } from '../../src/sandbox/sandbox.ts';
 import { runHere } from '../support/cli.ts';
@@ -76,12 +76,12 @@ describe.each([
     },
     [],
   ],
-] as [string, Json, string[]][])('a description with %s', (_, paths, told) => {
-  test(`tells ${told.length}`, () => {
+] as [string, Json, string[]][])('a description with %s', (_, paths, reported) => {
+  test(`tells ${reported.length}`, () => {
     const components = { parameters: { Status: { name: 'status', in: 'query' } } };
-    const notes = compared({ paths, components }, '/v1', [stream]);
-    expect(notes).toHaveLength(told.length);
-    for (const [index, text] of told.entries()) expect(notes[index]).toContain(text);
+    const notes = describedStreams({ paths, components }, '/v1', [stream]);
+    expect(notes).toHaveLength(reported.length);
+    for (const [index, text] of reported.entries()) expect(notes[index]).toContain(text);
   });
 });
 
@@ -111,7 +111,7 @@ test('a description with a smaller limit, other names and another scope', () => 
     },
   };
 
-  const notes = compared(described, '/v1', [timed], 'events:read');
+  const notes = describedStreams(described, '/v1', [timed], 'events:read');
 
   expect(notes).toEqual([
     expect.stringMatching(/allows limit up to 7 for .*, and page_limit is \d+/),
@@ -120,7 +120,7 @@ test('a description with a smaller limit, other names and another scope', () => 
     expect.stringMatching(/requires the scope things:read for .*; auth\.scope does not have it/),
   ]);
   schema.$ref = '#/components/schemas/Loop';
-  expect(compared(described, '/v1', [timed], 'things:read')).toHaveLength(1);
+  expect(describedStreams(described, '/v1', [timed], 'things:read')).toHaveLength(1);
 });
 
 async function checked(fault: FaultScript) {

@@ -76,13 +76,13 @@ function world(port: number, path: string) {
 }
 
 test.for([
-  { path: 'pages', sign: 'total_pages', mended: null },
-  { path: 'linked', sign: 'rel="next"', mended: null },
-  { path: 'flag', sign: 'has_more', mended: { style: 'offset' } },
-  { path: 'length', sign: "list's length", mended: { style: 'offset' } },
-  { path: 'cursor', sign: 'meta.next', mended: { style: 'cursor', next: 'meta.next' } },
+  { path: 'pages', sign: 'total_pages', repaired: null },
+  { path: 'linked', sign: 'rel="next"', repaired: null },
+  { path: 'flag', sign: 'has_more', repaired: { style: 'offset' } },
+  { path: 'length', sign: "list's length", repaired: { style: 'offset' } },
+  { path: 'cursor', sign: 'meta.next', repaired: { style: 'cursor', next: 'meta.next' } },
 ])('a part is told, and read whole once its paging is mended: $path', async (given) => {
-  const { path, sign, mended } = given;
+  const { path, sign, repaired } = given;
   const { write, events, run } = world(await upstream(), path);
   write({});
 
@@ -92,11 +92,11 @@ test.for([
 
   expect([once.exitCode, again.exitCode, checked.exitCode]).toEqual([1, 1, 3]);
   for (const { stdout } of [once, again, checked]) expect(stdout).toContain(sign);
-  const told = events().filter(({ log_name: name }) => name === 'sluice');
-  expect(told.map(({ event_code: code }) => code)).toEqual(['source.paging_suspected']);
-  if (mended === null) return;
+  const reported = events().filter(({ log_name: name }) => name === 'sluice');
+  expect(reported.map(({ event_code: code }) => code)).toEqual(['source.paging_suspected']);
+  if (repaired === null) return;
 
-  write(mended);
+  write(repaired);
   const whole = await run('run', '--once');
 
   expect([whole.exitCode, whole.stdout]).toEqual([0, expect.stringContaining('150 new records')]);

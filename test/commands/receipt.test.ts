@@ -104,7 +104,7 @@ test('tells what was refused, what was dropped, and what waits once more', async
   });
   await runOnceHere(config);
   const refused = await receiptOf(config, 'post');
-  const [one, two] = await lettersOf(config);
+  const [one, two] = await deadLettersOf(config);
   await runHere(['dead-letters', 'drop', '-c', config, '--yes', '--uid', one ?? '']);
   await runHere(['dead-letters', 'retry', '-c', config, '--uid', two ?? '']);
 
@@ -116,7 +116,7 @@ test('tells what was refused, what was dropped, and what waits once more', async
   expect(exitCode).toBe(1);
 });
 
-async function lettersOf(config: string): Promise<readonly string[]> {
+async function deadLettersOf(config: string): Promise<readonly string[]> {
   const { stdout } = await runHere(['dead-letters', 'list', '-c', config, '--json']);
   return stdout
     .trim()

@@ -36,6 +36,6 @@ test('the config that sandbox prints has every type of source, and reads somethi
   const events = readFileSync(join(dir, 'out', 'events.ndjson'), 'utf8')
     .trimEnd()
     .split('\n');
-  const told = new Set(events.map((line) => JSON.parse(line).metadata.log_name));
-  expect(names.filter((name) => !told.has(name))).toEqual([]);
+  const reported = new Set(events.map((line) => JSON.parse(line).metadata.log_name));
+  expect(names.filter((name) => !reported.has(name))).toEqual([]);
 });

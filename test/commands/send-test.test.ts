@@ -149,7 +149,7 @@ test.each<[string, AzureOptions, RegExp, number]>([
   ['a note', {}, /^note {2}sink siem: whether dcr-\w+ declares every column .* not be seen/, 0],
 ])(
   'what Azure’s rule declares is %s, before the test event',
-  async (_what, options, told, exit) => {
+  async (_what, options, reported, exit) => {
     const azure = await startAzureMonitor(options);
     const settings = {
       type: 'sentinel',
@@ -162,7 +162,7 @@ test.each<[string, AzureOptions, RegExp, number]>([
 
     expect(exitCode).toBe(exit);
     expect(lines[0]).toBe('ok    sink siem: connection');
-    expect(lines[1]).toMatch(told);
+    expect(lines[1]).toMatch(reported);
     expect(azure.rows).toHaveLength(1);
   },
 );

@@ -29,7 +29,7 @@ const witness = (file: string) => `
     return found;
   } });`;
 
-interface Told {
+interface ReportSink {
   readonly isMainThread: boolean;
   readonly url: string;
   readonly cache?: string;
@@ -46,17 +46,17 @@ async function loadedBy(
   });
   if (exitCode !== 0) throw new Error(stderr);
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const told = lines.map((line): Told => JSON.parse(line));
+  const reported = lines.map((line): ReportSink => JSON.parse(line));
   return {
-    main: loaded(told.filter(({ isMainThread }) => isMainThread)),
-    thread: loaded(told.filter(({ isMainThread }) => !isMainThread)),
+    main: loaded(reported.filter(({ isMainThread }) => isMainThread)),
+    thread: loaded(reported.filter(({ isMainThread }) => !isMainThread)),
   };
 }
 
-function loaded(told: readonly Told[]): Loaded {
+function loaded(reported: readonly ReportSink[]): Loaded {
   return {
-    modules: [...new Set(told.map(({ url }) => nameOf(url)))],
-    cache: told.at(-1)?.cache,
+    modules: [...new Set(reported.map(({ url }) => nameOf(url)))],
+    cache: reported.at(-1)?.cache,
   };
 }
 

@@ -241,10 +241,10 @@ describe('dead-letters', () => {
 
     expect(run.exitCode).toBe(1);
     expect(run.stdout).toContain('post: 39 delivered, 0 held, 1 dead letters; refused for good');
-    const letter = JSON.parse(json.stdout);
-    expect(letter).toMatchObject({ sink: 'post', source: 'audit', stream: 'audit' });
-    expect(letter.reason).toContain('400');
-    expect(table.stdout.split('\n')[1]).toContain(letter.uid);
+    const deadLetter = JSON.parse(json.stdout);
+    expect(deadLetter).toMatchObject({ sink: 'post', source: 'audit', stream: 'audit' });
+    expect(deadLetter.reason).toContain('400');
+    expect(table.stdout.split('\n')[1]).toContain(deadLetter.uid);
   });
 
   test('retry puts a letter back for its sink while a process runs, and it is delivered', async () => {

@@ -107,12 +107,12 @@ describe('tap', () => {
     const tap = startSluice(['tap', '-c', config]);
     const ofAudit = startSluice(['tap', '-c', config, '--source', 'audit']);
     await Promise.all([tap, ofAudit].map((one) => one.waitForLine('following process')));
-    const told = (lines: readonly string[]) =>
+    const reported = (lines: readonly string[]) =>
       lines.some((line) => line.includes('archive.checkpoint'));
     await waitUntil(
       () => {
         sandbox.control.grow(auditPath, 1);
-        return told(tap.stdout) && ofAudit.stdout.length > 0;
+        return reported(tap.stdout) && ofAudit.stdout.length > 0;
       },
       { what: 'a checkpoint on the screen' },
     );
@@ -123,7 +123,7 @@ describe('tap', () => {
     const uidOf = (line: string) => JSON.parse(line).metadata.uid as string;
     const uids = new Set(file.split('\n').slice(0, -1).map(uidOf));
     expect([...tap.stdout, ...ofAudit.stdout].filter((line) => !uids.has(uidOf(line)))).toEqual([]);
-    expect(told(ofAudit.stdout)).toBe(false);
+    expect(reported(ofAudit.stdout)).toBe(false);
   });
 
   test.each([

@@ -6,7 +6,7 @@ import { describe, expect, test as it } from 'vitest';
 import { preview } from '../../src/commands/preview.ts';
 import { test } from '../../src/commands/test.ts';
 import { UsageError } from '../../src/contracts/errors.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { runHere, runOnceHere, runSluice } from '../support/cli.ts';
 import { tempDir } from '../support/temp.ts';
 import { aSetup } from './a-setup.ts';
@@ -27,7 +27,7 @@ function aFile(...tests: readonly string[]): string {
 const aDeletion = '{ id: evt_2, action: policy.delete, severity: high, note: "x\\u001b y" }';
 
 async function tested(...files: readonly string[]) {
-  return await heard((means) => test.run({ files }, means));
+  return await received((deps) => test.run({ files }, deps));
 }
 
 describe('test', () => {
@@ -106,7 +106,7 @@ describe('test', () => {
       `- { name: filtered, source: audit, record: ${aDeletion}, sinks: { daily: null } }`,
     );
 
-    const other = await heard((means) => test.run({ files: [file], config }, means));
+    const other = await received((deps) => test.run({ files: [file], config }, deps));
     const own = await tested(file);
 
     expect(other.code).toBe(0);
@@ -183,7 +183,7 @@ describe('preview', () => {
   ) {
     const file = join(tempDir(), 'record.json');
     writeFileSync(file, record);
-    return (await heard((means) => preview.run({ file, ...options }, means))).out.join('\n');
+    return (await received((deps) => preview.run({ file, ...options }, deps))).out.join('\n');
   }
 
   it('shows event, uid and bytes as a run delivers them', async () => {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { frameLines } from '../../src/commands/shared/top-frame.ts';
 import { History } from '../../src/watch/history.ts';
-import { standingOf } from '../../src/watch/report.ts';
+import { statusOf } from '../../src/watch/report.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream } from '../watch/a-moment.ts';
 
 describe('a screen of top', () => {
@@ -21,33 +21,33 @@ describe('a screen of top', () => {
     const ailments = [anAilment('s-0', 'halted')];
     const now = Date.UTC(2026, 0, 31, 8, 1);
     const whole = { moment, history, ailments, now, startedAt: now - 60_000, forms: null };
-    const standing = standingOf(whole);
-    const [sink] = standing.sinks;
+    const statusView = statusOf(whole);
+    const [sink] = statusView.sinks;
     if (sink === undefined) throw new Error('there is a sink');
     return {
-      ...standing,
-      spool: { ...standing.spool, full_in_ms: 90_000 },
+      ...statusView,
+      spool: { ...statusView.spool, full_in_ms: 90_000 },
       sinks: [{ ...sink, events_per_s: 2, drained_in_ms: 2_000 }],
     };
   }
 
   test('fits its room, with what fails first and how much is left out', () => {
-    const told = frameLines(aStanding(500), 22);
+    const reported = frameLines(aStanding(500), 22);
 
-    const names = told.flatMap((line) => /^s-\d+/.exec(line) ?? []);
-    expect(told.length).toBeLessThanOrEqual(22);
-    expect(told[0]).toMatch(/not ready +up 1m 0s +500 streams/);
+    const names = reported.flatMap((line) => /^s-\d+/.exec(line) ?? []);
+    expect(reported.length).toBeLessThanOrEqual(22);
+    expect(reported[0]).toMatch(/not ready +up 1m 0s +500 streams/);
     expect(names[0]).toBe('s-499');
     expect(names[1]).toBe('s-0');
-    expect(told).toContain(`and ${500 - names.length} more`);
-    expect(told.join('\n')).toMatch(/^siem +syslog +sending +2 +4 +2s/m);
-    expect(told.join('\n')).toMatch(/^spool: 1 B of 100 B, 2 events held, full in 1m 30s/m);
+    expect(reported).toContain(`and ${500 - names.length} more`);
+    expect(reported.join('\n')).toMatch(/^siem +syslog +sending +2 +4 +2s/m);
+    expect(reported.join('\n')).toMatch(/^spool: 1 B of 100 B, 2 events held, full in 1m 30s/m);
   });
 
   test('shows all where there is room, cleaned', () => {
-    const told = frameLines(aStanding(3), 1_000);
+    const reported = frameLines(aStanding(3), 1_000);
 
-    expect(told.flatMap((line) => /^s-\d+/.exec(line) ?? [])).toEqual(['s-2', 's-0', 's-1']);
-    expect(told.join('')).not.toMatch(/[\u0000-\u001f]/);
+    expect(reported.flatMap((line) => /^s-\d+/.exec(line) ?? [])).toEqual(['s-2', 's-0', 's-1']);
+    expect(reported.join('')).not.toMatch(/[\u0000-\u001f]/);
   });
 });

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { explain } from '../../src/commands/explain.ts';
 import { status } from '../../src/commands/status.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { heard } from '../run/heard.ts';
+import { received } from '../run/run-command.ts';
 import { anAppend } from '../support/a-page.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
@@ -24,27 +24,27 @@ async function aRun() {
   const settings = { sync: 'normal', keepMs: 0, bytesMax: 1024 ** 2, sinks: ['screen'] } as const;
   const spool = await openSpool({ dir: join(dir, 'state'), ...settings });
   afterThisTest(() => spool.close());
-  const said = async (command: Parameters<typeof heard>[0]) =>
-    (await heard(command)).out.join('\n');
+  const said = async (command: Parameters<typeof received>[0]) =>
+    (await received(command)).out.join('\n');
   return {
     spool,
     told: async () => ({
-      table: await said((means) => status.run({ config }, means)),
-      json: JSON.parse(await said((means) => status.run({ config, json: true }, means))),
-      audit: await said((means) => explain.run({ stream: 'audit', config }, means)),
+      table: await said((deps) => status.run({ config }, deps)),
+      json: JSON.parse(await said((deps) => status.run({ config, json: true }, deps))),
+      audit: await said((deps) => explain.run({ stream: 'audit', config }, deps)),
     }),
   };
 }
 
 test('until when, where upstream has asked for a long wait', async () => {
-  const { spool, told } = await aRun();
+  const { spool, told: reported } = await aRun();
   const nextPollAt = Date.now() + 30 * 86_400_000;
   const error = { code: 'upstream_throttled', message: 'upstream answered 429', next: 'Wait.' };
   const facts = { source: 'audit', state: 'retrying', caught_up_at: null, error };
   spool.note('stream', 'audit', { ...facts, next_poll_at: nextPollAt });
   await spool.append(anAppend({ ids: ['1'] }));
 
-  const { table, json, audit } = await told();
+  const { table, json, audit } = await reported();
 
   expect(table).toMatch(/^audit .* retrying +in (30d 0h|29d 23h) +upstream answered 429$/m);
   expect(json.streams[0]).toMatchObject({
@@ -55,10 +55,10 @@ test('until when, where upstream has asked for a long wait', async () => {
 });
 
 test('for room in the spool, also before a stream was polled at all', async () => {
-  const { spool, told } = await aRun();
+  const { spool, told: reported } = await aRun();
   await spool.append(anAppend({ ids: ['1'], pad: 2 * 1024 ** 2, stream: 'other' }));
 
-  const { table, json, audit } = await told();
+  const { table, json, audit } = await reported();
 
   expect(table).toMatch(/^audit .* new +with room in the spool/m);
   expect(json.streams[0]).toMatchObject({ state: 'new', waits_for: 'room in the spool' });

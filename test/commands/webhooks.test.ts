@@ -92,13 +92,13 @@ test('a scope that does not allow it is told', async () => {
 test.each([
   ['audit', 'is no webhooks source'],
   ['hook', 'hooks'],
-])('a source that is none: %s', async (name, wanted) => {
+])('a source that is none: %s', async (name, requested) => {
   const { register } = await configured();
 
   const { exitCode, stderr } = await register(name);
 
   expect(exitCode).toBe(64);
-  expect(stderr).toContain(wanted);
+  expect(stderr).toContain(requested);
 });
 
 test('an address that nobody can send to is not registered', async () => {

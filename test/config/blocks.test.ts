@@ -6,7 +6,7 @@ import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
 import { formatsOf } from '../../formats/index.ts';
 import { makeCa } from '../support/certificates.ts';
-import { aConfig, around, flawLines, withFirst } from './config-text.ts';
+import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
 const ofFile = formatsOf(fileSink).join(', ');
 
@@ -112,7 +112,7 @@ test('parseConfig wants certificate and key together', async () => {
   const tls = 'tls: { cert_file: /c.pem }';
   const text = withFirst('sinks', `  lake: { type: kafka, brokers: ["k:9092"], topic: t, ${tls} }`);
 
-  const lines = flawLines(text, around({}, { '/c.pem': cert }));
+  const lines = flawLines(text, configEnv({}, { '/c.pem': cert }));
 
   expect(lines).toEqual([
     'c.yaml:2:62 sinks.lake.tls: cert_file and key_file belong together: set both or neither',
@@ -371,8 +371,8 @@ test('what is watched is told with all that is wrong with it', () => {
   expect(flawLines(aConfig({ top, sources }))).toEqual([
     expect.stringContaining('watch.drift.within: expected a duration'),
   ]);
-  const mended = top.replace('within: 10', 'within: 10m');
-  expect(flawLines(aConfig({ top: mended, sources }))).toEqual([
+  const repaired = top.replace('within: 10', 'within: 10m');
+  expect(flawLines(aConfig({ top: repaired, sources }))).toEqual([
     expect.stringContaining('watch.drift.changes[1]: unknown source "fww"; did you mean fw?'),
     expect.stringContaining('watch.drift.trail[0]: this source is no trail of events'),
   ]);

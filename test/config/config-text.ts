@@ -36,7 +36,7 @@ export function withFirst(key: 'upstreams' | 'sources' | 'sinks', content: strin
 }
 
 /** An environment and files for a config. */
-export function around(
+export function configEnv(
   env: Surroundings['env'] = {},
   files: Readonly<Record<string, string>> = {},
 ): Surroundings {
@@ -51,7 +51,10 @@ export function around(
 }
 
 /** What is wrong with a config, line by line as it is printed; empty when nothing is. Other errors are thrown on. */
-export function flawLines(text: string, surroundings: Surroundings = around()): readonly string[] {
+export function flawLines(
+  text: string,
+  surroundings: Surroundings = configEnv(),
+): readonly string[] {
   try {
     parseConfig(text, 'c.yaml', surroundings);
     return [];

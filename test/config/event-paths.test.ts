@@ -24,13 +24,13 @@ const sources = [
 ].join('\n');
 
 /** What is told of a route from there. */
-function told(from: string, rest: string): readonly string[] {
+function reported(from: string, rest: string): readonly string[] {
   return flawLines(
     aConfig({ sources, top: `routes:\n  - { from: [${from}], to: [screen], ${rest} }` }),
   );
 }
 
-const where = (from: string, text: string) => told(from, `where: ${JSON.stringify(text)}`);
+const where = (from: string, text: string) => reported(from, `where: ${JSON.stringify(text)}`);
 
 test.each([
   ['evnt.severity_id >= 3', 'Unknown variable: evnt; did you mean event?'],
@@ -101,7 +101,7 @@ test.each([
 
 describe('a redaction', () => {
   test('of what no event has is refused, each with its place', () => {
-    const lines = told(
+    const lines = reported(
       'audit',
       'redact: [actor.usr.email_addr, actor.user.email_addr, usr, src_endpoint.ip.x]',
     );
@@ -117,7 +117,7 @@ describe('a redaction', () => {
     const paths =
       'actor.user.email_addr, resources.name, resources.data.before.secret, unmapped.x.y, raw_data';
 
-    expect(told('audit, fw', `redact: [${paths}]`)).toEqual([]);
+    expect(reported('audit, fw', `redact: [${paths}]`)).toEqual([]);
   });
 
   test('that came through a reference is not repeated', () => {

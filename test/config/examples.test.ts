@@ -9,8 +9,8 @@ import { parseConfig, readConfig } from '../../src/config/config.ts';
 import { configSchema } from '../../src/config/json-schema.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import { makeCa } from '../support/certificates.ts';
-import { around } from './config-text.ts';
-import { planMeans } from './plan-means.ts';
+import { configEnv } from './config-text.ts';
+import { planMeans } from './plan-deps.ts';
 
 const folder = new URL('../../config/', import.meta.url).pathname;
 // A fault script is for the sandbox and no config.
@@ -43,7 +43,7 @@ function readExample(name: string) {
     '/run/secrets/secops.json': '{}',
     '/etc/ssl/siem-ca.pem': ca,
   };
-  return readConfig(path, around(env, files));
+  return readConfig(path, configEnv(env, files));
 }
 
 test('config/ holds an example of each use', () => {
@@ -150,8 +150,8 @@ describe('config/schema.json', () => {
         if (key !== 'properties' || !isObject(value)) continue;
         for (const [name, inner] of Object.entries(value)) {
           // A type's one value says what it is; the sections themselves have their keys described.
-          const told = isObject(inner) && ('description' in inner || 'const' in inner);
-          if (!told) bare.push(`${path}.${name}`);
+          const reported = isObject(inner) && ('description' in inner || 'const' in inner);
+          if (!reported) bare.push(`${path}.${name}`);
         }
       }
     };
@@ -177,7 +177,7 @@ test.skipIf(!existsSync(contract))(
       .replace('order_by: …  ', 'order_by: timestamp\n    order: oldest_first  ')
       .replace('sasl: …, tls: …', 'sasl: { mechanism: plain, username: u, password: p }, tls: {}')
       .replaceAll('headers: { … }', 'headers: { A: b }');
-    const surroundings = around(
+    const surroundings = configEnv(
       { EDGE_ID: 'i' },
       { '/f': client.cert + client.key, '/run/secrets/edge': 's' },
     );

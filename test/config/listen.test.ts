@@ -2,19 +2,19 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { aConfig, around, flawLines } from './config-text.ts';
+import { aConfig, configEnv, flawLines } from './config-text.ts';
 
 test.each(['127.0.0.1:8686', 'localhost:1', '"[::1]:8686"', '127.1.2.3:0'])(
   'parseConfig takes loopback address %s without a token',
   (listen) => {
-    const config = parseConfig(aConfig({ top: `status: { listen: ${listen} }` }), 'c', around());
+    const config = parseConfig(aConfig({ top: `status: { listen: ${listen} }` }), 'c', configEnv());
 
     expect(config.status?.token).toBeNull();
   },
 );
 
 test('parseConfig takes port 0 for any free port', () => {
-  const config = parseConfig(aConfig({ top: 'status: { listen: "[::1]:0" }' }), 'c', around());
+  const config = parseConfig(aConfig({ top: 'status: { listen: "[::1]:0" }' }), 'c', configEnv());
 
   expect(config.status).toMatchObject({ host: '::1', port: 0 });
 });
@@ -39,7 +39,7 @@ test('parseConfig takes a name and a password in place of a token, and a switch 
   const basic = 'basic_auth: { username: ana, password: ${env:PASSWORD} }, tail: false';
   const top = `status: { listen: "0.0.0.0:1", ${basic} }`;
 
-  const { status } = parseConfig(aConfig({ top }), 'c', around({ PASSWORD: 'pass:word' }));
+  const { status } = parseConfig(aConfig({ top }), 'c', configEnv({ PASSWORD: 'pass:word' }));
 
   expect(status).toMatchObject({ token: null, basicAuth: { username: 'ana' }, tail: false });
   expect(status?.basicAuth?.password.reveal()).toBe('pass:word');
@@ -52,7 +52,7 @@ test('parseConfig takes a collector that the numbers are pushed to', () => {
   const top = `status: { ${listen}, ${otlp(', headers: { Authorization: t }, every: 15s')} }`;
   const flawed = `status: { ${listen}, ${otlp(', tls: { ca_file: x }, every: 10ms')} }`;
 
-  const { status } = parseConfig(aConfig({ top }), 'c', around());
+  const { status } = parseConfig(aConfig({ top }), 'c', configEnv());
 
   expect(status?.telemetry).toMatchObject({ everyMs: 15_000, tls: undefined });
   expect(status?.telemetry?.headers.Authorization?.reveal()).toBe('t');

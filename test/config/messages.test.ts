@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { headerValue } from '../../src/contracts/settings.ts';
-import { aConfig, around, flawLines, withFirst } from './config-text.ts';
+import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
 test.each([
   [
@@ -50,7 +50,7 @@ test('a secret file that is missing has to be created, one without rights made r
     '  edge: { api: unified, base_url: "https://x/v1", auth: { api_key: "${file:/none}" } }';
   const lines = (code: string) =>
     flawLines(aConfig({ upstreams }), {
-      ...around(),
+      ...configEnv(),
       readFile: () => {
         throw Object.assign(new Error(code), { code });
       },
@@ -122,7 +122,7 @@ test('plain secrets, and text that is nearly a reference, are noticed without be
     '  edge: { api: unified, base_url: "https://x/v1", auth: { client_id: i, client_secret: "$EDGE_SECRET" } }\n' +
     '  other: { api: unified, base_url: "https://y/v1", auth: { api_key: hunter22 } }\n' +
     '  good: { api: unified, base_url: "https://z/v1", auth: { api_key: "${env:KEY}" } }';
-  const { notices } = parseConfig(aConfig({ upstreams }), 'c.yaml', around({ KEY: 'k' }));
+  const { notices } = parseConfig(aConfig({ upstreams }), 'c.yaml', configEnv({ KEY: 'k' }));
 
   expect(notices.map(({ path, message }) => [path, message])).toEqual([
     [
@@ -138,7 +138,7 @@ test('a key that no header can have is named by where it was written, and not sh
   const upstreams =
     '  edge: { api: unified, base_url: "https://x/v1", auth: { api_key: "${file:/run/key}" } }';
   const config = (text: string) =>
-    parseConfig(aConfig({ upstreams }), 'c.yaml', around({}, { '/run/key': text }));
+    parseConfig(aConfig({ upstreams }), 'c.yaml', configEnv({}, { '/run/key': text }));
   const value = (text: string) => {
     const key = config(text).upstreams.edge?.auth.api_key;
     return key === undefined ? '' : headerValue(key, 'the API key');

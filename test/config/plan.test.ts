@@ -10,8 +10,8 @@ import { normalisersOf } from '../../src/send/normalisers.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { anEvent } from '../support/an-event.ts';
 import { manualClock } from '../support/manual-clock.ts';
-import { aConfig, around } from './config-text.ts';
-import { planMeans } from './plan-means.ts';
+import { aConfig, configEnv } from './config-text.ts';
+import { planMeans } from './plan-deps.ts';
 
 const sources =
   '  audit: { type: audit_events, upstream: edge }\n' +
@@ -25,7 +25,7 @@ const sinks =
   '  d: { type: otlp, url: "http://x/" }';
 
 test('planFrom asks each source for its streams, one per company and endpoint', () => {
-  const config = parseConfig(aConfig({ sources, sinks }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sources, sinks }), 'c.yaml', configEnv());
 
   const plan = planFrom(config, planMeans());
 
@@ -51,7 +51,7 @@ test('planFrom asks each source for its streams, one per company and endpoint', 
 });
 
 test('planFrom makes one format for sinks that encode alike', () => {
-  const config = parseConfig(aConfig({ sinks }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sinks }), 'c.yaml', configEnv());
 
   const { sinks: planned } = planFrom(config, planMeans());
 
@@ -64,7 +64,7 @@ test('planFrom makes one format for sinks that encode alike', () => {
 });
 
 test('planFrom bounds batches and waits as the config says, else as the sink does', () => {
-  const config = parseConfig(aConfig({ sinks }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sinks }), 'c.yaml', configEnv());
 
   const [a, b] = planFrom(config, planMeans()).sinks;
 
@@ -81,9 +81,9 @@ test('planFrom bounds batches and waits as the config says, else as the sink doe
 });
 
 test('planFrom opens every upstream, and sources ask through it', async () => {
-  const config = parseConfig(aConfig({ sources }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sources }), 'c.yaml', configEnv());
   const asked: string[] = [];
-  const means = planMeans({
+  const deps = planMeans({
     clock: manualClock(),
     answer: (url) => {
       asked.push(url);
@@ -91,7 +91,7 @@ test('planFrom opens every upstream, and sources ask through it', async () => {
     },
   });
 
-  const plan = planFrom(config, means);
+  const plan = planFrom(config, deps);
   const before = asked.length;
   const [stream] = plan.sources[0]?.streams ?? [];
   if (stream?.kind !== 'list') throw new Error('audit is read as a list');
@@ -120,7 +120,7 @@ test('planFrom has events of the platform that the upstream names, and of its AP
     '{ api: unified, vendor: Acme, product: Edge,',
   );
   expect(text).toContain('vendor: Acme, product: Edge');
-  const plan = planFrom(parseConfig(text, 'c.yaml', around()), planMeans());
+  const plan = planFrom(parseConfig(text, 'c.yaml', configEnv()), planMeans());
   const normaliserFor = normalisersOf(plan.sources);
   const record = { action: 'policy.update', actor: { name: 'Anna' } };
   const events = (['audit', 'web'] as const).map((source): Event => {

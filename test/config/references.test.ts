@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ConfigError, parseConfig } from '../../src/config/config.ts';
 import { anyText } from '../support/any-text.ts';
-import { aConfig, around, flawLines, withFirst } from './config-text.ts';
+import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
-function stateDir(written: string, surroundings = around()): string {
+function stateDir(written: string, surroundings = configEnv()): string {
   const config = parseConfig(
     aConfig({ top: `state: { dir: ${written} }` }),
     'c.yaml',
@@ -33,7 +33,7 @@ test.each([
   ['/a$1', '/a$1'],
   ['/ü${env:ONE}😀', '/ü1😀'],
 ])('parseConfig reads %s as %s', (written, meant) => {
-  const surroundings = around({ ONE: '1', TWO: '2', EMPTY: '' }, { '/f': 'from file\n' });
+  const surroundings = configEnv({ ONE: '1', TWO: '2', EMPTY: '' }, { '/f': 'from file\n' });
 
   expect(stateDir(written, surroundings)).toBe(meant);
 });
@@ -49,7 +49,7 @@ test.each([
 ])(
   'a file reference loses its byte order mark and the white space at its end: %j',
   (text, value) => {
-    expect(stateDir('/x${file:/f}', around({}, { '/f': text }))).toBe(`/x${value}`);
+    expect(stateDir('/x${file:/f}', configEnv({}, { '/f': text }))).toBe(`/x${value}`);
   },
 );
 
@@ -63,7 +63,7 @@ test('references stand unquoted in { } and [ ], as in the reference page', () =>
   const config = parseConfig(
     aConfig({ upstreams, sources }),
     'c.yaml',
-    around(env, { '/run/secrets/edge': 's' }),
+    configEnv(env, { '/run/secrets/edge': 's' }),
   );
 
   expect(config.upstreams.ops).toMatchObject({ api: 'services', companies: ['c-1', 'c-2'] });
@@ -79,7 +79,7 @@ test('a whole reference becomes a number or a flag where one is wanted, and stay
     '  audit: { type: audit_events, upstream: edge, page_limit: ${env:N}, id: ${env:ID} }\n' +
     '  fw: { type: firewall, upstream: ops, brake: { share: "${env:F}", count: ${env:HEX} } }';
 
-  const config = parseConfig(aConfig({ upstreams, sources }), 'c.yaml', around(env));
+  const config = parseConfig(aConfig({ upstreams, sources }), 'c.yaml', configEnv(env));
 
   expect(config.upstreams.edge).toMatchObject({ allow_http: true });
   expect(config.upstreams.edge?.auth.api_key?.reveal()).toBe('12345');
@@ -90,7 +90,7 @@ test('a whole reference becomes a number or a flag where one is wanted, and stay
 test('a value from a reference is named by the reference', () => {
   const lines = flawLines(
     aConfig({ top: 'log: { level: ${env:LEVEL} }' }),
-    around({ LEVEL: 'loud' }),
+    configEnv({ LEVEL: 'loud' }),
   );
 
   expect(lines).toEqual([
@@ -139,7 +139,7 @@ test('a secret is read anew each time it is revealed', () => {
     '  edge: { api: unified, base_url: "https://x", auth: { api_key: ${file:/key} } }';
   const sinks =
     '  post: { type: http, url: "https://x/", headers: { Authorization: "Bearer ${env:TOKEN}" } }';
-  const config = parseConfig(aConfig({ upstreams, sinks }), 'c.yaml', around(env, files));
+  const config = parseConfig(aConfig({ upstreams, sinks }), 'c.yaml', configEnv(env, files));
   const key = () => config.upstreams.edge?.auth.api_key?.reveal();
   const headers = config.sinks.post?.settings.headers as Record<string, { reveal(): string }>;
   const before = [key(), headers.Authorization?.reveal()];
@@ -165,7 +165,7 @@ test('a config cannot be made to print its secrets', () => {
   const config = parseConfig(
     aConfig({ upstreams, top: 'status: { listen: "h:1", token: ${env:T} }' }),
     'c.yaml',
-    around({ T: canary }),
+    configEnv({ T: canary }),
   );
 
   const printed = JSON.stringify(config) + inspect(config, { depth: 20, showHidden: true });
@@ -210,7 +210,7 @@ test.each([
     parseConfig(
       aConfig({ upstreams }),
       'c.yaml',
-      around({ CANARY: canary }, { '/canary': canary }),
+      configEnv({ CANARY: canary }, { '/canary': canary }),
     );
   } catch (error) {
     caught = error;
@@ -280,7 +280,7 @@ test('no setting that a reference fills gets into an error, whichever it is', ()
     for (const shape of shapes) {
       const text = `${everySetting.slice(0, place.index)}\${env:V}${everySetting.slice(place.index + place[0].length)}`;
       try {
-        parseConfig(text, 'c.yaml', around({ V: shape }));
+        parseConfig(text, 'c.yaml', configEnv({ V: shape }));
       } catch (error) {
         refused += 1;
         expect(error).toBeInstanceOf(ConfigError);
@@ -339,7 +339,7 @@ test('parseConfig throws nothing but ConfigError, whatever the text', () => {
 
   fc.assert(
     fc.property(fc.oneof(soup, mutated, mutated), (text) => {
-      for (const line of flawLines(text, around({ V: 'v' }))) {
+      for (const line of flawLines(text, configEnv({ V: 'v' }))) {
         expect(line).toMatch(/^c\.yaml(:\d+:\d+)?( \S.*?)?: \S/);
       }
     }),

@@ -8,7 +8,7 @@ import { parseAllDocuments, parseDocument } from 'yaml';
 import { sinks } from '../../connectors/index.ts';
 import { configText } from '../../src/commands/shared/new-config.ts';
 import { configSchema } from '../../src/config/json-schema.ts';
-import { around, flawLines } from './config-text.ts';
+import { configEnv, flawLines } from './config-text.ts';
 import { publishedYaml } from './published-yaml.ts';
 
 const strict = { version: '1.2', schema: 'core', strict: true, uniqueKeys: true } as const;
@@ -66,7 +66,7 @@ test('sluice still accepts references unquoted within { } and [ ]', () => {
     'sinks: { s: { type: stdout } }\n';
 
   expect(parseDocument(text, strict).errors).not.toEqual([]);
-  expect(flawLines(text, around({ URL: 'https://x/v1', KEY: 'k' }))).toEqual([]);
+  expect(flawLines(text, configEnv({ URL: 'https://x/v1', KEY: 'k' }))).toEqual([]);
 });
 
 describe('the schema', () => {

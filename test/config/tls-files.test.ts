@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { signingKeyText } from '../../src/archive/note.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { type Certificates, makeCa } from '../support/certificates.ts';
-import { aConfig, around, flawLines } from './config-text.ts';
+import { aConfig, configEnv, flawLines } from './config-text.ts';
 
 const read = (file: string) => readFileSync(file, 'utf8');
 const ca: Certificates = await makeCa();
@@ -14,7 +14,7 @@ const { client, server, expired, leaf } = ca;
 
 /** What the config check reports of files with this content; `/cert`, `/key` and `/ca` name them. */
 function flawsOf(files: Readonly<Record<string, string>>, block = (tls: string) => sinkWith(tls)) {
-  return flawLines(block(`tls: ${tlsText(files)}`), around({}, files));
+  return flawLines(block(`tls: ${tlsText(files)}`), configEnv({}, files));
 }
 
 function tlsText(files: Readonly<Record<string, string>>): string {
@@ -38,8 +38,8 @@ test.each<readonly [string, Record<string, string>, RegExp | null]>([
   const env = { KEY: signingKeyText('archive.test', Buffer.alloc(32, 1)) };
   const config = aConfig({ sinks: proof });
 
-  const lines = flawLines(config, around(env, files));
-  const elsewhere = flawLines(config, { ...around({}, {}), placeholders: 'all' });
+  const lines = flawLines(config, configEnv(env, files));
+  const elsewhere = flawLines(config, { ...configEnv({}, {}), placeholders: 'all' });
 
   expect(lines).toEqual(flaw === null ? [] : [expect.stringMatching(flaw)]);
   expect(elsewhere).toEqual([]);
@@ -155,7 +155,11 @@ test.each<readonly [string, (tls: string) => string]>([
 test('an expired certificate is a notice with its time, and stops nothing', () => {
   const files = { '/cert': expired.cert, '/key': expired.key, '/ca': ca.ca + expired.cert };
 
-  const { notices } = parseConfig(sinkWith(`tls: ${tlsText(files)}`), 'c.yaml', around({}, files));
+  const { notices } = parseConfig(
+    sinkWith(`tls: ${tlsText(files)}`),
+    'c.yaml',
+    configEnv({}, files),
+  );
 
   const late = notices.filter(({ path }) => path.includes('.tls.'));
   expect(late).toHaveLength(1);

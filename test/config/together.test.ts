@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { aConfig, around, flawLines, withFirst } from './config-text.ts';
+import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
 const disk = '  disk: { type: file, path: ./a.ndjson }';
 
@@ -209,7 +209,7 @@ test('parseConfig gives notice of sources and sinks that no route names', () => 
     sinks: `${disk}\n  screen: { type: stdout }`,
   });
 
-  const { notices } = parseConfig(text, 'c.yaml', around());
+  const { notices } = parseConfig(text, 'c.yaml', configEnv());
 
   const routes = notices.filter(({ message }) => /no route/.test(message));
   expect(routes.map(({ line, path }) => [line, path])).toEqual([
@@ -219,7 +219,7 @@ test('parseConfig gives notice of sources and sinks that no route names', () => 
 });
 
 test('parseConfig gives every setting that is left out its default', () => {
-  const config = parseConfig(aConfig(), 'c.yaml', around());
+  const config = parseConfig(aConfig(), 'c.yaml', configEnv());
 
   expect(config.state).toEqual({
     dir: `${process.cwd()}/state`,
@@ -256,7 +256,7 @@ test('parseConfig reads what is set', () => {
       ' retry: { min: 2s } }',
   });
 
-  const config = parseConfig(text, 'c.yaml', around());
+  const config = parseConfig(text, 'c.yaml', configEnv());
 
   expect(config.state).toEqual({
     dir: '/var/lib/sluice',

@@ -7,8 +7,8 @@ import { ConfigError, parseConfig, type Surroundings } from '../../src/config/co
 import { placeholderWord } from '../../src/config/placeholders.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import { runHere } from '../support/cli.ts';
-import { aConfig, around, flawLines } from './config-text.ts';
-import { planMeans } from './plan-means.ts';
+import { aConfig, configEnv, flawLines } from './config-text.ts';
+import { planMeans } from './plan-deps.ts';
 import { publishedConfigs } from './published-yaml.ts';
 
 const published = publishedConfigs();
@@ -42,7 +42,7 @@ test.each(['--connect', '--setup', '--send-test'])(
   },
 );
 
-const nothing = around();
+const nothing = configEnv();
 
 /** References of a text that have neither a value nor a default, as they are written. */
 function unsetIn(text: string): readonly string[] {
@@ -62,14 +62,14 @@ test.each(published)('each unset reference of $name is exactly one error', ({ te
 function withOneUnset(text: string): readonly { readonly path: string; readonly text: string }[] {
   const count = { scalars: 0 };
   visit(parseDocument(text), { Scalar: (key) => void (key !== 'key' && count.scalars++) });
-  return Array.from({ length: count.scalars }, (_, wanted) => {
+  return Array.from({ length: count.scalars }, (_, requested) => {
     const document = parseDocument(text);
     let at = 0;
     let path = '';
     visit(document, {
       Scalar(key, node, parents) {
         if (key === 'key') return;
-        if (at++ !== wanted || !isScalar(node)) return;
+        if (at++ !== requested || !isScalar(node)) return;
         path = parents.flatMap((one) => ('key' in one ? [String(one.key)] : [])).join('.');
         node.value = '${env:THE_UNSET_ONE}';
         node.type = 'QUOTE_DOUBLE';
@@ -115,7 +115,7 @@ function valuesOf(text: string): Record<string, string> {
 test('a part of a text, and several references in one, are one error each', () => {
   const text = aConfig({ top: 'state: { dir: "/a/${env:ONE}/${file:/two}" }' });
 
-  expect(flawLines(text, around())).toEqual([
+  expect(flawLines(text, configEnv())).toEqual([
     expect.stringMatching(/state\.dir: the environment variable ONE is not set/),
     expect.stringMatching(/state\.dir: the file \/two cannot be read/),
   ]);
@@ -124,7 +124,7 @@ test('a part of a text, and several references in one, are one error each', () =
 test('a default is used, and judged', () => {
   const text = aConfig({ top: 'log: { level: "${env:LEVEL:-lowd}" }' });
 
-  const error = configOf(text, { ...around({ LEVEL: 'info' }), placeholders: 'all' });
+  const error = configOf(text, { ...configEnv({ LEVEL: 'info' }), placeholders: 'all' });
 
   expect(String(error)).toMatch(/log\.level: .*\$\{env:LEVEL\}/);
 });
@@ -132,7 +132,7 @@ test('a default is used, and judged', () => {
 test('a flaw beside an unset reference is reported as well', () => {
   const text = aConfig({ top: 'state: { dir: "${env:ONE}", kep: 1h }' });
 
-  expect(flawLines(text, { ...around(), placeholders: 'all' })).toEqual([
+  expect(flawLines(text, { ...configEnv(), placeholders: 'all' })).toEqual([
     expect.stringMatching(/state\.kep: unknown key; did you mean keep\?/),
   ]);
 });

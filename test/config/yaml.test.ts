@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { ConfigError, parseConfig, readConfig } from '../../src/config/config.ts';
 import { tempDir } from '../support/temp.ts';
-import { aConfig, around, flawLines } from './config-text.ts';
+import { aConfig, configEnv, flawLines } from './config-text.ts';
 
 test.each([
   ['', 'c.yaml: the config is empty; it needs upstreams, sources and sinks'],
@@ -64,7 +64,11 @@ test('parseConfig follows aliases, and tells of what they stand for', () => {
     '  c: { type: file, path: c, batch: *bad }';
 
   const lines = flawLines(aConfig({ sinks }));
-  const good = parseConfig(aConfig({ sinks: sinks.replaceAll('evnts', 'events') }), 'c', around());
+  const good = parseConfig(
+    aConfig({ sinks: sinks.replaceAll('evnts', 'events') }),
+    'c',
+    configEnv(),
+  );
 
   expect(lines).toEqual([
     'c.yaml:8:57 sinks.b.batch.evnts: unknown key; did you mean events?',
@@ -75,7 +79,7 @@ test('parseConfig follows aliases, and tells of what they stand for', () => {
 });
 
 test('parseConfig keeps words that YAML 1.1 would have taken for something else', () => {
-  const config = parseConfig(aConfig({ top: 'state: { dir: yes }' }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ top: 'state: { dir: yes }' }), 'c.yaml', configEnv());
 
   expect(config.state.dir).toBe(`${process.cwd()}/yes`);
 });
@@ -109,7 +113,7 @@ test('parseConfig reads thousands of entries without going over them again and a
     `  ops: { api: services, base_url: "https://s", companies: [${companies.join(', ')}],` +
     ' auth: { client_id: i, client_secret: s, scope: u } }';
 
-  const config = parseConfig(aConfig({ upstreams }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ upstreams }), 'c.yaml', configEnv());
 
   expect(config.upstreams.ops?.companies).toHaveLength(20_000);
 });
@@ -117,7 +121,7 @@ test('parseConfig reads thousands of entries without going over them again and a
 test('ConfigError has each flaw with its place, and no place where there is none', () => {
   let caught: unknown;
   try {
-    parseConfig('state: { dirr: x }', 'my config.yaml', around());
+    parseConfig('state: { dirr: x }', 'my config.yaml', configEnv());
   } catch (error) {
     caught = error;
   }

@@ -12,7 +12,7 @@ import type {
   Stream,
 } from '../../src/contracts/source.ts';
 import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
-import { firstPlace, type PageAnswer, type Place } from '../../src/fetch/list/page.ts';
+import { firstPlace, type ListPosition, type PageAnswer } from '../../src/fetch/list/page.ts';
 import { askObject } from '../../src/fetch/parents/ask-object.ts';
 import { readParentState } from '../../src/fetch/parents/state.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -101,11 +101,11 @@ function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
   });
 }
 
-function ask(stream: ListStream, place: Place): Promise<PageAnswer> {
+function ask(stream: ListStream, place: ListPosition): Promise<PageAnswer> {
   return fetchPage(stream, { place, limit: 7 }, never);
 }
 
-async function pageAt(stream: ListStream, place: Place) {
+async function pageAt(stream: ListStream, place: ListPosition) {
   const fetched = await ask(stream, place);
   if (fetched.outcome !== 'ok') throw fetched.cause;
   return fetched.page;
@@ -125,9 +125,9 @@ async function readWhole(stream: CollectionStream | ObjectStream, signal: AbortS
 const unknown = readParentState(null, 0);
 
 /** Every place of a list in order. */
-async function placesOf(stream: ListStream): Promise<readonly Place[]> {
-  const places: Place[] = [];
-  let place: Place | null = firstPlace(stream.pagination);
+async function placesOf(stream: ListStream): Promise<readonly ListPosition[]> {
+  const places: ListPosition[] = [];
+  let place: ListPosition | null = firstPlace(stream.pagination);
   while (place !== null) {
     places.push(place);
     const page = await pageAt(stream, place);

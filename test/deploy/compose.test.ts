@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
-import { around } from '../config/config-text.ts';
+import { configEnv } from '../config/config-text.ts';
 import { unknownIn } from './command-line.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'deploy', 'compose');
@@ -30,7 +30,7 @@ const { sluice, sandbox, kafka, topic } = compose.services;
 const config = parseConfig(
   readFileSync(join(folder, 'sluice.yaml'), 'utf8'),
   'sluice.yaml',
-  around({ STATUS_TOKEN: 't' }),
+  configEnv({ STATUS_TOKEN: 't' }),
 );
 
 test('the program knows the command lines', () => {

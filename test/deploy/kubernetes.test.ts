@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
-import { around } from '../config/config-text.ts';
+import { configEnv } from '../config/config-text.ts';
 import { aMoment, aServer, ask } from '../watch/a-moment.ts';
 import { unknownIn } from './command-line.ts';
 
@@ -23,7 +23,7 @@ const secrets = ['client_id', 'client_secret', 'status_token'];
 const config = parseConfig(
   readFileSync(join(folder, 'sluice.yaml'), 'utf8'),
   'sluice.yaml',
-  around({}, Object.fromEntries(secrets.map((name) => [`/run/secrets/sluice/${name}`, 's']))),
+  configEnv({}, Object.fromEntries(secrets.map((name) => [`/run/secrets/sluice/${name}`, 's']))),
 );
 
 test('the kustomization names files that are there', () => {
@@ -126,7 +126,7 @@ test('with the state in Kafka: three pods, each under its own name, of which one
   const files = [...secrets, 'kafka_password'].map(
     (secret) => [`/run/secrets/sluice/${secret}`, 's'] as const,
   );
-  const surroundings = around({ [env[0].name]: 'sluice-2' }, Object.fromEntries(files));
+  const surroundings = configEnv({ [env[0].name]: 'sluice-2' }, Object.fromEntries(files));
   const clustered = parseConfig(there('sluice.yaml'), 'sluice.yaml', surroundings);
 
   expect([of.name, name]).toEqual([metadata.name, container.name]);

@@ -88,12 +88,12 @@ beforeAll(async () => {
 
 test('the page of metrics names all that is served, as it is, and no more', () => {
   const rows = read('docs/metrics.md').matchAll(/^\| `(sluice_\w+)` \| (\w+) \| (.*?) \|/gm);
-  const told = Array.from(rows, ([, name = '', kind = '', labels = '']) => [
+  const reported = Array.from(rows, ([, name = '', kind = '', labels = '']) => [
     name,
     { kind, labels: [...(labels.match(/\w+/g) ?? [])] },
   ]);
 
-  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(served));
+  expect(Object.fromEntries(reported)).toEqual(Object.fromEntries(served));
 });
 
 describe.each([

@@ -29,17 +29,17 @@ describe('the declared events', () => {
   });
 
   test('are all in docs/logging.md, with meaning and next step', () => {
-    const missing = declared.filter(([name, { level, means, next = '' }]) => {
+    const missing = declared.filter(([name, { level, meaning, next = '' }]) => {
       const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
-      return ![level, means, next].every((part) => row.includes(part.replaceAll('|', '\\|')));
+      return ![level, meaning, next].every((part) => row.includes(part.replaceAll('|', '\\|')));
     });
 
     expect(missing.map(([name]) => name)).toEqual([]);
   });
 
   test('say what they mean in whole sentences', () => {
-    const texts = declared.flatMap(([name, { means, next }]) => [
-      [name, means],
+    const texts = declared.flatMap(([name, { meaning, next }]) => [
+      [name, meaning],
       ...(next === undefined ? [] : [[name, next]]),
     ]);
 

@@ -12,7 +12,7 @@ import { filled } from '../../docs/generate.ts';
 import { formats } from '../../formats/index.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import { readTests } from '../../src/config/tests.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { planMeans } from '../config/plan-deps.ts';
 
 const docs = join(import.meta.dirname, '..', '..', 'docs');
 const all = pages();
@@ -118,9 +118,9 @@ describe.each([...all, ...readmes])('$path', ({ path, text }) => {
 
   test('has tests of mappings that are read', () => {
     for (const { text: tests } of blocksOf(page).filter(({ info }) => info === 'yaml tests')) {
-      const around = { env: {}, readFile: () => Buffer.from(tests) };
+      const configEnv = { env: {}, readFile: () => Buffer.from(tests) };
 
-      expect(readTests('tests.yaml', around).tests.length).toBeGreaterThan(0);
+      expect(readTests('tests.yaml', configEnv).tests.length).toBeGreaterThan(0);
     }
   });
 

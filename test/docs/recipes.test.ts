@@ -29,7 +29,7 @@ interface SinkBlock {
 }
 
 /** The syslog sinks over TCP or TLS of all recipes, in order. */
-const told = pages()
+const reported = pages()
   .filter(({ path }) => path.startsWith('recipes/'))
   .flatMap((page) =>
     blocksOf(page)
@@ -40,16 +40,16 @@ const told = pages()
   );
 
 test('each recipe with syslog over TCP or TLS says its framing, and is among those tried here', () => {
-  expect(told.map(({ recipe, sink }) => ({ recipe, address: sink.address }))).toEqual(
+  expect(reported.map(({ recipe, sink }) => ({ recipe, address: sink.address }))).toEqual(
     expected.map(({ recipe, address }) => ({ recipe, address })),
   );
-  expect(told.filter(({ sink }) => sink.framing === undefined)).toEqual([]);
+  expect(reported.filter(({ sink }) => sink.framing === undefined)).toEqual([]);
 });
 
-test.each(expected)('$recipe reads an event a message at $address', async (wanted) => {
-  const secure = wanted.address.startsWith('tls:') ? await makeCa() : null;
+test.each(expected)('$recipe reads an event a message at $address', async (requested) => {
+  const secure = requested.address.startsWith('tls:') ? await makeCa() : null;
   const receiver = await startTcpReceiver(secure === null ? {} : { tls: secure });
-  const found = told.find(({ sink }) => sink.address === wanted.address);
+  const found = reported.find(({ sink }) => sink.address === requested.address);
   if (found === undefined) throw new Error('no such recipe');
   const { type: _, format, ...config } = found.sink;
   const address = `${secure === null ? 'tcp' : 'tls'}://127.0.0.1:${receiver.port}`;
@@ -60,6 +60,8 @@ test.each(expected)('$recipe reads an event a message at $address', async (wante
   await deliverAll(opened, someEvents(300));
 
   expect(receiver.frames).toHaveLength(300);
-  expect(new Set(receiver.frames.map(({ framing }) => framing))).toEqual(new Set([wanted.framing]));
+  expect(new Set(receiver.frames.map(({ framing }) => framing))).toEqual(
+    new Set([requested.framing]),
+  );
   expect(receiver.faults).toEqual([]);
 });

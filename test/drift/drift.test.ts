@@ -8,7 +8,7 @@ import type { CollectionStream } from '../../src/contracts/source.ts';
 import { uidBytes } from '../../src/contracts/spool.ts';
 import { Drift } from '../../src/drift/drift.ts';
 import { driftKey, parseDrift } from '../../src/drift/state.ts';
-import type { FoundRecord } from '../../src/fetch/own-pages.ts';
+import type { FindingRecord } from '../../src/fetch/own-pages.ts';
 import type { PlannedSource } from '../../src/fetch/polling.ts';
 import type { RunnerState } from '../../src/fetch/stream-runner.ts';
 import { openSpool } from '../../src/hold/spool.ts';
@@ -78,11 +78,11 @@ async function aWatch(dir: string, clock: ManualClock, reading = collection) {
   const planned = sources.map((one) =>
     one.collection === null ? one : { ...one, collection: reading },
   );
-  const told: string[] = [];
-  const found = ({ condition, details }: FoundRecord) =>
-    told.push(`${condition} ${details?.entity_id}`);
+  const reported: string[] = [];
+  const found = ({ condition, details }: FindingRecord) =>
+    reported.push(`${condition} ${details?.entity_id}`);
   const drift = new Drift(settings, { spool, tools, found, sources: () => planned, streams });
-  return { spool, drift, told };
+  return { spool, drift, told: reported };
 }
 
 type Spool = Awaited<ReturnType<typeof aWatch>>['spool'];
@@ -198,7 +198,7 @@ test('what cannot be read back is begun anew', async () => {
 async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
   const clock = manualClock();
   const reading = { ...collection, confirmAfterMs: 1_000, settleMs: 4_000 };
-  const { spool, drift, told } = await aWatch(tempDir('drift-'), clock, reading);
+  const { spool, drift, told: reported } = await aWatch(tempDir('drift-'), clock, reading);
   let n = 0;
   const rules = () =>
     ['r-0', 'r-1', 'r-2', 'r-3'].map((id, i) => ({
@@ -217,7 +217,7 @@ async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
   };
   const read = await aCollection(clock, stream, { reading, spool });
   return {
-    told,
+    told: reported,
     found: read.found,
     /** Reads so often; the trail has an event of these ids at these readings. */
     async readFor(readings: number, trail: Readonly<Record<number, string>>) {
@@ -236,29 +236,29 @@ async function aCounting(acceptedAt: Readonly<Record<string, number>>) {
 }
 
 test('beside counters a change meets its audit event, and one without an event is reported', async () => {
-  const { readFor, told } = await aCounting({ 'r-1': 20, 'r-2': 40 });
+  const { readFor, told: reported } = await aCounting({ 'r-1': 20, 'r-2': 40 });
 
   await readFor(39, { 20: 'r-1' });
-  const explained = [...told];
+  const explained = [...reported];
   await readFor(25, {});
 
   expect(explained).toEqual([]);
-  expect(told).toEqual(['change.unexplained r-2']);
+  expect(reported).toEqual(['change.unexplained r-2']);
 });
 
 test('the same before the counters are learned', async () => {
-  const { readFor, told } = await aCounting({ 'r-1': 20, 'r-2': 2 });
+  const { readFor, told: reported } = await aCounting({ 'r-1': 20, 'r-2': 2 });
 
   await readFor(50, { 2: 'r-2', 20: 'r-1' });
 
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
 });
 
 test('counters alone are no changes for the trail', async () => {
-  const { readFor, told, found } = await aCounting({});
+  const { readFor, told: reported, found } = await aCounting({});
 
   // The baseline, and a condition for each path that is learned.
   expect(await readFor(40, {})).toBe(3);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   expect(found.map(({ condition }) => condition)).toEqual(Array(2).fill('source.volatile_fields'));
 });

@@ -2,7 +2,7 @@
 // 1 to 100, `within` is 5 s, and the trail is read to 100.
 
 import { expect, test } from 'vitest';
-import { type Extent, judge } from '../../src/drift/judge.ts';
+import { type Extent, judgeOpen } from '../../src/drift/judge.ts';
 import { lastBefore, type WatchedStream } from '../../src/drift/readings.ts';
 import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem } from '../../src/drift/state.ts';
 
@@ -168,19 +168,19 @@ test.each<readonly [string, Case]>([
     'two far from each other',
     { items: [event(20), event(60)], told: ['unseen e20', 'unseen e60'] },
   ],
-])('%s', (_, { items, told, before, now }) => {
-  const verdicts = judge(items, checkpoint(before), extent(now));
+])('%s', (_, { items, told: reported, before, now }) => {
+  const verdicts = judgeOpen(items, checkpoint(before), extent(now));
   const texts = verdicts.findings.map((one) =>
     one.is === 'unseen'
       ? `unseen ${one.event.uid}${one.mayCancel ? ' may cancel' : ''}`
       : `${one.is} ${one.change.uid}`,
   );
-  expect(texts).toEqual(told);
+  expect(texts).toEqual(reported);
   // Told once: what is left says nothing more.
   const left = new Map(items.map((item) => [item.uid, item]));
   for (const item of verdicts.kept) left.set(item.uid, item);
   for (const { uid } of verdicts.dropped) left.delete(uid);
-  const again = judge([...left.values()], verdicts.checkpoint, extent(now));
+  const again = judgeOpen([...left.values()], verdicts.checkpoint, extent(now));
   expect(again.findings).toEqual([]);
 });
 
@@ -189,19 +189,19 @@ const alone = (n: number) =>
   Array.from({ length: n }, (_, at) => change({ uid: `c${at}`, keys: [`id${at}`] }));
 
 test('nothing is told before a change has found its event, and then what waited is', () => {
-  const first = judge(alone(19), checkpoint(nothing), extent());
+  const first = judgeOpen(alone(19), checkpoint(nothing), extent());
   expect(first.findings).toEqual([]);
   const items = [...first.kept, change({ uid: 'met' }), event(39)];
-  const then = judge(items, first.checkpoint, extent());
+  const then = judgeOpen(items, first.checkpoint, extent());
   expect(then.findings).toHaveLength(19);
   expect(then.findings.every(({ is }) => is === 'unexplained')).toBe(true);
 });
 
 test('twenty that find none are told as one, and then nothing is, until one does', () => {
-  const first = judge(alone(25), checkpoint(nothing), extent());
+  const first = judgeOpen(alone(25), checkpoint(nothing), extent());
   expect(first.findings.map(({ is }) => is)).toEqual(['unmatchable']);
   const more = alone(30).slice(25);
-  const second = judge([...first.kept, ...more], first.checkpoint, extent());
+  const second = judgeOpen([...first.kept, ...more], first.checkpoint, extent());
   expect(second.findings).toEqual([]);
   const items = [
     ...second.kept,
@@ -209,12 +209,12 @@ test('twenty that find none are told as one, and then nothing is, until one does
     event(39),
     change({ uid: 'x', keys: ['x'] }),
   ];
-  const third = judge(items, second.checkpoint, extent());
+  const third = judgeOpen(items, second.checkpoint, extent());
   expect(third.findings).toMatchObject([{ is: 'unexplained', change: { uid: 'x' } }]);
 });
 
 test('what a change finds teaches what its things are called', () => {
-  const { checkpoint: after } = judge(
+  const { checkpoint: after } = judgeOpen(
     [change(), event(39, { type: 'fw_rule' })],
     checkpoint(),
     extent(),
@@ -225,7 +225,7 @@ test('what a change finds teaches what its things are called', () => {
 test('what nothing to come can meet is let go', () => {
   const later = { trailReadTo: 1_000 * s };
   const items = [change({ state: 'done' }), event(39, { state: 'shown' }), event(98)];
-  const { dropped } = judge(items, checkpoint(), extent(later));
+  const { dropped } = judgeOpen(items, checkpoint(), extent(later));
   expect(dropped.map(({ uid }) => uid).sort()).toEqual(['c', 'e39']);
 });
 

@@ -9,8 +9,8 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import type { ListStream } from '../../src/contracts/source.ts';
 import type { Append, FetchSpool, HeldPage } from '../../src/contracts/spool.ts';
-import type { Heard } from '../../src/contracts/upstream.ts';
-import { Answers } from '../../src/fetch/answers.ts';
+import type { Received } from '../../src/contracts/upstream.ts';
+import { StreamResponses } from '../../src/fetch/answers.ts';
 import { type OwnSpool, openSpool } from '../../src/hold/spool.ts';
 import { Pipeline } from '../../src/pipeline.ts';
 import { openTools } from '../../src/run/tools.ts';
@@ -18,7 +18,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { PlannedSink } from '../../src/send/sending.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
-import { around } from '../config/config-text.ts';
+import { configEnv } from '../config/config-text.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest, tempDir, waitUntil } from '../support/temp.ts';
 
@@ -39,7 +39,7 @@ sinks:
 `;
   const tools = openTools(silent);
   afterThisTest(() => tools.http.close());
-  const config = parseConfig(text, join(tempDir(), 'c.yaml'), around());
+  const config = parseConfig(text, join(tempDir(), 'c.yaml'), configEnv());
   return planFrom(config, tools);
 }
 
@@ -225,14 +225,14 @@ test('a checkpoint is held together with the answer that leads to it, and withou
     source: 'audit',
     pagination: { style: 'cursor', cursor_param: 'cursor' },
     upstream: {
-      get: async (_: unknown, __: AbortSignal, heard: Heard) => {
+      get: async (_: unknown, __: AbortSignal, received: Received) => {
         const response = { status: 200, headers: {}, body: Buffer.from(body) };
-        heard(response);
+        received(response);
         return { outcome: 'ok', url: '', ...response };
       },
     },
   } as unknown as ListStream;
-  const { stream, spool: held } = new Answers(list, {
+  const { stream, spool: held } = new StreamResponses(list, {
     spool,
     tools: { clock: systemClock(), log: silent },
     everyMs: () => 0,
@@ -267,7 +267,7 @@ test('an answer to a place that was read before says so, until the list is read 
     room: async () => undefined,
     parents: undefined as never,
   };
-  const asking = async (answers: Answers, cursors: readonly string[]) => {
+  const asking = async (answers: StreamResponses, cursors: readonly string[]) => {
     for (const cursor of cursors) {
       const request = {
         ...{ method: 'GET', path: '/e', template: '/e' },
@@ -276,9 +276,9 @@ test('an answer to a place that was read before says so, until the list is read 
       await (answers.stream as ListStream).upstream.get(request, new AbortController().signal);
     }
   };
-  const get: ListStream['upstream']['get'] = async (_, __, heard) => {
+  const get: ListStream['upstream']['get'] = async (_, __, received) => {
     const body = Buffer.from(`{"at":${held.length}}`);
-    heard?.({ status: 200, headers: {}, body } as unknown as Parameters<Heard>[0]);
+    received?.({ status: 200, headers: {}, body } as unknown as Parameters<Received>[0]);
     return { outcome: 'ok', body, headers: {} } as never;
   };
   const stream = {
@@ -286,7 +286,7 @@ test('an answer to a place that was read before says so, until the list is read 
     pagination: { style: 'cursor', cursor_param: 'cursor' },
   } as unknown as ListStream;
   const tools = { clock: systemClock(), log: silent };
-  const answers = new Answers(stream, { spool, tools, everyMs: () => 0 });
+  const answers = new StreamResponses(stream, { spool, tools, everyMs: () => 0 });
 
   await answers.during(async () => {
     await asking(answers, ['b']);

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { ListStream } from '../../src/contracts/source.ts';
-import { Backfill, type BackfillMeans } from '../../src/fetch/backfill.ts';
+import { Backfill, type BackfillDeps } from '../../src/fetch/backfill.ts';
 import { AUDIT, LOGS, WEB } from '../sandbox/client.ts';
 import { answeredBy } from '../support/made-up-list.ts';
 import { noLog } from '../support/plain-upstream.ts';
@@ -30,7 +30,7 @@ async function aReadList(behaviour: Behaviour, choices: ListChoices = {}) {
   const times = live.map(timeOf).toSorted((a, b) => a - b);
   const span = { fromMs: times[25] ?? 0, toMs: times[35] ?? 0 };
   const isWithin = (at: number) => at >= span.fromMs && at < span.toMs;
-  const means: BackfillMeans = {
+  const deps: BackfillDeps = {
     ...{ stream: list.stream, spool: list.spool, span, clock: world.clock, log: noLog },
     list: { order: 'auto', lookbackMs },
     key: `${list.stream.name}#backfill-1`,
@@ -38,7 +38,7 @@ async function aReadList(behaviour: Behaviour, choices: ListChoices = {}) {
   };
   return {
     ...world,
-    means,
+    deps,
     /** Of the events of that time, as the live stream gave them. */
     uids: live.filter((record) => isWithin(timeOf(record))).map(({ uid }) => uid),
     /** Of what was held since. */
@@ -92,8 +92,8 @@ describe('a backfill', () => {
   test.for(kinds)(
     'gives each event of that time the uid of the live stream: %s',
     async ([, ...how]) => {
-      const { means, uids, past } = await aReadList(...how);
-      const backfill = new Backfill(means);
+      const { deps, uids, past } = await aReadList(...how);
+      const backfill = new Backfill(deps);
 
       const result = await backfill.poll(never);
 
@@ -104,14 +104,14 @@ describe('a backfill', () => {
   );
 
   test.for(kinds)('goes on after a cut with nothing lost or repeated: %s', async ([, ...how]) => {
-    const { means, uids, past } = await aReadList(...how);
-    const first = counting(means.stream, 3);
-    await expect(new Backfill({ ...means, stream: first.stream }).poll(first.cut)).rejects.toThrow(
+    const { deps, uids, past } = await aReadList(...how);
+    const first = counting(deps.stream, 3);
+    await expect(new Backfill({ ...deps, stream: first.stream }).poll(first.cut)).rejects.toThrow(
       'cut',
     );
     const early = await past();
 
-    const backfill = new Backfill(means);
+    const backfill = new Backfill(deps);
     await backfill.poll(never);
 
     expect(early.length).toBeLessThan(uids.length);
@@ -120,17 +120,17 @@ describe('a backfill', () => {
   });
 
   test('leaves the checkpoint and the repeats of the live stream as they are', async () => {
-    const { means } = await aReadList({ path: AUDIT });
-    const before = await means.spool.recall(means.stream.name);
+    const { deps } = await aReadList({ path: AUDIT });
+    const before = await deps.spool.recall(deps.stream.name);
 
-    await new Backfill(means).poll(never);
+    await new Backfill(deps).poll(never);
 
-    expect(await means.spool.recall(means.stream.name)).toEqual(before);
+    expect(await deps.spool.recall(deps.stream.name)).toEqual(before);
   });
 
   test('holds and counts records without a readable time', async () => {
-    const { means, past } = await aReadList({ path: AUDIT }, { settings: { time: ['nowhere'] } });
-    const backfill = new Backfill(means);
+    const { deps, past } = await aReadList({ path: AUDIT }, { settings: { time: ['nowhere'] } });
+    const backfill = new Backfill(deps);
 
     await backfill.poll(never);
 
@@ -141,11 +141,11 @@ describe('a backfill', () => {
   test.for(['oldest_first', 'newest_first'] as const)(
     'ends past its time where the order is known: %s',
     async (order) => {
-      const { means, uids, past } = await aReadList({ path: AUDIT, order });
+      const { deps, uids, past } = await aReadList({ path: AUDIT, order });
       const list = { order, lookbackMs };
-      const asked = counting(means.stream);
+      const asked = counting(deps.stream);
 
-      await new Backfill({ ...means, stream: asked.stream, list }).poll(never);
+      await new Backfill({ ...deps, stream: asked.stream, list }).poll(never);
 
       expect((await past()).toSorted()).toEqual(uids.toSorted());
       // Of six pages.
@@ -154,11 +154,11 @@ describe('a backfill', () => {
   );
 
   test('walks anew, repeats left out, where upstream has forgotten its place', async () => {
-    const { means, uids, past, clock } = await aReadList({ path: AUDIT, cursor_lifetime_s: 60 });
-    const first = counting(means.stream, 3);
-    await new Backfill({ ...means, stream: first.stream }).poll(first.cut).catch(() => undefined);
+    const { deps, uids, past, clock } = await aReadList({ path: AUDIT, cursor_lifetime_s: 60 });
+    const first = counting(deps.stream, 3);
+    await new Backfill({ ...deps, stream: first.stream }).poll(first.cut).catch(() => undefined);
     await clock.advance(120_000);
-    const backfill = new Backfill(means);
+    const backfill = new Backfill(deps);
 
     expect(await backfill.poll(never)).toMatchObject({ outcome: 'retry' });
     expect(await backfill.poll(never)).toMatchObject({ outcome: 'done', more: false });
@@ -167,11 +167,11 @@ describe('a backfill', () => {
   });
 
   test('is halted where its list is asked for in another way than before', async () => {
-    const { means } = await aReadList({ path: AUDIT });
-    await new Backfill(means).poll(never);
-    const stream = { ...means.stream, fingerprint: 'another' };
+    const { deps } = await aReadList({ path: AUDIT });
+    await new Backfill(deps).poll(never);
+    const stream = { ...deps.stream, fingerprint: 'another' };
 
-    const result = await new Backfill({ ...means, stream }).poll(never);
+    const result = await new Backfill({ ...deps, stream }).poll(never);
 
     expect(result).toMatchObject({ outcome: 'refused', cause: { code: 'checkpoint_mismatch' } });
     expect(result).toMatchObject({ cause: { next: expect.stringContaining('--restart') } });

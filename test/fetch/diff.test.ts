@@ -2,12 +2,12 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonical, contentHash, parseExact } from '../../src/fetch/collection/canonical.ts';
+import { canonicalText, contentHash, parseExact } from '../../src/fetch/collection/canonical.ts';
 import { addedFields, changedPaths } from '../../src/fetch/collection/diff.ts';
 
 const plain = { ignore: [], unordered: [] };
-const text = (json: string, comparison: Parameters<typeof canonical>[1] = plain) =>
-  canonical(parseExact(json), comparison);
+const text = (json: string, comparison: Parameters<typeof canonicalText>[1] = plain) =>
+  canonicalText(parseExact(json), comparison);
 
 describe('canonical', () => {
   test('is the same for any order of keys and any white space', () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { PageContext } from '../../src/contracts/event.ts';
 import type { ListStream, Stream } from '../../src/contracts/source.ts';
 import type { Append, FetchSpool, HeldPage } from '../../src/contracts/spool.ts';
-import { Answers } from '../../src/fetch/answers.ts';
+import { StreamResponses } from '../../src/fetch/answers.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { makeFormat } from '../formats/make-format.ts';
@@ -71,11 +71,11 @@ test.for(
       },
     } as unknown as FetchSpool;
     const made = (body: Uint8Array) =>
-      new Answers(streams[kind]?.(body) ?? listOf(body), {
+      new StreamResponses(streams[kind]?.(body) ?? listOf(body), {
         ...{ spool, tools: { clock: manualClock(), log: silent } },
         everyMs: () => everyMs,
       });
-    const poll = (answers: Answers) =>
+    const poll = (answers: StreamResponses) =>
       answers.during(async () => {
         await request(answers.stream);
         return { outcome: 'done', fresh: 0, more: false };

@@ -60,7 +60,7 @@ async function pass(clock: ManualClock, ms: number): Promise<void> {
   }
 }
 
-async function told(spool: Spool) {
+async function reported(spool: Spool) {
   const held = await heldIn(spool);
   return held.filter(({ kind }) => kind === 'condition').map(({ text }) => JSON.parse(text));
 }
@@ -72,7 +72,7 @@ test('a silence is told once, also over a restart, and is over with the next rec
   const before = polls(first, clock, upstream);
   before.polling.start();
   await pass(clock, 50 * minuteMs);
-  expect(await told(first)).toEqual([]);
+  expect(await reported(first)).toEqual([]);
   await before.polling.stop();
   await first.close();
 
@@ -82,7 +82,7 @@ test('a silence is told once, also over a restart, and is over with the next rec
   const after = polls(second, clock, upstream);
   after.polling.start();
   await pass(clock, 70 * minuteMs);
-  expect(await told(second)).toMatchObject([
+  expect(await reported(second)).toMatchObject([
     {
       condition: 'source.silent',
       source: 'src',
@@ -99,10 +99,10 @@ test('a silence is told once, also over a restart, and is over with the next rec
   const last = polls(third, clock, upstream);
   last.polling.start();
   await pass(clock, 3 * hourMs);
-  expect(await told(third)).toHaveLength(1);
+  expect(await reported(third)).toHaveLength(1);
   upstream.records.push({ id: 'b' });
   await pass(clock, 10 * minuteMs);
-  const conditions = await told(third);
+  const conditions = await reported(third);
   expect(conditions.map(({ condition }) => condition)).toEqual(['source.silent', 'source.heard']);
   expect(conditions[1].details.since).toBe(conditions[0].details.since);
   expect([...after.found, ...last.found]).toEqual(['source.silent', 'source.heard']);
@@ -119,7 +119,7 @@ test.each([
   const { polling } = polls(spool, clock, { records: [], answers });
   polling.start();
   await pass(clock, 70 * minuteMs);
-  const [condition, ...others] = await told(spool);
+  const [condition, ...others] = await reported(spool);
   expect(others).toEqual([]);
   expect(condition).toMatchObject({ condition: 'source.silent', details: { polls: word } });
   expect(condition.message).toMatch(message);
@@ -135,5 +135,5 @@ test('runs that end by themselves tell it, too', async () => {
   clock.jump(2 * hourMs);
   await once();
   await once();
-  expect(await told(spool)).toMatchObject([{ condition: 'source.silent' }]);
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.silent' }]);
 });

@@ -226,15 +226,15 @@ test('StreamRunner polls again at once where its operator has asked in the middl
 });
 
 test('StreamRunner polls as soon as what was refused is mended', async () => {
-  const mended = Promise.withResolvers<void>();
-  const wait = { ms: 60_000, mended: () => mended.promise };
+  const repaired = Promise.withResolvers<void>();
+  const wait = { ms: 60_000, repaired: () => repaired.promise };
   const { clock, polledAt, start } = runnerWith((turn) =>
     turn === 1 ? { ...haltedFor(60_000), wait } : done,
   );
   void start();
   await clock.advance(700);
 
-  mended.resolve();
+  repaired.resolve();
   await clock.settle();
 
   expect(polledAt).toEqual([0, 700]);
@@ -474,7 +474,7 @@ test.for([
   { second: 403, waits: [30_000, 2_000], told: [] },
 ] as const)(
   'StreamRunner frees its turn while a change of a collection waits to be confirmed, and the second look may end anyhow: $second',
-  async ({ second, waits, told }) => {
+  async ({ second, waits, told: reported }) => {
     const { sandbox, clock } = await standingSandbox();
     const reading = { ...quickly, confirmAfterMs: 30_000 };
     const collection = await aCollection(clock, firewallStream(sandbox, 'objects'), { reading });
@@ -510,7 +510,7 @@ test.for([
     (await turns.take(new AbortController().signal))();
 
     expect([first, after]).toEqual(waits);
-    expect((await collection.changes()).map(({ change }) => change)).toEqual(told);
+    expect((await collection.changes()).map(({ change }) => change)).toEqual(reported);
   },
 );
 

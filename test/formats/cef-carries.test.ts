@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
 import type { Json } from '../../src/contracts/json.ts';
 import { compileNormaliser, type Mapping } from '../../src/normalise/normalise.ts';
-import { auditRecord, type RecordPlace } from '../../src/sandbox/audit-records.ts';
+import { auditRecord, type RecordContext } from '../../src/sandbox/audit-records.ts';
 import { logRecords } from '../../src/sandbox/log-records.ts';
 import { hasShared, loadSamples, sampleNames, sharedNote } from '../normalise/ocsf.ts';
 import { anEvent } from '../support/an-event.ts';
@@ -59,13 +59,13 @@ describe.skipIf(!hasShared)(`cef of real records${sharedNote}`, () => {
 });
 
 describe('cef of the sandbox’s records', () => {
-  const place = (index: number): RecordPlace => ({
+  const place = (index: number): RecordContext => ({
     seed: 1,
     index,
     timeMs: 1_790_000_000_000,
     id: `"e-${index}"`,
   });
-  const records = (draw: (place: RecordPlace) => string) =>
+  const records = (draw: (place: RecordContext) => string) =>
     Array.from({ length: 200 }, (_, index) => JSON.parse(draw(place(index))) as Json);
 
   test.each(['flow', 'web', 'dns', 'ids'] as const)('%s logs: all values, most in keys', (kind) => {

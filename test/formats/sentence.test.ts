@@ -2,7 +2,7 @@
 // where, and with what result.
 
 import { describe, expect, test } from 'vitest';
-import { logForm } from '../../connectors/sinks/datadog/log.ts';
+import { datadogForm } from '../../connectors/sinks/datadog/log.ts';
 import { udmForm } from '../../connectors/sinks/google-secops/udm.ts';
 import { rowForm } from '../../connectors/sinks/sentinel/rows.ts';
 import type { Event, RecordKind } from '../../src/contracts/event.ts';
@@ -27,7 +27,7 @@ const rowOf = (event: Event) =>
 function shown(event: Event): Readonly<Record<string, string>> {
   const json = (type: string, settings = {}) =>
     JSON.parse(String(makeFormat(type, settings).encode(event)));
-  const datadog = logForm({ ddsource: 'sluice' }, makeFormat('json'));
+  const datadog = datadogForm({ ddsource: 'sluice' }, makeFormat('json'));
   const text = String(makeFormat('syslog', { message: 'text', hostname: 'h' }).encode(event));
   const gelf = json('gelf');
   const otel = json('otel', { encoding: 'json', body: 'message' });

@@ -6,16 +6,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type LiveStanding, liveStanding, storedStanding } from '../../src/watch/standing.ts';
+import { type LiveStatus, liveStatus, storedStatus } from '../../src/watch/status-facts.ts';
 import { aSetup } from '../commands/a-setup.ts';
 import { runHere, startSluice } from '../support/cli.ts';
 import { freePort, waitUntil } from '../support/temp.ts';
 
 test('every command says what there is', async () => {
-  const told = await helpOf([]);
+  const reported = await helpOf([]);
 
-  await expect(told).toMatchFileSnapshot('help.txt');
-  expect(told.match(/^\$ /gm)?.length).toBeGreaterThan(20);
+  await expect(reported).toMatchFileSnapshot('help.txt');
+  expect(reported.match(/^\$ /gm)?.length).toBeGreaterThan(20);
 });
 
 test('schema prints config/schema.json', async () => {
@@ -40,8 +40,8 @@ test('a journey is told in the same form as ever', async () => {
   const stopped = await asJson();
 
   // Both schemas know every key, at every depth.
-  expect(liveStanding.parse(report)).toEqual(report);
-  expect(storedStanding.parse(JSON.parse(running))).toEqual(JSON.parse(running));
+  expect(liveStatus.parse(report)).toEqual(report);
+  expect(storedStatus.parse(JSON.parse(running))).toEqual(JSON.parse(running));
   const named = (text: string) => steady(text.replaceAll(dir, '<dir>'));
   await expect(named(unread)).toMatchFileSnapshot('status-unread.json');
   await expect(named(running)).toMatchFileSnapshot('status-running.json');
@@ -104,8 +104,8 @@ async function aJourney() {
 }
 
 /** The report, once each part has done what it can. */
-async function settled(url: string): Promise<LiveStanding | null> {
-  const report = (await (await fetch(`${url}/status.json`)).json()) as LiveStanding; // sluice's own
+async function settled(url: string): Promise<LiveStatus | null> {
+  const report = (await (await fetch(`${url}/status.json`)).json()) as LiveStatus; // sluice's own
   const [disk, gone] = report.sinks;
   // A stream that was never asked waits as well.
   const isRead = report.streams.every(({ state, checkpoint_at: at }, place) =>

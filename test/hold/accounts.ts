@@ -6,7 +6,7 @@ import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Acknowledgement, Append, HeldPage, NewPage } from '../../src/contracts/spool.ts';
 import { identityBytes, uidBytes } from '../../src/contracts/spool.ts';
-import { type Mended, mendDatabase, type StreamReset } from '../../src/hold/mend.ts';
+import { type Repaired, repairDatabase, type StreamReset } from '../../src/hold/repair.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { aPage } from '../support/a-page.ts';
@@ -91,7 +91,7 @@ export async function twoRuns(): Promise<{ readonly killed: Accounts; readonly c
     await append(second, 'logs', { count: 5, pad: 200 });
   }
   const positions = { a: 120, b: 80 };
-  const letter: Acknowledgement = {
+  const deadLetter: Acknowledgement = {
     position: positions.b,
     deadLetters: [
       {
@@ -105,7 +105,7 @@ export async function twoRuns(): Promise<{ readonly killed: Accounts; readonly c
   };
   second.reached('a', positions.a);
   await second.acknowledge('a', { position: positions.a });
-  await second.acknowledge('b', letter);
+  await second.acknowledge('b', deadLetter);
   second.note('stream', 'audit', { state: 'waiting' });
   const facts = { records, pages, positions, end: second.gauge.end };
   const killed = { ...facts, dir: copied(dir) };
@@ -123,14 +123,14 @@ export function copied(dir: string): string {
 }
 
 /** Mends a directory as a start of sluice would; the resets that sinks were told of come with it. */
-export function mend(dir: string): { mended: Mended | null; told: readonly StreamReset[] } {
-  const told: StreamReset[] = [];
-  const tell = (reset: StreamReset) => {
-    told.push(reset);
+export function repair(dir: string): { repaired: Repaired | null; told: readonly StreamReset[] } {
+  const reported: StreamReset[] = [];
+  const report = (reset: StreamReset) => {
+    reported.push(reset);
     return resetPage(reset.stream);
   };
-  const mended = mendDatabase({ dir, sync: 'normal', sinks, streams, tell });
-  return { mended, told };
+  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, tell: report });
+  return { repaired, told: reported };
 }
 
 function resetPage(stream: string): NewPage {

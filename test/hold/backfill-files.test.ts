@@ -41,8 +41,8 @@ test('importBackfillFiles takes over each as it was, and its file is gone', () =
 
   importBackfillFiles(settings(dir));
 
-  const imported = backfillsIn(dir).map(({ id, askedAt, isWanted, progress: come }) => [
-    ...[id, askedAt, isWanted, come?.state ?? null, come?.held ?? null],
+  const imported = backfillsIn(dir).map(({ id, askedAt, isRequested, progress: come }) => [
+    ...[id, askedAt, isRequested, come?.state ?? null, come?.held ?? null],
   ]);
   expect(imported).toEqual([
     ['a1', 4_000, true, 'reading', 4],

@@ -57,11 +57,11 @@ test('spool writes a position soon where no append comes', async () => {
 test('spool posts a position with a mark or with dead letters at once', async () => {
   const { spool, posted } = await spoolSeen();
   const { context } = aPage({ ids: [] });
-  const letter = { uid: 'f'.repeat(64), offset: 1, reason: 'no', context, record: Buffer.of() };
+  const deadLetter = { uid: 'f'.repeat(64), offset: 1, reason: 'no', context, record: Buffer.of() };
 
   const steps = [
     spool.acknowledge('a', { position: 1, mark: { at: 1 } }),
-    spool.acknowledge('a', { position: 2, deadLetters: [letter] }),
+    spool.acknowledge('a', { position: 2, deadLetters: [deadLetter] }),
   ];
   const before = [...posted];
   await Promise.all(steps);

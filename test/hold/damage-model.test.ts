@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { type Accounts, copied, lossesIn, mend, twoRuns } from './accounts.ts';
+import { type Accounts, copied, lossesIn, repair, twoRuns } from './accounts.ts';
 import { damage, damages } from './damages.ts';
 
 let both: readonly [Accounts, Accounts];
@@ -23,9 +23,9 @@ test('a damaged state directory loses nothing', () => {
       damage(dir, given);
 
       try {
-        mend(dir);
+        repair(dir);
         expect(lossesIn(dir, accounts)).toEqual([]);
-        expect(mend(dir).mended).toBeNull();
+        expect(repair(dir).repaired).toBeNull();
       } catch (error) {
         // A changed version is one that a newer sluice may have: nothing was touched.
         if (!(error instanceof ExportError && error.message.includes('newer sluice'))) throw error;

@@ -5,7 +5,7 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { mendDatabase } from '../../src/hold/mend.ts';
+import { repairDatabase } from '../../src/hold/repair.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { Pipeline, type Plan } from '../../src/pipeline.ts';
@@ -120,7 +120,7 @@ if (process.argv[3] === 'removed') {
 /** A spool and a pipeline on it, opened as the program opens them. */
 async function start() {
   const shared = { dir: stateDir, sync: 'full', sinks: ['s'] } as const;
-  mendDatabase({ ...shared, streams: [stream.name], tell: () => null });
+  repairDatabase({ ...shared, streams: [stream.name], tell: () => null });
   const spool = await openSpool({ ...shared, keepMs: 0, bytesMax: 1e9, removedSinksMs: 1e9 });
   const http = { request: () => Promise.reject(), close: async () => {} };
   const tools = { clock, log: silent, http };

@@ -367,9 +367,9 @@ test('a row that cannot be read counts as a sink that a process has', () => {
 
 test('a sink that is given up leaves nothing but its dead letters', () => {
   const runs = withoutEs();
-  const letter = { offset: 1, uid: '00', reason: 'r', record: Buffer.from('{}') };
+  const deadLetter = { offset: 1, uid: '00', reason: 'r', record: Buffer.from('{}') };
   const { context } = aPage({ ids: ['x'] });
-  runs.store.transaction(() => runs.store.letters.add('es', { ...letter, context }, 0));
+  runs.store.transaction(() => runs.store.letters.add('es', { ...deadLetter, context }, 0));
   for (const sink of ['es', 'disk']) runs.store.note('sink', sink, '{"type":"file"}', 0);
 
   runs.store.transaction(() => runs.store.knownSinks.forget('es'));

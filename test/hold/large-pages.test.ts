@@ -11,7 +11,7 @@ import { databaseName } from '../../src/hold/schema.ts';
 import { lookInto, Store } from '../../src/hold/store.ts';
 import { anAppend } from '../support/a-page.ts';
 import { tempDir } from '../support/temp.ts';
-import { mend } from './accounts.ts';
+import { repair } from './accounts.ts';
 import { overwrite, placeOf } from './damages.ts';
 import { rowsIn } from './rows.ts';
 
@@ -85,7 +85,7 @@ test.each([
   damage(dir, path);
 
   const found = findDamage(path, null);
-  mend(dir);
+  repair(dir);
 
   expect(found).toContain('the page at event 2');
   const store = open(dir);
@@ -102,7 +102,7 @@ test('a large page outlives damage elsewhere', () => {
     Buffer.from('y'),
   );
 
-  mend(dir);
+  repair(dir);
 
   const store = open(dir);
   const page = store.read(2, 10 * MiB)[0];

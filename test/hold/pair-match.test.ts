@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { PairRecord } from '../../src/contracts/succession.ts';
-import { findMatch } from '../../src/hold/pair-match.ts';
+import { findCandidates } from '../../src/hold/pair-match.ts';
 
 const rules = { needsContent: false, aheadMs: () => null, pastBefore: 100 };
 
@@ -20,7 +20,7 @@ const row = (id: number, at: number, fields: object, more: object = {}) => ({
 });
 
 const found = (record: PairRecord, rows: readonly ReturnType<typeof row>[]) =>
-  findMatch(record, 'new', { rows, rules }).same?.id ?? null;
+  findCandidates(record, 'new', { rows, rules }).same?.id ?? null;
 
 test('an update matches the same new value, and no other one', () => {
   expect(

@@ -285,13 +285,13 @@ async function play(seed: number): Promise<void> {
   runner.now += patienceMs + 1;
   runner.release();
   const events = runner.events();
-  const wanted = [...first.keys()];
+  const requested = [...first.keys()];
   const held = runner.report?.brake === null ? 0 : (runner.report?.waiting ?? 0);
   expect({ seed, late: [...late].map(([mark, at]) => [mark, at, events.get(mark)]) }).toEqual({
     seed,
     late: [],
   });
-  const lost = wanted.filter((mark) => !events.has(mark));
+  const lost = requested.filter((mark) => !events.has(mark));
   expect({ seed, lost: held > 0 ? [] : lost }).toEqual({ seed, lost: [] });
   expect({ seed, repeated: [...events].filter(([, count]) => count > 1) }).toEqual({
     seed,

@@ -127,7 +127,7 @@ test('RecentPages gives nothing but true runs, whatever it remembers', () => {
       fc.array(fc.nat({ max: 30 }), { maxLength: 30 }),
       fc.nat({ max: 40 }),
       fc.integer({ min: 1, max: 100 }),
-      (given, bytesMax, readBack, from, wanted) => {
+      (given, bytesMax, readBack, from, requested) => {
         const pages = inARow(given);
         const recent = new RecentPages(bytesMax);
         const behind = Math.floor(pages.length / 2);
@@ -137,12 +137,12 @@ test('RecentPages gives nothing but true runs, whatever it remembers', () => {
           if (page !== undefined) recent.addCold(page);
         }
 
-        const found = recent.from(from, wanted);
+        const found = recent.from(from, requested);
 
         const start = pages.findIndex(({ first, count }) => first <= from && from < first + count);
         expect(found).toEqual(start < 0 ? [] : pages.slice(start, start + found.length));
         const before = found.slice(0, -1).reduce((sum, { body }) => sum + body.length, 0);
-        expect(before).toBeLessThan(wanted);
+        expect(before).toBeLessThan(requested);
       },
     ),
     { numRuns: 300 },

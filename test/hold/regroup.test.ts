@@ -129,12 +129,12 @@ test('streams, letters and requests of both are there, with numbers of their own
       store.append({ stream: name, pages: [page], checkpoint: { of: name }, identities, trail }, 1);
       store.receipts.reached(name, 5, 5);
       const context = page.context;
-      const letter = { uid: name, offset: 1, reason: 'no', context, record: Buffer.from('{}') };
-      store.acknowledge('a', { position: 2, deadLetters: [letter] }, 2);
+      const deadLetter = { uid: name, offset: 1, reason: 'no', context, record: Buffer.from('{}') };
+      store.acknowledge('a', { position: 2, deadLetters: [deadLetter] }, 2);
     });
     store.transaction(() => {
-      const [letter] = store.letters.list('a');
-      const letters = [[letter?.id ?? 0, name]] as const;
+      const [deadLetter] = store.letters.list('a');
+      const letters = [[deadLetter?.id ?? 0, name]] as const;
       store.requests.ask('a', { what: 'letters', does: 'retry', letters }, 3);
     });
     store.close();

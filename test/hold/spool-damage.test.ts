@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { anAppend } from '../support/a-page.ts';
-import { copied, lossesIn, mend, sinks, twoRuns } from './accounts.ts';
+import { copied, lossesIn, repair, sinks, twoRuns } from './accounts.ts';
 import { overwrite, placeOf, rootOf, sqlitePage } from './damages.ts';
 
 const { closed } = await twoRuns();
@@ -52,14 +52,14 @@ test.each(Object.entries(metLater))(
       spool.append(anAppend({ ids: ['later'] })),
     ]);
     await spool.close();
-    const { mended } = mend(dir);
+    const { repaired } = repair(dir);
 
-    const told = { code: 'state_damaged', next: expect.stringContaining('Start sluice again') };
+    const reported = { code: 'state_damaged', next: expect.stringContaining('Start sluice again') };
     for (const each of [...met, ...later.slice(0, 1), ...later.slice(2)]) {
-      expect(each).toMatchObject({ status: 'rejected', reason: told });
+      expect(each).toMatchObject({ status: 'rejected', reason: reported });
     }
     expect(sound.map(({ first }) => first)).toEqual([77]);
-    expect(mended).not.toBeNull();
+    expect(repaired).not.toBeNull();
     expect(lossesIn(dir, closed)).toEqual([]);
   },
 );

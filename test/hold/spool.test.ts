@@ -175,15 +175,15 @@ test('spool loses nothing that append had resolved when its process is killed', 
   const dir = tempDir();
   for (let round = 0; round < 3; round += 1) {
     const child = spawn(process.execPath, [writer, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let told = '';
+    let reported = '';
     child.stdout.on('data', (chunk: Buffer) => {
-      told += chunk.toString();
+      reported += chunk.toString();
     });
     const appends = 2 + Math.floor(Math.random() * 40);
-    await waitUntil(() => told.split('\n').length > appends, { what: `${appends} appends` });
+    await waitUntil(() => reported.split('\n').length > appends, { what: `${appends} appends` });
     child.kill('SIGKILL');
     await new Promise((resolve) => child.once('close', resolve));
-    const acknowledged = Number(told.trimEnd().split('\n').at(-1));
+    const acknowledged = Number(reported.trimEnd().split('\n').at(-1));
 
     const damage = findDamage(join(dir, 'sluice.db'), readDelivered(dir));
     const spool = await openSpool(settings(dir, { sinks: ['a'] }));

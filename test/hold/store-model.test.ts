@@ -93,8 +93,8 @@ class Model {
   prune(): void {
     const passed = Math.min(...Object.values(this.positions));
     for (let page = this.pages[0]; page !== undefined; page = this.pages[0]) {
-      const wanted = page.heldAt > this.now - keepMs && this.bytes <= bytesMax * 0.8;
-      if (wanted || page.end > passed) return;
+      const requested = page.heldAt > this.now - keepMs && this.bytes <= bytesMax * 0.8;
+      if (requested || page.end > passed) return;
       this.pages.shift();
     }
   }
@@ -197,8 +197,8 @@ class Run {
     if (position >= model.end) return;
     const uid = String(position).padStart(64, by);
     const { context } = aPage({ ids: [] });
-    const letter = { uid, offset: position, reason: 'no', context, record: Buffer.from('{}') };
-    const step = { position: position + 1, deadLetters: [letter] };
+    const deadLetter = { uid, offset: position, reason: 'no', context, record: Buffer.from('{}') };
+    const step = { position: position + 1, deadLetters: [deadLetter] };
     this.#store.transaction(() => this.#store.acknowledge(by, step, model.now));
     model.positions[by] = position + 1;
     model.letters.push({ sink: by, uid });
@@ -208,11 +208,11 @@ class Run {
   #putBack(): void {
     const { model } = this;
     const other = open(this.#dir);
-    const [letter] = other.letters.list(null);
-    if (letter !== undefined) {
-      other.transaction(() => other.putBack(letter, model.now));
+    const [deadLetter] = other.letters.list(null);
+    if (deadLetter !== undefined) {
+      other.transaction(() => other.putBack(deadLetter, model.now));
       model.letters = model.letters.slice(1);
-      model.add(Buffer.from('[{}]'), 1, letter.sink);
+      model.add(Buffer.from('[{}]'), 1, deadLetter.sink);
     }
     other.close();
     this.#store.refresh();

@@ -110,9 +110,9 @@ test('what upstream drops, changes and adds is found, told and entered', async (
   expect(differs.message).toBe(
     'upstream serves 10 records and the archive proof has 10: upstream has dropped 1, shows 1 changed, and 1 never came',
   );
-  const told = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
-  expect(told[0]).toMatchObject({ stream: 'audit', dropped: 0, missing: 0, changed: 0 });
-  const found = told.find(({ dropped }) => dropped > 0);
+  const reported = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
+  expect(reported[0]).toMatchObject({ stream: 'audit', dropped: 0, missing: 0, changed: 0 });
+  const found = reported.find(({ dropped }) => dropped > 0);
   expect(found).toMatchObject({ upstream: 10, archived: 10, dropped: 1, missing: 1, changed: 1 });
   expect(uids).toContain(found?.dropped_uids[0]);
   expect(uids).not.toContain(found?.missing_uids[0]);
@@ -153,8 +153,11 @@ test('lists per parent are compared as one stream, and a parent that is gone wit
   expect(differs.message).toBe(
     'upstream serves 9 records and the archive proof has 11: upstream has dropped 3, shows 1 changed, and 1 never came',
   );
-  const told = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
-  expect(told.find(({ dropped }) => dropped > 0)).toMatchObject({ stream: 'lines', archived: 11 });
+  const reported = entries.flatMap((entry) => (entry.t === 'reconciled' ? [entry] : []));
+  expect(reported.find(({ dropped }) => dropped > 0)).toMatchObject({
+    stream: 'lines',
+    archived: 11,
+  });
 });
 
 test('one that is broken off goes on with the stream that it was at', async () => {

@@ -199,13 +199,13 @@ test('of two processes that go on from copies of one state, the archive has one,
   await first.waitForLine('another process writes to it');
   grow(50);
   await has(firstEvents + 100, 'the second');
-  const told = (lines: readonly string[]) =>
+  const reported = (lines: readonly string[]) =>
     lines.filter((line) => line.includes('refuses everything')).length;
 
   await first.kill('SIGKILL');
   await second.kill('SIGKILL');
 
-  expect([told(first.stderr) <= 1, told(second.stderr)]).toEqual([true, 0]);
+  expect([reported(first.stderr) <= 1, reported(second.stderr)]).toEqual([true, 0]);
   expect((await archived()).size).toBe(firstEvents + 100);
 });
 

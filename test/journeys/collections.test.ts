@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { type Change, type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
+import { type Sandbox, type SandboxChange, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { hasShared, loadCheck, type Verdict } from '../normalise/ocsf.ts';
 import { startSluice } from '../support/cli.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
@@ -92,16 +92,16 @@ function codes(events: readonly Written[]): readonly string[] {
 }
 
 /** One change of each kind to each resource; a company itself can only change. */
-function changeAll(sandbox: Sandbox): readonly Change[] {
+function changeAll(sandbox: Sandbox): readonly SandboxChange[] {
   return Object.keys(resources).flatMap((type) =>
     pathsOf(type).flatMap((path, no) => {
-      const standing = [...sandbox.ledger().collection(path).entities().keys()];
-      const change = (op: Change['op'], id?: string) =>
+      const statusView = [...sandbox.ledger().collection(path).entities().keys()];
+      const change = (op: SandboxChange['op'], id?: string) =>
         sandbox.control.change(path, { op, ...(id !== undefined && { id }) });
       const updated = change('updated');
       return type === 'company'
         ? updated
-        : [...updated, ...change('created', `${type}-${no}`), ...change('deleted', standing[1])];
+        : [...updated, ...change('created', `${type}-${no}`), ...change('deleted', statusView[1])];
     }),
   );
 }
@@ -135,9 +135,9 @@ test('every entity and every change of every resource is once in the file and in
   // One answer in three fails for a while: what a reading does not show is not gone.
   sandbox.control.setFaults({ rules: [{ path: '/**', every: 3, times: 60, fault: 503 }] });
   const changes = changeAll(sandbox);
-  const told = changes.filter(({ kind, op }) => kind !== 'ticket' || op !== 'deleted');
-  const again = told.filter(({ path }) => path === categories);
-  await until(first.length + told.length + again.length);
+  const reported = changes.filter(({ kind, op }) => kind !== 'ticket' || op !== 'deleted');
+  const again = reported.filter(({ path }) => path === categories);
+  await until(first.length + reported.length + again.length);
   await running.kill('SIGTERM');
   await running.exited;
 
@@ -145,14 +145,14 @@ test('every entity and every change of every resource is once in the file and in
   const later = written(dir).slice(first.length);
   expect(codes(later)).toEqual(
     [
-      ...told.map(({ kind, op, id }) => `${kind}.${op} ${id}`),
+      ...reported.map(({ kind, op, id }) => `${kind}.${op} ${id}`),
       ...again.map(({ op, id }) => `other.${op} ${id}`),
     ].toSorted(),
   );
   for (const { metadata, entity, entity_result: result } of later) {
     const code = metadata.event_code.replace('other.', 'web_category.');
     const tenant = metadata.tenant_uid ?? null;
-    const change = told.find(
+    const change = reported.find(
       (one) => one.id === entity?.uid && one.company === tenant && `${one.kind}.${one.op}` === code,
     );
     if (change === undefined) throw new Error(`nothing is known of ${metadata.event_code}`);

@@ -101,8 +101,8 @@ test('timelines and objects come out whole and once, whenever the program is kil
   const sandbox = await startSandbox({ rate: 0, events: 300, companies: ['c-1'] });
   afterThisTest(() => sandbox.close());
   const config = configFor(sandbox, dir);
-  const standing = (path: string) => [...sandbox.ledger().collection(path).entities().keys()];
-  const [refused = ''] = standing(tickets).slice(-1);
+  const statusView = (path: string) => [...sandbox.ledger().collection(path).entities().keys()];
+  const [refused = ''] = statusView(tickets).slice(-1);
   const touched = {
     incidents: some(sandbox, incidents),
     investigations: some(sandbox, investigations),
@@ -118,7 +118,7 @@ test('timelines and objects come out whole and once, whenever the program is kil
 
   let running = startSluice(['run', '-c', config]);
   for (let step = 0; step < 6; step += 1) {
-    for (const id of standing(tickets).slice(step, step + 8)) update(tickets, id);
+    for (const id of statusView(tickets).slice(step, step + 8)) update(tickets, id);
     for (const id of touched.incidents) update(incidents, id);
     for (const id of touched.investigations) update(investigations, id);
     for (const id of touched.changes) if (step < 4) update(changes, id);
@@ -127,8 +127,8 @@ test('timelines and objects come out whole and once, whenever the program is kil
     await running.exited;
     running = startSluice(['run', '-c', config]);
   }
-  const open = standing(tickets).filter((id) => id !== refused);
-  const wanted = () => [
+  const open = statusView(tickets).filter((id) => id !== refused);
+  const requested = () => [
     ...timelines(sandbox, tickets, open),
     ...timelines(sandbox, incidents, touched.incidents),
   ];
@@ -153,7 +153,7 @@ test('timelines and objects come out whole and once, whenever the program is kil
       .map(({ metadata }) => metadata.correlation_uid);
   const hasAll = (id: string) => isDeepStrictEqual(evidenceIn(id), evidence(id));
   const isThere = () =>
-    got().length >= wanted().length &&
+    got().length >= requested().length &&
     lost().length > 0 &&
     new Set(past()).size >= new Set(named()).size &&
     touched.investigations.every(hasAll) &&
@@ -162,24 +162,24 @@ test('timelines and objects come out whole and once, whenever the program is kil
     );
   await waitUntil(isThere, {
     what: () =>
-      `${got().length} of ${wanted().length} entries, ${lost().length} lost; ${running.stderr.slice(-5).join('\n')}`,
+      `${got().length} of ${requested().length} entries, ${lost().length} lost; ${running.stderr.slice(-5).join('\n')}`,
   });
   const shown = await runHere(['status', '-c', config]);
   await running.kill('SIGTERM');
   await running.exited;
 
-  expect(got()).toEqual(wanted());
+  expect(got()).toEqual(requested());
   expect(new Set(named()).size).toBeGreaterThan(5);
   expect(new Set(past())).toEqual(new Set(named()));
   for (const id of touched.investigations) {
     expect(evidenceIn(id)).toEqual(evidence(id));
-    const told = written(dir).filter(({ metadata }) => metadata.correlation_uid === id);
-    expect(told.map((event) => event.activity_name)).toEqual(
-      told.map((_, at) => (at === 0 ? 'Create' : 'Update')),
+    const reported = written(dir).filter(({ metadata }) => metadata.correlation_uid === id);
+    expect(reported.map((event) => event.activity_name)).toEqual(
+      reported.map((_, at) => (at === 0 ? 'Create' : 'Update')),
     );
   }
   expect(lost()).toHaveLength(1);
-  expect(shown.stdout).toContain(`entries/c-1: ${standing(tickets).length} parents`);
+  expect(shown.stdout).toContain(`entries/c-1: ${statusView(tickets).length} parents`);
   const uids = written(dir).map(({ metadata }) => metadata.uid);
   expect(new Set(uids).size).toBe(uids.length);
   const flaws = written(dir).flatMap((event) => {

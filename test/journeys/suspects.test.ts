@@ -58,7 +58,7 @@ function faultyAfterFirst(receiver: HttpReceiver) {
   });
   return {
     accepted,
-    mend: () => {
+    repair: () => {
       isMended = true;
     },
   };
@@ -71,7 +71,7 @@ async function statusOf(config: string, env: Record<string, string>) {
 
 test('a receiver that answers 400 to all after a first delivery gets every event once it accepts again, also after a kill', async () => {
   const { config, env, receiver, sandbox, ledger } = await journey();
-  const { accepted, mend } = faultyAfterFirst(receiver);
+  const { accepted, repair } = faultyAfterFirst(receiver);
   const first = startSluice(['run', '-c', config], { env });
   await waitUntil(() => receiver.requests.length > 20, { what: 'several probes' });
   await waitUntil(async () => (await statusOf(config, env)).sinks[0].suspects?.stuck === true, {
@@ -83,7 +83,7 @@ test('a receiver that answers 400 to all after a first delivery gets every event
   const second = startSluice(['run', '-c', config], { env });
   const before = receiver.requests.length;
   await waitUntil(() => receiver.requests.length > before + 10, { what: 'probes after the kill' });
-  mend();
+  repair();
   await waitUntil(() => new Set(accepted).size === events, {
     what: () => `all events; ${new Set(accepted).size} came`,
   });

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import type { Delivery } from '../../src/sandbox/webhooks/sender.ts';
+import type { WebhookDelivery } from '../../src/sandbox/webhooks/sender.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { afterThisTest, freePort, tempDir, waitUntil } from '../support/temp.ts';
 
@@ -114,7 +114,7 @@ test('what upstream has delivered is in the file, and its poller is asked at onc
 });
 
 /** Ids of what a receiver should have taken. */
-function genuine(deliveries: readonly Delivery[]): ReadonlySet<string> {
+function genuine(deliveries: readonly WebhookDelivery[]): ReadonlySet<string> {
   return new Set(
     deliveries.flatMap(({ id, genuine, state }) => (genuine && state === 'accepted' ? [id] : [])),
   );

@@ -19,9 +19,9 @@ describe('murmur2', () => {
   });
 
   test('reads a key that lies anywhere in a larger buffer', () => {
-    const around = Buffer.from('..foobar..');
+    const configEnv = Buffer.from('..foobar..');
 
-    expect(murmur2(around.subarray(2, 8))).toBe(-790332482);
+    expect(murmur2(configEnv.subarray(2, 8))).toBe(-790332482);
   });
 });
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { KafkaFailure } from '../../src/kafka/failure.ts';
 import { KafkaRecord } from '../../src/kafka/port.ts';
 import type { PartitionBatch } from '../../src/kafka/record-batch.ts';
-import { type Requests, Sending } from '../../src/kafka/sending.ts';
+import { type KafkaRequests, PartitionSender } from '../../src/kafka/sending.ts';
 
 /** A produce request that was sent and waits for what the test makes of it. */
 interface Sent {
@@ -25,7 +25,7 @@ function aCluster() {
   const leaders = [1, 2, 3, 1, 2, 3];
   const sent: Sent[] = [];
   const joined: (readonly number[])[] = [];
-  const requests: Requests = {
+  const requests: KafkaRequests = {
     partitions: async () => leaders.map((leader, partition) => ({ leader, partition })),
     join: async (partitions) => void joined.push(partitions),
     producer: async () => ({ producerId: 5n, producerEpoch: 1 }),
@@ -37,7 +37,7 @@ function aCluster() {
     refresh: async () => undefined,
     failureOf: (error) => error as KafkaFailure,
   };
-  const sending = new Sending(requests, {
+  const sending = new PartitionSender(requests, {
     ...{ topic: 'events', compression: 'gzip', transactionalId: 'once', crc32c },
   });
   return { leaders, sent, joined, sending };

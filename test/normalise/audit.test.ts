@@ -494,7 +494,7 @@ describe('what an audit record says', () => {
     fc.assert(
       fc.property(record, (value) => {
         const there = new Set(leaves(normalised(value) as unknown as Json));
-        for (const told of leaves(value)) expect(there).toContain(told);
+        for (const reported of leaves(value)) expect(there).toContain(reported);
       }),
       { numRuns: 1000 },
     );

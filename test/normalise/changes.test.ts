@@ -47,7 +47,7 @@ function readingOf(type: string, given: Readonly<Record<string, unknown>> = {}) 
 }
 
 /** The change as the source of that type, with these keys, has it told. */
-function told(
+function reported(
   change: ChangeRecord,
   type = 'tickets',
   given: Readonly<Record<string, unknown>> = {},
@@ -88,7 +88,7 @@ describe('changes of a resource', () => {
     const { entity_name } = { entity_name: 'name' in after ? after.name : undefined };
     const record = { ...aChange({ after }), ...(entity_name !== undefined && { entity_name }) };
 
-    const event = told(record as ChangeRecord);
+    const event = reported(record as ChangeRecord);
 
     expect(event.entity?.name).toBe(name);
     expect(event.message).toBe(`ticket "${name ?? 't-1'}" updated: status`);
@@ -97,7 +97,7 @@ describe('changes of a resource', () => {
   it('call what is gone as it was called', () => {
     const { after: _, ...rest } = aChange({ change: 'deleted', before: { label: 'old' } });
 
-    expect(told(rest)).toMatchObject({
+    expect(reported(rest)).toMatchObject({
       message: 'ticket "old" deleted: status',
       entity: { name: 'old' },
     });
@@ -111,7 +111,7 @@ describe('changes of a resource', () => {
     ['ticket', 99, 'ticket', 'Informational'],
     ['toString', 99, 'toString', 'Medium'],
   ])('%s is entity type %i %s, and a change of it is %4$s', (kind, id, type, severity) => {
-    const event = told(aChange({ entity_kind: kind }));
+    const event = reported(aChange({ entity_kind: kind }));
 
     expect(event).toMatchObject({ severity, entity: { type_id: id, type } });
     expect(event.metadata.event_code).toBe(`${kind}.updated`);
@@ -119,12 +119,12 @@ describe('changes of a resource', () => {
 
   it('are at the time that the entity says, where the config says where', () => {
     const after = { at: { changed: '2026-01-02T03:00:00Z' }, seen: 'never' };
-    const event = told(aChange({ after }), 'tickets', { time: ['seen', 'at.changed'] });
+    const event = reported(aChange({ after }), 'tickets', { time: ['seen', 'at.changed'] });
 
     expect(event.time).toBe(Date.UTC(2026, 0, 2, 3));
     expect(event.metadata.original_time).toBe('2026-01-02T03:00:00Z');
     expect(event.unmapped).toMatchObject({ observed_at: '2026-01-02T03:04:05.678Z' });
-    expect(told(aChange({ after }), 'tickets', { time: ['seen'] }).time).toBe(
+    expect(reported(aChange({ after }), 'tickets', { time: ['seen'] }).time).toBe(
       Date.UTC(2026, 0, 2, 3, 4, 5, 678),
     );
   });
@@ -150,9 +150,9 @@ describe('changes that are mapped to another class', () => {
     const before = { owner: { login: 'ann' }, note: 'x' };
     const after = { owner: { login: 'bo' }, note: 'y' };
 
-    const updated = told(aChange({ before, after }), 'tickets', { mapping });
+    const updated = reported(aChange({ before, after }), 'tickets', { mapping });
     const { after: _, ...gone } = aChange({ change: 'deleted', before });
-    const deleted = told(gone, 'tickets', { mapping });
+    const deleted = reported(gone, 'tickets', { mapping });
 
     expect(updated).toMatchObject({
       class_uid: 3001,
@@ -180,9 +180,13 @@ describe('changes that are mapped to another class', () => {
   });
 
   it('have the severity that is mapped', () => {
-    const event = told(aChange({ after: { owner: { login: 'bo' }, priority: 'high' } }), 'hosts', {
-      mapping,
-    });
+    const event = reported(
+      aChange({ after: { owner: { login: 'bo' }, priority: 'high' } }),
+      'hosts',
+      {
+        mapping,
+      },
+    );
 
     expect(event).toMatchObject({ severity_id: 4, severity: 'High' });
   });
@@ -190,8 +194,10 @@ describe('changes that are mapped to another class', () => {
   it('stay Entity Management where the class needs what is not there, and a count always', () => {
     const sized = { ...mapping, fields: { 'user.name': 'owner.login' } };
 
-    expect(told(aChange(), 'tickets', { mapping: sized }).class_uid).toBe(3004);
-    expect(told(aChange({ change: 'baseline', count: 3 }), 'tickets', { mapping })).toMatchObject({
+    expect(reported(aChange(), 'tickets', { mapping: sized }).class_uid).toBe(3004);
+    expect(
+      reported(aChange({ change: 'baseline', count: 3 }), 'tickets', { mapping }),
+    ).toMatchObject({
       class_uid: 3004,
       message: 'ticket "t-1": 3 present at the first reading',
     });
@@ -218,7 +224,7 @@ describe('hosts', () => {
   });
 
   it('are an inventory at the first reading, with all that is known under usual names', () => {
-    expect(told(state, 'hosts')).toMatchObject({
+    expect(reported(state, 'hosts')).toMatchObject({
       class_uid: 5001,
       activity_name: 'Collect',
       severity: 'Informational',
@@ -240,8 +246,8 @@ describe('hosts', () => {
   it('are changes of a device later, and what a mapping of the config says in both', () => {
     const mapping = { class: 'base_event' };
 
-    expect(told({ ...state, change: 'created' }, 'hosts').class_uid).toBe(3004);
-    expect(told(state, 'hosts', { mapping }).class_uid).toBe(0);
+    expect(reported({ ...state, change: 'created' }, 'hosts').class_uid).toBe(3004);
+    expect(reported(state, 'hosts', { mapping }).class_uid).toBe(0);
   });
 
   it('are mapped without a flaw', () => {
@@ -277,7 +283,7 @@ describe('every resource of the sandbox', () => {
 
   it.each(types)(`%s: all events are valid${sharedNote}`, (type) => {
     const flaws = changesOf(sandbox, type).flatMap((change) => {
-      const { errors = [], warnings = [] } = check?.(told(change, type)) ?? {};
+      const { errors = [], warnings = [] } = check?.(reported(change, type)) ?? {};
       return [...errors, ...warnings];
     });
 

@@ -263,7 +263,7 @@ describe('mapped logs', () => {
         const there = new Set(
           leaves(normalise(record as Json, aUid, aContext('log')) as unknown as Json),
         );
-        for (const told of leaves(record as Json)) expect(there).toContain(told);
+        for (const reported of leaves(record as Json)) expect(there).toContain(reported);
       }),
       { numRuns: 800 },
     );

@@ -77,15 +77,15 @@ test('a process that is killed leaves whole objects, and all that it was told ar
     const child = spawn(process.execPath, [writer, dir, String(begun)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const told: number[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => told.push(Number(line)));
+    const reported: number[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => reported.push(Number(line)));
     await once(child.stdout, 'data');
     await delay(kills * 3); // so that it is hit at another place each time
     child.kill('SIGKILL');
     await once(child, 'close');
 
     const store = openDirectory(dir);
-    const last = told.at(-1) ?? begun;
+    const last = reported.at(-1) ?? begun;
     const counter = JSON.parse((await textOf(store, 'counter')) ?? '{}');
     expect([last, last + 1]).toContain(counter.count);
     const objects = await collected(store.list('objects/'));

@@ -28,8 +28,8 @@ for line in sys.stdin:
 export async function duckdb(): Promise<AskDuckdb | string> {
   try {
     const packages = await cached(`duckdb-${version}`, async (dir) => {
-      const wanted = ['--quiet', '--no-compile', '--target', dir, `duckdb==${version}`];
-      const pip = await runProgram('python3', ['-m', 'pip', 'install', ...wanted]);
+      const requested = ['--quiet', '--no-compile', '--target', dir, `duckdb==${version}`];
+      const pip = await runProgram('python3', ['-m', 'pip', 'install', ...requested]);
       if (pip.exitCode !== 0) throw new Error(lastLine(pip.errors) || 'pip failed');
     });
     return asking(packages);

@@ -9,9 +9,9 @@ import type { OcsfEvent } from '../../src/contracts/event.ts';
 import type { JsonObject } from '../../src/contracts/json.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { classNames, namedClass } from '../../src/normalise/schema.ts';
-import { readParquet, type Wanted } from '../../src/parquet/read.ts';
+import { type RowFilter, readParquet } from '../../src/parquet/read.ts';
 import { Rows } from '../../src/parquet/rows.ts';
-import { type Group, tableOf } from '../../src/parquet/schema.ts';
+import { type ParquetGroup, tableOf } from '../../src/parquet/schema.ts';
 import { writeParquet } from '../../src/parquet/write.ts';
 import { anEvent } from '../support/an-event.ts';
 import { anyText } from '../support/any-text.ts';
@@ -38,8 +38,8 @@ function parquetOf(
   return writeParquet(rows, { maker: 'a test' });
 }
 
-async function back(bytes: Uint8Array, wanted?: Wanted): Promise<readonly JsonObject[]> {
-  return (await readParquet(objectBytes(bytes), wanted)).map(plain);
+async function back(bytes: Uint8Array, requested?: RowFilter): Promise<readonly JsonObject[]> {
+  return (await readParquet(objectBytes(bytes), requested)).map(plain);
 }
 
 /** What DuckDB shows of the object's rows, in their order. */
@@ -285,7 +285,7 @@ test('of more different texts than stay on the heap', async () => {
 });
 
 test('no table has more than three levels, nor an object within itself', () => {
-  const depth = (group: Group): number =>
+  const depth = (group: ParquetGroup): number =>
     1 +
     Math.max(0, ...[...group.attributes.values()].map((one) => ('type' in one ? 0 : depth(one))));
 

@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import type { Stream } from '../../src/contracts/source.ts';
-import { type Live, type PaceMeans, paceFor } from '../../src/run/backfill-pace.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { type Live, type PaceDeps, paceFor } from '../../src/run/backfill-pace.ts';
+import { planMeans } from '../config/plan-deps.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { aConfigFile } from './a-backfill.ts';
 
@@ -14,7 +14,7 @@ const minuteMs = 60_000;
 const mebibyte = 2 ** 20;
 
 let clock: ManualClock;
-let means: PaceMeans;
+let deps: PaceDeps;
 let stream: Stream;
 let live: Live;
 let gauge: { bytes: number; oldest: number; end: number };
@@ -32,8 +32,8 @@ beforeEach(() => {
     get gauge() {
       return gauge;
     },
-  } as PaceMeans['spool'];
-  means = { config, plan, clock, spool, random: () => 0.5, live: () => live };
+  } as PaceDeps['spool'];
+  deps = { config, plan, clock, spool, random: () => 0.5, live: () => live };
   stream = plan.sources[0]?.streams[0] as Stream;
 });
 
@@ -50,11 +50,11 @@ async function goesWithin(pace: (signal: AbortSignal) => Promise<void>, ms: numb
 
 describe('a backfill', () => {
   test('goes at once where nobody else needs anything', async () => {
-    expect((await goesWithin(paceFor(stream, means), 0)).went).toBe(true);
+    expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
   test('A10: takes at most half of a ceiling in any span of it, and all of it alone', async () => {
-    const pace = paceFor(stream, means);
+    const pace = paceFor(stream, deps);
     const gone: number[] = [];
     const over = new AbortController();
     const asking = (async () => {
@@ -72,26 +72,26 @@ describe('a backfill', () => {
     );
     expect(most).toBe(5);
     live = { ...live, streams: [] };
-    const alone = paceFor(stream, means);
+    const alone = paceFor(stream, deps);
     for (let i = 0; i < 10; i += 1) expect((await goesWithin(alone, 0)).went).toBe(true);
   });
 
   test('lets a live poll of the same upstream pass, and gets on all the same', async () => {
     live = { ...live, streams: [{ source: 'audit', state: 'polling' }] };
-    const pace = paceFor(stream, means);
+    const pace = paceFor(stream, deps);
 
     expect((await goesWithin(pace, 2_000)).went).toBe(false);
 
     const another = { source: 'firewall', state: 'polling' };
-    expect((await goesWithin(paceFor(stream, means), 10_000)).went).toBe(true);
+    expect((await goesWithin(paceFor(stream, deps), 10_000)).went).toBe(true);
     live = { ...live, streams: [another] };
-    expect((await goesWithin(paceFor(stream, means), 0)).went).toBe(true);
+    expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
   test('waits for as long as sinks leave the spool half full', async () => {
     gauge = { bytes: 600 * mebibyte, oldest: 0, end: 100 };
     live = { ...live, sinks: [{ position: 0, sent: 0, state: 'retrying' }] };
-    const { went, going } = await goesWithin(paceFor(stream, means), minuteMs);
+    const { went, going } = await goesWithin(paceFor(stream, deps), minuteMs);
     expect(went).toBe(false);
 
     live = { ...live, sinks: [{ position: 100, sent: 100, state: 'waiting' }] };
@@ -102,16 +102,16 @@ describe('a backfill', () => {
   test('waits for a sink that takes events and is behind, not for one that is down', async () => {
     gauge = { bytes: mebibyte, oldest: 0, end: 100_000 };
     live = { ...live, sinks: [{ position: 0, sent: 0, state: 'sending' }] };
-    expect((await goesWithin(paceFor(stream, means), minuteMs)).went).toBe(false);
+    expect((await goesWithin(paceFor(stream, deps), minuteMs)).went).toBe(false);
 
     live = { ...live, sinks: [{ position: 0, sent: 0, state: 'retrying' }] };
-    expect((await goesWithin(paceFor(stream, means), 0)).went).toBe(true);
+    expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 
   test('does not wait for a sink that finishes later what it was sent', async () => {
     gauge = { bytes: mebibyte, oldest: 0, end: 100_000 };
     live = { ...live, sinks: [{ position: 0, sent: 99_000, state: 'sending' }] };
 
-    expect((await goesWithin(paceFor(stream, means), 0)).went).toBe(true);
+    expect((await goesWithin(paceFor(stream, deps), 0)).went).toBe(true);
   });
 });

@@ -10,7 +10,7 @@ import { aSetup, auditPath, type Setup } from '../commands/a-setup.ts';
 import { runSluice, startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aConfigFile, deliveredIn, pastSpan } from './a-backfill.ts';
-import { type Heard, heard } from './heard.ts';
+import { type Received, received } from './run-command.ts';
 
 const pageRecords = 100;
 /** Key and check of a record that is remembered. */
@@ -248,9 +248,9 @@ function memoryIn({ stateDir }: Setup): number {
 }
 
 /** The program within the test's own process. */
-function sluice(args: readonly string[]): Promise<Heard> {
+function sluice(args: readonly string[]): Promise<Received> {
   const level = args[1] === '-c' ? ['--log-level', 'error'] : [];
-  return heard((means) => runProgram([...args, ...level], means));
+  return received((deps) => runProgram([...args, ...level], deps));
 }
 
 describe('backfill refuses', () => {

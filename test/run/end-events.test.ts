@@ -6,7 +6,7 @@ import { planFrom } from '../../src/config/plan.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { EndEvents } from '../../src/run/end-events.ts';
 import { readState } from '../../src/watch/state.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { planMeans } from '../config/plan-deps.ts';
 import { aSpool } from '../fetch/list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
@@ -44,8 +44,8 @@ ${parts.routes ?? ''}
     { env: {} },
   );
   const answer = () => ({ status: 200, body: '{"data":[]}', headers: headers() });
-  const means = planMeans({ clock, answer });
-  const plan = planFrom(config, means);
+  const deps = planMeans({ clock, answer });
+  const plan = planFrom(config, deps);
   const found: string[] = [];
   const events = new EndEvents({
     ...{ spool, clock, log: silent },

@@ -9,8 +9,8 @@ import type { Clock } from '../../src/contracts/tools.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { eventTap } from '../../src/run/event-tap.ts';
 import type { TailTake, TailWish } from '../../src/watch/tail.ts';
-import { aConfig, around } from '../config/config-text.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { aConfig, configEnv } from '../config/config-text.ts';
+import { planMeans } from '../config/plan-deps.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
 
@@ -27,7 +27,7 @@ const routes =
 
 /** A tap on an empty spool with two sinks that never read. Time stands still, so a look may take as long as it does. */
 async function aTap({ clock = manualClock() }: { readonly clock?: Clock } = {}) {
-  const config = parseConfig(aConfig({ sources, sinks, top: routes }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sources, sinks, top: routes }), 'c.yaml', configEnv());
   const dir = tempDir('event-tap-');
   const settings = { dir, sync: 'normal', keepMs: 0, bytesMax: 1e8 } as const;
   const spool = await openSpool({ ...settings, sinks: ['siem', 'lake'] });

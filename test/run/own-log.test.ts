@@ -68,11 +68,11 @@ test('a collector that is away keeps nothing back, and is told of once, on stder
 
   const { stderr, exitCode } = await runSluice(['run', '-c', config, '--once'], { env });
 
-  const told = stderr.split('\n').filter((line) => line.includes('do not reach the collector'));
+  const reported = stderr.split('\n').filter((line) => line.includes('do not reach the collector'));
   expect(exitCode).toBe(0);
   expect(delivered()).toHaveLength(250);
-  expect(told).toHaveLength(1);
-  expect(JSON.parse(told[0] ?? '')).toMatchObject({ level: 'warn', lost: expect.any(Number) });
+  expect(reported).toHaveLength(1);
+  expect(JSON.parse(reported[0] ?? '')).toMatchObject({ level: 'warn', lost: expect.any(Number) });
   expect(stderr).not.toContain('a-log-secret');
 });
 

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import { changesBetween, type Made } from '../../src/run/reload-changes.ts';
-import { around } from '../config/config-text.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { configEnv } from '../config/config-text.ts';
+import { planMeans } from '../config/plan-deps.ts';
 
 const config = `
 upstreams:
@@ -33,7 +33,7 @@ const streams = ['audit', 'again', 'web/c-1', 'web/c-2'];
 /** A config as it runs; the file that its secret is read from holds what `secret` says at each moment. */
 function made(text: string, secret = { is: 'one' }, env = { TOKEN: 'hush' }): Made {
   const surroundings = {
-    ...around(env),
+    ...configEnv(env),
     readFile: (path: string) => (path === '/secret' ? Buffer.from(secret.is) : Buffer.from(path)),
   };
   const parsed = parseConfig(text, 'c.yaml', surroundings);

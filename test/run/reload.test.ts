@@ -49,7 +49,7 @@ async function aJourney({
     },
     release: () => undefined,
   };
-  const means = {
+  const deps = {
     config,
     plan,
     journey,
@@ -60,7 +60,7 @@ async function aJourney({
     changed: () => {},
     refused: () => {},
   };
-  const reloading = serveReloads(means, stop.signal);
+  const reloading = serveReloads(deps, stop.signal);
   const running = journey.pipeline.run(stop.signal, 2_000);
   afterThisTest(async () => {
     stop.abort(new Error('the test is over'));

@@ -50,9 +50,9 @@ function lines(summary: Partial<Summary>, state: After['state']): readonly strin
 
 describe('the summary', () => {
   test('says what was read and delivered, and nothing else where all is well', () => {
-    const told = lines({ records: 1 }, { streams: [aStream('a')], sinks: [aSink('disk')] });
+    const reported = lines({ records: 1 }, { streams: [aStream('a')], sinks: [aSink('disk')] });
 
-    expect(told).toEqual([
+    expect(reported).toEqual([
       '1 new record read from 1 stream',
       'disk: 5 delivered, 0 held, 0 dead letters',
     ]);
@@ -66,9 +66,9 @@ describe('the summary', () => {
     ];
     const streams = [...names.map((name) => aStream(name, 'retrying')), aStream('audit', 'halted')];
 
-    const told = lines({ failed }, { streams, sinks: [aSink('disk')] });
+    const reported = lines({ failed }, { streams, sinks: [aSink('disk')] });
 
-    expect(told).toEqual([
+    expect(reported).toEqual([
       '5 new records read from 1001 streams',
       '!! Stream audit is halted: it said no to [2J upstream_refused',
       '   Ask again.',
@@ -84,12 +84,12 @@ describe('the summary', () => {
       { sink: 'slow', held: 2, cause: null },
     ];
 
-    const told = lines(
+    const reported = lines(
       { behind },
       { streams: [], sinks: [aSink('siem'), aSink('slow'), aSink('post', 4)] },
     );
 
-    expect(told).toEqual([
+    expect(reported).toEqual([
       '5 new records read from 0 streams',
       '!! Sink siem refuses everything; its events stay in the spool: it said no to [2J sink_refused',
       '   Ask again.',

@@ -1,7 +1,7 @@
 // Sites, hosts, tickets and the like: they change as the ledger says, the audit trail tells of each
 // change, and what is served is what stands.
 import { describe, expect, it } from 'vitest';
-import type { Change, Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox, SandboxChange, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { AUDIT, ask, page, stillSandbox, tokenFor, walk } from './client.ts';
 
 const SITES = '/v1/sites';
@@ -37,7 +37,7 @@ function entitiesOf(sandbox: Sandbox): Map<string, Map<string, string>> {
   return new Map(texts);
 }
 
-function changesOf(sandbox: Sandbox): Change[] {
+function changesOf(sandbox: Sandbox): SandboxChange[] {
   return sandbox.ledger().collections.flatMap(({ changes }) => [...changes()]);
 }
 
@@ -60,7 +60,7 @@ describe('collections', () => {
   it('stand at each moment as their changes leave them, and differ in nothing else', async () => {
     await using sandbox = await clocked();
     let before = entitiesOf(sandbox);
-    let told = 0;
+    let reported = 0;
 
     for (let minute = 0; minute < 90; minute += 1) {
       sandbox.advance(60);
@@ -78,12 +78,12 @@ describe('collections', () => {
           if (!touched.has(id)) expect(text).toBe(before.get(path)?.get(id));
           else if (before.get(path)?.has(id)) expect(text).not.toBe(before.get(path)?.get(id));
         }
-        told += fresh.length;
+        reported += fresh.length;
       }
       before = after;
     }
 
-    expect(told).toBeGreaterThan(2_000);
+    expect(reported).toBeGreaterThan(2_000);
   });
 
   it('leave each entity as the ledger says of its last change', async () => {
@@ -99,8 +99,8 @@ describe('collections', () => {
     for (const { entities, changes, sidesOf } of sandbox.ledger().collections) {
       const last = new Map([...changes()].map((change) => [change.id, change]));
       const versions = Map.groupBy(changes(), ({ id }) => id).values();
-      for (const told of versions) {
-        const updates = told.filter(({ op }) => op === 'updated').map(({ version }) => version);
+      for (const reported of versions) {
+        const updates = reported.filter(({ op }) => op === 'updated').map(({ version }) => version);
         expect(updates).toEqual(updates.map((_, at) => (updates[0] ?? 0) + at));
       }
       const now = entities();
@@ -286,7 +286,7 @@ describe('control calls', () => {
   });
 });
 
-interface Told {
+interface ReportSink {
   readonly id: string;
   readonly action: string;
   readonly resource: Readonly<Record<string, string>>;
@@ -294,7 +294,7 @@ interface Told {
 }
 
 /** What the audit trail tells of the entities of these collections and of the firewall. */
-function trailOf(sandbox: Sandbox): Told[] {
+function trailOf(sandbox: Sandbox): ReportSink[] {
   const { size, records } = sandbox.ledger().list(AUDIT);
   expect(size).toBeGreaterThan(40);
   return [...records()].filter(({ index }) => index >= 40).map(({ text }) => JSON.parse(text));
@@ -305,12 +305,12 @@ describe('the audit trail', () => {
     await using sandbox = await clocked();
     sandbox.advance(1_200);
 
-    const told = trailOf(sandbox);
+    const reported = trailOf(sandbox);
     const changes = changesOf(sandbox);
 
     expect(changes.length).toBeGreaterThan(400);
     for (const { kind, id, at, op, company } of changes) {
-      const events = told.filter(
+      const events = reported.filter(
         (event) =>
           event.resource.id === id &&
           Reflect.get(event, 'timestamp').slice(0, 19) === at.slice(0, 19),
@@ -319,7 +319,7 @@ describe('the audit trail', () => {
       expect(events[0]?.action).toMatch(new RegExp(`^${kind}\\.`));
       expect(events[0]?.resource.company_id ?? null).toBe(company);
     }
-    const updates = told.filter(({ action }) => action === 'site.update');
+    const updates = reported.filter(({ action }) => action === 'site.update');
     expect(updates.some((event) => event.changes.length > 0)).toBe(true);
   });
 
@@ -337,7 +337,7 @@ describe('the audit trail', () => {
 
     // What was told of a change that never was is the same for ever.
     expect(texts().slice(0, early.length)).toEqual(early);
-    const told = new Set(
+    const reported = new Set(
       trailOf(sandbox).map(({ resource, action }) => `${resource.id} ${action}`),
     );
     const sites = [...sandbox.ledger().collection(SITES).changes()];
@@ -347,10 +347,10 @@ describe('the audit trail', () => {
     expect(silent.length).toBeGreaterThan(sites.length / 6);
     const created = silent.filter(({ op }) => op === 'created');
     expect(created.length).toBeGreaterThan(0);
-    for (const { id } of created) expect(told).not.toContain(`${id} site.create`);
+    for (const { id } of created) expect(reported).not.toContain(`${id} site.create`);
     const unseen = blocked.filter(({ seen }) => !seen);
     expect(unseen.length).toBeGreaterThan(10);
-    for (const { id } of unseen) expect(told).toContain(`${id} block_list_entry.update`);
+    for (const { id } of unseen) expect(reported).toContain(`${id} block_list_entry.update`);
     const entities = [...sandbox.ledger().collection(BLOCKED).entities()];
     const seenAt = new Map(blocked.flatMap(({ id, at, seen }) => (seen ? [[id, at]] : [])));
     const unseenOnly = entities.filter(([id]) => unseen.some((change) => change.id === id));
@@ -385,11 +385,11 @@ describe('the audit trail', () => {
     }
     sandbox.advance(60);
 
-    const told = trailOf(sandbox).map(({ resource }) => resource.id);
+    const reported = trailOf(sandbox).map(({ resource }) => resource.id);
     const changes = changesOf(sandbox).map(({ id }) => id);
 
     expect(changes.length).toBeGreaterThan(40);
-    for (const id of changes) expect(told).toContain(id);
+    for (const id of changes) expect(reported).toContain(id);
   });
 
   it('tells of the firewall’s changes as well', async () => {
@@ -398,7 +398,7 @@ describe('the audit trail', () => {
     sandbox.control.changeFirewall('c-2', { kind: 'object', op: 'remove', id: 'obj-1001' });
     sandbox.advance(10);
 
-    const told = trailOf(sandbox).filter(({ action }) => action.startsWith('firewall.'));
+    const reported = trailOf(sandbox).filter(({ action }) => action.startsWith('firewall.'));
     const changes = ['c-1', 'c-2'].flatMap((company) =>
       sandbox
         .ledger()
@@ -406,9 +406,9 @@ describe('the audit trail', () => {
         .changes.map((change) => ({ company, ...change })),
     );
 
-    expect(told).toHaveLength(changes.length);
+    expect(reported).toHaveLength(changes.length);
     for (const { company, id, kind, op, policyId } of changes) {
-      const match = told.find(
+      const match = reported.find(
         ({ action, resource }) =>
           action === `firewall.${kind}.${op}` &&
           resource.id === id &&

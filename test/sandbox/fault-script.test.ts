@@ -32,8 +32,8 @@ describe('parseFaultScript', () => {
   it('knows what docs/sandbox.md writes, which names every fault there is', () => {
     const text = readFileSync(PAGE, 'utf8');
     const [, script = ''] = /```yaml faults\n([\s\S]*?)```/.exec(text) ?? [];
-    const [told = ''] = mistakes('rules: [{ path: /a, fault: explode }]');
-    const kinds = told.split('its kind: ')[1]?.split(', ') ?? [];
+    const [reported = ''] = mistakes('rules: [{ path: /a, fault: explode }]');
+    const kinds = reported.split('its kind: ')[1]?.split(', ') ?? [];
 
     expect(parseFaultScript(script).rules).toHaveLength(1);
     expect(kinds.length).toBeGreaterThan(30);
@@ -78,10 +78,10 @@ describe('parseFaultScript', () => {
       'limits: 3',
     ].join('\n');
 
-    const told = mistakes(text);
+    const reported = mistakes(text);
     const rest = mistakes(text.replace('limits: 3', ''));
 
-    expect(told).toEqual(['f.yaml:13:9: limits must be a list']);
+    expect(reported).toEqual(['f.yaml:13:9: limits must be a list']);
     expect(rest).toEqual([
       'f.yaml:2:5: fault is missing',
       'f.yaml:3:5: unknown key fualt; known are path, only, after, times, every, probability, fault',

@@ -1,7 +1,7 @@
 // Each fault shown to happen on the wire, and each rule setting shown to decide when.
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { Fault, FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { FaultRule, Sandbox, SandboxFault } from '../../src/sandbox/sandbox.ts';
 import {
   AUDIT,
   ask,
@@ -73,7 +73,7 @@ describe('status faults', () => {
     },
   );
 
-  it.each<[Partial<Extract<Fault, { kind: 'status' }>>, string | null]>([
+  it.each<[Partial<Extract<SandboxFault, { kind: 'status' }>>, string | null]>([
     [{}, '1'],
     [{ retry_after: 2_592_000 }, '2592000'],
     [{ retry_as: 'absent' }, null],
@@ -81,7 +81,7 @@ describe('status faults', () => {
     [{ retry_after: 90, retry_as: 'date' }, 'Mon, 01 Jun 2026 00:01:30 GMT'],
     [{ retry_after: 90, retry_as: 'date', date_skew_s: 3600 }, 'Mon, 01 Jun 2026 01:01:30 GMT'],
   ])('429 with %j sends Retry-After %s', async (settings, expected) => {
-    const fault: Fault = { kind: 'status', status: 429, ...settings };
+    const fault: SandboxFault = { kind: 'status', status: 429, ...settings };
     const rules = [{ path: AUDIT, fault }];
     await using sandbox = await stillSandbox({
       now: () => Date.UTC(2026, 5, 1),
@@ -111,7 +111,7 @@ describe('status faults', () => {
 });
 
 describe('body faults', () => {
-  it.each<[Fault['kind'], number, string, RegExp]>([
+  it.each<[SandboxFault['kind'], number, string, RegExp]>([
     ['html', 200, 'text/html; charset=utf-8', /^<!doctype html>/],
     ['empty_object', 200, 'application/json', /^\{\}$/],
     ['error_in_200', 200, 'application/json', /^\{"error":\{"code":"internal"/],
@@ -141,7 +141,7 @@ describe('body faults', () => {
     ]);
   });
 
-  it.each<[Extract<Fault, { kind: 'wrong_shape' }>['shape'], RegExp]>([
+  it.each<[Extract<SandboxFault, { kind: 'wrong_shape' }>['shape'], RegExp]>([
     ['array', /^\[\{"id"/],
     ['data_object', /^\{"data":\{"items":\[/],
     ['data_null', /^\{"data":null,"next_cursor":/],
@@ -295,7 +295,7 @@ describe('list faults', () => {
 
   it('an object flaps where every other reading of it is altered', async () => {
     const host = '/api/fleet/v1/hosts/host-zrh01';
-    const fault: Fault = { kind: 'altered', field: 'status', value: 'unreachable' };
+    const fault: SandboxFault = { kind: 'altered', field: 'status', value: 'unreachable' };
     await using sandbox = await stillSandbox({
       faults: { rules: [{ path: host, every: 2, fault }] },
     });

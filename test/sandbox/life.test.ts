@@ -6,9 +6,9 @@ import {
   birthOf,
   deathOf,
   eventAt,
+  existing,
   type Life,
   lifeOf,
-  standing,
   touchesOf,
 } from '../../src/sandbox/life.ts';
 
@@ -58,7 +58,7 @@ it('what stands, and how each entity lived, is what the steps did one by one', (
       const all = lived(lifeOf(life), done);
 
       const left = [...all].filter(([, { deleted }]) => deleted === null).map(([index]) => index);
-      expect([...standing(life, done)]).toEqual(left);
+      expect([...existing(life, done)]).toEqual(left);
       for (const [index, { created, updated, deleted }] of all) {
         const touches = [...touchesOf(life, index, done)].filter((step) => step >= 0);
         expect(touches).toEqual(updated);

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { describe, expect, it } from 'vitest';
-import type { Fault, Sandbox, SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox, SandboxFault, SandboxOptions } from '../../src/sandbox/sandbox.ts';
 import { makeCa } from '../support/certificates.ts';
 import { AUDIT, stillSandbox, tokenFor } from './client.ts';
 
@@ -68,7 +68,7 @@ async function register(
 }
 
 /** A sandbox in which `target` is told of every event, with a fault at the first. */
-async function telling(target: Receiver, fault?: Fault, options: SandboxOptions = {}) {
+async function telling(target: Receiver, fault?: SandboxFault, options: SandboxOptions = {}) {
   const rules = fault === undefined ? [] : [{ path: '/webhooks/**', times: 1, fault }];
   const sandbox = await stillSandbox({ faults: { rules }, webhooks: { retryMs: 20 }, ...options });
   expect((await register(sandbox, { url: target.url, events: ['*'] })).status).toBe(201);
@@ -83,23 +83,23 @@ describe('registration', () => {
   it('answers 201 with the target; a second one without a key is a second target', async () => {
     await using target = await receiver();
     await using sandbox = await stillSandbox();
-    const wanted = { url: target.url, events: ['incident.created'] };
+    const requested = { url: target.url, events: ['incident.created'] };
 
-    const [one, two] = [await register(sandbox, wanted), await register(sandbox, wanted)];
+    const [one, two] = [await register(sandbox, requested), await register(sandbox, requested)];
 
-    expect(one).toMatchObject({ status: 201, body: { ...wanted, status: 'active' } });
+    expect(one).toMatchObject({ status: 201, body: { ...requested, status: 'active' } });
     expect(two.body.id).not.toBe(one.body.id);
   });
 
   it('under one Idempotency-Key is the same, and refused with another body', async () => {
     await using target = await receiver();
     await using sandbox = await stillSandbox();
-    const wanted = { url: target.url, events: ['*'] };
+    const requested = { url: target.url, events: ['*'] };
     const key = { 'idempotency-key': 'once' };
 
-    const one = await register(sandbox, wanted, key);
-    const again = await register(sandbox, wanted, key);
-    const other = await register(sandbox, { ...wanted, events: ['site.*'] }, key);
+    const one = await register(sandbox, requested, key);
+    const again = await register(sandbox, requested, key);
+    const other = await register(sandbox, { ...requested, events: ['site.*'] }, key);
     sandbox.control.grow(AUDIT, 5);
     await expect.poll(() => target.received.length).toBe(5);
 
@@ -143,23 +143,23 @@ describe('deliveries', () => {
     await register(sandbox, { url: target.url, events: ['session.login', 'agent.*'] });
 
     sandbox.control.grow(AUDIT, 200);
-    const wanted = [...sandbox.ledger().list(AUDIT).records()].flatMap(({ index, id, text }) => {
+    const requested = [...sandbox.ledger().list(AUDIT).records()].flatMap(({ index, id, text }) => {
       const { action } = JSON.parse(text);
       return index >= 40 && /^(session\.login|agent\..*)$/.test(action) ? [`${id} ${action}`] : [];
     });
-    await expect.poll(() => target.received.length).toBe(wanted.length);
+    await expect.poll(() => target.received.length).toBe(requested.length);
 
-    const told = target.received.map(({ body, headers }) => {
+    const reported = target.received.map(({ body, headers }) => {
       const { id, event, data } = JSON.parse(body);
       expect(headers['svc-event']).toBe(event);
       expect(headers['svc-signature']).toBe(signatureOf(body, sandbox.webhookSecret));
       expect(data).toHaveProperty('resource');
       return `${id} ${event}`;
     });
-    expect(wanted.length).toBeGreaterThan(20);
-    expect(told.toSorted()).toEqual(wanted.toSorted());
+    expect(requested.length).toBeGreaterThan(20);
+    expect(reported.toSorted()).toEqual(requested.toSorted());
     expect(new Set(target.received.map(({ headers }) => headers['svc-delivery'])).size).toBe(
-      told.length,
+      reported.length,
     );
     await expect
       .poll(() =>
@@ -237,7 +237,7 @@ it('an https target is reached where its authority is trusted, and only there', 
 });
 
 describe('delivery faults', () => {
-  it.each<[Fault, { bodies: number; ids: number; deliveries: number }]>([
+  it.each<[SandboxFault, { bodies: number; ids: number; deliveries: number }]>([
     [
       { kind: 'replayed', times: 2 },
       { bodies: 1, ids: 3, deliveries: 3 },
@@ -268,7 +268,7 @@ describe('delivery faults', () => {
     expect(kept.every(({ genuine }) => genuine)).toBe(true);
   });
 
-  it.each<Fault>([{ kind: 'forged' }, { kind: 'unsigned' }])(
+  it.each<SandboxFault>([{ kind: 'forged' }, { kind: 'unsigned' }])(
     '%j is refused once, the real one kept',
     async (fault) => {
       const secret = 'sandbox-webhook-secret';

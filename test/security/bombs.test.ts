@@ -125,12 +125,12 @@ test('the program outlives every bomb, says which stream met one, and delivers t
     const file = join(dir, 'events.ndjson');
     return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
   };
-  const told = () => sluice.stderr.join('\n');
+  const reported = () => sluice.stderr.join('\n');
   const names = [...bad.map((path) => path.slice(1)), 'walls/c-1/objects'];
   await waitUntil(
-    () => names.every((name) => told().includes(`"${name}","code"`)) && lines().length === 3,
+    () => names.every((name) => reported().includes(`"${name}","code"`)) && lines().length === 3,
     {
-      what: () => `${names} to be told of, and 3 lines of ${lines()}; ${told()}`,
+      what: () => `${names} to be told of, and 3 lines of ${lines()}; ${reported()}`,
     },
   );
   await collector.waitFor(3);
@@ -146,8 +146,8 @@ test('the program outlives every bomb, says which stream met one, and delivers t
     '{"id":"p1","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
   );
   expect(JSON.stringify(byId.get('n1').x)).toBe(nested('"\\ud800"'));
-  expect(told()).toMatch(/max_body/);
-  expect(told()).toContain(`nested more than ${nestingMax} levels deep`);
+  expect(reported()).toMatch(/max_body/);
+  expect(reported()).toContain(`nested more than ${nestingMax} levels deep`);
 });
 
 describe('a nested value is looked at a few times, not a number of times that doubles at each level', () => {

@@ -22,12 +22,12 @@ export interface Issued {
 
 /** Starts the server on a free loopback port. */
 export async function startEchoServer(issued: Issued): Promise<EchoServer> {
-  const heard: string[] = [];
+  const received: string[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const said = `${request.url} ${request.rawHeaders.join(' ')} ${Buffer.concat(chunks).toString()}`;
-    heard.push(said);
+    received.push(said);
     answer(request, response, { said, issued });
   });
   server.listen(0, '127.0.0.1');
@@ -38,7 +38,7 @@ export async function startEchoServer(issued: Issued): Promise<EchoServer> {
   });
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('the server has no port');
-  return { url: `http://127.0.0.1:${address.port}`, heard: () => heard.join('\n') };
+  return { url: `http://127.0.0.1:${address.port}`, heard: () => received.join('\n') };
 }
 
 interface Echo {

@@ -53,18 +53,18 @@ test.skipIf(!existsSync('/proc/self/status'))(
         `  disk: { type: file, path: ${dir}/events.ndjson, format: { type: json, schema: original } }`,
       ].join('\n'),
     );
-    const wanted = (page.length - '{"data":[]}'.length + 1) * companies;
+    const requested = (page.length - '{"data":[]}'.length + 1) * companies;
     const written = () => {
       const file = join(dir, 'events.ndjson');
       return existsSync(file) ? statSync(file).size : 0;
     };
 
     const sluice = startSluice(['run', '-c', config]);
-    await waitUntil(() => written() >= wanted, { what: 'all events', timeoutMs: 220_000 });
+    await waitUntil(() => written() >= requested, { what: 'all events', timeoutMs: 220_000 });
     const most = residentMost(sluice.pid);
     await sluice.kill();
 
-    expect(written()).toBe(wanted);
+    expect(written()).toBe(requested);
     expect(most / MB).toBeLessThan(512);
   },
 );

@@ -140,7 +140,7 @@ async function allWasTried({ echo }: World, stderr: () => string): Promise<void>
     ...['ClientId', 'ClientSecret', 'PostKey', 'OtlpKey', 'PushKey', 'ApiKey', 'Token', 'Cursor'],
     Buffer.from('cAnArYBasicI').toString('base64'),
   ];
-  const told = [
+  const reported = [
     'u_token401',
     'u_401',
     'u_403',
@@ -154,7 +154,7 @@ async function allWasTried({ echo }: World, stderr: () => string): Promise<void>
   const sinks = ['post_400', 'post_401', 'post_429', 'otlp_partial', 'otlp_403', 'siem', 'lake'];
   const missing = () => [
     ...sent.filter((secret) => !echo.heard().includes(secret)),
-    ...[...told, ...sinks].filter((name) => !stderr().includes(name)),
+    ...[...reported, ...sinks].filter((name) => !stderr().includes(name)),
   ];
   await waitUntil(() => missing().length === 0, {
     what: () => missing().join(),

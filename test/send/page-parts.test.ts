@@ -24,7 +24,7 @@ async function pagesOf(spool: Spool): Promise<readonly HeldPage[]> {
   return pages;
 }
 
-const told = (pages: readonly HeldPage[]) =>
+const reported = (pages: readonly HeldPage[]) =>
   pages.flatMap((page) =>
     new DecodedPage(page, normalise).events.map(({ offset, uid, raw }) => ({
       ...{ offset, uid },
@@ -46,7 +46,7 @@ test.each([
     kept: half ? Uint32Array.from({ length: count / 2 }, (_, n) => n * 2 + 1) : null,
     uids: half ? page.uids.subarray(0, page.uids.length / 2) : page.uids,
   };
-  const expected = told([{ ...whole, body: Buffer.from(page.body) }]);
+  const expected = reported([{ ...whole, body: Buffer.from(page.body) }]);
   const slices = scanBody(page.body, 'data', 'id').records?.slices;
   const settings = {
     dir: tempDir(),
@@ -74,8 +74,8 @@ test.each([
   // The same objects each time, so that sinks share what is computed; and what the scan knows goes along.
   expect(again.every((part, index) => part === hot[index])).toBe(true);
   expect(hot.every((part) => part.slices?.exact)).toBe(true);
-  expect(told(hot)).toEqual(expected);
-  expect(told(cold)).toEqual(expected);
+  expect(reported(hot)).toEqual(expected);
+  expect(reported(cold)).toEqual(expected);
 });
 
 test('several large pages stay in memory until the sinks have read them', async () => {

@@ -10,7 +10,7 @@ import type { Batch, Delivery, Sink, SinkOpening } from '../../src/contracts/sin
 import { backlog, type HeldPage, type NewPage } from '../../src/contracts/spool.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import type { Route } from '../../src/send/route.ts';
-import { type PlannedSink, Sending } from '../../src/send/sending.ts';
+import { type PlannedSink, Senders } from '../../src/send/sending.ts';
 import { readState } from '../../src/watch/state.ts';
 import { anAppend, aPage } from '../support/a-page.ts';
 import { testTools } from '../support/sink-opening.ts';
@@ -87,12 +87,12 @@ async function spoolOf(pages: readonly NewPage[], sinks: readonly string[], dir 
 
 type Held = Awaited<ReturnType<typeof spoolOf>>;
 
-function sendingOn(spool: Held, routes: readonly Route[] = []): Sending {
-  const means = { spool, tools: testTools(), random: () => 0 };
-  return new Sending(means, { sources: [], routes });
+function sendingOn(spool: Held, routes: readonly Route[] = []): Senders {
+  const deps = { spool, tools: testTools(), random: () => 0 };
+  return new Senders(deps, { sources: [], routes });
 }
 
-async function drained(spool: Held, sending: Sending): Promise<void> {
+async function drained(spool: Held, sending: Senders): Promise<void> {
   await waitUntil(() => sending.state.every(({ position }) => position >= spool.gauge.end), {
     what: () => `every position at ${spool.gauge.end}: ${JSON.stringify(sending.state)}`,
   });
@@ -238,10 +238,10 @@ test('what a sink tells of itself goes to all that take events, whatever the rou
     aSink('siem', 'events', () => siem.sink),
   ]);
   sending.start(opened);
-  const told = { condition: 'archive.checkpoint', message: 'm', about: '7' } as const;
+  const reported = { condition: 'archive.checkpoint', message: 'm', about: '7' } as const;
 
-  await openings[0]?.tell({ ...told, details: { size: 7 } });
-  await openings[0]?.tell({ ...told, details: { size: 7 } });
+  await openings[0]?.tell({ ...reported, details: { size: 7 } });
+  await openings[0]?.tell({ ...reported, details: { size: 7 } });
   await drained(spool, sending);
   await sending.stop(1_000);
 

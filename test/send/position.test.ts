@@ -30,7 +30,7 @@ function positionOn(write: (turn: number) => Promise<void> | void, at = 0) {
   return { position, clock, tried, written, noted };
 }
 
-function letter(n: number): DeadLetter {
+function deadLetter(n: number): DeadLetter {
   const { uid, context, raw } = anEvent({ offset: n });
   return { uid, offset: n, reason: `reason ${n}`, context, record: raw };
 }
@@ -54,7 +54,7 @@ test('Position notes each step before the next is taken, but none past a dead le
   position.advance(1);
   const atOnce = [...noted];
   await position.saved();
-  position.advance(2, { deadLetters: [letter(1)] });
+  position.advance(2, { deadLetters: [deadLetter(1)] });
   position.advance(3);
   const whileUnsaved = noted.at(-1);
   gate.resolve();
@@ -95,10 +95,10 @@ test('Position asks a failing disk again each second, with all letters, the last
   const { position, clock, tried, written } = positionOn((turn) => {
     if (turn <= 2) throw full;
   });
-  position.advance(1, { deadLetters: [letter(0)], mark: { bytes: 10 } });
+  position.advance(1, { deadLetters: [deadLetter(0)], mark: { bytes: 10 } });
   await clock.settle();
 
-  position.advance(2, { deadLetters: [letter(1)] });
+  position.advance(2, { deadLetters: [deadLetter(1)] });
   await clock.advance(1_000);
   position.advance(3, { mark: { bytes: 30 } });
   const before = written.length;
@@ -108,7 +108,7 @@ test('Position asks a failing disk again each second, with all letters, the last
   expect(before).toBe(0);
   expect(tried).toHaveLength(3);
   expect(written).toEqual([
-    { position: 3, mark: { bytes: 30 }, deadLetters: [letter(0), letter(1)] },
+    { position: 3, mark: { bytes: 30 }, deadLetters: [deadLetter(0), deadLetter(1)] },
   ]);
 });
 
@@ -166,7 +166,7 @@ test('Position writes each letter once and never a place that was not settled, w
         });
         const settled: number[] = [0];
         for (const [n, pause] of pauses.entries()) {
-          position.advance(n + 1, { deadLetters: [letter(n)], mark: n });
+          position.advance(n + 1, { deadLetters: [deadLetter(n)], mark: n });
           settled.push(n + 1);
           await clock.advance(pause * 500);
           expect(settled).toContain(written.at(-1)?.position ?? 0);

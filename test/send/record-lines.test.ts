@@ -56,11 +56,11 @@ test('copied lines are those that the format writes of each record, whatever sta
   const indent = fc.constantFrom('', '\n', '\r\n', '\r');
   const item = fc.record({ json: record, before: gap, behind: gap, indent, isKept: fc.boolean() });
   fc.assert(
-    fc.property(fc.array(item, { maxLength: 12 }), fc.boolean(), gap, (items, some, around) => {
+    fc.property(fc.array(item, { maxLength: 12 }), fc.boolean(), gap, (items, some, configEnv) => {
       const list = items.map(
         ({ json, before, behind, indent }) => before + pretty(json, indent) + behind,
       );
-      const body = Buffer.from(`{"data":${around}[${list.join(',')}]${around},"next":\n"x"}`);
+      const body = Buffer.from(`{"data":${configEnv}[${list.join(',')}]${configEnv},"next":\n"x"}`);
       const kept = some ? items.flatMap(({ isKept }, i) => (isKept ? [i] : [])) : null;
       const page = held(body, kept, kept?.length ?? items.length);
       const decoded = new DecodedPage(page, () => {

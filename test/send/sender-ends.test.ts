@@ -141,10 +141,10 @@ test('sender puts no more than the record itself into a dead letter', async () =
   stop.abort(new Error('enough'));
   await running;
 
-  const [letter] = steps.flatMap(({ deadLetters = [] }) => deadLetters);
+  const [deadLetter] = steps.flatMap(({ deadLetters = [] }) => deadLetters);
 
-  expect(JSON.parse(Buffer.from(letter?.record ?? []).toString()).id).toBe('0');
-  expect(letter?.record.buffer.byteLength).toBe(letter?.record.byteLength);
+  expect(JSON.parse(Buffer.from(deadLetter?.record ?? []).toString()).id).toBe('0');
+  expect(deadLetter?.record.buffer.byteLength).toBe(deadLetter?.record.byteLength);
 });
 
 test('sender saves its position also where its sink does not close in order', async () => {

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { syslogSink } from '../../connectors/sinks/syslog.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { type PlannedSink, Sending } from '../../src/send/sending.ts';
+import { type PlannedSink, Senders } from '../../src/send/sending.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { anAppend } from '../support/a-page.ts';
 import { type RelpBehaviour, startRelpReceiver } from '../support/relp-receiver.ts';
@@ -46,7 +46,7 @@ async function sendingTo(answer: (id: string) => string, ids: readonly string[],
   });
   for (let n = 0; n < ids.length; n += eventsMax)
     await spool.append(anAppend({ ids: ids.slice(n, n + eventsMax) }));
-  const sending = new Sending(
+  const sending = new Senders(
     { spool, tools: testTools(), random: () => 0 },
     { sources: [{ name: 'audit', reading: { id: 'id', time: ['timestamp'] } }], routes: [] },
   );

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { splunkHecSink } from '../../connectors/sinks/splunk-hec.ts';
 import { formats } from '../../formats/index.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { type PlannedSink, Sending } from '../../src/send/sending.ts';
+import { type PlannedSink, Senders } from '../../src/send/sending.ts';
 import { anAppend } from '../support/a-page.ts';
 import { parseSettings, testTools } from '../support/sink-opening.ts';
 import { splunkTokens, startSplunk } from '../support/splunk-hec.ts';
@@ -38,7 +38,7 @@ test('sends again what an indexer loses, and nothing that is written behind it',
   });
   const ids = Array.from({ length: 200 }, (_, i) => String(i));
   for (let n = 0; n < 200; n += 10) await spool.append(anAppend({ ids: ids.slice(n, n + 10) }));
-  const sending = new Sending(
+  const sending = new Senders(
     { spool, tools: testTools(), random: () => 0 },
     { sources: [{ name: 'audit', reading: { id: 'id', time: ['timestamp'] } }], routes: [] },
   );
@@ -72,7 +72,7 @@ test('an index that does not exist delays only the events of its source, which f
   for (let n = 0; n < 6; n += 1)
     for (const source of ['audit', 'other'])
       await spool.append(anAppend({ stream: source, source, ids: [`${source}${n}`] }));
-  const sending = new Sending(
+  const sending = new Senders(
     { spool, tools: testTools(), random: () => 0 },
     { sources: ['audit', 'other'].map((name) => ({ name, reading })), routes: [] },
   );

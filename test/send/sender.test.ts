@@ -66,10 +66,10 @@ test('sender believes a far side that is ahead as far as it may, and says once t
   const { sink, taken } = scripted((_, attempt) =>
     attempt === 1 ? { outcome: 'retry', cause } : delivered,
   );
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   const log = {
     ...silent,
-    error: (_event: string, _text: string, fields?: object) => told.push(fields),
+    error: (_event: string, _text: string, fields?: object) => reported.push(fields),
   };
   const committed = async () => ({ position: 2, ahead: true });
   const sender = senderOn(spool, { ...sink, committed }, { log });
@@ -77,7 +77,7 @@ test('sender believes a far side that is ahead as far as it may, and says once t
   await drained(spool, sender);
 
   expect(taken).toEqual(numbers(8).slice(2));
-  expect(told).toEqual([expect.objectContaining({ code: 'state_older' })]);
+  expect(reported).toEqual([expect.objectContaining({ code: 'state_older' })]);
   expect(sender.state.notice?.what).toContain('state_older');
   await spool.close();
 });
@@ -112,16 +112,16 @@ test('sender sends the rest of a batch of which the far side has the beginning',
 
 test('sender holds its position before a sink that refuses everything', async () => {
   const spool = await heldEvents(4);
-  let mended = false;
+  let repaired = false;
   const { sink, taken } = scripted(() =>
-    mended ? delivered : { outcome: 'refused', scope: 'sink', cause },
+    repaired ? delivered : { outcome: 'refused', scope: 'sink', cause },
   );
   const sender = senderOn(spool, sink);
   const draining = drained(spool, sender);
   await waitUntil(() => sender.state.state === 'refused', { what: 'the refusal' });
 
   const position = sender.state.position;
-  mended = true;
+  repaired = true;
   await draining;
 
   expect(position).toBe(0);
@@ -156,15 +156,15 @@ test.each([
         ? { outcome: 'retry', cause, ...(afterMs !== undefined && { afterMs }) }
         : delivered,
     );
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const log = {
       ...silent,
-      warn: (_event: string, _text: string, fields?: object) => told.push(fields),
+      warn: (_event: string, _text: string, fields?: object) => reported.push(fields),
     };
 
     await drained(spool, senderOn(spool, sink, { inFlightMax: 8, eventsMax: 4, log }));
 
-    expect(told).toEqual([expect.objectContaining({ wait_ms: waitMs })]);
+    expect(reported).toEqual([expect.objectContaining({ wait_ms: waitMs })]);
     await spool.close();
   },
 );

@@ -5,7 +5,7 @@ import { defineSink } from '../../src/contracts/definition.ts';
 import type { Event } from '../../src/contracts/event.ts';
 import type { Format } from '../../src/contracts/format.ts';
 import { openSpool } from '../../src/hold/spool.ts';
-import { type PlannedSink, Sending } from '../../src/send/sending.ts';
+import { type PlannedSink, Senders } from '../../src/send/sending.ts';
 import { anAppend } from '../support/a-page.ts';
 import { testTools } from '../support/sink-opening.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';
@@ -59,8 +59,8 @@ test('a sink opened after a change reads remembered pages as the source is read 
     sources: [{ name: 'audit', reading: { id, time: ['timestamp'] } }],
     routes: [],
   });
-  const means = { spool, tools: testTools(), random: () => 0 };
-  const sending = new Sending(means, readBy('id'));
+  const deps = { spool, tools: testTools(), random: () => 0 };
+  const sending = new Senders(deps, readBy('id'));
   const before: string[] = [];
   const after: string[] = [];
   sending.start(await sending.open([aSink('first', before, format)]));

@@ -15,7 +15,7 @@ function aMembership() {
   const state = { heard: true, givenUp: 0, confirmed: 0, refuses: false };
   const turn = sendTurnOf(
     {
-      isHeard: () => state.heard,
+      hasContact: () => state.heard,
       get givenUp() {
         return state.givenUp;
       },

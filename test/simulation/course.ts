@@ -76,24 +76,24 @@ export class Course<P extends Poller> {
   /** While it is true, things go wrong. */
   isTroubled = true;
   readonly clock: Clock;
-  readonly #means: CourseMeans<P>;
+  readonly #deps: CourseMeans<P>;
   /** What the clock shows beside the time that it is. */
   #skewMs = 0;
   #requestsLeft = 0;
   #life: Life<P> | null = null;
 
-  constructor(means: CourseMeans<P>) {
-    this.#means = means;
+  constructor(deps: CourseMeans<P>) {
+    this.#deps = deps;
     this.clock = {
       now: () => this.now + this.#skewMs,
       monotonic: () => this.now,
-      sleep: means.sleep,
+      sleep: deps.sleep,
     };
   }
 
   /** Tells a step, with its time. */
   tell(line: string): void {
-    this.#means.tell(`${new Date(this.now).toISOString().slice(8, 23)} ${line}`);
+    this.#deps.tell(`${new Date(this.now).toISOString().slice(8, 23)} ${line}`);
   }
 
   /** The process is gone, and another one begins. */
@@ -108,7 +108,7 @@ export class Course<P extends Poller> {
     this.#life ??= this.#start();
     const life = this.#life;
     const { poller } = life;
-    this.#requestsLeft = this.#means.requestsMax;
+    this.#requestsLeft = this.#deps.requestsMax;
     life.stop = new AbortController();
     const { signal } = life.stop;
     const polled = poller.poll(signal).catch((error: unknown) => {
@@ -120,13 +120,13 @@ export class Course<P extends Poller> {
       this.crashes += 1;
       this.restart();
     }
-    this.#means.look({ result, begunAt, poller });
+    this.#deps.look({ result, begunAt, poller });
     return result;
   }
 
   /** Time passes between two polls, and things happen meanwhile. */
   pass(ms: number): void {
-    const { random, happen } = this.#means;
+    const { random, happen } = this.#deps;
     const until = this.now + ms;
     for (let n = random.below(3); n > 0; n -= 1) {
       this.now += random.below((until - this.now) / 2);
@@ -137,7 +137,7 @@ export class Course<P extends Poller> {
 
   /** The clock is set. */
   jump(): void {
-    const by = this.#means.random.pick([
+    const by = this.#deps.random.pick([
       -30 * 24 * hourMs,
       -hourMs,
       -10_000,
@@ -155,7 +155,7 @@ export class Course<P extends Poller> {
       asking: (answer) => (request, signal) => this.#ask(life, { request, answer }, signal),
       commit: () => this.#commit(life),
     };
-    const poller = this.#means.start(steps);
+    const poller = this.#deps.start(steps);
     const kill = () => resolve('killed');
     const life: Life<P> = { alive: true, poller, killed, kill, stop: new AbortController() };
     return life;
@@ -176,7 +176,7 @@ export class Course<P extends Poller> {
     this.requests += 1;
     this.#requestsLeft -= 1;
     if (this.#requestsLeft < 0)
-      throw new Error(`more than ${this.#means.requestsMax} requests in one poll`);
+      throw new Error(`more than ${this.#deps.requestsMax} requests in one poll`);
     const answered = answer(request);
     await this.#step(life, 'is answered');
     signal.throwIfAborted();
@@ -185,14 +185,14 @@ export class Course<P extends Poller> {
 
   async #commit(life: Life<P>): Promise<void> {
     await this.#step(life, 'commits');
-    if (!this.happens(this.#means.commitFails)) return;
+    if (!this.happens(this.#deps.commitFails)) return;
     this.tell('a commit fails');
     throw new ExportError('disk_full', 'simulating: no space', { next: 'nothing' });
   }
 
   /** One step: it never ends for a process that is dead, or dies there. */
   async #step(life: Life<P>, what: string): Promise<void> {
-    const { random, crash, happens, happen } = this.#means;
+    const { random, crash, happens, happen } = this.#deps;
     for (let n = random.below(3); n > 0; n -= 1) await Promise.resolve();
     if (!life.alive) await unanswered();
     this.now += 5 + random.below(50);
@@ -211,7 +211,7 @@ export class Course<P extends Poller> {
 
   /** Draws a trouble; never where all is well. */
   happens(chance: number): boolean {
-    return this.isTroubled && this.#means.random.chance(chance);
+    return this.isTroubled && this.#deps.random.chance(chance);
   }
 }
 

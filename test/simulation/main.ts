@@ -38,8 +38,8 @@ async function simulate(kind: Kind): Promise<number> {
     // What ends between turns of the event loop, which the injected clock never lets come: weak
     // references are let go.
     await setImmediate();
-    const tell = one === null ? undefined : (line: string) => console.log(line);
-    const verdict = await worlds[kind](seed, tell);
+    const report = one === null ? undefined : (line: string) => console.log(line);
+    const verdict = await worlds[kind](seed, report);
     requests += verdict.requests;
     records += verdict.records;
     crashes += verdict.crashes;

@@ -19,7 +19,7 @@ export async function findMutations(
   { rare = true } = {},
 ): Promise<number> {
   const copy = await mkdtemp(join(tmpdir(), 'mutations-'));
-  const wanted = mutations.filter(
+  const requested = mutations.filter(
     ({ of, isRare = false }) => kinds.includes(of) && (rare || !isRare),
   );
   let found = 0;
@@ -35,7 +35,7 @@ export async function findMutations(
       await cp(join(root, part), join(copy, part), { recursive: true });
     }
     await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
-    for (const mutation of wanted) {
+    for (const mutation of requested) {
       const seed = await look(copy, mutation);
       if (seed !== null) found += 1;
       console.log(`${seed === null ? 'NOT found' : `found by ${seed}`}: ${mutation.what}`);
@@ -43,8 +43,8 @@ export async function findMutations(
   } finally {
     await rm(copy, { recursive: true });
   }
-  console.log(`${found} of ${wanted.length} found`);
-  return wanted.length - found;
+  console.log(`${found} of ${requested.length} found`);
+  return requested.length - found;
 }
 
 /** The code with one flaw in it. Throws where the code is no more as the mutation knows it. */

@@ -93,7 +93,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
-    what: 'a removal is told a reading too early',
+    what: 'a removal is reported a reading too early',
     from: 'absent.count >= readings &&',
     to: 'absent.count >= readings - 1 &&',
   },
@@ -111,7 +111,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'collection', file: `${collection}/judge.ts` },
-    what: 'going back to what was before is told at once',
+    what: 'going back to what was before is reported at once',
     from: 'now >= at && now - at < rules.settleMs;',
     to: 'now < at;',
   },
@@ -153,13 +153,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'collection', file: `${collection}/poller.ts` },
-    what: 'changes are held without the entities as told',
+    what: 'changes are held without the entities as reported',
     from: 'entities: made.known.change,',
     to: 'entities: { put: [], drop: [] },',
   },
   {
     ...{ of: 'collection', file: `${collection}/poller.ts` },
-    what: 'what could not be held counts as told',
+    what: 'what could not be held counts as reported',
     from: `      this.#known = null;
       this.#volatile = null;
       if (signal.aborted`,
@@ -199,13 +199,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'parents', file: `${parents}/settle.ts` },
-    what: 'of objects answered together one is told',
+    what: 'of objects answered together one is reported',
     from: 'if (one.page) pages.push(one.page);',
     to: 'if (one.page && pages.length === 0) pages.push(one.page);',
   },
   {
     ...{ of: 'parents', file: `${parents}/ask-object.ts` },
-    what: 'an object is told at each asking',
+    what: 'an object is reported at each asking',
     from: 'digest === known.digest ||',
     to: "digest === '' ||",
   },
@@ -223,19 +223,19 @@ export const mutations: readonly Mutation[] = [
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
-    what: 'what upstream refuses as a whole is told of each parent',
+    what: 'what upstream refuses as a whole is reported of each parent',
     from: 'if (isOwn && now',
     to: 'if (now',
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
-    what: 'a parent is told as lost each time that it is refused',
-    from: 'if (told) {',
-    to: 'if (told && times < 0) {',
+    what: 'a parent is reported as lost each time that it is refused',
+    from: 'if (reported) {',
+    to: 'if (reported && times < 0) {',
   },
   {
     ...{ of: 'parents', file: `${parents}/next-turn.ts` },
-    what: 'nobody is told of a parent that is refused',
+    what: 'nobody is reported of a parent that is refused',
     from: 'if (isOwn && now',
     to: 'if (isOwn && times > 1_000 && now',
   },
@@ -267,8 +267,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'parents', file: `${parents}/ask-list.ts` },
     what: 'a page of three records is dropped',
-    from: 'this.#newsOf(whole, told) : [whole];',
-    to: 'this.#newsOf(whole, told) : whole.uids.length === 96 ? [] : [whole];',
+    from: 'this.#newsOf(whole, reported) : [whole];',
+    to: 'this.#newsOf(whole, reported) : whole.uids.length === 96 ? [] : [whole];',
   },
   {
     ...{ of: 'parents', file: `${parents}/poller.ts` },

@@ -37,11 +37,11 @@ const reading = {
 } as const;
 
 /** Runs one seed; `tell` is told each step. */
-export async function runList(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
+export async function runList(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const drawn = traitsOf(new Random(seed, 1));
   const traits = { ...drawn, dress: dressOf(drawn, new Random(seed, 5)) };
-  const world = new ListWorld(seed, traits, tell);
-  tell(JSON.stringify(traits));
+  const world = new ListWorld(seed, traits, report);
+  report(JSON.stringify(traits));
   return await verdictOf(seed, world);
 }
 
@@ -54,11 +54,11 @@ class ListWorld implements World {
   readonly #server: ModelServer;
   readonly #spool: ModelSpool;
 
-  constructor(seed: number, traits: Traits & { readonly dress: Dress }, tell: Tell) {
+  constructor(seed: number, traits: Traits & { readonly dress: Dress }, report: Tell) {
     this.traits = traits;
     this.#random = new Random(seed, 2);
     this.course = new Course({
-      ...{ random: this.#random, tell, crash: traits.crash },
+      ...{ random: this.#random, tell: report, crash: traits.crash },
       ...{ commitFails: traits.trouble / 4, happens: 0.04, requestsMax: 3_000 },
       happen: () => this.#grow(),
       sleep: (ms, signal) => this.#sleep(ms, signal),

@@ -80,8 +80,8 @@ export class ModelServer {
     const page = rows.slice(offset, offset + count);
     if (this.#isBlocked(page)) return { outcome: 'blocked', cause: failure('451') };
     const { total } = this.#traits;
-    const told = total === 'none' ? null : total === 'exact' ? rows.length : 7;
-    return this.#answerOf(page, undefined, told);
+    const reported = total === 'none' ? null : total === 'exact' ? rows.length : 7;
+    return this.#answerOf(page, undefined, reported);
   }
 
   #numberedPage(number: number, limit: number, now: number): Answer<Body> {
@@ -169,8 +169,8 @@ export class ModelServer {
     const more = to < rows.length;
     const moved = to > this.#startOf(cursor, rows);
     const isEndless = end === 'endless' || end === 'again';
-    const isTold = end !== 'same' && end !== 'empty';
-    const goesOn = more || isEmpty || isEndless || (!isTold && moved);
+    const isReported = end !== 'same' && end !== 'empty';
+    const goesOn = more || isEmpty || isEndless || (!isReported && moved);
     if (!goesOn) {
       if (end === 'missing') return undefined;
       if (end === 'same' && text !== null) return text;

@@ -29,9 +29,9 @@ test.each(kinds)(
 
 test.each(kinds)('a seed does the same again: $kind', async ({ kind }) => {
   const lines = async () => {
-    const told: string[] = [];
-    await worlds[kind](7, (line) => told.push(line));
-    return told;
+    const reported: string[] = [];
+    await worlds[kind](7, (line) => reported.push(line));
+    return reported;
   };
 
   expect(await lines()).toEqual(await lines());

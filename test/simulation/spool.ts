@@ -34,8 +34,8 @@ export class ModelSpool {
   /** Each process finds its checkpoint as version 1 would have left it. */
   readonly #isOlder: boolean;
 
-  constructor(tell: (line: string) => void, isOlder: boolean) {
-    this.#tell = tell;
+  constructor(report: (line: string) => void, isOlder: boolean) {
+    this.#tell = report;
     this.#isOlder = isOlder;
   }
 

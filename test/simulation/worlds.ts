@@ -9,13 +9,15 @@ import type { Tell, Verdict } from './verdict.ts';
 /** A kind of world. */
 export type Kind = 'list' | 'collection' | 'parents' | 'pairs' | 'cluster' | 'archive';
 
-export const worlds: Readonly<Record<Kind, (seed: number, tell?: Tell) => Promise<Verdict>>> = {
+export const worlds: Readonly<Record<Kind, (seed: number, report?: Tell) => Promise<Verdict>>> = {
   list: runList,
   collection: runCollection,
   parents: runParents,
   pairs: runPairs,
   // Loads the cluster's code behind the hooks of cluster/hooks.ts, or what a test has in their place.
-  cluster: async (seed, tell) => await (await import('./cluster/run.ts')).runCluster(seed, tell),
+  cluster: async (seed, report) =>
+    await (await import('./cluster/run.ts')).runCluster(seed, report),
   // Likewise, behind the hooks of archive/hooks.ts.
-  archive: async (seed, tell) => await (await import('./archive/run.ts')).runArchive(seed, tell),
+  archive: async (seed, report) =>
+    await (await import('./archive/run.ts')).runArchive(seed, report),
 };

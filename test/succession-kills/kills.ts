@@ -78,7 +78,7 @@ export async function runKills(options: KillsOptions): Promise<KillsResult> {
 
 /** What is wrong with what came of it; nothing, where it is as it must be. */
 export function findingsOf({ lost, repeated, brake }: KillsResult): readonly string[] {
-  const told = (what: string, of: Readonly<Record<string, readonly string[]>>) =>
+  const reported = (what: string, of: Readonly<Record<string, readonly string[]>>) =>
     Object.entries(of).flatMap(([name, marks]) =>
       marks.length === 0
         ? []
@@ -86,8 +86,8 @@ export function findingsOf({ lost, repeated, brake }: KillsResult): readonly str
     );
   const once = Object.fromEntries(Object.entries(repeated).filter(([name]) => name !== 'syslog'));
   return [
-    ...told('lacks', lost),
-    ...told('repeats', once),
+    ...reported('lacks', lost),
+    ...reported('repeats', once),
     ...(brake === null ? [] : [`records are held back: ${JSON.stringify(brake)}`]),
   ];
 }

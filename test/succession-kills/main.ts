@@ -32,7 +32,7 @@ console.log(
 );
 const kafka = await startKafka();
 const brokers = [kafka.addresses.plain];
-const tell = (line: string) => console.log(line);
+const report = (line: string) => console.log(line);
 const result = await runKills({
   state,
   kills,
@@ -40,7 +40,7 @@ const result = await runKills({
   random: randomFrom(seed),
   brokers,
   dir,
-  tell,
+  tell: report,
 });
 const findings = findingsOf(result);
 console.log(`${result.records} records; kills: ${JSON.stringify(result.kills)}`);

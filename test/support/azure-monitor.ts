@@ -207,12 +207,13 @@ class Service {
     const refusal = this.#managerRefusal(request, query, '2021-03-01');
     if (refusal !== null) return refusal;
     const { query: asked } = JSON.parse(request.body.toString());
-    const wanted =
+    const requested =
       /^resources \| where type =~ 'microsoft\.insights\/datacollectionrules' and properties\.immutableId =~ '(dcr-[0-9a-f]{32})' \| project id$/.exec(
         asked,
       )?.[1];
-    if (wanted === undefined) return failure(400, 'BadRequest', 'Please provide below info.');
-    const data = this.#options.isReader === true && wanted === azure.rule ? [{ id: ruleId }] : [];
+    if (requested === undefined) return failure(400, 'BadRequest', 'Please provide below info.');
+    const data =
+      this.#options.isReader === true && requested === azure.rule ? [{ id: ruleId }] : [];
     const about = { totalRecords: data.length, count: data.length, resultTruncated: 'false' };
     return reply(200, { ...about, data, facets: [] });
   }

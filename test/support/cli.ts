@@ -96,7 +96,7 @@ export interface RunningSluice {
    * The first line, on stdout or stderr, already there or yet to come, that contains the text or
    * satisfies the predicate. Rejects when the program ends without it. Default: `patienceMs`.
    */
-  waitForLine(wanted: string | ((line: string) => boolean), timeoutMs?: number): Promise<string>;
+  waitForLine(requested: string | ((line: string) => boolean), timeoutMs?: number): Promise<string>;
   /** Sends the signal (default SIGTERM) and resolves when the program has ended. */
   kill(signal?: NodeJS.Signals): Promise<SluiceResult>;
   /** Resolves when it has ended and all its output was read. */
@@ -178,12 +178,13 @@ class SluiceProcess implements RunningSluice {
   }
 
   async waitForLine(
-    wanted: string | ((line: string) => boolean),
+    requested: string | ((line: string) => boolean),
     timeoutMs = patienceMs,
   ): Promise<string> {
-    const matches = typeof wanted === 'string' ? (line: string) => line.includes(wanted) : wanted;
+    const matches =
+      typeof requested === 'string' ? (line: string) => line.includes(requested) : requested;
     const said = () => `its stderr: ${this.stderr.slice(-20).join('\n')}`;
-    const name = typeof wanted === 'string' ? wanted : 'a line';
+    const name = typeof requested === 'string' ? requested : 'a line';
     const look = async () => {
       if (!this.running) await this.exited;
       const line = [...this.stdout, ...this.stderr].find(matches);

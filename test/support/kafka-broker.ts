@@ -238,7 +238,7 @@ function listenerSettings(
 ): Readonly<Record<string, string>> {
   const own = listenerNames.map((name, index) => `${name}://127.0.0.1:${ports[index]}`);
   const further = behind.map(({ port }, index) => `BEHIND${index}://127.0.0.1:${port}`);
-  const told = behind.map(({ proxy }, index) => `BEHIND${index}://127.0.0.1:${proxy}`);
+  const reported = behind.map(({ proxy }, index) => `BEHIND${index}://127.0.0.1:${proxy}`);
   const protocols = [
     ...'PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,MUTUALTLS:SSL,SASLTLS:SASL_SSL'.split(','),
     ...['CONTROLLER:PLAINTEXT', ...behind.map((_, index) => `BEHIND${index}:PLAINTEXT`)],
@@ -246,7 +246,7 @@ function listenerSettings(
   return {
     'process.roles': 'broker,controller',
     listeners: [...own, ...further].join(','),
-    'advertised.listeners': [...own.slice(0, -1), ...told].join(','),
+    'advertised.listeners': [...own.slice(0, -1), ...reported].join(','),
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
     'listener.security.protocol.map': protocols.join(','),

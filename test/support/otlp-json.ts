@@ -26,7 +26,7 @@ export function decodeOtlpJson(name: MessageName, json: unknown): Message {
 }
 
 function camelCase(name: string): string {
-  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return name.replace(/_(.)/g, (_, deadLetter: string) => deadLetter.toUpperCase());
 }
 
 function list(field: Field, value: unknown): readonly FieldValue[] {

@@ -82,13 +82,13 @@ async function fetchPackages(dir: string): Promise<void> {
 // may be absent or too old, so it is tried again with fresh ones. Resolves to apt's last complaint.
 async function downloadPackages(archives: string): Promise<string> {
   const options = ['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=1'];
-  const wanted = ['install', '-y', '--download-only', '--no-install-recommends'];
+  const requested = ['install', '-y', '--download-only', '--no-install-recommends'];
   const download = () =>
     runProgram('apt-get', [
       ...options,
       // apt's own download user cannot write into the cache.
       ...['-o', `APT::Sandbox::User=${process.env.USER ?? 'root'}`],
-      ...wanted,
+      ...requested,
       'rsyslog',
       'rsyslog-openssl',
       'rsyslog-relp',

@@ -26,14 +26,14 @@ export async function findS3(): Promise<S3Program> {
   const name = await s3ServerName();
   if (name === 'moto') {
     const path = await cached(`moto-${moto}`, async (dir) => {
-      const wanted = ['--quiet', '--target', dir, `moto[server,s3]==${moto}`];
-      await done(runProgram('python3', ['-m', 'pip', 'install', ...wanted]));
+      const requested = ['--quiet', '--target', dir, `moto[server,s3]==${moto}`];
+      await done(runProgram('python3', ['-m', 'pip', 'install', ...requested]));
     });
     return { name, path };
   }
   const dir = await cached(`versitygw-${versitygw}`, async (building) => {
-    const wanted = `github.com/versity/versitygw/cmd/versitygw@v${versitygw}`;
-    const build = ['go', 'install', '-trimpath', '-ldflags', '-s -w', wanted];
+    const requested = `github.com/versity/versitygw/cmd/versitygw@v${versitygw}`;
+    const build = ['go', 'install', '-trimpath', '-ldflags', '-s -w', requested];
     await done(runProgram('nice', ['env', 'CGO_ENABLED=0', `GOBIN=${building}`, ...build]));
   });
   return { name, path: join(dir, 'versitygw') };

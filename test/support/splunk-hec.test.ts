@@ -144,13 +144,13 @@ describe('acknowledgement', () => {
     const elsewhere = await ask(splunk, event('c'));
     const otherChannel = await ask(splunk, event('d'), { cookie: first.cookie, channel: other });
 
-    const told = await poll(splunk, [0, 1, 2], { cookie: first.cookie });
+    const reported = await poll(splunk, [0, 1, 2], { cookie: first.cookie });
     const again = await poll(splunk, [0, 1], { cookie: first.cookie });
 
     const ids = [first, second, elsewhere, otherChannel].map(({ said }) => said.ackId);
     expect(ids).toEqual([0, 1, 0, 0]);
     expect(elsewhere.cookie).not.toBe(first.cookie);
-    expect(told.said).toEqual({ acks: { 0: true, 1: true, 2: false } });
+    expect(reported.said).toEqual({ acks: { 0: true, 1: true, 2: false } });
     expect(again.said).toEqual({ acks: { 0: false, 1: false } });
   });
 

@@ -20,7 +20,7 @@ export function camelCased(value: unknown): unknown {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [
-      name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+      name.replace(/_([a-z0-9])/g, (_, deadLetter: string) => deadLetter.toUpperCase()),
       // What a customer may name freely keeps its names.
       name === 'additional' ? inner : camelCased(inner),
     ]),

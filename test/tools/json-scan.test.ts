@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonical, parseExact } from '../../src/fetch/collection/canonical.ts';
+import { canonicalText, parseExact } from '../../src/fetch/collection/canonical.ts';
 import { IgnoredPaths } from '../../src/tools/json-keys.ts';
 import { JsonScan, nestingMax, TooDeep } from '../../src/tools/json-scan.ts';
 
@@ -138,7 +138,7 @@ test('the digest of two texts is the same exactly when their canonical forms are
   const value = fc.jsonValue({ maxDepth: 3 });
   fc.assert(
     fc.property(value, value, (one, other) => {
-      const text = (of: unknown) => canonical(parseExact(JSON.stringify(of)), noRules);
+      const text = (of: unknown) => canonicalText(parseExact(JSON.stringify(of)), noRules);
 
       expect(digestOf(JSON.stringify(one)) === digestOf(JSON.stringify(other))).toBe(
         text(one) === text(other),
@@ -162,7 +162,7 @@ test('the digest leaves out what is ignored, as the canonical form does', () => 
   fc.assert(
     fc.property(tree, tree, fc.array(path, { maxLength: 3 }), (one, other, ignore) => {
       const text = (of: unknown) =>
-        canonical(parseExact(JSON.stringify(of)), { ignore, unordered: [] });
+        canonicalText(parseExact(JSON.stringify(of)), { ignore, unordered: [] });
 
       expect(
         digestOf(JSON.stringify(one), ignore) === digestOf(JSON.stringify(other), ignore),

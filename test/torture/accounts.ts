@@ -32,7 +32,7 @@ const onceSinks = ['disk', ...kafkaSinks];
 export async function takeAccounts(stage: Stage): Promise<Accounts> {
   const { kafka, posts, otel, syslog } = stage.receivers;
   const filed = stage.filed.read();
-  const letters = await lettersOf(stage);
+  const letters = await deadLettersOf(stage);
   const inKafka = await Promise.all(kafkaSinks.map((sink) => recordsOf(kafka, sink)));
   syslog.read();
   const has: Readonly<Record<string, Has>> = {
@@ -55,11 +55,11 @@ export async function takeAccounts(stage: Stage): Promise<Accounts> {
       const missing = [...all].filter(
         (uid) => !uids.has(uid) && letters.get(sink)?.has(uid) !== true,
       );
-      return told(`${sink} lacks`, missing, byUid);
+      return reported(`${sink} lacks`, missing, byUid);
     }),
     ...onceSinks.flatMap((sink) => {
       const twice = [...(has[sink] ?? [])].filter(([, times]) => times > 1).map(([uid]) => uid);
-      return told(`${sink} repeats`, twice, byUid);
+      return reported(`${sink} repeats`, twice, byUid);
     }),
     ...ledgerFindings(stage, filed, rawOf),
     ...firewallFindings(stage, filed, rawOf),
@@ -68,7 +68,7 @@ export async function takeAccounts(stage: Stage): Promise<Accounts> {
     ...sameAsFile(posts.post.arrived.digests(), 'post'),
     ...differences(posts.otel.raws, { sink: 'otel', byUid, own: rawOf }),
     ...Object.entries(repeatable(stage)).flatMap(([sink, { altered }]) =>
-      told(`${sink} got different contents under the same uid`, altered, byUid),
+      reported(`${sink} got different contents under the same uid`, altered, byUid),
     ),
     ...syslog.faults.slice(0, examplesMax).map((fault) => `siem: ${fault}`),
     ...otel.faults.slice(0, examplesMax).map((fault) => `otel got what is no OTLP: ${fault}`),
@@ -104,7 +104,7 @@ export function repeatable({
   };
 }
 
-async function lettersOf(stage: Stage): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+async function deadLettersOf(stage: Stage): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const args = ['dead-letters', 'list', '-c', stage.config, '--json'];
   const { stdout, stderr, exitCode } = await runSluice(args, stage.surroundings);
   if (exitCode !== 0) throw new Error(`dead-letters list ended with ${exitCode}: ${stderr}`);
@@ -162,10 +162,10 @@ function differences(
 ): readonly string[] {
   const altered: string[] = [];
   for (const [uid, content] of contents) if ((own(uid) ?? content) !== content) altered.push(uid);
-  return told(`${sink} has other content than the file or http for`, altered, byUid);
+  return reported(`${sink} has other content than the file or http for`, altered, byUid);
 }
 
-function told(
+function reported(
   what: string,
   uids: readonly string[],
   byUid: ReadonlyMap<string, FiledEvent>,

@@ -137,10 +137,10 @@ class TcpProxy implements NetworkProxy {
     });
   }
 
-  #pass(from: Socket, to: Socket, tell: (() => void) | undefined): void {
+  #pass(from: Socket, to: Socket, report: (() => void) | undefined): void {
     from.on('data', (bytes: Buffer) => {
       const goesOn = to.write(bytes);
-      if (bytes.length >= substance) tell?.();
+      if (bytes.length >= substance) report?.();
       const slow = this.#mode === 'slow';
       if (goesOn && !slow) return;
       from.pause();

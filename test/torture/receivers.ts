@@ -65,17 +65,17 @@ export async function startReceivers(
     if (answer.answer === 'accept') return { answer: 'reply', status: 200 };
     return answer.answer === 'partly' ? { answer: 'reply', status: 400 } : answer;
   });
-  const told = (sign: string) => () => signs.give(sign);
+  const reported = (sign: string) => () => signs.give(sign);
   return {
     ...{ rsyslog, kafka, otel, post, posts, trust, impostor },
     syslog: new SyslogTally(rsyslog),
-    siem: await startProxy(rsyslog.tlsPort, { sent: told('siem sent'), endsInTurn: true }),
+    siem: await startProxy(rsyslog.tlsPort, { sent: reported('siem sent'), endsInTurn: true }),
     archive: await startProxy(rsyslog.tcpPort, {
-      sent: told('archive sent'),
-      ended: told('archive confirmed'),
+      sent: reported('archive sent'),
+      ended: reported('archive confirmed'),
       endsInTurn: true,
     }),
-    upstream: await startProxy(upstreamPort, { answered: told('upstream answered') }),
+    upstream: await startProxy(upstreamPort, { answered: reported('upstream answered') }),
   };
 }
 

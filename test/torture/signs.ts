@@ -12,7 +12,7 @@ export class Signs {
   give(name: string): void {
     const waiting = this.#waiting.get(name);
     this.#waiting.delete(name);
-    for (const tell of waiting ?? []) tell();
+    for (const report of waiting ?? []) report();
   }
 
   /** Calls `act` at the next such sign, and resolves to true; to false if none comes `withinMs`. */
@@ -20,15 +20,15 @@ export class Signs {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const waiting = this.#waiting.get(name) ?? new Set();
     this.#waiting.set(name, waiting);
-    const tell = () => {
+    const report = () => {
       act();
       resolve(true);
     };
-    waiting.add(tell);
+    waiting.add(report);
     const late = setTimeout(() => resolve(false), withinMs);
     const came = await promise;
     clearTimeout(late);
-    waiting.delete(tell);
+    waiting.delete(report);
     return came;
   }
 }

@@ -58,27 +58,27 @@ const flights: Readonly<
 
 /** Runs a torture to its end. Rejects only when the stage itself fails. */
 export async function runTorture(options: TortureOptions): Promise<TortureResult> {
-  const { seed, forMs, tell, rate = 8 } = options;
+  const { seed, forMs, tell: report, rate = 8 } = options;
   const stage = await openStage({ seed, lists: listsOf(seed), rate });
-  tell(`seed ${seed}: ${JSON.stringify(stage.options.lists)}`);
+  report(`seed ${seed}: ${JSON.stringify(stage.options.lists)}`);
   let whole = false;
   try {
     const doings = await breakThings(stage, options);
-    tell('everything is mended; waiting for the program to catch up');
-    const accounts = await heal(stage, doings, tell);
+    report('everything is mended; waiting for the program to catch up');
+    const accounts = await heal(stage, doings, report);
     const findings = [...stage.defects, ...accounts.findings];
     whole = findings.length === 0;
     return { findings, accounts, survived: counted(doings), dir: stage.dir };
   } finally {
     await stage.close(!whole);
     if (!whole)
-      tell(`state, outputs and logs are kept in ${stage.dir} (after ${forMs} ms, seed ${seed})`);
+      report(`state, outputs and logs are kept in ${stage.dir} (after ${forMs} ms, seed ${seed})`);
   }
 }
 
 async function breakThings(
   stage: Stage,
-  { seed, forMs, tell }: TortureOptions,
+  { seed, forMs, tell: report }: TortureOptions,
 ): Promise<readonly Doing[]> {
   const doings: Doing[] = [];
   const end = performance.now() + forMs;
@@ -88,7 +88,7 @@ async function breakThings(
       const afterMs = act.afterMs * calm;
       if (performance.now() + afterMs >= end) return;
       await delay(afterMs);
-      tell(`${lane}: ${act.name}`);
+      report(`${lane}: ${act.name}`);
       const fromMs = performance.now();
       await acts[act.name]?.(stage, act);
       const name = stage.missed.has(act) ? missedName : act.name;
@@ -116,7 +116,7 @@ async function readOn(stage: Stage, over: AbortSignal): Promise<void> {
 async function heal(
   stage: Stage,
   doings: readonly Doing[],
-  tell: TortureOptions['tell'],
+  report: TortureOptions['tell'],
 ): Promise<Accounts> {
   stage.sandbox.control.setRate(0);
   const begunMs = performance.now();
@@ -126,7 +126,7 @@ async function heal(
   const end = performance.now() + healWithinMs;
   let accounts = await takeAccounts(stage);
   while (accounts.findings.length > 0 && performance.now() < end) {
-    tell(`not yet: ${accounts.findings[0]}`);
+    report(`not yet: ${accounts.findings[0]}`);
     await delay(lookEveryMs);
     accounts = await takeAccounts(stage);
   }
@@ -138,7 +138,7 @@ async function heal(
   const healing = { lane: 'process', name: 'healing', fromMs: begunMs, toMs: begunMs };
   const repeated = repeatFindings(stage, [...doings, healing]);
   const letters = Object.values(accounts.sinks).reduce((sum, sink) => sum + sink.letters, 0);
-  tell(`${accounts.events} events accounted for; ${letters} dead letters go out again`);
+  report(`${accounts.events} events accounted for; ${letters} dead letters go out again`);
   await command(stage, ['dead-letters', 'retry', '-c', stage.config]);
   await command(stage, ['run', '-c', stage.config, '--once', '--timeout', '60s']);
   const last = await takeAccounts(stage);

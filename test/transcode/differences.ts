@@ -112,11 +112,11 @@ export async function compare(
       made.push(await encoder.select({ ...held } as HeldPage, reader));
     }
     // What is left out is left out on both sides, and redacted alike where a sink asks for the event.
-    const [told, toldOff] = made.map(({ events }) =>
+    const [reported, toldOff] = made.map(({ events }) =>
       routes.length === 0 ? '' : JSON.stringify(events.map(seenBySinks)),
     );
-    if (told !== toldOff)
-      differences.push({ record: 'events', on: told ?? '', off: toldOff ?? '' });
+    if (reported !== toldOff)
+      differences.push({ record: 'events', on: reported ?? '', off: toldOff ?? '' });
     const [first, second] = made.map(
       ({ lines }) =>
         (i: number) =>

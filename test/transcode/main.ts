@@ -12,7 +12,7 @@ const { values } = parseArgs({
   },
 });
 const pagesASeed = 150;
-const told = 5;
+const reported = 5;
 
 let records = 0;
 let written = 0;
@@ -22,7 +22,7 @@ for (let seed = Number(values.from); records < Number(values.records); seed += 1
   const found = await compareSeed(seed, pagesASeed);
   records += found.records;
   written += found.written;
-  for (const { record, on, off } of found.differences.slice(0, Math.max(0, told - different))) {
+  for (const { record, on, off } of found.differences.slice(0, Math.max(0, reported - different))) {
     console.log(`seed ${seed}\n record ${record}\n     on ${on}\n    off ${off}`);
   }
   different += found.differences.length;

@@ -11,7 +11,7 @@ import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { LineWriter } from '../../src/send/encode.ts';
 import { cutRecords } from '../../src/tools/record-list.ts';
 import { Credit, Transcoder } from '../../src/transcode/transcoder.ts';
-import { memoryOf, sharedMemory } from '../../src/transcode/wasm-memory.ts';
+import { openWasm, sharedMemory } from '../../src/transcode/wasm-memory.ts';
 import { makeFormat } from '../formats/make-format.ts';
 
 const fetchedAt = 1_790_000_000_000;
@@ -38,8 +38,8 @@ test('lines.wasm is what `npm run wasm` makes of its source', async () => {
 });
 
 test('a runtime that cannot have it does without', () => {
-  expect(memoryOf(new URL('./absent.wasm', import.meta.url))).toBeNull();
-  expect(memoryOf(new URL(import.meta.url))).toBeNull();
+  expect(openWasm(new URL('./absent.wasm', import.meta.url))).toBeNull();
+  expect(openWasm(new URL(import.meta.url))).toBeNull();
 });
 
 /** Writes pages of records that are alike, with or without calls that write many, and counts their lines. */

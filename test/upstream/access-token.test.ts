@@ -347,10 +347,10 @@ describe('token failures', () => {
     const source = tokens.source(credential(url, { clientSecret: new Secret(() => secret) }));
     const refused = await source.token(never());
     if (refused.outcome === 'ok') throw new Error('it was taken');
-    const heard: number[] = [];
+    const received: number[] = [];
     const waiting = [1, 2].map(async () => {
-      await refused.wait?.mended?.(never());
-      heard.push(clock.monotonic());
+      await refused.wait?.repaired?.(never());
+      received.push(clock.monotonic());
     });
 
     await clock.advance(5_500);
@@ -358,7 +358,7 @@ describe('token failures', () => {
     await clock.advance(1_000);
     await Promise.all(waiting);
 
-    expect(heard).toEqual([6_000, 6_000]);
+    expect(received).toEqual([6_000, 6_000]);
     expect(clock.sleepers).toBe(0);
     expect(asked).toHaveLength(1);
     expect(tokenOf(await source.token(never()))).toBe('t');
@@ -472,9 +472,9 @@ describe('token failures', () => {
       const granting = tokens.source(mine('granting'));
       await granting.token(never());
 
-      const told = `${tokenOf(refused)} ${granting.granted()} ${JSON.stringify(log)}`;
-      expect(told).toContain('[hidden]');
-      expect(told).not.toMatch(/s3cr3t|client-1|c3VyZXQ|czNjcjN0|Y2xpZW50/);
+      const reported = `${tokenOf(refused)} ${granting.granted()} ${JSON.stringify(log)}`;
+      expect(reported).toContain('[hidden]');
+      expect(reported).not.toMatch(/s3cr3t|client-1|c3VyZXQ|czNjcjN0|Y2xpZW50/);
     },
   );
 

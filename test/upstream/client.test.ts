@@ -162,9 +162,13 @@ describe('get: the request', () => {
     const lines = await ask('ndjson');
     const one = await ask();
     type.value = 'application/json';
-    const untold = await ask('ndjson');
+    const unreported = await ask('ndjson');
 
-    expect([lines, one, untold].map(({ outcome }) => outcome)).toEqual(['ok', 'retry', 'retry']);
+    expect([lines, one, unreported].map(({ outcome }) => outcome)).toEqual([
+      'ok',
+      'retry',
+      'retry',
+    ]);
   });
 
   test('the services API uses its own token endpoint with HTTP Basic', async () => {
@@ -237,14 +241,14 @@ describe('get: the token', () => {
     const askedLater = [tokens(), pages().length];
     refusing = false;
     await clock.advance(60_000);
-    const mended = await ask();
+    const repaired = await ask();
 
     expect(new Set(meanwhile.map((answer) => answer.outcome))).toEqual(new Set(['denied']));
     expect([asked, askedLater]).toEqual([
       [2, 2],
       [3, 3],
     ]);
-    expect(mended.outcome).toBe('ok');
+    expect(repaired.outcome).toBe('ok');
   });
 
   test('a refused API key is tried once a minute, on each of its paths in turn, and at once when it was changed', async () => {
@@ -266,11 +270,11 @@ describe('get: the token', () => {
     }
 
     key = 'good';
-    const mended = await askAll();
+    const repaired = await askAll();
     const after = await askAll();
 
     expect(asked).toEqual([2, 3, 4, 5]);
-    expect(mended.filter(({ outcome }) => outcome === 'ok')).toHaveLength(1);
+    expect(repaired.filter(({ outcome }) => outcome === 'ok')).toHaveLength(1);
     expect(after.every(({ outcome }) => outcome === 'ok')).toBe(true);
   });
 
@@ -566,7 +570,7 @@ describe('get: outcomes', () => {
       '{"title":"No","errors":[{"message":"a"},{"message":"b"}]}',
       ' (No: a: b)',
     ],
-  ])('A37: problem details are read as far as they go: %s %s', async (type, body, told) => {
+  ])('A37: problem details are read as far as they go: %s %s', async (type, body, reported) => {
     const { client } = await upstream((_, response) => {
       response.writeHead(400, { 'content-type': type });
       response.end(body);
@@ -574,7 +578,7 @@ describe('get: outcomes', () => {
 
     const answer = await client.get(asking('/audit/events'), never());
 
-    const message = `requesting /audit/events from edge: upstream answered 400${told}`;
+    const message = `requesting /audit/events from edge: upstream answered 400${reported}`;
     expect(answer).toMatchObject({ outcome: 'refused', status: 400, cause: { message } });
   });
 

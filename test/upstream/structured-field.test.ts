@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import {
-  type Member,
+  type FieldMember,
   parseDictionary,
-  parseItem,
+  parseFieldItem,
   parseList,
 } from '../../src/upstream/structured-field.ts';
 import { describeWithShared } from '../support/shared.ts';
@@ -18,7 +18,7 @@ interface Vector {
 }
 
 /** In the form of the httpwg vectors: `[value, [[parameter, value], …]]`, typed values as objects. */
-function asVector(member: Member): unknown {
+function asVector(member: FieldMember): unknown {
   const parameters = [...member.parameters].map(([name, item]) => [name, bare(item)]);
   const value = member.type === 'list' ? member.value.map(asVector) : bare(member);
   return [value, parameters];
@@ -49,7 +49,7 @@ function parsed(vector: Vector): unknown {
       return members && [...members].map(([name, member]) => [name, asVector(member)]);
     }
     case 'item': {
-      const item = parseItem(text);
+      const item = parseFieldItem(text);
       return item && asVector(item);
     }
   }
@@ -68,9 +68,9 @@ for (const file of ['sf-list.json', 'sf-dictionary.json', 'sf-date.json']) {
 }
 
 test('parseItem: strings, tokens and display strings keep their text', () => {
-  expect(parseItem('"a \\"b\\" \\\\"')?.value).toBe('a "b" \\');
-  expect(parseItem('foo/bar*')?.value).toBe('foo/bar*');
-  expect(parseItem('%"caf%c3%a9"')?.value).toBe('café');
-  expect(parseItem('%"%ff"')).toBeNull();
-  expect(parseItem('@1688169599')).toMatchObject({ type: 'date', value: 1688169599 });
+  expect(parseFieldItem('"a \\"b\\" \\\\"')?.value).toBe('a "b" \\');
+  expect(parseFieldItem('foo/bar*')?.value).toBe('foo/bar*');
+  expect(parseFieldItem('%"caf%c3%a9"')?.value).toBe('café');
+  expect(parseFieldItem('%"%ff"')).toBeNull();
+  expect(parseFieldItem('@1688169599')).toMatchObject({ type: 'date', value: 1688169599 });
 });

@@ -1,8 +1,8 @@
 // Journeys for the page to show: one that is busy with several of everything, and one made of text that wants to be markup.
 
-import type { ClusterStanding } from '../../src/watch/cluster-standing.ts';
-import type { Moment } from '../../src/watch/live.ts';
-import type { LiveStream } from '../../src/watch/standing.ts';
+import type { ClusterStatus } from '../../src/watch/cluster-status.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
+import type { LiveStream } from '../../src/watch/status-facts.ts';
 import {
   aCluster,
   aFailure,
@@ -19,7 +19,7 @@ import {
 export const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'><svg onload=window.pwned=1>{{7*7}}`;
 
 /** That text wherever there can be text. */
-export function hostileJourney(): Moment {
+export function hostileJourney(): StatusMoment {
   const error = { ...aFailure(hostile), next: hostile, request_id: hostile, trace_id: hostile };
   return aMoment({
     upstreams: [
@@ -64,7 +64,7 @@ export function hostileJourney(): Moment {
 }
 
 /** As well, in what members of a group tell of themselves. */
-export function hostileCluster(): ClusterStanding {
+export function hostileCluster(): ClusterStatus {
   const error = { code: hostile, message: hostile, next: hostile };
   const [name, type, state, order] = [hostile, hostile, hostile, hostile];
   const sink = { ...aSink({ name, type }), state, error };
@@ -79,7 +79,7 @@ export function hostileCluster(): ClusterStanding {
 }
 
 /** Three processes of six shards, one of which has lately taken over what another one had. */
-export function busyCluster(now: number): ClusterStanding {
+export function busyCluster(now: number): ClusterStatus {
   const sink = (name: string, backlog: number) =>
     aSink({ name, backlog, position: 61_000, up_to: at(now - 3_000) });
   return aCluster({
@@ -111,7 +111,7 @@ export const readableLines = [
 ];
 
 /** Several of everything, in waves, with one sink that fails; so many seconds after the start. */
-export function busyJourney(seconds: number, now: number): Moment {
+export function busyJourney(seconds: number, now: number): StatusMoment {
   const wave = (height: number, period: number) =>
     Math.round(height * (seconds + (period / 2) * Math.sin(seconds / period)));
   const companies = ['c-1', 'c-2', 'c-3'];

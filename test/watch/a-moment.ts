@@ -11,10 +11,15 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import { Secret } from '../../src/contracts/settings.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
-import type { ClusterStanding, StandingProcess } from '../../src/watch/cluster-standing.ts';
+import type { ClusterStatus, ProcessStatus } from '../../src/watch/cluster-status.ts';
 import type { Ailment } from '../../src/watch/health.ts';
-import type { Moment } from '../../src/watch/live.ts';
-import type { LiveError, LiveSink, LiveStream, StoredUpstream } from '../../src/watch/standing.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
+import type {
+  LiveError,
+  LiveSink,
+  LiveStream,
+  StoredUpstream,
+} from '../../src/watch/status-facts.ts';
 import {
   type StatusServer,
   type StatusSettings,
@@ -90,7 +95,7 @@ export function aSink(parts: Partial<LiveSink> = {}): LiveSink {
 }
 
 /** A spool with room. */
-export function aSpool(parts: Partial<Moment['spool']> = {}): Moment['spool'] {
+export function aSpool(parts: Partial<StatusMoment['spool']> = {}): StatusMoment['spool'] {
   return {
     ...{ well: true, bytes: 1_000, max_bytes: 1_000_000, events: 10, end: 100 },
     ...{ oldest_at: '2026-01-01T00:00:00.000Z', full_in_ms: null },
@@ -99,7 +104,7 @@ export function aSpool(parts: Partial<Moment['spool']> = {}): Moment['spool'] {
 }
 
 /** A journey of one stream and one sink; streams are polled each second. */
-export function aMoment(parts: Partial<Moment> = {}): Moment {
+export function aMoment(parts: Partial<StatusMoment> = {}): StatusMoment {
   const { streams = [aStream()] } = parts;
   return {
     upstreams: [
@@ -127,7 +132,7 @@ export function aMoment(parts: Partial<Moment> = {}): Moment {
 }
 
 /** A process of a cluster that works. */
-export function aProcess(parts: Partial<StandingProcess> = {}): StandingProcess {
+export function aProcess(parts: Partial<ProcessStatus> = {}): ProcessStatus {
   return {
     ...{ instance: 'sluice-0', host: 'node-a.example', pid: 17, address: '10.0.0.1' },
     ...{ state: 'working', shards: [0], sinks: [] },
@@ -137,7 +142,7 @@ export function aProcess(parts: Partial<StandingProcess> = {}): StandingProcess 
 }
 
 /** A state in Kafka of six shards, with one process. */
-export function aCluster(parts: Partial<ClusterStanding> = {}): ClusterStanding {
+export function aCluster(parts: Partial<ClusterStatus> = {}): ClusterStatus {
   return {
     ...{
       prefix: 'sluice',
@@ -161,11 +166,11 @@ export function aTap(texts: readonly string[]): EventTap {
       if (wish.where === 'not CEL') {
         throw new ExportError('config_invalid', 'where: not CEL', { next: 'Mend it.' });
       }
-      let isTold = false;
+      let isReported = false;
       return {
         async take(signal) {
-          if (isTold) await once(signal, 'abort');
-          isTold = true;
+          if (isReported) await once(signal, 'abort');
+          isReported = true;
           const shown = lines.filter(({ text }) => text.includes(wish.text));
           return { lines: shown, looked: lines.length, missed: 0, unjudged: 0 };
         },
@@ -176,7 +181,7 @@ export function aTap(texts: readonly string[]): EventTap {
 
 /** Serves what `look` tells on a free loopback port, until the test ends. */
 export async function aServer(
-  look: () => Moment,
+  look: () => StatusMoment,
   parts: Partial<Omit<StatusSettings, 'token' | 'basicAuth'>> & {
     readonly token?: string;
     readonly basicAuth?: readonly [username: string, password: string];

@@ -33,9 +33,9 @@ describe('who may ask', () => {
     const socket = connect(Number(port), hostname);
 
     socket.end(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: evil.example\r\n\r\n`);
-    const told = await text(socket);
+    const reported = await text(socket);
 
-    expect(told).toMatch(/^HTTP\/1.1 400 /);
+    expect(reported).toMatch(/^HTTP\/1.1 400 /);
   });
 
   test('only reading is possible', async () => {

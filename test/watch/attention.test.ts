@@ -5,14 +5,14 @@ import { commandOf } from '../../src/terminal/command-text.ts';
 import type { UpstreamEnd } from '../../src/upstream/ends.ts';
 import { type AttentionFacts, attentionLines, attentionOf } from '../../src/watch/attention.ts';
 import type { Ailment } from '../../src/watch/health.ts';
-import type { Moment } from '../../src/watch/live.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
 import { endFacts } from '../../src/watch/upstream-ends.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 const day = 86_400_000;
 
-function matters(moment: Partial<Moment>, ailments: readonly Ailment[] = []) {
+function matters(moment: Partial<StatusMoment>, ailments: readonly Ailment[] = []) {
   return attentionOf(aMoment(moment), { ailments, now });
 }
 
@@ -65,14 +65,14 @@ test('attentionOf names conditions for a day, those of one kind together', () =>
     observed_at: new Date(now - ageMs).toISOString(),
   });
 
-  const told = matters({ conditions: [found('a', 1), found('b', 2), found('c', day)] });
+  const reported = matters({ conditions: [found('a', 1), found('b', 2), found('c', day)] });
 
-  expect(told.map(({ who, what, message }) => [who, what, message])).toEqual([
+  expect(reported.map(({ who, what, message }) => [who, what, message])).toEqual([
     ['source.gap', 'was found in the last day in 2 streams: a, b', 'between two pages of a'],
   ]);
 });
 
-test.each<[string, Partial<Moment>, string | undefined]>([
+test.each<[string, Partial<StatusMoment>, string | undefined]>([
   ['a spool that fills up', { spool: filled(85) }, 'The spool is 85 % full'],
   ['not one with room', { spool: filled(79) }, undefined],
   [
@@ -105,10 +105,10 @@ test.each<[string, Partial<Moment>, string | undefined]>([
     }),
     'Upstream edge announces an earlier end than its config: 2026-04-12',
   ],
-])('attentionOf names %s', (_, watched, wanted) => {
+])('attentionOf names %s', (_, watched, requested) => {
   const [matter] = matters(watched);
 
-  expect(matter && `${matter.who} ${matter.what}`).toBe(wanted);
+  expect(matter && `${matter.who} ${matter.what}`).toBe(requested);
   if (matter !== undefined) expect([matter.mood, typeof matter.next]).toEqual(['warn', 'string']);
 });
 
@@ -126,7 +126,7 @@ test('attentionOf tells a full spool once', () => {
   ]);
 });
 
-function filled(bytes: number, full_in_ms: number | null = null): Moment['spool'] {
+function filled(bytes: number, full_in_ms: number | null = null): StatusMoment['spool'] {
   return aSpool({ bytes, max_bytes: 100, full_in_ms });
 }
 
@@ -187,19 +187,19 @@ test('attentionOf tells at once what may be read in part, though it goes on', ()
 
 describe('without a history', () => {
   const { streams, spool, sinks } = aMoment();
-  const told = (parts: Partial<AttentionFacts>) =>
+  const reported = (parts: Partial<AttentionFacts>) =>
     attentionOf({ streams, spool, sinks, ...parts }).map(
       ({ mood, who, what, message }) => `${mood}: ${who} ${what}: ${message}`,
     );
 
   test('nothing is told where nothing fails', () => {
-    expect(told({})).toEqual([]);
+    expect(reported({})).toEqual([]);
   });
 
   test('what does not mend itself comes first, and whatever fails is told', () => {
     const error = aFailure('it said no');
 
-    const lines = told({
+    const lines = reported({
       streams: [
         aStream({ name: 'a', state: 'retrying', error }),
         aStream({ name: 'b', state: 'halted', error }),
@@ -230,7 +230,7 @@ describe('without a history', () => {
 });
 
 describe('attentionLines', () => {
-  const lines = (moment: Partial<Moment>, most?: number) =>
+  const lines = (moment: Partial<StatusMoment>, most?: number) =>
     attentionLines(
       attentionOf(aMoment(moment), { ailments: [], command: commandOf("it's mine.yaml") }),
       most === undefined ? {} : { most },
@@ -263,10 +263,10 @@ describe('attentionLines', () => {
     const error = { ...aFailure('no\u001b[2J\nok'), next: 'a\u202eb' };
     const moment = aMoment({ streams: [aStream({ name: 'a\r', error })] });
 
-    const told = attentionLines(attentionOf(moment));
+    const reported = attentionLines(attentionOf(moment));
 
-    expect(told.join('')).not.toMatch(/[\u0000-\u001f\u202e]/);
-    expect(told).toHaveLength(2);
+    expect(reported.join('')).not.toMatch(/[\u0000-\u001f\u202e]/);
+    expect(reported).toHaveLength(2);
   });
 });
 

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { planFrom } from '../../src/config/plan.ts';
 import { budgetOf, budgetsOf } from '../../src/watch/budgets.ts';
-import { aConfig, around } from '../config/config-text.ts';
-import { planMeans } from '../config/plan-means.ts';
+import { aConfig, configEnv } from '../config/config-text.ts';
+import { planMeans } from '../config/plan-deps.ts';
 
 const sources =
   '  web: { type: logs, upstream: ops, path: "/api/logs/v1/companies/{company_id}/web" }\n' +
@@ -13,7 +13,7 @@ const sources =
 
 /** The path of the limit that each stream is told to have. */
 function limits(throttles: Parameters<typeof budgetsOf>[0]) {
-  const config = parseConfig(aConfig({ sources }), 'c.yaml', around());
+  const config = parseConfig(aConfig({ sources }), 'c.yaml', configEnv());
   const budgets = budgetsOf(throttles);
   const entries = planFrom(config, planMeans()).sources.flatMap(({ streams }) =>
     streams.map(({ name, paths }) => [name, budgetOf(budgets, paths)?.path ?? null] as const),

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
-import type { ClusterSight } from '../../src/watch/cluster-standing.ts';
+import type { ClusterSight } from '../../src/watch/cluster-status.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aCluster, aMoment, aProcess, aServer, aStream, listenTo } from './a-moment.ts';
@@ -30,11 +30,11 @@ async function aPage(look: () => Promise<ReturnType<typeof aCluster>>) {
 
 type Reader = Awaited<ReturnType<typeof listenTo>>;
 
-const toldTo = ({ text }: Reader) =>
+const reportedTo = ({ text }: Reader) =>
   [...text().matchAll(/^event: cluster\ndata: (.*)$/gm)].map(([, data = '']) => JSON.parse(data));
 
-const isTold = (reader: Reader, times: number) =>
-  waitUntil(() => toldTo(reader).length >= times, { what: `${times} looks at the cluster` });
+const isReported = (reader: Reader, times: number) =>
+  waitUntil(() => reportedTo(reader).length >= times, { what: `${times} looks at the cluster` });
 
 test('Kafka is asked while somebody looks, every few seconds, and what was read is let go of later', async () => {
   const { server, counts, pass } = await aPage(async () => aCluster());
@@ -43,13 +43,13 @@ test('Kafka is asked while somebody looks, every few seconds, and what was read 
 
   const reader = await listenTo(`${server.url}/events`);
   await pass(500);
-  await isTold(reader, 1);
+  await isReported(reader, 1);
   await pass(10_000);
-  await isTold(reader, 3);
+  await isReported(reader, 3);
   expect(counts.looks).toBe(3);
   // Another one sees at once what is known, and nothing more is asked for it.
   const second = await listenTo(`${server.url}/events`);
-  await isTold(second, 1);
+  await isReported(second, 1);
   expect(counts.looks).toBe(3);
 
   reader.leave();
@@ -80,7 +80,7 @@ test('looks that take long are seldom, and one at a time', async () => {
   expect(counts.looks).toBe(1);
 
   pending[0]?.resolve(aCluster());
-  await isTold(reader, 1);
+  await isReported(reader, 1);
   await pass(90_000);
   expect(counts.looks).toBe(1);
   await pass(10_500);
@@ -98,12 +98,12 @@ test('what Kafka does not tell is said, and what was seen before stands', async 
   });
   const reader = await listenTo(`${server.url}/events`);
   await pass(500);
-  await isTold(reader, 1);
+  await isReported(reader, 1);
   works = false;
   await pass(5_500);
-  await isTold(reader, 2);
+  await isReported(reader, 2);
 
-  const [first, second] = toldTo(reader);
+  const [first, second] = reportedTo(reader);
   expect(first).toMatchObject({ error: null, standing: { prefix: 'sluice' } });
   expect(second).toEqual({ ...first, error: { message: 'no broker answers', next: 'Wait.' } });
 });
@@ -118,10 +118,10 @@ test('of thousands of members and streams a page is told as many as a person loo
   const { server, pass } = await aPage(async () => aCluster({ streams, processes }));
   const reader = await listenTo(`${server.url}/events`);
   await pass(500);
-  await isTold(reader, 1);
+  await isReported(reader, 1);
 
-  const [told] = toldTo(reader);
-  expect([told.processes_total, told.streams_total]).toEqual([1_000, 5_000]);
-  expect([told.standing.processes.length, told.standing.streams.length]).toEqual([100, 50]);
-  expect(told.standing.streams[0].name).toBe('s-4321');
+  const [reported] = reportedTo(reader);
+  expect([reported.processes_total, reported.streams_total]).toEqual([1_000, 5_000]);
+  expect([reported.standing.processes.length, reported.standing.streams.length]).toEqual([100, 50]);
+  expect(reported.standing.streams[0].name).toBe('s-4321');
 });

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { Health, type Patience } from '../../src/watch/health.ts';
-import type { Moment } from '../../src/watch/live.ts';
-import type { ShardShare } from '../../src/watch/standing.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
+import type { ShardShare } from '../../src/watch/status-facts.ts';
 import { aFailure, aMoment, aSink, aSpool, aStream } from './a-moment.ts';
 
 const patience: Patience = {
@@ -15,7 +15,7 @@ const patience: Patience = {
 };
 
 /** What is said after each of these moments. */
-function after(...moments: readonly (readonly [ms: number, moment: Partial<Moment>])[]) {
+function after(...moments: readonly (readonly [ms: number, moment: Partial<StatusMoment>])[]) {
   const health = new Health(patience);
   return moments.map(([ms, moment]) => {
     health.observe(aMoment({ streams: [], ...moment }), ms);

@@ -30,8 +30,8 @@ function aPart(shard: number) {
 
 function aView(present: TailPart[], shards: readonly number[]) {
   const clock = manualClock();
-  const means = { forms: ['readable'], check: () => undefined, clock };
-  const tap = joinedTap({ ...means, parts: () => present, shards: () => shards });
+  const deps = { forms: ['readable'], check: () => undefined, clock };
+  const tap = joinedTap({ ...deps, parts: () => present, shards: () => shards });
   const view = tap.open(wish);
   const over = new AbortController();
   return { clock, take: () => view.take(over.signal), over };
@@ -88,9 +88,9 @@ test('shards that are not looked at are named, at once and when that changes; on
   const failing = take();
   asked[0]?.reject(new Error('reading its config'));
   expect((await failing).unseen).toEqual([0, 1, 2]);
-  const mended = take();
+  const repaired = take();
   await clock.advance(6_000);
-  expect((await mended).unseen).toEqual([0, 2]);
+  expect((await repaired).unseen).toEqual([0, 2]);
   expect(asked.length).toBe(2);
 });
 

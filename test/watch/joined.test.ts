@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { joinedMoment } from '../../src/watch/joined.ts';
-import { idleMoment, type Moment } from '../../src/watch/live.ts';
-import type { LiveSink } from '../../src/watch/standing.ts';
+import { idleMoment, type StatusMoment } from '../../src/watch/live.ts';
+import type { LiveSink } from '../../src/watch/status-facts.ts';
 
 const early = '2026-01-01T00:00:00.000Z';
 const late = '2026-01-02T00:00:00.000Z';
@@ -39,7 +39,7 @@ function aSink(facts: Partial<LiveSink> = {}): LiveSink {
   };
 }
 
-function aMoment(sink: LiveSink, facts: Partial<Moment> = {}): Moment {
+function aMoment(sink: LiveSink, facts: Partial<StatusMoment> = {}): StatusMoment {
   return {
     ...idleMoment(100, ''),
     standing_by: null,

@@ -4,17 +4,17 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { History } from '../../src/watch/history.ts';
-import type { Moment } from '../../src/watch/live.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
 import { metricFamilies, metricsText } from '../../src/watch/metrics.ts';
-import { standingOf } from '../../src/watch/report.ts';
+import { statusOf } from '../../src/watch/report.ts';
 import { anyText } from '../support/any-text.ts';
 import { aMoment, aSink, aStream } from './a-moment.ts';
 
 /** The numbers of a journey, in their text. */
-function numbersOf(moment: Moment): string {
+function numbersOf(moment: StatusMoment): string {
   const observed = { moment, history: new History(), ailments: [], now: 2_000, startedAt: 1_000 };
   const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5 };
-  return metricsText(metricFamilies(standingOf({ ...observed, forms: null }), facts));
+  return metricsText(metricFamilies(statusOf({ ...observed, forms: null }), facts));
 }
 
 test('metricsText tells each number under its type', () => {
@@ -101,8 +101,10 @@ test('metricsText escapes labels, so that no name forges a number', () => {
 
       const { points } = parsed(numbersOf(moment));
 
-      const told = [...points.keys()].filter((key) => key.startsWith('sluice_sink_position{'));
-      expect(told).toEqual([`sluice_sink_position{sink=${JSON.stringify(name.toWellFormed())}}`]);
+      const reported = [...points.keys()].filter((key) => key.startsWith('sluice_sink_position{'));
+      expect(reported).toEqual([
+        `sluice_sink_position{sink=${JSON.stringify(name.toWellFormed())}}`,
+      ]);
     }),
     { examples: [['a"} 1\nsluice_ready 0\n#'], ['\\'], ['\\n'], ['\n']] },
   );

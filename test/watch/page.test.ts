@@ -242,12 +242,12 @@ test('events are watched with the form and filter of the reader, until the reade
   await wish('form', 'cef');
   await wish('text', 'another');
   await page.waitFor(`document.querySelectorAll('#lines li').length === 1`);
-  const told = await page.evaluate(`document.getElementById('tail-told').textContent`);
+  const reported = await page.evaluate(`document.getElementById('tail-told').textContent`);
   await wish('where', 'not CEL');
   await page.waitFor(`document.getElementById('tail-told').textContent === 'where: not CEL'`);
 
   expect(offered).toEqual(['readable', 'json', 'cef', 'as siem gets it']);
-  expect(told).toBe('1 of 2 events shown.');
+  expect(reported).toBe('1 of 2 events shown.');
   expect(asked().at(-1)).toBe(`${url}/tail?form=cef&stream=&text=another&where=not+CEL`);
   expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');
 });

@@ -2,23 +2,23 @@
 
 import { describe, expect, test } from 'vitest';
 import { History } from '../../src/watch/history.ts';
-import type { Moment } from '../../src/watch/live.ts';
-import { type Observed, type StreamFilter, standingOf, toldTo } from '../../src/watch/report.ts';
-import type { LiveStream } from '../../src/watch/standing.ts';
+import type { StatusMoment } from '../../src/watch/live.ts';
+import { type Observed, reportedTo, type StreamFilter, statusOf } from '../../src/watch/report.ts';
+import type { LiveStream } from '../../src/watch/status-facts.ts';
 import { aFailure, aMoment, anAilment, aSink, aSpool, aStream, at } from './a-moment.ts';
 
 const now = Date.UTC(2026, 0, 2);
 
-function aReport(moment: Moment, parts: Partial<Observed & StreamFilter> = {}) {
+function aReport(moment: StatusMoment, parts: Partial<Observed & StreamFilter> = {}) {
   const history = new History();
   history.observe(moment, now, 0);
   const observed = { moment, history, ailments: [], now, startedAt: now, forms: null, ...parts };
-  return toldTo(standingOf(observed), { find: '', streamsMax: 100, ...parts });
+  return reportedTo(statusOf(observed), { find: '', streamsMax: 100, ...parts });
 }
 
-function streamOf(parts: Partial<LiveStream>, moment: Partial<Moment> = {}) {
-  const [told] = aReport(aMoment({ ...moment, streams: [aStream(parts)] })).streams;
-  return told;
+function streamOf(parts: Partial<LiveStream>, moment: Partial<StatusMoment> = {}) {
+  const [reported] = aReport(aMoment({ ...moment, streams: [aStream(parts)] })).streams;
+  return reported;
 }
 
 test.each<[string, Partial<LiveStream>, number | null]>([
@@ -38,7 +38,7 @@ describe('waits_for', () => {
   const budget = { path: '/audit', wait_ms: 61_500, limit: 60, remaining: 0 };
   const full = aSpool({ bytes: 10, max_bytes: 10 });
 
-  test.each<[Partial<LiveStream>, Partial<Moment>, string | null]>([
+  test.each<[Partial<LiveStream>, Partial<StatusMoment>, string | null]>([
     [{ state: 'waiting' }, {}, 'its schedule'],
     [{ state: 'retrying' }, {}, 'its next attempt'],
     [{ state: 'halted' }, {}, 'an operator'],

@@ -84,12 +84,12 @@ describe('the paths', () => {
     const clock = manualClock();
     const { url } = await aServer(() => aMoment(), { clock });
 
-    const heard = await listenTo(`${url}/events`);
-    await waitUntil(() => heard.names().length >= 2, { what: 'the beginning' });
+    const received = await listenTo(`${url}/events`);
+    await waitUntil(() => received.names().length >= 2, { what: 'the beginning' });
     await clock.advance(10_000);
-    await waitUntil(() => heard.names().length >= 13, { what: 'ten seconds' });
+    await waitUntil(() => received.names().length >= 13, { what: 'ten seconds' });
 
-    const names = heard.names();
+    const names = received.names();
     expect(names.slice(0, 2)).toEqual(['history', 'state']);
     expect(names.filter((name) => name === 'state')).toHaveLength(11);
     expect(names.filter((name) => name === 'sample')).toHaveLength(2);
@@ -117,13 +117,13 @@ describe('the paths', () => {
   test('/events: what a record says starts no event of its own', async () => {
     const { url } = await aServer(() => aMoment({ sinks: [aSink({ error: aFailure(evil) })] }));
 
-    const heard = await listenTo(`${url}/events`);
-    await waitUntil(() => heard.names().length >= 2, { what: 'two events' });
+    const received = await listenTo(`${url}/events`);
+    await waitUntil(() => received.names().length >= 2, { what: 'two events' });
 
-    expect(heard.names().slice(0, 2)).toEqual(['history', 'state']);
-    const [, state = ''] = heard.text().split('\n\n');
-    const told = JSON.parse(state.split('\n')[1]?.slice('data: '.length) ?? '');
-    expect(told.sinks[0].error.message).toBe(evil);
+    expect(received.names().slice(0, 2)).toEqual(['history', 'state']);
+    const [, state = ''] = received.text().split('\n\n');
+    const reported = JSON.parse(state.split('\n')[1]?.slice('data: '.length) ?? '');
+    expect(reported.sinks[0].error.message).toBe(evil);
   });
 
   test('/events is refused to more listeners than there is room for, until one leaves', async () => {
@@ -135,8 +135,8 @@ describe('the paths', () => {
     listeners[0]?.leave();
     const next = await waitUntil(
       async () => {
-        const heard = await listenTo(`${url}/events`);
-        return heard.status === 200 && heard;
+        const received = await listenTo(`${url}/events`);
+        return received.status === 200 && received;
       },
       { what: 'room for a listener' },
     );
@@ -148,13 +148,13 @@ describe('the paths', () => {
   test('/tail tells events in the form and with the filter that are asked for', async () => {
     const { url } = await aServer(() => aMoment(), { tap: aTap(['one', evil, 'three']) });
 
-    const heard = await listenTo(`${url}/tail?form=json&text=script`);
-    await waitUntil(() => heard.names().length > 0, { what: 'events' });
+    const received = await listenTo(`${url}/tail?form=json&text=script`);
+    await waitUntil(() => received.names().length > 0, { what: 'events' });
 
-    expect(heard.names()).toEqual(['events']);
-    const told = JSON.parse(/^data: (.*)$/m.exec(heard.text())?.[1] ?? '');
-    expect(told.lines.map(({ text }: { text: string }) => text)).toEqual([evil]);
-    expect(told).toMatchObject({ looked: 3, missed: 0, unjudged: 0 });
+    expect(received.names()).toEqual(['events']);
+    const reported = JSON.parse(/^data: (.*)$/m.exec(received.text())?.[1] ?? '');
+    expect(reported.lines.map(({ text }: { text: string }) => text)).toEqual([evil]);
+    expect(reported).toMatchObject({ looked: 3, missed: 0, unjudged: 0 });
   });
 
   test('/tail says what is wrong with a filter', async () => {
@@ -181,8 +181,8 @@ describe('the paths', () => {
 
     const refused = await ask(`${url}/tail`);
     readers[0]?.leave();
-    const isHeard = async () => (await listenTo(`${url}/tail`)).status === 200;
-    await waitUntil(isHeard, { what: 'room for a reader' });
+    const hasContact = async () => (await listenTo(`${url}/tail`)).status === 200;
+    await waitUntil(hasContact, { what: 'room for a reader' });
 
     expect(refused.status).toBe(503);
   });
@@ -285,10 +285,10 @@ describe('its life', () => {
 
   test('close ends listeners, and the port is free', async () => {
     const server = await aServer(() => aMoment());
-    const heard = await listenTo(`${server.url}/events`);
+    const received = await listenTo(`${server.url}/events`);
 
     await server.close();
-    await heard.ended;
+    await received.ended;
 
     await expect(ask(server.url)).rejects.toThrow('ECONNREFUSED');
   });

@@ -1,7 +1,7 @@
 // What attention says of a source that moves to its successor.
 
 import { expect, test } from 'vitest';
-import type { SuccessionFacts } from '../../src/watch/standing.ts';
+import type { SuccessionFacts } from '../../src/watch/status-facts.ts';
 import { successionMatters } from '../../src/watch/successions.ts';
 
 const facts: SuccessionFacts = {

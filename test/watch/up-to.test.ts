@@ -39,6 +39,6 @@ test.each<[string, Readonly<Record<string, object>>, number, number | null]>([
     9,
     null,
   ],
-])('is %s', (_, streams, position, told) => {
-  expect(upTo(streams, position)).toBe(told);
+])('is %s', (_, streams, position, reported) => {
+  expect(upTo(streams, position)).toBe(reported);
 });

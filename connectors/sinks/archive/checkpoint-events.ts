@@ -37,7 +37,7 @@ export class CheckpointEvents {
 
   /** Tells what is not told yet. */
   async finish(): Promise<void> {
-    const { name, tell, tools } = this.#opening;
+    const { name, tell: report, tools } = this.#opening;
     this.#later?.abort(new Error('told'));
     this.#later = null;
     const newest = this.#newest;
@@ -45,7 +45,7 @@ export class CheckpointEvents {
     this.#newest = null;
     this.#toldAt = tools.clock.monotonic();
     const { size, root, note } = newest;
-    await tell({
+    await report({
       condition: 'archive.checkpoint',
       message: `the archive ${name} has ${size} entries under a signed checkpoint`,
       details: { size, root, note: Buffer.from(note).toString('utf8') },

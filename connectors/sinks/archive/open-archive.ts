@@ -7,7 +7,7 @@ import type { SiblingPlace } from '../../../src/archive/siblings.ts';
 import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
 import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
-import { type Reach, reachOf } from '../../../src/contracts/numbering.ts';
+import { type PositionReach, reachOf } from '../../../src/contracts/numbering.ts';
 import type { Batch, Delivery, Notice, Sink, SinkOpening } from '../../../src/contracts/sink.ts';
 import type { ObjectStore } from '../../../src/objects/store.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
@@ -117,7 +117,7 @@ export class OpenArchive implements Sink {
     return accept_requests === undefined && this.#last?.rules.acceptsUnsigned === true;
   }
 
-  async committed(signal: AbortSignal): Promise<Reach | null> {
+  async committed(signal: AbortSignal): Promise<PositionReach | null> {
     return await untilAborted(this.#reach(), signal);
   }
 
@@ -144,7 +144,7 @@ export class OpenArchive implements Sink {
     }
   }
 
-  async #reach(): Promise<Reach | null> {
+  async #reach(): Promise<PositionReach | null> {
     const { place } = await this.#writer();
     return place === null ? null : reachOf(place, this.#opening.numbering);
   }

@@ -44,7 +44,10 @@ type ArchiveSettings = AnchorSettings &
   };
 
 /** Opens it; a checkpoint is signed every so many milliseconds. Throws what opening a store does. */
-export async function openArchive(settings: ArchiveSettings, opening: SinkOpening): Promise<Sink> {
+export async function openArchiveSink(
+  settings: ArchiveSettings,
+  opening: SinkOpening,
+): Promise<Sink> {
   const { location, object_lock: lock, checkpointEveryMs, shard } = settings;
   const found = await openStore(location, settings);
   const store = lock === undefined ? found : lockedStore(found, lock, opening.tools.clock);

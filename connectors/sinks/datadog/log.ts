@@ -4,7 +4,7 @@
 import { wholeSentence } from '../../../formats/sentence.ts';
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
-import { arrayOfLines } from '../../shared/lines.ts';
+import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
 const hourMs = 3_600_000;
@@ -28,7 +28,7 @@ export function isStampedAnew(event: Event, nowMs: number): boolean {
 }
 
 /** Logs of this format's events. */
-export function logForm(names: LogNames, format: Format): DocumentForm {
+export function datadogForm(names: LogNames, format: Format): DocumentForm {
   const isJson = format.contentType.startsWith('application/json');
   const key = format.name === 'json' ? (format.verbatim ? 'original' : 'ocsf') : format.name;
   let context: Event['context'] | undefined;
@@ -49,6 +49,6 @@ export function logForm(names: LogNames, format: Format): DocumentForm {
       if (!isJson) return `${head}"message":${JSON.stringify(text)}}`;
       return `${head}"message":${JSON.stringify(wholeSentence(event))},"${key}":${text}}`;
     },
-    join: arrayOfLines,
+    join: jsonArrayOf,
   };
 }

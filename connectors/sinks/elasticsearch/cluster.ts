@@ -76,10 +76,10 @@ const otherNext =
   'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
 
 /** What stands between may call a request bad as well; that is about no event. */
-export const judge = pageIsOfSink(otherNext);
+export const judgeResponse = pageIsOfSink(otherNext);
 
 /** A login page, a proxy’s words, an answer to somebody else: nothing follows from it. */
-export function noAnswer(
+export function foreignResponse(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   doing: string,
 ): ExportError {

@@ -1,12 +1,12 @@
 // Makes what the cluster needs before the first event comes: the index template.
 
-import type { SetupMeans } from '../../../src/contracts/definition.ts';
+import type { SetupDeps } from '../../../src/contracts/definition.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Format } from '../../../src/contracts/format.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
 import type { HttpResponse } from '../../../src/contracts/tools.ts';
 import { getOnce, postOnce } from '../../shared/http-post.ts';
-import { type ClusterSettings, noAnswer, receiversOf } from './cluster.ts';
+import { type ClusterSettings, foreignResponse, receiversOf } from './cluster.ts';
 import { templateFor } from './template.ts';
 
 const doing = 'setting up';
@@ -15,17 +15,17 @@ const doing = 'setting up';
 export async function setUp(
   settings: ClusterSettings,
   format: Format,
-  means: SetupMeans,
+  deps: SetupDeps,
 ): Promise<string> {
   if (format.verbatim || (format.name !== 'ecs' && format.name !== 'json')) {
     const message = `${doing}: there is no index template for records as upstream sent them`;
     const next = 'Write one for their fields, or send format: ecs or json.';
     throw new ExportError('config_invalid', message, { next });
   }
-  const { version } = await ask(settings, '/', means);
+  const { version } = await ask(settings, '/', deps);
   const isOpenSearch = isObject(version) && version.distribution === 'opensearch';
   const { name, body } = templateFor({ index: settings.index, format: format.name, isOpenSearch });
-  const { acknowledged } = await ask(settings, `/_index_template/${name}`, means, body);
+  const { acknowledged } = await ask(settings, `/_index_template/${name}`, deps, body);
   if (acknowledged === true) return `index template ${name}`;
   const message = `${doing}: the cluster has not acknowledged the index template ${name}`;
   throw new ExportError('sink_refused', message, {
@@ -37,7 +37,7 @@ export async function setUp(
 async function ask(
   settings: ClusterSettings,
   path: string,
-  { tools, signal }: SetupMeans,
+  { tools, signal }: SetupDeps,
   body?: object,
 ): Promise<JsonObject> {
   const [receiver] = receiversOf({ ...settings, compression: 'none' }, path);
@@ -55,7 +55,7 @@ async function ask(
     response = answer.response;
   }
   const said = parsed(response.body);
-  if (!isObject(said)) throw noAnswer(response, doing);
+  if (!isObject(said)) throw foreignResponse(response, doing);
   return said;
 }
 

@@ -20,7 +20,7 @@ import { crc32 } from 'node:zlib';
 import { flushNames, makeDirectory } from '../../../src/contracts/directory.ts';
 import { ExportError, errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
-import { presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
+import { type PositionReach, presentEpoch } from '../../../src/contracts/numbering.ts';
 import { directoryMode, fileMode, writeAll } from './durable-files.ts';
 import { finishedPath, renameFinished } from './segment-names.ts';
 import { SegmentNote } from './segment-note.ts';
@@ -28,7 +28,7 @@ import { recover, type SegmentReach } from './segment-recovery.ts';
 import type { SegmentFileSettings } from './segment-settings.ts';
 
 /** Lines to append, with what is noted of them. */
-export interface Lines {
+export interface SegmentLines {
   readonly bytes: Uint8Array;
   /** The offsets that the sink comes from, and has reached with them. */
   readonly from: Offset;
@@ -55,7 +55,7 @@ interface Active {
 /** Opened by `openSegmentFile`; one append at a time. */
 export class SegmentFile {
   /** How far the sink has come by what stands in the file. */
-  readonly reach: Reach;
+  readonly reach: PositionReach;
   /** Events that stand in it and that the state knows nothing of, by what is kept of their uids. */
   readonly known: Set<string>;
   readonly #settings: SegmentFileSettings;
@@ -74,7 +74,7 @@ export class SegmentFile {
   }
 
   /** Appends whole lines. Resolves once they are durable; if it rejects, nothing of them stays. */
-  async append({ bytes: lines, from, to, uids }: Lines, nowMs: number): Promise<void> {
+  async append({ bytes: lines, from, to, uids }: SegmentLines, nowMs: number): Promise<void> {
     await this.#leaveIfChanged();
     if (this.#isFull(lines.length, nowMs)) await this.#finish();
     this.#active ??= await this.#begin(from, nowMs);
@@ -169,8 +169,8 @@ export class SegmentFile {
 
 /** Opens the file and cuts what was never finished. Rejects with the system's error. */
 export async function openSegmentFile(settings: SegmentFileSettings): Promise<SegmentFile> {
-  const { left, ...standing } = await recover(settings);
-  if (left === null) return new SegmentFile(settings, { ...standing, active: null });
+  const { left, ...recovered } = await recover(settings);
+  if (left === null) return new SegmentFile(settings, { ...recovered, active: null });
   const file = await openForWriting(settings.path);
   const { ino: inode, size } = await file.stat();
   if (size > left.bytes) {
@@ -185,7 +185,7 @@ export async function openSegmentFile(settings: SegmentFileSettings): Promise<Se
     );
   }
   const active = { ...left, file, inode, torn: false, unsure: false, noted: false };
-  return new SegmentFile(settings, { ...standing, active });
+  return new SegmentFile(settings, { ...recovered, active });
 }
 
 async function openForWriting(path: string): Promise<FileHandle> {

@@ -17,7 +17,7 @@ import { z } from 'zod';
 import { flushNames } from '../../../src/contracts/directory.ts';
 import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
-import type { Place } from '../../../src/contracts/numbering.ts';
+import type { SinkPosition } from '../../../src/contracts/numbering.ts';
 import { fileMode } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 
@@ -35,7 +35,7 @@ export type NoteLine = z.output<typeof lineShape>;
 /** A batch as it was noted. */
 export interface NotedBatch {
   /** How far the sink had come with it. */
-  readonly place: Place;
+  readonly place: SinkPosition;
   /** Where in the file it stands. */
   readonly at: number;
   readonly bytes: number;
@@ -60,7 +60,7 @@ export interface NotedSegment {
 /** What the notes of the file at `path` say, oldest first. What cannot be read says nothing. */
 export async function readNotes(path: string): Promise<readonly NotedSegment[]> {
   const segments: NotedSegment[] = [];
-  let place: Omit<Place, 'next'> = { spool: '', epoch: 0 };
+  let place: Omit<SinkPosition, 'next'> = { spool: '', epoch: 0 };
   for (const line of [...(await linesIn(olderPath(path))), ...(await linesIn(notePath(path)))]) {
     const last = segments.at(-1);
     switch (line[0]) {

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
 import type { Json } from '../../../src/contracts/json.ts';
-import { type Reach, reachOf } from '../../../src/contracts/numbering.ts';
+import { type PositionReach, reachOf } from '../../../src/contracts/numbering.ts';
 import { keptDigits } from '../../shared/known-events.ts';
 import { renameFinished } from './segment-names.ts';
 import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts';
@@ -17,7 +17,7 @@ import type { SegmentFileSettings } from './segment-settings.ts';
 
 /** What stands in the file. */
 export interface SegmentReach {
-  readonly reach: Reach;
+  readonly reach: PositionReach;
   /** What stands there and this state may know nothing of, by what is kept of uids. */
   readonly known: Set<string>;
 }
@@ -42,11 +42,11 @@ export async function recover(
   try {
     if (last === undefined) {
       const left = file === null ? null : await leftBefore(file, mark);
-      if (file !== null && left === null) await tellUnknown(settings, file);
+      if (file !== null && left === null) await reportUnknown(settings, file);
       return { ...nothingStands(), left };
     }
     const left = last.finished === null && file !== null ? await leftIn(file, last) : null;
-    return { ...(await standingIn(settings, segments, file)), left };
+    return { ...(await existingIn(settings, segments, file)), left };
   } finally {
     await file?.close();
   }
@@ -81,7 +81,7 @@ async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | n
 }
 
 /** What counts as standing there: batches seen in the file, and finished files of ours. */
-async function standingIn(
+async function existingIn(
   { path, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],
   file: FileHandle | null,
@@ -155,7 +155,7 @@ async function leftBefore(file: FileHandle, mark: Json | null): Promise<Left | n
   return { segment: data.segment, since: data.since, bytes: data.bytes };
 }
 
-async function tellUnknown({ path, log }: SegmentFileSettings, file: FileHandle): Promise<void> {
+async function reportUnknown({ path, log }: SegmentFileSettings, file: FileHandle): Promise<void> {
   if ((await file.stat()).size === 0) return;
   log.warn(
     'file_lines_unknown',

@@ -9,7 +9,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject } from '../../../src/contracts/json.ts';
 import { Secret } from '../../../src/contracts/settings.ts';
 import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
-import { type FailedAnswer, noAnswer, postOnce } from '../../shared/http-post.ts';
+import { type FailedAnswer, postOnce, unusableResponse } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform';
@@ -28,7 +28,7 @@ const keyFile = z.object({
 const next = 'Check the sink’s credentials: the JSON key of a service account. Nothing was lost.';
 
 /** The tokens of one account. */
-export class Tokens {
+export class AccountTokens {
   readonly #credentials: Secret;
   readonly #receiver: Omit<HttpReceiver, 'url'>;
   #token: { readonly secret: Secret; readonly untilMs: number } | null = null;
@@ -60,7 +60,7 @@ export class Tokens {
     const said = parsedJson(answer.response.body);
     const { access_token: token, expires_in: life } = isObject(said) ? said : {};
     if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-      const cause = noAnswer(answer.response, { doing, whose: 'a token endpoint', next });
+      const cause = unusableResponse(answer.response, { doing, whose: 'a token endpoint', next });
       return { outcome: 'refused', scope: 'sink', cause };
     }
     const lastsMs = (typeof life === 'number' ? life : lifeS) * 1000;

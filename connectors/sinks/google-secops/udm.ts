@@ -3,12 +3,12 @@
 // GENERIC_EVENT is only given where what it needs is there. What must stay true: nothing is lost: the
 // whole OCSF event stands in `additional`.
 
-import { actorOf } from '../../../formats/parts.ts';
+import { actingUser } from '../../../formats/parts.ts';
 import { wholeSentence } from '../../../formats/sentence.ts';
 import type { Event, OcsfEndpoint, OcsfEvent, OcsfUser } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
 import { isObject } from '../../../src/contracts/json.ts';
-import { arrayOfLines } from '../../shared/lines.ts';
+import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
 const networkActivity = 4001;
@@ -48,7 +48,7 @@ type Noun = Readonly<Record<string, unknown>>;
 export const udmForm: DocumentForm = {
   contentType: 'application/json',
   encode: (event) => JSON.stringify({ udm: udmOf(event) }),
-  join: arrayOfLines,
+  join: jsonArrayOf,
 };
 
 /** Raw logs of this format's events, which a parser at the far side reads. */
@@ -60,7 +60,7 @@ export function rawForm(format: Format): DocumentForm {
       const logEntryTime = new Date(saneTimeMs(event)).toISOString();
       return JSON.stringify({ data, logEntryTime });
     },
-    join: arrayOfLines,
+    join: jsonArrayOf,
   };
 }
 
@@ -68,7 +68,7 @@ function udmOf(event: Event): object {
   const { ocsf } = event;
   const { metadata, src_endpoint: source, dst_endpoint: destination } = ocsf;
   const principal = noun({
-    ...userNoun(actorOf(ocsf)),
+    ...userNoun(actingUser(ocsf)),
     ...programNoun(ocsf),
     ...endpointNoun(source),
   });

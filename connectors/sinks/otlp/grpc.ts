@@ -94,8 +94,8 @@ export class GrpcLogs {
     blot: (said: Uint8Array) => Uint8Array,
     { status }: Library,
   ): Exclude<PostAnswer, { readonly outcome: 'accepted' }> {
-    const told = plainLine(Buffer.from(blot(Buffer.from(details))).toString());
-    const said = told.replace(/ Resolution note:$/, '');
+    const reported = plainLine(Buffer.from(blot(Buffer.from(details))).toString());
+    const said = reported.replace(/ Resolution note:$/, '');
     const isAnswer = !said.startsWith('No connection established');
     const what = isAnswer ? ` answered ${status[code]}: ${said}` : `: ${said}`;
     const failure = (errorCode: ErrorCode, next: string) =>

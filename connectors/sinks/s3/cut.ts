@@ -7,11 +7,11 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Offset } from '../../../src/contracts/event.ts';
 import type { Json } from '../../../src/contracts/json.ts';
-import type { Place } from '../../../src/contracts/numbering.ts';
+import type { SinkPosition } from '../../../src/contracts/numbering.ts';
 import type { ObjectFacts } from '../../../src/objects/store.ts';
 
 /** An object of a cut. The last has the cut's name; tables stand before it. */
-export interface Part {
+export interface CutPart {
   readonly name: string;
   readonly body: readonly Uint8Array[];
   readonly contentType: string;
@@ -39,10 +39,10 @@ const markShape = z.object({
 });
 
 /** What is kept with the position. */
-export type Mark = Readonly<z.output<typeof markShape>>;
+export type CutMark = Readonly<z.output<typeof markShape>>;
 
 /** Reads a mark; none is as if nothing was ever written. */
-export function readMark(mark: Json | null): Mark {
+export function readMark(mark: Json | null): CutMark {
   return markShape.safeParse(mark).data ?? { after: '', cut: null };
 }
 
@@ -66,18 +66,18 @@ export function stemIn(name: string): string | null {
 }
 
 /** What is told of a part beside its bytes. */
-export function metadataOf(part: Part, place: Place): Record<string, string> {
+export function metadataOf(part: CutPart, place: SinkPosition): Record<string, string> {
   return {
     'sluice-spool': place.spool,
     'sluice-epoch': String(place.epoch),
     'sluice-next': String(place.next),
     'sluice-events': String(part.events),
-    'sluice-uids': digestOf(part.uids),
+    'sluice-uids': digestOfUids(part.uids),
   };
 }
 
 /** Equal for the same events. */
-export function digestOf(uids: Uint8Array): string {
+export function digestOfUids(uids: Uint8Array): string {
   return hash('sha256', uids);
 }
 
@@ -90,16 +90,16 @@ const metadataShape = z.object({
 });
 
 /** An object of ours, as its facts tell. */
-export interface Written {
+export interface WrittenObject {
   readonly name: string;
   readonly bytes: number;
-  readonly place: Place;
+  readonly place: SinkPosition;
   readonly events: number;
   readonly uidsDigest: string;
 }
 
 /** What facts tell of an object; null where it is not ours. */
-export function writtenOf(name: string, facts: ObjectFacts | null): Written | null {
+export function writtenOf(name: string, facts: ObjectFacts | null): WrittenObject | null {
   const { data } = metadataShape.safeParse(facts?.metadata);
   if (facts === null || data === undefined) return null;
   return {

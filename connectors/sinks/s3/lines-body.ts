@@ -6,23 +6,23 @@ import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import { keptUid } from '../../shared/known-events.ts';
 import { linesOf } from '../../shared/lines.ts';
-import type { Cut, Part } from './cut.ts';
+import type { Cut, CutPart } from './cut.ts';
 import { keptBytes, type ObjectCompression, uidList } from './uid-list.ts';
 
 /** Collects the events of one cut. */
-export interface Body {
+export interface CutBody {
   /** Before compression. */
   readonly bytes: number;
   /** Adds the events of a batch; one call at a time. */
   add(batch: Batch): Promise<void>;
   /** The objects that they make; asked once, nothing is added any more. */
-  finish(cut: Cut): Promise<readonly Part[]>;
+  finish(cut: Cut): Promise<readonly CutPart[]>;
 }
 
 const extensions: Readonly<Record<ObjectCompression, string>> = { gzip: 'gz', zstd: 'zst' };
 
 /** A body of lines; `ending` is what its name has behind a dot, such as `ndjson`. */
-export function linesBody(method: ObjectCompression, ending: string): Body {
+export function linesBody(method: ObjectCompression, ending: string): CutBody {
   const chunks: Uint8Array[] = [];
   const uids: Uint8Array[] = [];
   const stream =

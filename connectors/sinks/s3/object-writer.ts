@@ -12,22 +12,22 @@
 
 import { asExportError, ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
-import { epochBegin, presentEpoch, type Reach } from '../../../src/contracts/numbering.ts';
+import { epochBegin, type PositionReach, presentEpoch } from '../../../src/contracts/numbering.ts';
 import type { Batch, Delivery, SinkOpening } from '../../../src/contracts/sink.ts';
 import { forget, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
 import {
   type Cut,
+  type CutMark,
+  type CutPart,
   dayOf,
-  digestOf,
-  type Mark,
+  digestOfUids,
   metadataOf,
-  type Part,
   readMark,
   stemOf,
   writtenOf,
 } from './cut.ts';
-import type { Body } from './lines-body.ts';
-import { type CutStore, lookAtBucket } from './standing.ts';
+import type { CutBody } from './lines-body.ts';
+import { type CutStore, lookAtBucket } from './stored-object.ts';
 
 /** What objects are made with. */
 export interface ObjectWriterSettings {
@@ -35,7 +35,7 @@ export interface ObjectWriterSettings {
   readonly opening: SinkOpening;
   readonly rotate: { readonly bytes: number; readonly every: number };
   /** A body for the next cut. */
-  body(): Body;
+  body(): CutBody;
 }
 
 interface Collected {
@@ -44,7 +44,7 @@ interface Collected {
   end: Offset;
   /** Where it has to be cut: where the cut of a process before was. */
   readonly bound: Offset;
-  readonly body: Body;
+  readonly body: CutBody;
   /** Who waits for it, their events in it or in it last. */
   readonly waiting: ((answer: Delivery) => void)[];
   /** When it is cut whatever it holds; monotonic. */
@@ -52,7 +52,7 @@ interface Collected {
   /** Aborts once it is cut. */
   readonly over: AbortController;
   /** Once it is cut. */
-  parts: readonly Part[] | null;
+  parts: readonly CutPart[] | null;
 }
 
 const delivered: Delivery = { outcome: 'delivered' };
@@ -60,7 +60,7 @@ const delivered: Delivery = { outcome: 'delivered' };
 /** Opened with the sink. */
 export class ObjectWriter {
   readonly #settings: ObjectWriterSettings;
-  #reach: Reach = { position: 0, ahead: false };
+  #reach: PositionReach = { position: 0, ahead: false };
   #known: Set<string> = new Set();
   #looked: Promise<void> | null = null;
   #after: string;
@@ -83,7 +83,7 @@ export class ObjectWriter {
   }
 
   /** How far the bucket is; rejects where it cannot be looked at. */
-  async reach(): Promise<Reach> {
+  async reach(): Promise<PositionReach> {
     await this.#look();
     return this.#reach;
   }
@@ -183,21 +183,21 @@ export class ObjectWriter {
     if (open === null || this.#open !== open) return;
     this.#open = null;
     this.#writing = this.#write(open)
-      .catch((error) => this.#tellFailed(open, error))
+      .catch((error) => this.#reportFailed(open, error))
       .finally(() => {
         this.#writing = null;
       });
   }
 
-  #tellFailed(failed: Collected, error: unknown): void {
+  #reportFailed(failed: Collected, error: unknown): void {
     this.#failed = failed;
     this.#failure = this.#meaningOf(error);
     this.#failures += 1;
     const dropped = this.#open;
     this.#open = null;
     dropped?.over.abort();
-    for (const tell of [...failed.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
-      tell(this.#failure);
+    for (const report of [...failed.waiting.splice(0), ...(dropped?.waiting ?? [])]) {
+      report(this.#failure);
     }
   }
 
@@ -207,15 +207,15 @@ export class ObjectWriter {
     collected.parts ??= await collected.body.finish(cut);
     const names = new Set(collected.parts.map(({ name }) => name));
     invariant(names.size === collected.parts.length, 'each object of a cut has its own name');
-    await opening.remember({ after: this.#after, cut } satisfies Mark);
+    await opening.remember({ after: this.#after, cut } satisfies CutMark);
     for (const part of collected.parts) await this.#create(part, cut);
     this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
     // What the state did not know of is found again by the process after this one.
     if (this.#known.size === 0) this.#after = collected.parts.at(-1)?.name ?? this.#after;
-    for (const tell of collected.waiting.splice(0)) tell(delivered);
+    for (const report of collected.waiting.splice(0)) report(delivered);
   }
 
-  async #create(part: Part, { stem, end }: Cut): Promise<void> {
+  async #create(part: CutPart, { stem, end }: Cut): Promise<void> {
     const { store, opening } = this.#settings;
     const { spool } = opening.numbering;
     const place = { spool, epoch: Number(stem.slice(0, stem.indexOf('-'))), next: end };
@@ -223,7 +223,7 @@ export class ObjectWriter {
     const about = { contentType, metadata: metadataOf(part, place) };
     if ((await store.create(part.name, part.body, about)) === 'created') return;
     const there = writtenOf(part.name, await store.facts(part.name));
-    if (there?.uidsDigest === digestOf(part.uids)) return;
+    if (there?.uidsDigest === digestOfUids(part.uids)) return;
     const what = 'an object with other events has this name';
     throw new ExportError('sink_refused', `writing ${part.name} to ${store.place}: ${what}`, {
       next: 'Another sink or deployment writes under this prefix: set a prefix that only this sink uses. No event was lost; delivery resumes then.',

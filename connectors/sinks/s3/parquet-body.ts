@@ -4,11 +4,15 @@
 
 import { setImmediate } from 'node:timers/promises';
 import type { LakeMade, LakeObject } from '../../../src/archive/lake-cuts.ts';
-import { type ParquetObject, Partitions, partitionPath } from '../../../src/parquet/partitions.ts';
+import {
+  type ParquetObject,
+  PartitionedEvents,
+  partitionPath,
+} from '../../../src/parquet/partitions.ts';
 import { cutFact } from '../../../src/parquet/read.ts';
 import { keptUid } from '../../shared/known-events.ts';
-import type { Cut, Part } from './cut.ts';
-import type { Body } from './lines-body.ts';
+import type { Cut, CutPart } from './cut.ts';
+import type { CutBody } from './lines-body.ts';
 import { keptBytes, uidList } from './uid-list.ts';
 
 /** How objects are laid out. */
@@ -36,8 +40,8 @@ export const parquetBytesMax = 64 * 1024 * 1024;
 const turnEvery = 256;
 
 /** A body of Parquet objects. */
-export function parquetBody(names: TableNames): Body {
-  const partitions = new Partitions();
+export function parquetBody(names: TableNames): CutBody {
+  const partitions = new PartitionedEvents();
   const uids: string[] = [];
   let events: [number, number] | null = null;
   let read: [number, number] | null = null;
@@ -59,7 +63,7 @@ export function parquetBody(names: TableNames): Body {
       }
     },
     async finish(cut) {
-      const parts: Part[] = [];
+      const parts: CutPart[] = [];
       const objects: LakeObject[] = [];
       for await (const object of partitions.objects({ [cutFact]: cut.stem })) {
         const { body, sha256, first, last } = object;
@@ -76,7 +80,7 @@ export function parquetBody(names: TableNames): Body {
   };
 }
 
-function partOf(name: string, body: readonly Uint8Array[], uids: Uint8Array): Part {
+function partOf(name: string, body: readonly Uint8Array[], uids: Uint8Array): CutPart {
   const contentType = 'application/vnd.apache.parquet';
   return { name, body, contentType, events: uids.length / keptBytes, uids };
 }

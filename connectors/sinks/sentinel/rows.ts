@@ -3,7 +3,7 @@
 // of columns that never changes, the event itself stands whole in one of them, and what would be
 // cut is split into several rows by setting, or told by the sink before it is sent.
 
-import { actorOf, textOf } from '../../../formats/parts.ts';
+import { actingUser, textOf } from '../../../formats/parts.ts';
 import { wholeSentence } from '../../../formats/sentence.ts';
 import { cutToBytes } from '../../../formats/text.ts';
 import type { Event } from '../../../src/contracts/event.ts';
@@ -85,7 +85,7 @@ export function longColumn(line: Uint8Array): string | null {
 
 function fieldsOf({ ocsf, uid, context }: Event): Record<string, Json> {
   const { metadata, class_name, activity_name, status, severity, src_endpoint } = ocsf;
-  const actor = actorOf(ocsf);
+  const actor = actingUser(ocsf);
   const product = member(metadata, 'product');
   const time = timeText(ocsf.time);
   const fields: Record<string, Json | undefined> = {

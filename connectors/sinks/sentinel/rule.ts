@@ -39,8 +39,8 @@ export async function inspectRule(
   } catch (error) {
     context.signal.throwIfAborted();
     if (!(error instanceof ExportError)) throw error;
-    const told = `whether ${rule} declares every column of ${stream} could not be seen: ${error.message}. ${error.next}`;
-    return { told, isSeen: false };
+    const reported = `whether ${rule} declares every column of ${stream} could not be seen: ${error.message}. ${error.next}`;
+    return { told: reported, isSeen: false };
   }
   const all = Object.entries(columns);
   const wrong = all.filter(([name, type]) => !holds(declared?.get(name), type));

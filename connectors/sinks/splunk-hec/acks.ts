@@ -45,7 +45,7 @@ export class Acks {
 
   /** Resolves when it is known how the batch ends. */
   add(id: number, posted: Omit<Waiting, 'tell'>): Promise<Acknowledged> {
-    return new Promise((tell) => this.#waiting.set(id, { ...posted, tell }));
+    return new Promise((report) => this.#waiting.set(id, { ...posted, tell: report }));
   }
 
   forgetAborted(): void {

@@ -6,7 +6,12 @@
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
 import type { HttpResponse } from '../../../src/contracts/tools.ts';
-import { type FailedAnswer, type Failure, heldNext, noAnswer } from '../../shared/http-post.ts';
+import {
+  type FailedAnswer,
+  heldNext,
+  type MakeHttpError,
+  unusableResponse,
+} from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';
 
 /** An answer of a collector. */
@@ -43,7 +48,7 @@ export function readAcks(body: Uint8Array, asked: readonly number[]): readonly n
  */
 export function judgeHec(
   response: HttpResponse,
-  failure: Failure,
+  failure: MakeHttpError,
   indexOf: (place: number) => string = () => 'the index',
   hasIndexes = false,
 ): FailedAnswer | undefined {
@@ -107,7 +112,11 @@ const noCollectorNext =
 
 /** A login page, a proxy’s words, half an answer. */
 export function noCollector(response: HttpResponse, doing: string): ExportError {
-  return noAnswer(response, { doing, whose: 'an HTTP Event Collector', next: noCollectorNext });
+  return unusableResponse(response, {
+    doing,
+    whose: 'an HTTP Event Collector',
+    next: noCollectorNext,
+  });
 }
 
 function countOf(value: Json | undefined): number | null {

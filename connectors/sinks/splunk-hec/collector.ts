@@ -20,11 +20,11 @@ import { untilAborted } from '../../shared/until-aborted.ts';
 import { Acks } from './acks.ts';
 import { noAckNext, noCollector, readAcks } from './answer.ts';
 import { Cookies } from './cookies.ts';
-import { type Part, type Posted, settled, uidsOf } from './posted.ts';
+import { type Posted, type PostedPart, settled, uidsOf } from './posted.ts';
 import { askCollector } from './wire.ts';
 
 /** How a collector is spoken to. */
-export interface CollectorMeans {
+export interface CollectorDeps {
   readonly events: HttpReceiver;
   readonly acks: HttpReceiver;
   readonly ack: 'required' | 'off';
@@ -48,8 +48,8 @@ const askMsMax = 10_000;
 const closingMsMax = 1_000;
 
 /** One connection; see above. */
-export class Collector {
-  readonly #means: CollectorMeans;
+export class HecConnection {
+  readonly #deps: CollectorDeps;
   readonly #cookies = new Cookies();
   #acks: Acks;
   /** Of channels on which nothing is posted any more. */
@@ -68,8 +68,8 @@ export class Collector {
   #question = new AbortController();
   #isClosing = false;
 
-  constructor(means: CollectorMeans) {
-    this.#means = means;
+  constructor(deps: CollectorDeps) {
+    this.#deps = deps;
     this.#acks = this.#begun();
   }
 
@@ -125,7 +125,7 @@ export class Collector {
     if (this.#broken !== null) {
       return { answer: { outcome: 'retry', cause: this.#broken }, parts: [] };
     }
-    const parts: Part[] = [];
+    const parts: PostedPart[] = [];
     const answer = await sendInHalves(batch, (range) =>
       this.#postPart(batch, { range, signal, parts }),
     );
@@ -138,13 +138,13 @@ export class Collector {
 
   async #postPart(
     batch: Batch,
-    about: { readonly range: Range; readonly signal: AbortSignal; readonly parts: Part[] },
+    about: { readonly range: Range; readonly signal: AbortSignal; readonly parts: PostedPart[] },
   ): Promise<PartAnswer> {
-    const { doing, events: receiver, ack, tools, hasIndexes } = this.#means;
+    const { doing, events: receiver, ack, tools, hasIndexes } = this.#deps;
     const { range, signal, parts } = about;
     const { channel } = this.#acks;
     const indexOf = (place: number) =>
-      this.#means.indexOf(batch.events[range.from + place]?.source ?? '');
+      this.#deps.indexOf(batch.events[range.from + place]?.source ?? '');
     const body = linesOf(batch.lines, range);
     const { answer, said, cookies } = await askCollector({
       ...{
@@ -186,7 +186,7 @@ export class Collector {
   }
 
   async #askOn(): Promise<void> {
-    const { clock } = this.#means.tools;
+    const { clock } = this.#deps.tools;
     while (this.#waiting.length > 0) {
       this.#pause = new AbortController();
       this.#question = new AbortController();
@@ -210,15 +210,15 @@ export class Collector {
 
   get #askAfterMs(): number {
     const sinceMs = Math.min(...this.#waiting.map((acks) => acks.sinceMs));
-    const lastedMs = this.#means.tools.clock.monotonic() - sinceMs;
+    const lastedMs = this.#deps.tools.clock.monotonic() - sinceMs;
     return Math.max(askMsMin, Math.min(lastedMs / 2, this.#isClosing ? closingMsMax : askMsMax));
   }
 
   async #askWhatIsIndexed(acks: Acks, signal: AbortSignal): Promise<void> {
     const { ids, channel } = acks;
     if (ids.length === 0) return;
-    const { acks: receiver, tools } = this.#means;
-    const doing = `${this.#means.doing}: requesting the indexing status`;
+    const { acks: receiver, tools } = this.#deps;
+    const doing = `${this.#deps.doing}: requesting the indexing status`;
     const body = Buffer.from(JSON.stringify({ acks: ids }));
     const { answer, said, cookies } = await askCollector({
       ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal },
@@ -242,7 +242,7 @@ export class Collector {
   }
 
   #giveUpLate(): void {
-    const { tools, ackTimeoutMs } = this.#means;
+    const { tools, ackTimeoutMs } = this.#deps;
     const why = this.#unheard === null ? '' : `; ${this.#unheard.message}`;
     const word = `no acknowledgement within ${ackTimeoutMs / 1000} s that sent events are indexed${why}`;
     this.#lose(this.#failure(word), tools.clock.monotonic() - ackTimeoutMs);
@@ -267,7 +267,7 @@ export class Collector {
   }
 
   #begun(): Acks {
-    return new Acks(this.#means.channel ?? randomUUID());
+    return new Acks(this.#deps.channel ?? randomUUID());
   }
 
   get #moved(): ExportError {
@@ -276,7 +276,7 @@ export class Collector {
 
   #failure(what: string): ExportError {
     const next = `Look at the indexer’s health, and whether the load balancer keeps to one. ${heldNext}`;
-    return new ExportError('sink_unreachable', `${this.#means.doing}: ${what}`, { next });
+    return new ExportError('sink_unreachable', `${this.#deps.doing}: ${what}`, { next });
   }
 }
 

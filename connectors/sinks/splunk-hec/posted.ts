@@ -9,11 +9,11 @@ import type { Acknowledged } from './acks.ts';
 /** Of a batch: what became of it when it was posted, and what is to be waited for. */
 export interface Posted {
   readonly answer: Delivery;
-  readonly parts: readonly Part[];
+  readonly parts: readonly PostedPart[];
 }
 
 /** A part of a batch that was taken. */
-export interface Part {
+export interface PostedPart {
   readonly end: Promise<Acknowledged>;
   /** None where it is the whole batch. */
   readonly uids: readonly Uid[];

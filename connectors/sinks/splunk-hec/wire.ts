@@ -7,7 +7,7 @@ import { type HecAnswer, judgeHec, readHecAnswer } from './answer.ts';
 import type { Cookies } from './cookies.ts';
 
 /** What is asked with. */
-export interface Asking {
+export interface HecRequestContext {
   readonly receiver: HttpReceiver;
   readonly body: Uint8Array;
   readonly channel: string;
@@ -32,7 +32,7 @@ export interface Said {
 }
 
 /** Asks once. Rejects only when the signal aborts. */
-export async function askCollector(asking: Asking): Promise<Said> {
+export async function askCollector(asking: HecRequestContext): Promise<Said> {
   const { receiver, body, channel, cookies, indexOf, hasIndexes, ...context } = asking;
   const headers = {
     'content-type': 'application/json',

@@ -20,7 +20,7 @@ import { broken, brokenConnection } from './failures.ts';
 import type { Frames } from './framing.ts';
 import type { Habit } from './habit.ts';
 import { Arrival } from './send-queue.ts';
-import { type Carried, Unsettled, type Waiter } from './unsettled.ts';
+import { Unsettled, type UnsettledBatch, type Waiter } from './unsettled.ts';
 
 /** What the owner of a connection is told. */
 export interface ConnectionEvents {
@@ -260,7 +260,7 @@ export class SyslogConnection {
     if (this.isDue) this.#events.due();
     if (this.#habit.settlesBy === 'close') return;
     const { windowMs } = this.#habit.settling;
-    const isSettled = ({ end, flushedMs }: Carried) =>
+    const isSettled = ({ end, flushedMs }: UnsettledBatch) =>
       end <= this.#arrival.bytes && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
     this.#carried.settle(isSettled);
     if (this.#state === 'finishing' && this.#carried.oldest === undefined) this.#letGo();

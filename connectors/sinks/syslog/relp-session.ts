@@ -32,10 +32,10 @@ export interface RelpWindow {
 }
 
 /** What became of each message of a range: null while, or where, there was no answer. */
-export type Answers = (Answer | null)[];
+export type RelpResponses = (RelpResponse | null)[];
 
 /** The receiver's word for one message: empty where it has taken it, else why it has not. */
-export type Answer = string;
+export type RelpResponse = string;
 
 /** Why a session is over; `byReceiver` where the receiver has ended it. */
 export interface SessionEnd {
@@ -54,7 +54,7 @@ const offers = 'relp_version=0\nrelp_software=sluice\ncommands=syslog';
 interface Carrying {
   readonly frames: MessageFrames;
   readonly first: number;
-  readonly answers: Answers;
+  readonly answers: RelpResponses;
   readonly messagesMax: number;
   readonly done: PromiseWithResolvers<void>;
   sent: number;
@@ -123,9 +123,9 @@ export class RelpSession {
    * Sends the messages of a range, at most `messagesMax` unanswered at a time. Resolves to what was
    * answered, once all was or the session is over. One range at a time.
    */
-  async carry(lines: EncodedLines, range: Range, messagesMax: number): Promise<Answers> {
+  async carry(lines: EncodedLines, range: Range, messagesMax: number): Promise<RelpResponses> {
     const count = range.to - range.from;
-    const answers: Answers = new Array(count).fill(null);
+    const answers: RelpResponses = new Array(count).fill(null);
     if (this.#end !== null || count === 0) return answers;
     const first = this.#next;
     const frames = this.#memory.frame(lines, range, first);

@@ -20,7 +20,7 @@ import { lineAt } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import type { SyslogReceiver } from './dial.ts';
 import { connectFailure } from './failures.ts';
-import { type Answers, RelpSession, type RelpWindow } from './relp-session.ts';
+import { type RelpResponses, RelpSession, type RelpWindow } from './relp-session.ts';
 
 // Sessions that must end over the same message: a longer one than any that was taken is most likely
 // what ends them; with another it may be a receiver that is being restarted again and again.
@@ -97,7 +97,7 @@ export class RelpSender implements Sink {
   }
 
   /** One by one what was unanswered when a session ended, then the rest. */
-  async #carry(session: RelpSession, { events, lines }: Batch): Promise<Answers> {
+  async #carry(session: RelpSession, { events, lines }: Batch): Promise<RelpResponses> {
     const suspect = this.#suspect;
     const isSuspected = events.some(({ uid }) => uid === suspect?.uid);
     const careful = isSuspected ? Math.min(suspect?.careful ?? 0, events.length) : 0;
@@ -107,7 +107,7 @@ export class RelpSender implements Sink {
     return [...first, ...(await session.carry(lines, range, this.#window.messages))];
   }
 
-  #remember({ lines }: Batch, answers: Answers): readonly number[] {
+  #remember({ lines }: Batch, answers: RelpResponses): readonly number[] {
     const taken = answers.flatMap((answer, i) => (answer === '' ? [i] : []));
     for (const i of taken) {
       this.#longest = Math.max(this.#longest, (lines.ends[i] ?? 0) - (lines.starts[i] ?? 0));
@@ -118,7 +118,7 @@ export class RelpSender implements Sink {
   /** Sends once more what was refused before a message that was accepted. */
   async #judge(
     session: RelpSession,
-    { batch, answers, last }: { batch: Batch; answers: Answers; last: number },
+    { batch, answers, last }: { batch: Batch; answers: RelpResponses; last: number },
   ): Promise<Delivery> {
     const doubtful = answers.flatMap((answer, at) => (answer !== '' && at < last ? [at] : []));
     const range = { from: 0, to: doubtful.length };
@@ -139,7 +139,7 @@ export class RelpSender implements Sink {
   }
 
   /** The session is over, and something has no answer. */
-  #brokenOff(batch: Batch, answers: Answers, session: RelpSession): Delivery {
+  #brokenOff(batch: Batch, answers: RelpResponses, session: RelpSession): Delivery {
     const { cause, byReceiver } = session.end ?? {};
     const again = left(batch, answers);
     const index = batch.events.findIndex((_, i) => (answers[i] ?? null) === null);
@@ -176,7 +176,7 @@ export class RelpSender implements Sink {
   }
 }
 
-function left({ events }: Batch, answers: Answers): readonly Uid[] {
+function left({ events }: Batch, answers: RelpResponses): readonly Uid[] {
   return events.flatMap(({ uid }, i) => (answers[i] === '' ? [] : [uid]));
 }
 

@@ -13,7 +13,7 @@ export interface Waiter {
 }
 
 /** A batch on its way. */
-export interface Carried {
+export interface UnsettledBatch {
   /** Bytes written up to and with this batch. */
   readonly end: number;
   readonly writtenMs: number;
@@ -24,10 +24,10 @@ export interface Carried {
 
 /** Those of one connection. */
 export class Unsettled {
-  readonly #batches: Carried[] = [];
+  readonly #batches: UnsettledBatch[] = [];
 
   /** The one written first; undefined: all have their fate. */
-  get oldest(): Carried | undefined {
+  get oldest(): UnsettledBatch | undefined {
     return this.#batches[0];
   }
 
@@ -37,14 +37,14 @@ export class Unsettled {
   }
 
   /** Adds one that is being written. */
-  add(batch: Omit<Carried, 'flushedMs'>): Carried {
+  add(batch: Omit<UnsettledBatch, 'flushedMs'>): UnsettledBatch {
     const carried = { ...batch, flushedMs: Number.POSITIVE_INFINITY };
     this.#batches.push(carried);
     return carried;
   }
 
   /** Tells that they are delivered: all, or those before the first for which this does not hold. */
-  settle(isSettled: (batch: Carried) => boolean = () => true): void {
+  settle(isSettled: (batch: UnsettledBatch) => boolean = () => true): void {
     const open = this.#batches.findIndex((batch) => !isSettled(batch));
     const count = open === -1 ? this.#batches.length : open;
     for (const { waiter } of this.#batches.splice(0, count)) waiter.tell({ outcome: 'delivered' });

@@ -41,7 +41,7 @@ export interface Anchored {
 }
 
 /** What anchors are kept with. */
-export interface AnchorMeans {
+export interface AnchorDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -54,18 +54,18 @@ const finishMsMax = 5_000;
 
 /** The anchors of one archive. */
 export class Anchors {
-  readonly #means: AnchorMeans;
+  readonly #deps: AnchorDeps;
   readonly #anchors: readonly Anchor[];
   readonly #shown: readonly Showing[];
   readonly #stop = new AbortController();
   /** By object: those that no entry names yet. */
   readonly #pending = new Map<string, AnchorEntry>();
 
-  constructor(anchors: readonly Anchor[], means: AnchorMeans) {
-    this.#means = means;
+  constructor(anchors: readonly Anchor[], deps: AnchorDeps) {
+    this.#deps = deps;
     this.#anchors = anchors;
     const keep = (entry: AnchorEntry) => this.#pending.set(entry.object, entry);
-    this.#shown = anchors.map((anchor) => new Showing(anchor, { ...means, keep }));
+    this.#shown = anchors.map((anchor) => new Showing(anchor, { ...deps, keep }));
   }
 
   /** Why some did not see the newest checkpoint. */
@@ -76,7 +76,7 @@ export class Anchors {
   /** A log goes on whose newest checkpoint this is: what was kept beside it is to be entered. */
   async resume(checkpoint: Published): Promise<void> {
     const { size, at } = checkpoint;
-    const { store, log } = this.#means;
+    const { store, log } = this.#deps;
     const note = keptCheckpointPath(size, at);
     for await (const { name } of store.list(keptCheckpointsPrefix, note.replace(/note$/, ''))) {
       // By a clock that has gone back the checkpoint may be kept on another day as well.
@@ -116,7 +116,7 @@ export class Anchors {
 
   /** Shows the newest checkpoint if it was not yet, and gives up on who takes too long. */
   async finish(): Promise<void> {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const shown = Promise.all(this.#shown.map((showing) => showing.finish(this.#stop.signal)));
     const over = new AbortController();
     const late = clock.sleep(finishMsMax, over.signal).catch(() => undefined);
@@ -127,28 +127,28 @@ export class Anchors {
   }
 }
 
-interface ShowingMeans extends AnchorMeans {
+interface ShowingDeps extends AnchorDeps {
   readonly keep: (entry: AnchorEntry) => void;
 }
 
 /** Shows checkpoints to one anchor, one at a time. */
 class Showing {
   readonly #anchor: Anchor;
-  readonly #means: ShowingMeans;
+  readonly #deps: ShowingDeps;
   /** Signed, and not shown. */
   #newest: Published | null = null;
   #underWay: Promise<void> | null = null;
   #dueAt = Number.NEGATIVE_INFINITY;
   failures: readonly ExportError[] = [];
 
-  constructor(anchor: Anchor, means: ShowingMeans) {
+  constructor(anchor: Anchor, deps: ShowingDeps) {
     this.#anchor = anchor;
-    this.#means = means;
+    this.#deps = deps;
   }
 
   signed(checkpoint: Published, signal: AbortSignal): void {
     this.#newest = checkpoint;
-    if (this.#means.clock.monotonic() < this.#dueAt) return;
+    if (this.#deps.clock.monotonic() < this.#dueAt) return;
     this.#underWay ??= this.#show(signal).finally(() => {
       this.#underWay = null;
     });
@@ -163,7 +163,7 @@ class Showing {
     const checkpoint = this.#newest;
     if (checkpoint === null || signal.aborted) return;
     this.#newest = null;
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const { proof, failures } = await this.#asked(checkpoint, signal);
     if (proof !== null) this.#dueAt = clock.monotonic() + this.#anchor.everyMs;
     if (!signal.aborted) this.#tell(failures);
@@ -172,7 +172,7 @@ class Showing {
   async #asked(checkpoint: Published, signal: AbortSignal): Promise<Anchored> {
     const { kind } = this.#anchor;
     const { size, at } = checkpoint;
-    const { store, keep } = this.#means;
+    const { store, keep } = this.#deps;
     try {
       const anchored = await this.#anchor.ask(checkpoint, signal);
       const { proof } = anchored;
@@ -188,7 +188,7 @@ class Showing {
 
   /** False where one that proves no less is there. Another that is there is not of this anchor, and is replaced. */
   async #settle(name: string, proof: Uint8Array, checkpoint: Published): Promise<boolean> {
-    const { store } = this.#means;
+    const { store } = this.#deps;
     if ((await store.create(name, [proof])) === 'created') return true;
     const found = await readSmall(store, name);
     if (found !== null && flawOf(found.body, checkpoint, this.#anchor) === null) return false;
@@ -197,7 +197,7 @@ class Showing {
   }
 
   #tell(failures: readonly ExportError[]): void {
-    const { log } = this.#means;
+    const { log } = this.#deps;
     const before = this.failures.map(({ message }) => message);
     this.failures = failures;
     for (const { code, message, next } of failures) {

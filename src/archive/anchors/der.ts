@@ -87,7 +87,7 @@ export function oidText(one: Der | undefined): string {
 }
 
 /** A GeneralizedTime as RFC 3161 wants it, in epoch milliseconds. */
-export function timeOf(one: Der | undefined): number {
+export function generalizedTimeMs(one: Der | undefined): number {
   const text = expected(one, tags.generalizedTime).content.toString('latin1');
   const [, year, month, day, hour, minute, second, fraction = ''] =
     /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\.\d+)?Z$/.exec(text) ?? [];
@@ -97,7 +97,7 @@ export function timeOf(one: Der | undefined): number {
 }
 
 /** A value of these bytes. */
-export function value(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+export function derValue(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   invariant(content.length < longForm, 'an encoded value is short');
   return Buffer.concat([Buffer.of(tag, content.length), content]);

@@ -6,18 +6,18 @@
 import { constants, hash, verify, X509Certificate } from 'node:crypto';
 import {
   type Der,
+  derValue,
   expected,
+  generalizedTimeMs,
   oidText,
   readAll,
   readOne,
   tags,
-  timeOf,
-  value,
   within,
 } from './der.ts';
 
 /** What a stamp proves: that what it is of existed. Times are epoch milliseconds. */
-export interface Stamp {
+export interface TimeStamp {
   readonly at: number;
   /** Who says so: the subject of the certificate, on one line. */
   readonly by: string;
@@ -26,7 +26,7 @@ export interface Stamp {
 }
 
 /** What a stamp is judged by. */
-export interface StampMeans {
+export interface StampDeps {
   /** Certificates that are trusted. */
   readonly authorities: readonly X509Certificate[];
   /** Of the question, where it is known. */
@@ -62,14 +62,14 @@ const chainMax = 8;
  * `application/timestamp-query`. `nonce` comes back in the answer to it; 16 random bytes.
  */
 export function stampQuery(data: Uint8Array, nonce: Uint8Array): Uint8Array {
-  const digest = value(tags.octets, hash('sha256', data, 'buffer'));
-  const algorithm = value(tags.sequence, sha256Oid, value(tags.null));
-  return value(
+  const digest = derValue(tags.octets, hash('sha256', data, 'buffer'));
+  const algorithm = derValue(tags.sequence, sha256Oid, derValue(tags.null));
+  return derValue(
     tags.sequence,
-    value(tags.integer, Buffer.of(1)),
-    value(tags.sequence, algorithm, digest),
-    value(tags.integer, positive(nonce)),
-    value(boolean, Buffer.of(0xff)),
+    derValue(tags.integer, Buffer.of(1)),
+    derValue(tags.sequence, algorithm, digest),
+    derValue(tags.integer, positive(nonce)),
+    derValue(boolean, Buffer.of(0xff)),
   );
 }
 
@@ -84,16 +84,20 @@ function positive(bytes: Uint8Array): Uint8Array {
  * What an answer (TimeStampResp in DER) proves of these bytes. Throws a SyntaxError that says why it
  * proves nothing.
  */
-export function checkStamp(answer: Uint8Array, data: Uint8Array, means: StampMeans): Stamp {
+export function checkStamp(answer: Uint8Array, data: Uint8Array, deps: StampDeps): TimeStamp {
   try {
-    return checked(answer, data, means);
+    return checked(answer, data, deps);
   } catch (error) {
     // A key or a signature that node:crypto cannot make anything of.
     throw error instanceof SyntaxError ? error : new SyntaxError('the stamp is damaged');
   }
 }
 
-function checked(answer: Uint8Array, data: Uint8Array, { authorities, nonce }: StampMeans): Stamp {
+function checked(
+  answer: Uint8Array,
+  data: Uint8Array,
+  { authorities, nonce }: StampDeps,
+): TimeStamp {
   const { certificates, content, signer } = tokenIn(answer);
   const { imprint, at, nonce: returned } = infoIn(content);
   if (!imprint.digest.equals(hash(imprint.algorithm, data, 'buffer'))) {
@@ -157,7 +161,7 @@ function infoIn(content: Buffer) {
   const nonce = others.find(({ tag }) => tag === tags.integer)?.content;
   return {
     imprint: { algorithm: hashOf(algorithm), digest: expected(digest, tags.octets).content },
-    at: timeOf(at),
+    at: generalizedTimeMs(at),
     nonce,
   };
 }
@@ -237,7 +241,7 @@ function checkPurpose({ raw, keyUsage }: X509Certificate): void {
 /** When the first certificate of the way to an authority ends; all of them are good at `at`. */
 function chainEnd(
   leaf: X509Certificate,
-  { at, authorities, between }: StampMeans & { at: number; between: readonly X509Certificate[] },
+  { at, authorities, between }: StampDeps & { at: number; between: readonly X509Certificate[] },
 ): number {
   let until = Number.POSITIVE_INFINITY;
   let one: X509Certificate | undefined = leaf;

@@ -23,7 +23,7 @@ export interface WitnessSettings {
 }
 
 /** What witnesses are asked with. */
-export interface WitnessMeans {
+export interface WitnessDeps {
   readonly store: ObjectStore;
   readonly http: HttpClient;
   readonly proxy?: Secret | undefined;
@@ -38,8 +38,8 @@ const goesOn =
   'Check its url and key, and contact its operator. The archive continues; sluice requests a cosignature again with the next checkpoint.';
 
 /** Asks all of them at once. */
-export function witnessing(settings: readonly WitnessSettings[], means: WitnessMeans): Anchor {
-  const witnesses = settings.map((one) => new Witness(one, means));
+export function witnessing(settings: readonly WitnessSettings[], deps: WitnessDeps): Anchor {
+  const witnesses = settings.map((one) => new Witness(one, deps));
   return {
     kind: 'cosig',
     everyMs,
@@ -88,14 +88,14 @@ export function witnessFlaw(key: string): string | null {
 }
 
 class Witness {
-  readonly #means: WitnessMeans;
+  readonly #deps: WitnessDeps;
   readonly #url: string;
   readonly #key: Verifier;
   /** The tree that it has seen last, as far as we know. */
   #seen = 0;
 
-  constructor({ url, key }: WitnessSettings, means: WitnessMeans) {
-    this.#means = means;
+  constructor({ url, key }: WitnessSettings, deps: WitnessDeps) {
+    this.#deps = deps;
     this.#url = `${url.replace(/\/+$/, '')}/add-checkpoint`;
     this.#key = parseWitnessKey(key);
   }
@@ -138,7 +138,7 @@ class Witness {
     { size, note }: Published,
     signal: AbortSignal,
   ): Promise<HttpResponse> {
-    const { http, proxy, store } = this.#means;
+    const { http, proxy, store } = this.#deps;
     const reader = new ArchiveReader(store);
     const hashes = tileHashes(size, async (tile) => {
       const found = await reader.tile(tile);

@@ -3,7 +3,7 @@
 
 import type { EntryOf, PageEntry } from '../entries.ts';
 import { CursorChains } from './cursors.ts';
-import type { Break, Gap, StreamDay, StreamReport } from './findings.ts';
+import type { Break, ReportedGap, StreamDay, VerifiedStream } from './findings.ts';
 
 /** Conditions by which sluice tells that records may be missing, and what shows that it has ended. */
 const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = {
@@ -26,25 +26,25 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Adds up the pages of all streams. */
 export class StreamAccounts {
-  readonly #streams = new Map<string, StreamReport>();
-  readonly #gaps: Mutable<Gap>[] = [];
+  readonly #streams = new Map<string, VerifiedStream>();
+  readonly #gaps: Mutable<ReportedGap>[] = [];
   readonly #cursors = new CursorChains();
   readonly #continued: string[] = [];
   /** Streams that may have pages in an earlier log. */
   readonly #unknown: string[] = [];
   readonly #found: (one: Break, at: string) => unknown;
   /** Gaps that may still end: by stream and by what ends them. */
-  readonly #open = new Map<string, Mutable<Gap>[]>();
+  readonly #open = new Map<string, Mutable<ReportedGap>[]>();
 
   constructor(found: (one: Break, at: string) => unknown) {
     this.#found = found;
   }
 
-  get streams(): readonly StreamReport[] {
+  get streams(): readonly VerifiedStream[] {
     return [...this.#streams.values()].toSorted((a, b) => (a.stream < b.stream ? -1 : 1));
   }
 
-  get gaps(): readonly Gap[] {
+  get gaps(): readonly ReportedGap[] {
     return this.#gaps;
   }
 
@@ -65,7 +65,7 @@ export class StreamAccounts {
   }
 
   /** A page of a stream; `told`: what its records of conditions say, as far as they were read. */
-  take(index: number, entry: PageEntry, told: ReadonlyMap<string, string>): void {
+  take(index: number, entry: PageEntry, reported: ReadonlyMap<string, string>): void {
     const { stream, fetched_at: at, conditions = [], answer, kept, seq } = entry;
     const account = this.#accountOf(stream, at);
     const day = dayOf(account, at);
@@ -89,7 +89,7 @@ export class StreamAccounts {
     if (jump === 'gap') gap(jumpText);
     if (jump === 'break') this.#found({ index, stream, seq, object: null, what: splitText }, at);
     for (const condition of conditions.filter((one) => Object.hasOwn(gapConditions, one))) {
-      const made = gap(told.get(condition) ?? condition);
+      const made = gap(reported.get(condition) ?? condition);
       const key = `${gapConditions[condition]} ${stream}`;
       this.#open.set(key, [...(this.#open.get(key) ?? []), made]);
     }
@@ -117,7 +117,7 @@ export class StreamAccounts {
     this.#open.delete(key);
   }
 
-  #accountOf(stream: string, at: string): StreamReport {
+  #accountOf(stream: string, at: string): VerifiedStream {
     const known = this.#streams.get(stream);
     if (known !== undefined) return known;
     const days = new Map<string, StreamDay>();
@@ -127,7 +127,7 @@ export class StreamAccounts {
   }
 }
 
-function dayOf({ days }: StreamReport, at: string): StreamDay {
+function dayOf({ days }: VerifiedStream, at: string): StreamDay {
   const name = at.slice(0, 10);
   const known = days.get(name);
   if (known !== undefined) return known;

@@ -11,7 +11,7 @@ import { checkpointSizeOf } from '../layout.ts';
 import { type NodeHashes, rootAt } from '../merkle.ts';
 import { cosignedAt, type NoteSignature, openNote, parseNote, type Verifier } from '../note.ts';
 import type { ArchiveReader } from '../reader.ts';
-import type { Break, Seen } from './findings.ts';
+import type { Break, WitnessedSize } from './findings.ts';
 import type { LogKeys } from './signatures.ts';
 
 /** Who is trusted outside. */
@@ -25,7 +25,7 @@ export interface Outside {
 }
 
 /** What anchors are judged with. */
-export interface AnchorMeans {
+export interface AnchorCheckDeps {
   readonly reader: ArchiveReader;
   /** Of the tree as far as it was walked. */
   readonly hashes: NodeHashes;
@@ -38,17 +38,17 @@ type AnchorEntry = Extract<Entry, { readonly t: 'anchor' }>;
 
 /** Judges anchors, in the order of the log. */
 export class AnchorChecks {
-  readonly #means: AnchorMeans;
+  readonly #deps: AnchorCheckDeps;
   /** Of the checkpoint that an entry named last: objects that entries name. */
   readonly #named = new Set<string>();
   readonly #unjudged = { tsr: 0, cosig: 0 };
   #stamps = 0;
-  #stamp: Seen | null = null;
+  #stamp: WitnessedSize | null = null;
   #cosigned = 0;
-  #cosignature: Seen | null = null;
+  #cosignature: WitnessedSize | null = null;
 
-  constructor(means: AnchorMeans) {
-    this.#means = means;
+  constructor(deps: AnchorCheckDeps) {
+    this.#deps = deps;
   }
 
   /** What an entry names. */
@@ -57,7 +57,7 @@ export class AnchorChecks {
     this.#named.add(object);
     await this.#told({ index, object }, async () => {
       if (checkpointSizeOf(object) !== size) throw new SyntaxError('it is of another checkpoint');
-      const bytes = await this.#means.reader.named('anchor', object);
+      const bytes = await this.#deps.reader.named('anchor', object);
       if (bytes === null) throw new SyntaxError('it is missing');
       if (hash('sha256', bytes, 'hex') !== sha256) throw new SyntaxError('it was changed');
       await this.#judge(object, bytes);
@@ -68,16 +68,16 @@ export class AnchorChecks {
   async left(object: string): Promise<void> {
     if (this.#named.has(object)) return;
     await this.#told({ index: null, object }, async () => {
-      const bytes = await this.#means.reader.named('anchor', object);
+      const bytes = await this.#deps.reader.named('anchor', object);
       if (bytes !== null) await this.#judge(object, bytes);
     });
   }
 
   /** What it came to, and what is to be said besides; tells where nothing shows what was asked. */
   end() {
-    const { authorities, seenSince, witnesses } = this.#means.outside;
+    const { authorities, seenSince, witnesses } = this.#deps.outside;
     const none = (what: string) =>
-      this.#means.found({ index: null, stream: null, seq: null, object: null, what });
+      this.#deps.found({ index: null, stream: null, seq: null, object: null, what });
     if (authorities !== undefined && this.#stamp === null) {
       none('the archive has no time stamp of a given authority');
     }
@@ -121,12 +121,12 @@ export class AnchorChecks {
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       const what = `a stamp or cosignature of a checkpoint is not valid: ${error.message}`;
-      this.#means.found({ index, stream: null, seq: null, object, what });
+      this.#deps.found({ index, stream: null, seq: null, object, what });
     }
   }
 
   async #judge(object: string, bytes: Uint8Array): Promise<void> {
-    const { authorities, witnesses } = this.#means.outside;
+    const { authorities, witnesses } = this.#deps.outside;
     if (object.endsWith('.tsr')) {
       if (authorities === undefined) this.#unjudged.tsr += 1;
       else await this.#judgeStamp(object, bytes, authorities);
@@ -139,7 +139,7 @@ export class AnchorChecks {
     bytes: Uint8Array,
     authorities: readonly X509Certificate[],
   ): Promise<void> {
-    const note = await this.#means.reader.named('checkpoint', object.replace(/[^.]+$/, 'note'));
+    const note = await this.#deps.reader.named('checkpoint', object.replace(/[^.]+$/, 'note'));
     if (note === null) throw new SyntaxError('the checkpoint is missing');
     const size = await this.#sizeUnder(object, note);
     const { at, by, until } = checkStamp(bytes, note, { authorities });
@@ -172,7 +172,7 @@ export class AnchorChecks {
 
   /** Of the checkpoint that the log has signed, and that is of this tree. */
   async #sizeUnder(object: string, note: Uint8Array): Promise<number> {
-    const { hashes, keys } = this.#means;
+    const { hashes, keys } = this.#deps;
     const { size, root } = keys.open(note);
     if (size === checkpointSizeOf(object) && (await rootAt(size, hashes)).equals(root)) return size;
     throw new SyntaxError('the checkpoint is of another tree');

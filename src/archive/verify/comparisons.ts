@@ -13,8 +13,8 @@ export class Comparisons {
 
   /** In the order of the log. */
   get told(): readonly Compared[] {
-    const told = new Set([...this.#differing, ...this.#last.values()]);
-    return [...told].toSorted((a, b) => a.index - b.index);
+    const reported = new Set([...this.#differing, ...this.#last.values()]);
+    return [...reported].toSorted((a, b) => a.index - b.index);
   }
 
   take(one: Compared): void {

@@ -10,7 +10,7 @@ import type { ArchiveReader } from '../reader.ts';
 import type { Break } from './findings.ts';
 
 /** What manifests are checked with. */
-export interface DayMeans {
+export interface DayDeps {
   readonly reader: ArchiveReader;
   /** True for pages read at such times. */
   readonly isAsked: (first: string, last: string) => boolean;
@@ -19,13 +19,13 @@ export interface DayMeans {
 
 /** Makes the days again, entry by entry. */
 export class DayChecks {
-  readonly #means: DayMeans;
+  readonly #deps: DayDeps;
   readonly #days = noDays();
   /** False once an entry was lost: nobody knows which days it was of. */
   #isWhole = true;
 
-  constructor(means: DayMeans) {
-    this.#means = means;
+  constructor(deps: DayDeps) {
+    this.#deps = deps;
   }
 
   /** An entry that is not there. */
@@ -41,22 +41,23 @@ export class DayChecks {
 
   async #check(index: number, entry: EntryOf<'manifest'>): Promise<void> {
     const { stream, day, object, sha256 } = entry;
-    const { reader, found, isAsked } = this.#means;
-    const tell = (what: string) => found({ index, stream, seq: null, object, what });
+    const { reader, found, isAsked } = this.#deps;
+    const report = (what: string) => found({ index, stream, seq: null, object, what });
     const over = this.#days.over.find((one) => isOf(one, entry));
     if (this.#isWhole) {
-      if (over === undefined) tell('the manifest is of a day that is not over');
+      if (over === undefined) report('the manifest is of a day that is not over');
       else if (dayPath(over) !== object || hash('sha256', encodeDay(over), 'hex') !== sha256)
-        tell('the entry of the manifest differs from the pages of that day');
+        report('the entry of the manifest differs from the pages of that day');
     }
     if (!isAsked(`${day}T00:00:00.000Z`, `${day}T23:59:59.999Z`)) return;
     try {
       const bytes = await reader.named('manifest', object);
-      if (bytes === null) tell('the manifest is missing');
-      else if (hash('sha256', bytes, 'hex') !== sha256) tell('the manifest differs from its entry');
+      if (bytes === null) report('the manifest is missing');
+      else if (hash('sha256', bytes, 'hex') !== sha256)
+        report('the manifest differs from its entry');
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
-      tell(error.message);
+      report(error.message);
     }
   }
 }

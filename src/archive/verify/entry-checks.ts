@@ -35,7 +35,7 @@ import type { LogKeys } from './signatures.ts';
 import type { Strays } from './strays.ts';
 
 /** What entries are checked with. */
-export interface EntryMeans {
+export interface EntryDeps {
   readonly reader: ArchiveReader;
   /** Entries as the signed tree has them. */
   readonly proven: ProvenReader;
@@ -73,7 +73,7 @@ interface OpenSegment {
 const configsMax = 10_000;
 /** Checks entry by entry. */
 export class EntryChecks {
-  readonly #means: EntryMeans;
+  readonly #deps: EntryDeps;
   readonly #chains: StreamChains;
   readonly #segmentPages: SegmentPages;
   readonly removals: Removals;
@@ -94,14 +94,14 @@ export class EntryChecks {
   /** Object of the checkpoint that an entry named last. */
   lastKept: string | null = null;
 
-  constructor(means: EntryMeans) {
-    this.#means = means;
-    this.#chains = new StreamChains(means.found);
-    this.#segmentPages = new SegmentPages(means.found);
+  constructor(deps: EntryDeps) {
+    this.#deps = deps;
+    this.#chains = new StreamChains(deps.found);
+    this.#segmentPages = new SegmentPages(deps.found);
     this.removals = new Removals({
-      ...means,
-      cutOf: (object) => means.lake.cutOf(object),
-      keyOfLog: () => means.keys.present,
+      ...deps,
+      cutOf: (object) => deps.lake.cutOf(object),
+      keyOfLog: () => deps.keys.present,
     });
   }
 
@@ -111,12 +111,12 @@ export class EntryChecks {
     const isThere = leaf !== null && bytes !== null && isProven;
     const entry = isThere ? parsed(bytes) : null;
     if (entry === null || entry instanceof NewerEntryError) {
-      this.#means.days.lose();
-      this.#means.strays.lose();
+      this.#deps.days.lose();
+      this.#deps.strays.lose();
       this.#segmentPages.lose();
     } else {
       this.#segmentPages.take(index, entry);
-      await this.#means.days.take(index, entry);
+      await this.#deps.days.take(index, entry);
     }
     if (!isThere) return;
     if (entry instanceof NewerEntryError) {
@@ -127,7 +127,7 @@ export class EntryChecks {
       this.#break(index, 'the entry is none');
       return;
     }
-    if ('object' in entry) this.#means.strays.add(entry.object);
+    if ('object' in entry) this.#deps.strays.add(entry.object);
     switch (entry.t) {
       case 'page':
         this.#chains.take(index, leaf, entry);
@@ -140,30 +140,30 @@ export class EntryChecks {
       case 'checkpoint':
         return await this.#checkpoint(index, entry);
       case 'anchor':
-        return await this.#means.anchors.take(index, entry);
+        return await this.#deps.anchors.take(index, entry);
       case 'start':
         this.removals.start(entry);
-        this.#means.accounts.start(entry);
+        this.#deps.accounts.start(entry);
         if (entry.shards !== undefined) this.work = { index, at: entry.at, shards: entry.shards };
-        if (entry.archive === this.#means.manifestSha256) return;
+        if (entry.archive === this.#deps.manifestSha256) return;
         this.#break(index, 'archive.json differs from the entry', 'archive.json');
         return;
       case 'key':
         this.#key(index, entry);
         return;
       case 'pruned':
-        this.#means.lake.pruned(entry);
+        this.#deps.lake.pruned(entry);
         return await this.removals.take(index, entry);
       case 'lake_erased':
-        this.#means.lake.erased(index, entry);
+        this.#deps.lake.erased(index, entry);
         return await this.removals.take(index, entry);
       case 'hold':
       case 'erased':
         return await this.removals.take(index, entry);
       case 'lake_cut':
-        return await this.#means.lake.cut(index, entry);
+        return await this.#deps.lake.cut(index, entry);
       case 'lake':
-        return await this.#means.lake.object(index, entry);
+        return await this.#deps.lake.object(index, entry);
       case 'reconciled': {
         const { t: _, seq: __, ...compared } = entry;
         this.comparisons.take({ index, ...compared });
@@ -218,39 +218,39 @@ export class EntryChecks {
   }
 
   #break(index: number, what: string, object: string | null = null): void {
-    this.#means.found({ index, stream: null, seq: null, object, what });
+    this.#deps.found({ index, stream: null, seq: null, object, what });
   }
 
   /** An entry that is not what the tree says, or is gone with its bundle. */
   #lose(index: number, leaf: Buffer, bytes: Buffer | null): void {
-    const { found } = this.#means;
+    const { found } = this.#deps;
     const damaged = bytes === null ? null : parsed(bytes);
     const isEntry = damaged !== null && !(damaged instanceof NewerEntryError);
     const page = isEntry && damaged.t === 'page' ? damaged : null;
     const what = 'the entry is not the one that the signed tree has there';
     const at = { index, object: null, what, stream: page?.stream ?? null, seq: page?.seq ?? null };
-    const told = bytes === null ? null : found(at);
+    const reported = bytes === null ? null : found(at);
     this.#chains.lose(leaf, {
       index,
       name(stream, seq) {
-        if (told !== null) Object.assign(told, { stream, seq });
+        if (reported !== null) Object.assign(reported, { stream, seq });
         else found({ ...at, stream, seq, what: 'the entry is gone with its bundle' });
       },
     });
   }
 
   #open(object: string, index: number, entry: OpenSegment['entry']): OpenSegment {
-    const reading = new SegmentReading(this.#means.reader, object, entry);
+    const reading = new SegmentReading(this.#deps.reader, object, entry);
     this.#segment = { index, entry, reading, isRead: false, isBroken: false };
     return this.#segment;
   }
 
   async #page(index: number, entry: PageEntry): Promise<void> {
-    const { accounts, isAsked, found } = this.#means;
+    const { accounts, isAsked, found } = this.#deps;
     if (!isAsked(entry.fetched_at)) return;
     this.pages += 1;
     this.records += entry.kept;
-    let told: ReadonlyMap<string, string> = new Map();
+    let reported: ReadonlyMap<string, string> = new Map();
     const { stream, seq, body } = entry;
     let segment = this.#segment;
     if (segment?.reading.object !== body.segment) {
@@ -262,7 +262,7 @@ export class EntryChecks {
       const range = await segment.reading.take(pageRange(entry));
       const page = await this.removals.checked(entry, range);
       this.bodyBytes += page.body.length;
-      if (entry.conditions !== undefined) told = messagesOf(page.records);
+      if (entry.conditions !== undefined) reported = messagesOf(page.records);
     } catch (error) {
       if (error instanceof ExportError) throw error;
       segment.isBroken = true;
@@ -270,11 +270,11 @@ export class EntryChecks {
       if (segment.reading.isMissing) this.removals.miss(one, entry.fetched_at);
       else found(one);
     }
-    accounts.take(index, entry, told);
+    accounts.take(index, entry, reported);
   }
 
   async #checkpoint(index: number, entry: EntryOf<'checkpoint'>): Promise<void> {
-    const { reader, keys, hashes } = this.#means;
+    const { reader, keys, hashes } = this.#deps;
     this.lastKept = entry.object;
     this.checkpoints += 1;
     for (const one of entry.siblings ?? []) {
@@ -302,7 +302,7 @@ export class EntryChecks {
 
   #key(index: number, { vkey }: EntryOf<'key'>): void {
     try {
-      this.#means.keys.add(parseVkey(vkey), index);
+      this.#deps.keys.add(parseVkey(vkey), index);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       this.#break(index, error.message);

@@ -1,6 +1,6 @@
 // What a verification finds, as everybody gets it: the command, its JSON and its page.
 
-import type { Comparison } from '../comparison.ts';
+import type { ArchiveComparison } from '../comparison.ts';
 import type { EntryOf } from '../entries.ts';
 import type { Verifier } from '../note.ts';
 
@@ -19,7 +19,7 @@ export interface Break {
 }
 
 /** Something that sluice could not have, and said so at the time: the archive tells of it rightly. */
-export interface Gap {
+export interface ReportedGap {
   readonly index: number;
   readonly stream: string;
   readonly seq: number;
@@ -39,7 +39,7 @@ export interface StreamDay {
 }
 
 /** One stream, as far as it was read. */
-export interface StreamReport {
+export interface VerifiedStream {
   readonly stream: string;
   pages: number;
   /** Answers of upstream among them. */
@@ -53,7 +53,7 @@ export interface StreamReport {
 }
 
 /** That somebody outside has seen the log: its first `size` entries existed `at` that time. */
-export interface Seen {
+export interface WitnessedSize {
   readonly size: number;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -101,7 +101,7 @@ export interface Removed {
 }
 
 /** A comparison of a stream with what upstream served then, as the log tells of it. */
-export interface Compared extends Comparison {
+export interface Compared extends ArchiveComparison {
   readonly index: number;
   readonly stream: string;
   /** RFC 3339. */
@@ -131,16 +131,16 @@ export interface Report {
   readonly checkpoints: number;
   /** Time stamps that stand, and the newest of them. */
   readonly stamps: number;
-  readonly stamp: Seen | null;
+  readonly stamp: WitnessedSize | null;
   /** Checkpoints that as many witnesses as were asked for have cosigned, and the newest of them. */
   readonly cosigned: number;
-  readonly cosignature: Seen | null;
+  readonly cosignature: WitnessedSize | null;
   readonly pages: number;
   readonly records: number;
   /** Bodies of pages that were read, in bytes as upstream sent them. */
   readonly bodyBytes: number;
-  readonly streams: readonly StreamReport[];
-  readonly gaps: readonly Gap[];
+  readonly streams: readonly VerifiedStream[];
+  readonly gaps: readonly ReportedGap[];
   readonly erasures: readonly Erasure[];
   readonly removed: Removed;
   /** Objects that no entry names, at most a thousand; no evidence of anything. */

@@ -10,7 +10,7 @@ import type { ArchiveReader } from '../reader.ts';
 const keptPattern = /^checkpoints\/\d{4}\/\d\d\/\d\d\/(\d{20})\.(note|tsr|cosig)$/;
 
 /** A checkpoint as it was found. */
-export interface Head {
+export interface FoundCheckpoint {
   /** Null where there is none at all. */
   readonly bytes: Uint8Array | null;
   readonly checkpoint: Checkpoint;
@@ -26,7 +26,7 @@ export interface KeptObject {
 }
 
 /** What a note says, whoever has signed it; null where it is no checkpoint. */
-export function headOf(bytes: Uint8Array): Head | null {
+export function headOf(bytes: Uint8Array): FoundCheckpoint | null {
   try {
     return { bytes, checkpoint: parseCheckpoint(parseNote(bytes).text) };
   } catch (error) {
@@ -44,7 +44,7 @@ export async function* keptObjects({ store }: ArchiveReader): AsyncGenerator<Kep
 }
 
 /** The checkpoint of most entries; null where none was kept, or it is damaged. */
-export async function newestKept(reader: ArchiveReader): Promise<Head | null> {
+export async function newestKept(reader: ArchiveReader): Promise<FoundCheckpoint | null> {
   let newest: KeptObject | null = null;
   for await (const kept of keptObjects(reader)) {
     if (kept.isNote && (newest === null || kept.size >= newest.size)) newest = kept;

@@ -20,7 +20,7 @@ import { SegmentReading } from './page-bodies.ts';
 import type { Strays } from './strays.ts';
 
 /** What a lake is checked with. */
-export interface LakeMeans {
+export interface LakeDeps {
   readonly reader: ArchiveReader;
   /** Entries as the signed tree has them. */
   readonly proven: ProvenReader;
@@ -47,12 +47,12 @@ const nameDigits = 24;
 
 /** Checks the lake of one archive. */
 export class LakeChecks {
-  readonly #means: LakeMeans;
+  readonly #deps: LakeDeps;
   #cut: OpenCut | null = null;
   #lastCut = '';
   /** Hashes of the names of all that entries name, with the index of their cut: names could be many megabytes. */
   readonly #entered = new Map<string, number>();
-  readonly #standing: LakeObjects;
+  readonly #lakeObjects: LakeObjects;
   #objects = 0;
   #rows = 0;
   /** Events that went with their records. */
@@ -64,16 +64,16 @@ export class LakeChecks {
   /** Events whose pages could not be named, or are gone. */
   #uncompared = 0;
 
-  constructor(means: LakeMeans) {
-    this.#means = means;
-    this.#standing = new LakeObjects(means);
+  constructor(deps: LakeDeps) {
+    this.#deps = deps;
+    this.#lakeObjects = new LakeObjects(deps);
   }
 
   /** The entry of a cut. */
   async cut(index: number, entry: EntryOf<'lake_cut'>): Promise<void> {
     await this.end();
-    const isAsked = this.#means.isAsked(entry.first, entry.last);
-    const isBroken = isAsked && (await this.#standing.cut(index, entry)) === 'broken';
+    const isAsked = this.#deps.isAsked(entry.first, entry.last);
+    const isBroken = isAsked && (await this.#lakeObjects.cut(index, entry)) === 'broken';
     this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken };
     this.#lastCut = entry.object;
     this.#absent += entry.absent;
@@ -88,10 +88,10 @@ export class LakeChecks {
     if (cut === null) return this.#break(index, 'no cut names the object', entry.object);
     cut.objects += 1;
     if (!cut.isAsked) return;
-    const standing = await this.#standing.object(cut.entry.object, index, entry);
-    if (standing === 'broken') cut.isBroken = true;
-    if (typeof standing === 'string') return;
-    const { body, erased } = standing;
+    const object = await this.#lakeObjects.object(cut.entry.object, index, entry);
+    if (object === 'broken') cut.isBroken = true;
+    if (typeof object === 'string') return;
+    const { body, erased } = object;
     this.#objects += 1;
     try {
       const left = body === null ? [] : await (await tables()).readUids(body);
@@ -120,12 +120,12 @@ export class LakeChecks {
 
   /** A cut that went with its objects. */
   pruned({ object }: EntryOf<'pruned'>): void {
-    if (this.#standing.prune(object)) this.#pruned += 1;
+    if (this.#lakeObjects.prune(object)) this.#pruned += 1;
   }
 
   /** An object that is written anew without some events. */
   erased(index: number, entry: EntryOf<'lake_erased'>): void {
-    if (this.#entered.has(keyOf(entry.object))) this.#standing.erase(entry);
+    if (this.#entered.has(keyOf(entry.object))) this.#lakeObjects.erase(entry);
     else this.#break(index, 'no entry names the object that this erases from', entry.object);
   }
 
@@ -142,7 +142,7 @@ export class LakeChecks {
         entry.object,
       );
     }
-    if (!cut.isAsked || cut.isBroken || this.#standing.isMissing(entry.object)) return;
+    if (!cut.isAsked || cut.isBroken || this.#lakeObjects.isMissing(entry.object)) return;
     if (entry.entries === null || !(await this.#isCompared(cut, entry.entries))) {
       this.#uncompared += entry.events;
     }
@@ -160,7 +160,7 @@ export class LakeChecks {
 
   /** Compares a cut's events with those of its pages; false where these are not there. */
   async #compare({ index, entry, uids }: OpenCut, [from, to]: readonly [number, number]) {
-    const { reader, proven, found } = this.#means;
+    const { reader, proven, found } = this.#deps;
     let absent = 0;
     let firstAbsent: Break | null = null;
     let reading: SegmentReading | null = null;
@@ -168,7 +168,7 @@ export class LakeChecks {
       if (page.t !== 'page') continue;
       const own = eventsWithin(page, entry.numbers);
       if (own.to <= own.from) continue;
-      if (!this.#means.isAsked(page.fetched_at)) return false;
+      if (!this.#deps.isAsked(page.fetched_at)) return false;
       const { stream, seq, body } = page;
       if (reading?.object !== body.segment)
         reading = new SegmentReading(reader, body.segment, null);
@@ -206,36 +206,36 @@ export class LakeChecks {
   /** Tells of what is missing though no entry says that it went, and of what was never entered. */
   async finish(): Promise<readonly string[]> {
     await this.end();
-    const undone = await this.#standing.tell();
+    const undone = await this.#lakeObjects.tell();
     const waiting = await this.#others();
-    const told = (count: number, what: string) => (count === 0 ? [] : [what]);
+    const reported = (count: number, what: string) => (count === 0 ? [] : [what]);
     return [
-      ...told(
+      ...reported(
         this.#objects,
         `the lake: ${this.#rows} events in ${this.#objects} objects, as entries say`,
       ),
-      ...told(
+      ...reported(
         this.#absent,
         `the lake has ${this.#absent} events of pages not: it had them by then, or began later, as entries say`,
       ),
-      ...told(
+      ...reported(
         this.#unsigned,
         `${this.#unsigned} cuts of the lake were entered by an older version of sluice, which did not prove their files: their events are compared with pages, their columns are not proven`,
       ),
-      ...told(
+      ...reported(
         this.#uncompared,
         `${this.#uncompared} events of the lake could not be compared with pages: these went, or the events were sent once more`,
       ),
-      ...told(
+      ...reported(
         this.#pruned,
         `cuts of the lake that went with their objects, as entries say: ${this.#pruned}`,
       ),
-      ...told(
+      ...reported(
         this.#erased,
         `events of the lake that went with records that were erased, as entries say: ${this.#erased}`,
       ),
       ...undone,
-      ...told(
+      ...reported(
         waiting.length,
         `${waiting.length} objects of the lake are not entered yet, and not proven: ${waiting.slice(0, 3).join(', ')}${waiting.length > 3 ? ' …' : ''}`,
       ),
@@ -244,18 +244,18 @@ export class LakeChecks {
 
   /** Tells of what no entry does; gives the names of those that wait for theirs. */
   async #others(): Promise<readonly string[]> {
-    const { reader } = this.#means;
+    const { reader } = this.#deps;
     const others: string[] = [];
     const waiting = new Set<string>();
     for await (const { name } of reader.store.list(lakePrefix)) {
       if (this.#entered.has(keyOf(name))) continue;
       if (!name.startsWith(cutsPrefix)) others.push(name);
       else if (name > this.#lastCut && (await this.#isCut(name, waiting))) waiting.add(name);
-      else this.#means.strays.found(name);
+      else this.#deps.strays.found(name);
     }
     for (const name of others) {
       if (waiting.has(name) || (await this.#isWaiting(name))) waiting.add(name);
-      else this.#means.strays.found(name);
+      else this.#deps.strays.found(name);
     }
     return others.filter((name) => waiting.has(name));
   }
@@ -263,7 +263,7 @@ export class LakeChecks {
   /** Adds what a cut lists. */
   async #isCut(name: string, waiting: Set<string>): Promise<boolean> {
     try {
-      const body = await this.#means.reader.named('cut', name);
+      const body = await this.#deps.reader.named('cut', name);
       for (const { object } of body === null ? [] : parseLakeCut(body).objects) waiting.add(object);
       return true;
     } catch (error) {
@@ -275,10 +275,10 @@ export class LakeChecks {
   /** True for an object of a cut that is being written, or was broken off. */
   async #isWaiting(name: string): Promise<boolean> {
     try {
-      const { bytes = 0 } = (await this.#means.reader.store.facts(name)) ?? {};
+      const { bytes = 0 } = (await this.#deps.reader.store.facts(name)) ?? {};
       if (bytes === 0 || bytes > lakeBytesMax) return false;
       const read = async (from: number, length: number) =>
-        (await this.#means.reader.named('lake', name, { from, length })) ?? new Uint8Array(0);
+        (await this.#deps.reader.named('lake', name, { from, length })) ?? new Uint8Array(0);
       const cut = await (await tables()).cutOf(bytes, read);
       return cut !== null && cut > stemOfCut(this.#lastCut);
     } catch (error) {
@@ -288,7 +288,7 @@ export class LakeChecks {
   }
 
   #break(index: number | null, what: string, object: string): void {
-    this.#means.found({ index, stream: null, seq: null, object, what });
+    this.#deps.found({ index, stream: null, seq: null, object, what });
   }
 }
 

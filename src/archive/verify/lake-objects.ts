@@ -10,7 +10,7 @@ import type { ArchiveReader } from '../reader.ts';
 import type { Break } from './findings.ts';
 
 /** What they are looked at with. */
-export interface LakeObjectMeans {
+export interface LakeObjectDeps {
   readonly reader: ArchiveReader;
   readonly found: (one: Break) => unknown;
   /** All of the log's; looked up where an object is not as its own entry has it. */
@@ -18,7 +18,7 @@ export interface LakeObjectMeans {
 }
 
 /** An object as it stands: null where all that it had was erased; and the uids that were. */
-export interface StandingObject {
+export interface ExistingObject {
   readonly body: Uint8Array | null;
   readonly erased: readonly string[];
 }
@@ -33,14 +33,14 @@ const erasedMax = 10_000;
 
 /** Looks at the objects of one lake. */
 export class LakeObjects {
-  readonly #means: LakeObjectMeans;
+  readonly #deps: LakeObjectDeps;
   /** By the cut's name: what is missing of it until an entry says that it went. */
   readonly #missing = new Map<string, readonly Break[]>();
   /** By object: as the last entry that erases from it has it. */
   readonly #erased = new Map<string, Pick<EntryOf<'lake_erased'>, 'bytes' | 'sha256'>>();
 
-  constructor(means: LakeObjectMeans) {
-    this.#means = means;
+  constructor(deps: LakeObjectDeps) {
+    this.#deps = deps;
   }
 
   /** The cut of an entry. */
@@ -57,12 +57,12 @@ export class LakeObjects {
   }
 
   /** The object of an entry, which is of this cut. */
-  async object(cut: string, index: number, entry: EntryOf<'lake'>): Promise<Found<StandingObject>> {
+  async object(cut: string, index: number, entry: EntryOf<'lake'>): Promise<Found<ExistingObject>> {
     const { object } = entry;
     try {
       const body = await this.#read('lake', object, entry.bytes);
       if (body !== null && isAs(entry, body)) return { body, erased: [] };
-      const erasures = await this.#means.erasures();
+      const erasures = await this.#deps.erasures();
       const versions = erasures.lake.get(object) ?? [];
       const most = Math.max(entry.bytes, ...versions.map(({ bytes }) => bytes));
       const now = versions.length > 0 ? await this.#read('lake', object, most) : body;
@@ -93,7 +93,7 @@ export class LakeObjects {
 
   /** Tells of what is missing though no entry says that it went; what is to be said besides. */
   async tell(): Promise<readonly string[]> {
-    for (const one of [...this.#missing.values()].flat()) this.#means.found(one);
+    for (const one of [...this.#missing.values()].flat()) this.#deps.found(one);
     const undone: string[] = [];
     for (const [object, facts] of this.#erased) {
       const body = await this.#read('lake', object, facts.bytes).catch(() => null);
@@ -107,7 +107,7 @@ export class LakeObjects {
 
   async #read(kind: 'cut' | 'lake', object: string, bytes: number): Promise<Uint8Array | null> {
     const length = Math.min(bytes, lakeBytesMax) + 1;
-    return await this.#means.reader.named(kind, object, { from: 0, length });
+    return await this.#deps.reader.named(kind, object, { from: 0, length });
   }
 
   #miss(cut: string, index: number, about: { readonly object: string; readonly what: string }) {
@@ -119,7 +119,7 @@ export class LakeObjects {
   }
 
   #break(index: number, what: string, object: string): 'broken' {
-    this.#means.found({ index, stream: null, seq: null, object, what });
+    this.#deps.found({ index, stream: null, seq: null, object, what });
     return 'broken';
   }
 }

@@ -247,11 +247,11 @@ export class ProvenLog {
       this.#found({ index: start, through: start + width - 1, object, what });
     }
     return leaves.map((leaf, i) => {
-      const { bytes = null, told = 0 } = entries[i] ?? {};
+      const { bytes = null, told: reported = 0 } = entries[i] ?? {};
       const isProven = bytes !== null && leaf !== null && leafHash(bytes).equals(leaf);
-      if (isProven && bytes.length !== told) {
+      if (isProven && bytes.length !== reported) {
         const object = tilePath({ level: 'entries', index, width });
-        const what = `the length of the entry is ${bytes.length}, not ${told} as before it`;
+        const what = `the length of the entry is ${bytes.length}, not ${reported} as before it`;
         this.#found({ index: start + i, through: start + i, object, what });
       }
       return { index: start + i, leaf, bytes, isProven };

@@ -14,7 +14,7 @@ import { cutAt, readSpanOf } from '../proven-cuts.ts';
 import type { ProvenReader } from '../proven-reader.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { segmentAt } from '../retention.ts';
-import { keptOf } from '../segments.ts';
+import { keptUids } from '../segments.ts';
 import type { Break, Erasure, Removed } from './findings.ts';
 import { type CheckedPage, checkedPage, type SegmentFacts } from './page-bodies.ts';
 
@@ -230,7 +230,7 @@ export class Removals {
 
   /** The uids of erased records, from the frame behind their page's body, which stays. */
   async #takeUids(entry: PageEntry, records: EntryOf<'erased'>['records']): Promise<void> {
-    const page = await keptOf(this.#deps.reader, entry).catch((error: unknown) => {
+    const page = await keptUids(this.#deps.reader, entry).catch((error: unknown) => {
       if (error instanceof SyntaxError) return null;
       throw error;
     });

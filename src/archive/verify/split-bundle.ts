@@ -29,8 +29,8 @@ export function splitBundle(
   const entries: SplitEntry[] = [];
   for (let at = 0; at < bytes.length && entries.length <= tileWidth; ) {
     const end = endOfEntry(bytes, at, leaves.slice(entries.length, entries.length + 2));
-    const told = at + lengthBytes <= bytes.length ? bytes.readUInt16BE(at) : 0;
-    entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), told });
+    const reported = at + lengthBytes <= bytes.length ? bytes.readUInt16BE(at) : 0;
+    entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), told: reported });
     at = end;
   }
   return entries;
@@ -43,7 +43,7 @@ function endOfEntry(
   [leaf = null, next = null]: readonly (Buffer | null)[],
 ): number {
   const from = at + lengthBytes;
-  const told = from <= bytes.length ? from + bytes.readUInt16BE(at) : bytes.length;
+  const reported = from <= bytes.length ? from + bytes.readUInt16BE(at) : bytes.length;
   const isEntry = (start: number, end: number, hash: Buffer | null) =>
     hash !== null && end <= bytes.length && leafHash(bytes.subarray(start, end)).equals(hash);
   const isNext = (end: number) => {
@@ -51,10 +51,10 @@ function endOfEntry(
     if (start > bytes.length) return end === bytes.length && next === null;
     return isEntry(start, start + bytes.readUInt16BE(end), next);
   };
-  if (leaf === null || isEntry(from, told, leaf)) return Math.min(told, bytes.length);
+  if (leaf === null || isEntry(from, reported, leaf)) return Math.min(reported, bytes.length);
   const ends = [...endsFrom(bytes, from).take(endsMax)];
-  const end = ends.find((one) => isEntry(from, one, leaf)) ?? [told, ...ends].find(isNext);
-  return Math.min(end ?? told, bytes.length);
+  const end = ends.find((one) => isEntry(from, one, leaf)) ?? [reported, ...ends].find(isNext);
+  return Math.min(end ?? reported, bytes.length);
 }
 
 /** Places where another entry may begin, as far as an entry may reach, and the end. */

@@ -21,7 +21,7 @@ import { AnchorChecks, type Outside } from './anchor-checks.ts';
 import { DayChecks } from './day-checks.ts';
 import { EntryChecks } from './entry-checks.ts';
 import type { Break, Report } from './findings.ts';
-import { type Head, headOf, keptObjects, newestKept } from './kept-checkpoints.ts';
+import { type FoundCheckpoint, headOf, keptObjects, newestKept } from './kept-checkpoints.ts';
 import { LakeChecks } from './lake-checks.ts';
 import { ProvenLog } from './proven-log.ts';
 import { LogKeys, vkeysIn } from './signatures.ts';
@@ -91,7 +91,7 @@ class Verification {
     };
     const proven = new ProvenReader(this.#reader.store, checkpoint);
     const strays = new Strays();
-    const means = {
+    const deps = {
       reader: this.#reader,
       proven,
       strays,
@@ -101,11 +101,11 @@ class Verification {
       found,
       erasures,
     };
-    const anchors = new AnchorChecks({ ...means, outside: this.#options });
-    const lake = new LakeChecks(means);
-    const days = new DayChecks(means);
+    const anchors = new AnchorChecks({ ...deps, outside: this.#options });
+    const lake = new LakeChecks(deps);
+    const days = new DayChecks(deps);
     const checks = new EntryChecks({
-      ...{ ...means, anchors, lake, days, accounts: this.#accounts },
+      ...{ ...deps, anchors, lake, days, accounts: this.#accounts },
       nothingGone: this.#options.nothingGone ?? false,
       manifestSha256: manifest === null ? '' : hash('sha256', manifest, 'hex'),
     });
@@ -113,7 +113,7 @@ class Verification {
     this.#remarks.push(...(await lake.finish()));
     this.#remarks.push(...(await wishRemarks(this.#reader, checks.removals.holds)));
     const isSigned = this.#checkSignatures(head, keys);
-    if (checks.newer !== null) this.#tellNewer(checks.newer, isSigned);
+    if (checks.newer !== null) this.#reportNewer(checks.newer, isSigned);
     await this.#checkNewer(head, keys, { after: checks.lastKept, anchors });
     await this.#checkBeyond(checkpoint.size);
     this.#strays = await strays.finish(this.#reader, checkpoint.size);
@@ -142,7 +142,7 @@ class Verification {
   }
 
   /** The newest checkpoint; where it is damaged the newest one that was kept stands in for it. */
-  async #head(isArchive: boolean): Promise<Head> {
+  async #head(isArchive: boolean): Promise<FoundCheckpoint> {
     const bytes = await this.#reader.small(checkpointPath);
     const head = bytes === null ? null : headOf(bytes);
     if (head !== null) return head;
@@ -160,7 +160,7 @@ class Verification {
     return kept;
   }
 
-  async #keys(manifest: Uint8Array | null, { checkpoint }: Head): Promise<LogKeys> {
+  async #keys(manifest: Uint8Array | null, { checkpoint }: FoundCheckpoint): Promise<LogKeys> {
     if (manifest === null) this.#break('archive.json is missing', manifestPath);
     else {
       try {
@@ -210,7 +210,7 @@ class Verification {
   }
 
   /** What nobody trusted has signed is no newer format, but a break. */
-  #tellNewer({ index, what }: { index: number; what: string }, isSigned: boolean): void {
+  #reportNewer({ index, what }: { index: number; what: string }, isSigned: boolean): void {
     if (isSigned) throw unreadable(this.#reader, `entry ${index}: ${what}; so there is no verdict`);
     this.#found({ index, stream: null, seq: null, object: null, what });
   }
@@ -219,9 +219,9 @@ class Verification {
    * Who has signed the root: known only when the walk has found the log's keys. True where a trusted
    * key leads to who has.
    */
-  #checkSignatures({ bytes }: Head, keys: LogKeys): boolean {
+  #checkSignatures({ bytes }: FoundCheckpoint, keys: LogKeys): boolean {
     const { since, trusted } = this.#options;
-    const told = (object: string | null, doing: () => unknown) => {
+    const reported = (object: string | null, doing: () => unknown) => {
       try {
         doing();
       } catch (error) {
@@ -233,11 +233,11 @@ class Verification {
       }
     };
     if (bytes !== null) {
-      told(checkpointPath, () => {
+      reported(checkpointPath, () => {
         this.#signedBy = keys.open(bytes).by;
       });
     }
-    if (since !== undefined) told(null, () => keys.open(since));
+    if (since !== undefined) reported(null, () => keys.open(since));
     const why = keys.whyUntrusted(trusted);
     if (why !== null) this.#break(why, checkpointPath);
     this.#checkShard(keys);
@@ -255,7 +255,7 @@ class Verification {
 
   /** Kept checkpoints that no entry names, of this size and of more, and what is beside them. */
   async #checkNewer(
-    { bytes, checkpoint }: Head,
+    { bytes, checkpoint }: FoundCheckpoint,
     keys: LogKeys,
     { after, anchors }: { readonly after: string | null; readonly anchors: AnchorChecks },
   ) {
@@ -315,7 +315,7 @@ class Verification {
     return one;
   }
 
-  #report({ checkpoint }: Head, checks: EntryChecks, anchors: AnchorChecks): Report {
+  #report({ checkpoint }: FoundCheckpoint, checks: EntryChecks, anchors: AnchorChecks): Report {
     const { origin, size, root } = checkpoint;
     const { pages, records, bodyBytes, checkpoints, configs, successions, removals } = checks;
     const { streams, gaps } = this.#accounts;

@@ -14,12 +14,12 @@ import {
 } from '@platformatic/kafka';
 import type { Clock } from '../../contracts/tools.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
-import { Connections, failureOf } from '../../kafka/log-client.ts';
-import { type Committed, committedIn } from './committed.ts';
-import { connectionOf, type LogSettings } from './settings.ts';
+import { Connections, kafkaFailureOf } from '../../kafka/log-client.ts';
+import { type CommittedRecords, committedIn } from './committed.ts';
+import { connectionOf, type StateLogSettings } from './settings.ts';
 
 /** A partition of a topic. */
-export interface Partition {
+export interface TopicPartition {
   readonly topic: string;
   readonly partition: number;
 }
@@ -44,7 +44,7 @@ export class LogClient {
   #isClosed = false;
   #known: { readonly brokers: ReadonlyMap<number, Broker>; readonly topics: Topics } | null = null;
 
-  constructor(settings: LogSettings, clock: Clock) {
+  constructor(settings: StateLogSettings, clock: Clock) {
     this.#bootstrap = settings.brokers;
     this.#clock = clock;
     this.#connections = new Connections(connectionOf(settings));
@@ -54,26 +54,26 @@ export class LogClient {
    * The end of all that was written to a partition, committed or not. A bound that counts
    * committed records only would stop short of newer ones while a transaction before them is open.
    */
-  end(of: Partition): Promise<bigint> {
+  end(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, latest);
   }
 
   /** The end of what can be read now: before a transaction that is open, whoever has left it so. */
-  stableEnd(of: Partition): Promise<bigint> {
+  stableEnd(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, latest, readCommitted);
   }
 
   /** The first offset that is still there. */
-  start(of: Partition): Promise<bigint> {
+  start(of: TopicPartition): Promise<bigint> {
     return this.#offset(of, earliest);
   }
 
   /** What is committed from `position` on; waits up to `waitMs` where there is nothing yet. */
   async fetch(
-    { topic, partition }: Partition,
+    { topic, partition }: TopicPartition,
     position: bigint,
     waitMs: number,
-  ): Promise<Committed> {
+  ): Promise<CommittedRecords> {
     return await this.#ask({ topic, partition }, async ({ connection, topicId }) => {
       const asked = {
         partition,
@@ -95,7 +95,7 @@ export class LogClient {
   }
 
   /** Deletes what stands before an offset. */
-  async deleteBefore({ topic, partition }: Partition, offset: bigint): Promise<void> {
+  async deleteBefore({ topic, partition }: TopicPartition, offset: bigint): Promise<void> {
     await this.#ask({ topic, partition }, async ({ connection }) => {
       const partitions = [{ partitionIndex: partition, offset }];
       await deleteRecordsV2.api.async(connection, [{ name: topic, partitions }], patienceMs);
@@ -145,7 +145,7 @@ export class LogClient {
   }
 
   #offset(
-    { topic, partition }: Partition,
+    { topic, partition }: TopicPartition,
     timestamp: bigint,
     isolation: 0 | 1 = readUncommitted,
   ): Promise<bigint> {
@@ -159,7 +159,7 @@ export class LogClient {
   }
 
   /** Asks a partition's leader, and again while what goes wrong is what passes. */
-  async #ask<T>(of: Partition, request: (leader: Leader) => Promise<T>): Promise<T> {
+  async #ask<T>(of: TopicPartition, request: (leader: Leader) => Promise<T>): Promise<T> {
     const doing = `reading ${of.topic}, partition ${of.partition}`;
     return await this.#again(doing, async () => await request(await this.#leaderOf(of)));
   }
@@ -171,7 +171,7 @@ export class LogClient {
         return await attempt();
       } catch (error) {
         this.#known = null;
-        const failure = failureOf(error, doing);
+        const failure = kafkaFailureOf(error, doing);
         const isOver = this.#isClosed || this.#clock.monotonic() > deadline;
         if (failure.kind !== 'passing' || isOver) throw failure;
         await this.#clock.sleep(pauseMs);
@@ -179,7 +179,7 @@ export class LogClient {
     }
   }
 
-  async #leaderOf({ topic, partition }: Partition): Promise<Leader> {
+  async #leaderOf({ topic, partition }: TopicPartition): Promise<Leader> {
     const { brokers, topics } = await this.#knowing(topic);
     const found = topics.get(topic);
     if (found === undefined) {
@@ -192,8 +192,8 @@ export class LogClient {
 
   async #knowing(topic: string) {
     if (this.#known?.topics.has(topic)) return this.#known;
-    const wanted = [...new Set([...(this.#known?.topics.keys() ?? []), topic])];
-    const answer = await described(await this.#anyConnection(), wanted);
+    const requested = [...new Set([...(this.#known?.topics.keys() ?? []), topic])];
+    const answer = await described(await this.#anyConnection(), requested);
     const brokers = new Map(answer.brokers.map((broker) => [broker.nodeId, broker]));
     const led = answer.topics.filter(({ errorCode }) => errorCode === 0);
     const topics: Topics = new Map(

@@ -21,7 +21,7 @@ export interface LogRecord {
 }
 
 /** What was committed, and where to go on. */
-export interface Committed {
+export interface CommittedRecords {
   readonly records: readonly LogRecord[];
   /** The offset of the next fetch: behind markers and aborted records as well. */
   readonly position: bigint;
@@ -37,7 +37,7 @@ const abortMarker = 0;
 export function committedIn(
   { abortedTransactions, records: batches }: FetchedPartition,
   position: bigint,
-): Committed {
+): CommittedRecords {
   const aborted = (abortedTransactions ?? []).toSorted((a, b) =>
     a.firstOffset < b.firstOffset ? -1 : 1,
   );

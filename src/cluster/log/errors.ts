@@ -2,10 +2,10 @@
 
 import { ExportError } from '../../contracts/errors.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
-import type { LogSettings } from './settings.ts';
+import type { StateLogSettings } from './settings.ts';
 import { transactionMsMax } from './writer.ts';
 
-type Which = Pick<LogSettings, 'prefix' | 'shard'>;
+type Which = Pick<StateLogSettings, 'prefix' | 'shard'>;
 
 const nameOf = ({ prefix, shard = 0 }: Which) => `the shard ${shard} of ${prefix}`;
 

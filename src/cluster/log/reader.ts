@@ -4,11 +4,11 @@
 
 import { ExportError } from '../../contracts/errors.ts';
 import type { Clock } from '../../contracts/tools.ts';
-import type { LogClient, Partition } from './client.ts';
+import type { LogClient, TopicPartition } from './client.ts';
 import type { LogRecord } from './committed.ts';
 
 /** How reading goes. */
-export interface Reading {
+export interface LogReading {
   readonly clock: Clock;
   /** The first offset that is wanted; left out: the first that is there. */
   readonly from?: bigint;
@@ -26,8 +26,8 @@ const waitMs = 500;
  */
 export async function* committedRecords(
   client: LogClient,
-  of: Partition,
-  { clock, stalledMs, ...given }: Reading,
+  of: TopicPartition,
+  { clock, stalledMs, ...given }: LogReading,
 ): AsyncGenerator<readonly LogRecord[]> {
   const end = given.end ?? (await client.end(of));
   let position = given.from ?? (await client.start(of));
@@ -41,7 +41,7 @@ export async function* committedRecords(
   }
 }
 
-function stalled({ topic, partition }: Partition, position: bigint, end: bigint): ExportError {
+function stalled({ topic, partition }: TopicPartition, position: bigint, end: bigint): ExportError {
   return new ExportError(
     'sink_unreachable',
     `reading ${topic}, partition ${partition}: nothing after offset ${position} can be read, and ${end} was to be reached`,

@@ -17,7 +17,7 @@ export interface RowRecord {
 const partBytesMax = 896 * 1024;
 
 /** The records of a row: one, or one a part. */
-export function recordsOf({ table, key, value }: OutboxRow): readonly RowRecord[] {
+export function rowRecords({ table, key, value }: OutboxRow): readonly RowRecord[] {
   if (value === null) return [{ key: textKey([table, ...key]), value }];
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
   const parts = Math.ceil(bytes.length / partBytesMax);

@@ -8,7 +8,7 @@ import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';
 
 /** The cluster, and what its topics are called there. */
-export interface LogSettings {
+export interface StateLogSettings {
   readonly brokers: readonly HostPort[];
   /** Topics are `<prefix>.shards`, `.pages`, `.state`, `.dead` and `.control`. */
   readonly prefix: string;
@@ -23,7 +23,7 @@ export interface LogSettings {
 }
 
 /** As well, who takes part in owning it. */
-export interface MemberSettings extends LogSettings {
+export interface MemberSettings extends StateLogSettings {
   /** A process that was silent for so long is taken for dead. */
   readonly sessionMs: number;
   /** A name that stays the process's through restarts; left out: it gets a new one at each start. */
@@ -46,7 +46,7 @@ export interface MemberSettings extends LogSettings {
 }
 
 /** What stands for a shard in logs and topics: its topics, the id that it is written under, and its group. */
-export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<LogSettings, 'brokers'>) {
+export function shardNames({ prefix, shards = 1, shard = 0 }: Omit<StateLogSettings, 'brokers'>) {
   return {
     pages: { topic: `${prefix}.pages`, partition: shard },
     state: { topic: `${prefix}.state`, partition: shard },
@@ -71,7 +71,7 @@ const mechanisms = {
 } as const;
 
 /** How its brokers are connected to. */
-export function connectionOf({ tls, sasl }: LogSettings): ConnectionsOptions {
+export function connectionOf({ tls, sasl }: StateLogSettings): ConnectionsOptions {
   const password = sasl === undefined ? undefined : () => sasl.password.reveal();
   return {
     clientId: 'sluice',

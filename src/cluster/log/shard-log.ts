@@ -8,21 +8,21 @@ import { randomUUID } from 'node:crypto';
 import { asExportError } from '../../contracts/errors.ts';
 import type { Offset } from '../../contracts/event.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
-import { keyLengths, letterTable, type OutboxRow, pageTable } from '../../hold/outbox.ts';
+import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/outbox.ts';
 import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
 import type { SpoolLog } from '../../hold/spool.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
-import { LogClient, type Partition } from './client.ts';
+import { LogClient, type TopicPartition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';
 import { PagePlaces } from './page-places.ts';
 import { committedRecords } from './reader.ts';
-import { foreignTopic, isOurs, RowReader, recordsOf } from './rows.ts';
-import { type LogSettings, shardNames } from './settings.ts';
+import { foreignTopic, isOurs, RowReader, rowRecords } from './rows.ts';
+import { type StateLogSettings, shardNames } from './settings.ts';
 import { ensureTopics } from './topics.ts';
 import { type NewRecord, TransactionalWriter, transactionMsMax } from './writer.ts';
 
 /** What a shard's log works with. */
-export interface ShardLogMeans {
+export interface ShardLogDeps {
   readonly log: Log;
   readonly clock: Clock;
   /**
@@ -54,11 +54,11 @@ const forgetEveryMs = 5_000;
 
 /** The log of a shard that this process has taken. */
 export class ShardLog implements SpoolLog {
-  readonly #settings: LogSettings;
-  readonly #means: ShardLogMeans;
-  readonly #pages: Partition;
-  readonly #state: Partition;
-  readonly #dead: Partition;
+  readonly #settings: StateLogSettings;
+  readonly #deps: ShardLogDeps;
+  readonly #pages: TopicPartition;
+  readonly #state: TopicPartition;
+  readonly #dead: TopicPartition;
   readonly #id: string;
   readonly #client: LogClient;
   readonly #name = randomUUID();
@@ -79,26 +79,26 @@ export class ShardLog implements SpoolLog {
   /** From here on of the state's partition only what this process has written is known. */
   #known = 0n;
   /** Where the last transaction of this process begins in a topic; nothing: there was none. */
-  readonly #wroteAt = new Map<Partition, bigint>();
+  readonly #wroteAt = new Map<TopicPartition, bigint>();
   readonly #places = new PagePlaces();
   #forgotAt = Number.NEGATIVE_INFINITY;
   readonly #over = new AbortController();
 
-  private constructor(settings: LogSettings, means: ShardLogMeans) {
+  private constructor(settings: StateLogSettings, deps: ShardLogDeps) {
     const { pages, state, dead, transactionalId } = shardNames(settings);
     this.#settings = settings;
-    this.#means = means;
+    this.#deps = deps;
     this.#pages = pages;
     this.#state = state;
     this.#dead = dead;
     this.#id = transactionalId;
-    this.#client = new LogClient(settings, means.clock);
+    this.#client = new LogClient(settings, deps.clock);
     this.#writer = new TransactionalWriter(settings, this.#id);
   }
 
   /** Takes a shard: from now on no other process can write there. Throws `sink_unreachable` or `sink_refused`. */
-  static async take(settings: LogSettings, means: ShardLogMeans): Promise<ShardLog> {
-    const log = new ShardLog(settings, means);
+  static async take(settings: StateLogSettings, deps: ShardLogDeps): Promise<ShardLog> {
+    const log = new ShardLog(settings, deps);
     try {
       await ensureTopics(log.#client, settings);
       log.#givenUp = await log.#begin();
@@ -115,7 +115,7 @@ export class ShardLog implements SpoolLog {
     try {
       this.#known = await this.#client.end(this.#state);
       const reader = new RowReader(keyLengths);
-      const reading = { clock: this.#means.clock, stalledMs: stalledMsMax };
+      const reading = { clock: this.#deps.clock, stalledMs: stalledMsMax };
       // Dead letters of older versions are in the state, and what became of them is behind it.
       const parts = [
         { of: this.#state, end: this.#known },
@@ -146,7 +146,7 @@ export class ShardLog implements SpoolLog {
    * another process has the shard, and `sink_refused` where it may not be written from the start.
    */
   readonly commit = async (rows: readonly OutboxRow[]): Promise<void> => {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const begunAt = clock.monotonic();
     this.#commitsSince ??= begunAt;
     await this.#inTurn(() => this.#commit(rows));
@@ -156,7 +156,7 @@ export class ShardLog implements SpoolLog {
 
   /** Milliseconds that the last commit took, or that the one under way takes, whichever is more; null: none yet. */
   get commitMs(): number | null {
-    const now = this.#means.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const underWay = this.#commitsSince === null ? null : now - this.#commitsSince;
     if (underWay === null || this.#commitMs === null) return underWay ?? this.#commitMs;
     return Math.max(underWay, this.#commitMs);
@@ -168,7 +168,7 @@ export class ShardLog implements SpoolLog {
    * group forgets whoever has owned and is dead by now. Then nothing more is written here.
    */
   readonly confirm = async (signal?: AbortSignal): Promise<void> => {
-    const { confirm } = this.#means;
+    const { confirm } = this.#deps;
     const givenUp = (await confirm?.(signal ?? this.#over.signal)) ?? 0;
     if (givenUp === this.#givenUp) return;
     await this.#inTurn(async () => {
@@ -182,7 +182,7 @@ export class ShardLog implements SpoolLog {
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#turn.then(() => {
       this.#over.signal.throwIfAborted();
-      this.#worksSince = this.#means.clock.monotonic();
+      this.#worksSince = this.#deps.clock.monotonic();
       return work();
     });
     this.#turn = done.then(
@@ -211,7 +211,7 @@ export class ShardLog implements SpoolLog {
 
   /** From now on a transaction that Kafka does not take in time is given up, and the shard with it. */
   hurry(): void {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const { signal } = this.#over;
     const from = clock.monotonic();
     const watch = async () => {
@@ -229,7 +229,7 @@ export class ShardLog implements SpoolLog {
    * asleep would put its successor out. Resolves with whether it was given up, as `confirm` tells it.
    */
   async #begin(): Promise<number> {
-    const { confirm } = this.#means;
+    const { confirm } = this.#deps;
     const { signal } = this.#over;
     const givenUp = (await confirm?.(signal)) ?? 0;
     await this.#bounded(this.#writer.begin());
@@ -240,7 +240,7 @@ export class ShardLog implements SpoolLog {
   /** The client has been seen to wait for an answer without an end. */
   async #bounded<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
-    const late = this.#means.clock.sleep(answerMsMax, answered.signal).then(() => {
+    const late = this.#deps.clock.sleep(answerMsMax, answered.signal).then(() => {
       const what = `no answer within ${answerMsMax} ms`;
       throw new KafkaFailure('passing', what, { answered: false });
     });
@@ -255,7 +255,7 @@ export class ShardLog implements SpoolLog {
   /** Whether the last transaction is in the log; begins another writer, so that it is decided. */
   async #stands(): Promise<boolean> {
     for (let pauseMs = pauseMsMin; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
-      await this.#means.clock.sleep(pauseMs, this.#over.signal);
+      await this.#deps.clock.sleep(pauseMs, this.#over.signal);
       this.#writer = new TransactionalWriter(this.#settings, this.#id);
       let newest: Mark | null;
       let givenUp: number;
@@ -287,8 +287,8 @@ export class ShardLog implements SpoolLog {
     const kind = failure?.kind;
     const isRefused = kind === 'clock' || (kind === 'denied' && !this.#hasWrittenPages);
     if (isRefused) throw logError(error, 'writing', this.#settings);
-    if (kind === 'fenced' && this.#means.confirm === undefined) throw shardLost(this.#settings);
-    this.#means.log.warn(
+    if (kind === 'fenced' && this.#deps.confirm === undefined) throw shardLost(this.#settings);
+    this.#deps.log.warn(
       'kafka_commit_failed',
       'Kafka did not commit a transaction of the shard; retrying',
       {
@@ -301,7 +301,7 @@ export class ShardLog implements SpoolLog {
 
   /** Throws where a topic is gone, and that for good: nothing that this process holds could be committed any more. */
   async #endWithout(): Promise<void> {
-    const now = this.#means.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     const topics = [this.#pages.topic, this.#state.topic, this.#dead.topic];
     const gone = await this.#client.missing(topics).catch(() => []);
     this.#missingSince = gone.length === 0 ? null : (this.#missingSince ?? now);
@@ -311,13 +311,13 @@ export class ShardLog implements SpoolLog {
 
   /** Deletes pages before an offset from the log, some time soon. */
   forgetBefore(offset: Offset): void {
-    const now = this.#means.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (now - this.#forgotAt < forgetEveryMs) return;
     const place = this.#places.forgetBefore(offset);
     if (place === null) return;
     this.#forgotAt = now;
     this.#client.deleteBefore(this.#pages, place).catch((error) => {
-      this.#means.log.warn(
+      this.#deps.log.warn(
         'kafka_pages_not_deleted',
         'pages that every sink has could not be deleted from the log',
         {
@@ -347,7 +347,7 @@ export class ShardLog implements SpoolLog {
       .filter(({ table, value }) => table !== pageTable || value !== null)
       .flatMap((row) => {
         return this.#placesOf(row).flatMap((to) =>
-          recordsOf(row).map((record) => ({ ...record, to })),
+          rowRecords(row).map((record) => ({ ...record, to })),
         );
       });
     return [
@@ -356,16 +356,16 @@ export class ShardLog implements SpoolLog {
     ];
   }
 
-  #placesOf({ table, value }: OutboxRow): readonly Partition[] {
+  #placesOf({ table, value }: OutboxRow): readonly TopicPartition[] {
     if (table === pageTable) return [this.#pages];
-    if (table !== letterTable) return [this.#state];
+    if (table !== deadLetterTable) return [this.#state];
     // One that is gone may be of an older version, which had it in the state.
     return value === null ? [this.#dead, this.#state] : [this.#dead];
   }
 
   /** The newest of what has been committed since this process knew all of it. */
   async #newestMark(): Promise<Mark | null> {
-    const reading = { clock: this.#means.clock, stalledMs: stalledMsMax, from: this.#known };
+    const reading = { clock: this.#deps.clock, stalledMs: stalledMsMax, from: this.#known };
     let newest: Mark | null = null;
     for await (const records of committedRecords(this.#client, this.#state, reading)) {
       for (const { key, value } of records) {
@@ -376,7 +376,7 @@ export class ShardLog implements SpoolLog {
   }
 
   #learn(records: readonly NewRecord[], firsts: ReadonlyMap<string, bigint>): void {
-    const placeIn = ({ topic, partition }: Partition) => firsts.get(`${topic}:${partition}`);
+    const placeIn = ({ topic, partition }: TopicPartition) => firsts.get(`${topic}:${partition}`);
     const state = placeIn(this.#state) ?? 0n;
     for (const part of [this.#state, this.#dead]) {
       const at = placeIn(part);

@@ -7,14 +7,14 @@ import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';
 import { committedRecords } from './reader.ts';
 import { RowReader } from './rows.ts';
-import { type LogSettings, shardNames } from './settings.ts';
+import { type StateLogSettings, shardNames } from './settings.ts';
 
 const table = 'checkpoint';
 const stalledMs = 20_000;
 
 /** The names of these streams. Throws `sink_unreachable` or `sink_refused`. */
 export async function streamsHeld(
-  settings: LogSettings,
+  settings: StateLogSettings,
   clock: Clock,
 ): Promise<ReadonlySet<string>> {
   const client = new LogClient(settings, clock);

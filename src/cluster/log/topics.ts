@@ -4,10 +4,10 @@
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Clock } from '../../contracts/tools.ts';
-import { failureOf } from '../../kafka/log-client.ts';
+import { kafkaFailureOf } from '../../kafka/log-client.ts';
 import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';
-import { type LogSettings, shardNames } from './settings.ts';
+import { type StateLogSettings, shardNames } from './settings.ts';
 
 /** A topic's settings that matter to us, by Kafka's names. */
 type TopicSettings = Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ const replicationOfBrokers = -1;
 const createMsMax = 30_000;
 const already = 'TOPIC_ALREADY_EXISTS';
 
-type Size = Omit<LogSettings, 'brokers'>;
+type Size = Omit<StateLogSettings, 'brokers'>;
 
 /** How many partitions a topic has: one a shard, but what operators ask for is in one. */
 export function partitionsOf(topic: string, { prefix, shards = 1 }: Size): number {
@@ -63,8 +63,8 @@ export function misfitOf(
   { prefix }: Pick<Size, 'prefix'>,
   found: ReadonlyMap<string, string | null | undefined>,
 ): ExportError | null {
-  const wanted = topics[topic.slice(prefix.length + 1)] ?? {};
-  const wrong = Object.entries(wanted).filter(([name, value]) => found.get(name) !== value);
+  const requested = topics[topic.slice(prefix.length + 1)] ?? {};
+  const wrong = Object.entries(requested).filter(([name, value]) => found.get(name) !== value);
   if (wrong.length === 0) return null;
   const said = wrong.map(([name, value]) => `${name} is ${found.get(name)} and has to be ${value}`);
   return new ExportError('sink_refused', `the topic ${topic}: ${said.join('; ')}`, {
@@ -74,9 +74,9 @@ export function misfitOf(
 
 /** Why a topic with so many partitions cannot be used; null: it can. */
 export function tooFew(topic: string, size: Size, partitions: number): ExportError | null {
-  const wanted = partitionsOf(topic, size);
-  if (partitions >= wanted) return null;
-  const what = `the topic ${topic} has ${partitions} partitions, and state.kafka.shards needs ${wanted}`;
+  const requested = partitionsOf(topic, size);
+  if (partitions >= requested) return null;
+  const what = `the topic ${topic} has ${partitions} partitions, and state.kafka.shards needs ${requested}`;
   return new ExportError('sink_refused', what, {
     next: 'Set state.kafka.shards as it was when the topic was made, or give state.kafka.prefix another name and begin a new state there. Nothing was written.',
   });
@@ -95,7 +95,7 @@ async function make(client: LogClient, topic: string, settings: Size): Promise<v
     const asked = [newTopic(topic, settings)];
     await createTopicsV7.api.async(connection, asked, createMsMax, false).catch((error) => {
       // Another process may have been quicker; to ask again would not change that.
-      if (!failureOf(error).message.includes(already)) throw error;
+      if (!kafkaFailureOf(error).message.includes(already)) throw error;
     });
   });
   await client.appearance(topic);
@@ -103,7 +103,7 @@ async function make(client: LogClient, topic: string, settings: Size): Promise<v
 
 async function look(client: LogClient, topic: string, settings: Size): Promise<void> {
   const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
-  const configurationKeys = Object.values(topics).flatMap((wanted) => Object.keys(wanted));
+  const configurationKeys = Object.values(topics).flatMap((requested) => Object.keys(requested));
   const { results } = await client.anywhere(`looking at the topic ${topic}`, (connection) =>
     describeConfigsV4.api.async(connection, [{ ...asked, configurationKeys }], false, false),
   );
@@ -114,7 +114,10 @@ async function look(client: LogClient, topic: string, settings: Size): Promise<v
 }
 
 /** The shards in which something was written ever. Throws `sink_unreachable` or `sink_refused`. */
-export async function usedShards(settings: LogSettings, clock: Clock): Promise<readonly number[]> {
+export async function usedShards(
+  settings: StateLogSettings,
+  clock: Clock,
+): Promise<readonly number[]> {
   const client = new LogClient(settings, clock);
   try {
     if (!(await client.has(shardNames(settings).state.topic))) return [];

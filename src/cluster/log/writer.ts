@@ -5,13 +5,13 @@
 
 import { ProduceAcks } from '@platformatic/kafka';
 import { KafkaFailure } from '../../kafka/index.ts';
-import { Client, failureOf, type Transaction } from '../../kafka/log-client.ts';
-import type { Partition } from './client.ts';
-import { connectionOf, type LogSettings } from './settings.ts';
+import { Client, kafkaFailureOf, type Transaction } from '../../kafka/log-client.ts';
+import type { TopicPartition } from './client.ts';
+import { connectionOf, type StateLogSettings } from './settings.ts';
 
 /** A record to be written. */
 export interface NewRecord {
-  readonly to: Partition;
+  readonly to: TopicPartition;
   readonly key: Buffer;
   /** Null: what the key names is gone. */
   readonly value: Buffer | null;
@@ -37,7 +37,7 @@ export class TransactionalWriter {
   readonly #client: Client;
   #transaction: Transaction | null = null;
 
-  constructor(settings: LogSettings, transactionalId: string) {
+  constructor(settings: StateLogSettings, transactionalId: string) {
     const { clientId } = connectionOf(settings);
     this.#client = new Client({
       brokers: settings.brokers,
@@ -56,7 +56,7 @@ export class TransactionalWriter {
 
   /** Fences whoever had the id before; what that one has left open is ended when this resolves. */
   async begin(): Promise<void> {
-    this.#transaction ??= await told(this.#client.beginTransaction());
+    this.#transaction ??= await reported(this.#client.beginTransaction());
   }
 
   /**
@@ -76,7 +76,7 @@ export class TransactionalWriter {
         // A null is what the protocol has for it, and the library writes it; its types do not know.
         value: value as Buffer,
       }));
-      const { offsets = [] } = await told(
+      const { offsets = [] } = await reported(
         transaction.send({ messages, compression: 'none', acks: ProduceAcks.ALL }),
       );
       for (const { topic, partition, offset } of offsets) {
@@ -84,7 +84,7 @@ export class TransactionalWriter {
         if (!firsts.has(key)) firsts.set(key, offset);
       }
     }
-    await told(transaction.commit(), 'the outcome of the commit is not known');
+    await reported(transaction.commit(), 'the outcome of the commit is not known');
     this.#transaction = null;
     return firsts;
   }
@@ -114,10 +114,10 @@ function* requestsOf(records: readonly NewRecord[]): Iterable<readonly NewRecord
   if (some.length > 0) yield some;
 }
 
-async function told<T>(promise: Promise<T>, what?: string): Promise<T> {
+async function reported<T>(promise: Promise<T>, what?: string): Promise<T> {
   try {
     return await promise;
   } catch (error) {
-    throw failureOf(error, what);
+    throw kafkaFailureOf(error, what);
   }
 }

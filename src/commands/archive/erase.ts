@@ -33,8 +33,8 @@ export const erase = defineCommand({
 record, byte for byte, and every object of the lake with its event. It does so with its next checkpoint, or at its
 next start. The command is refused, with the date, while a hold or a lock keeps one of these. Events at other sinks
 are not changed.`,
-  async run({ location, uid, reason, signWith, yes }, means) {
-    const { out, err, env } = means;
+  async run({ location, uid, reason, signWith, yes }, deps) {
+    const { out, err, env } = deps;
     if (!/^[0-9a-f]{64}$/.test(uid)) {
       throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
     }
@@ -73,9 +73,9 @@ are not changed.`,
     const segments = new Set(copies.map(({ body }) => body.segment)).size;
     const objects =
       lake.length === 0 ? '' : `, and from ${counted(lake.length, 'object')} of the lake`;
-    const told = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}${objects}`;
-    if (!yes && !(await isAgreed(told, 'erase it for good?', means))) {
-      out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
+    const reported = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}${objects}`;
+    if (!yes && !(await isAgreed(reported, 'erase it for good?', deps))) {
+      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
       return 1;
     }
     // The process that writes need not search all of a large archive.
@@ -87,7 +87,7 @@ are not changed.`,
     const signed = await signatureOf(reader.store, signWith, { kind: 'erase', wish });
     const request = { ...wish, ...(signed !== undefined && { signed }) };
     await reader.store.put(requestPath(uid), [encodeRequest(request)]);
-    out(`${told}: requested; it is erased with the next checkpoint`);
+    out(`${reported}: requested; it is erased with the next checkpoint`);
     return 0;
   },
 });

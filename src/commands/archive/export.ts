@@ -10,7 +10,7 @@ import { timeTyped } from '../shared/typed.ts';
 import { locationArgument, openArchive } from './given.ts';
 
 /** Copies a span of an archive. */
-export const exportCommand = defineCommand({
+export const archiveExport = defineCommand({
   name: 'export',
   about: 'copy the records of a span of time with their proofs, complete in itself',
   arguments: { location: locationArgument },

@@ -35,10 +35,10 @@ export const prove = defineCommand({
   more: `Give --uid or --match. Where the archives of several shards lie below the location, each is searched.
 Exit code: 0 proven, 1 no record of the archive is that one.`,
   async run({ location, uid, match, record: file }, { out, err, env }) {
-    const wanted = wantedBy(uid, match);
+    const requested = requestedBy(uid, match);
     let failure: ExportError | null = null;
     for (const one of await archivesAt(location, env)) {
-      const found = await provenIn(one, wanted, env);
+      const found = await provenIn(one, requested, env);
       // Another shard may have the record; where none has it, the damage is reported and not a "no".
       if (found instanceof ExportError) failure ??= found;
       if (found === null || found instanceof ExportError) continue;
@@ -47,20 +47,20 @@ Exit code: 0 proven, 1 no record of the archive is that one.`,
       return 0;
     }
     if (failure !== null) throw failure;
-    err(`no record of the archive ${wanted.what}`);
+    err(`no record of the archive ${requested.what}`);
     return 1;
   },
 });
 
 /** How a record is found. */
-interface Wanted {
+interface Requested {
   /** Behind "no record of the archive". */
   readonly what: string;
   prove(reader: ArchiveReader): Promise<ProvenRecord | null>;
 }
 
 /** Throws a UsageError where not exactly one of both is given. */
-function wantedBy(uid: string | undefined, match: string | undefined): Wanted {
+function requestedBy(uid: string | undefined, match: string | undefined): Requested {
   if ((uid === undefined) === (match === undefined)) {
     throw new UsageError('give one of --uid and --match');
   }
@@ -86,12 +86,12 @@ function wantedBy(uid: string | undefined, match: string | undefined): Wanted {
 /** Null where the archive has no such record; the error where it cannot be read or the record was erased. */
 async function provenIn(
   location: string,
-  wanted: Wanted,
+  requested: Requested,
   env: Means['env'],
 ): Promise<ProvenRecord | ExportError | null> {
   const reader = await openArchive(location, env);
   try {
-    return await wanted.prove(reader);
+    return await requested.prove(reader);
   } catch (error) {
     if (error instanceof ExportError) return error;
     if (!(error instanceof SyntaxError)) throw error;

@@ -29,8 +29,8 @@ export const prune = defineCommand({
   },
   more: `Prompts on a terminal, otherwise requires --yes. Segments under a hold stay. The process that writes the archive
 deletes the others with its next checkpoint, or at its next start.`,
-  async run({ location, before, signWith, yes }, means) {
-    const { out, env } = means;
+  async run({ location, before, signWith, yes }, deps) {
+    const { out, env } = deps;
     const until = timeTyped('before', before);
     const reader = await provenArchive(location, env);
     const { store } = reader;
@@ -70,20 +70,20 @@ deletes the others with its next checkpoint, or at its next start.`,
     ];
     const lake = cuts === 0 ? '' : ` and ${counted(cuts, 'cut')} of the lake`;
     const going = `${counted(gone.segments, 'segment')} (${counted(gone.pages, 'page')}, ${sizeText(gone.bytes)})${lake} would go`;
-    const told = [going, ...kept].join('; ');
+    const reported = [going, ...kept].join('; ');
     if (gone.segments + cuts === 0) {
-      out(told);
+      out(reported);
       return 0;
     }
-    if (!yes && !(await isAgreed(told, 'let them go?', means))) {
-      out(`${told}; nothing goes${process.stdin.isTTY ? '' : ': --yes lets them go'}`);
+    if (!yes && !(await isAgreed(reported, 'let them go?', deps))) {
+      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes lets them go'}`);
       return 1;
     }
     const now = Date.now();
     const wish = pruneWish(until, now);
     const signed = await signatureOf(store, signWith, { kind: 'prune', wish });
     await store.put(prunePath, [encodeWish(until, now, signed)]);
-    out(`${told}: requested; they are deleted with the next checkpoint`);
+    out(`${reported}: requested; they are deleted with the next checkpoint`);
     return 0;
   },
 });

@@ -15,7 +15,7 @@ import { refuseUnknown, timeTyped } from '../shared/typed.ts';
 import { archivesAt, openArchive } from './given.ts';
 
 /** Times of reading, epoch milliseconds: from then on, and before then. */
-export interface ReadSpan {
+export interface TimeSpan {
   readonly from: number;
   readonly to: number;
 }
@@ -24,7 +24,7 @@ export interface ReadSpan {
 export function readSpanGiven(given: {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-}): ReadSpan {
+}): TimeSpan {
   const from = given.from === undefined ? Number.NEGATIVE_INFINITY : timeTyped('from', given.from);
   const to = given.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', given.to);
   if (to <= from) throw new UsageError('--to: expected a time after --from');
@@ -39,23 +39,19 @@ export async function drained(unread: AbortSignal): Promise<void> {
 }
 
 /** What is shown of an archive. */
-export interface RawWishes extends ReadSpan {
+export interface RawWishes extends TimeSpan {
   /** Left out: all streams. */
   readonly stream?: string;
 }
 
 /** Shows the records of each archive at a location, in the order of its log. */
-export async function showRaw(
-  location: string,
-  wishes: RawWishes,
-  means: Means,
-): Promise<ExitCode> {
+export async function showRaw(location: string, wishes: RawWishes, deps: Means): Promise<ExitCode> {
   const streams = new Set<string>();
   let pruned = 0;
-  for (const one of await archivesAt(location, means.env)) {
-    const reader = await openArchive(one, means.env);
+  for (const one of await archivesAt(location, deps.env)) {
+    const reader = await openArchive(one, deps.env);
     try {
-      pruned += await showPages(reader, wishes, { means, streams });
+      pruned += await showPages(reader, wishes, { deps, streams });
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `reading ${one}: ${error.message}`, {
@@ -65,10 +61,10 @@ export async function showRaw(
     } finally {
       reader.store.close();
     }
-    if (means.unread.aborted) return 0;
+    if (deps.unread.aborted) return 0;
   }
   refuseUnknown('stream', wishes.stream, streams);
-  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies are pruned`);
+  if (pruned > 0) deps.err(`skipped: ${counted(pruned, 'page')} whose bodies are pruned`);
   return 0;
 }
 
@@ -76,7 +72,7 @@ export async function showRaw(
 async function showPages(
   reader: ArchiveReader,
   { from, to, stream }: RawWishes,
-  { means, streams }: { readonly means: Means; readonly streams: Set<string> },
+  { deps, streams }: { readonly deps: Means; readonly streams: Set<string> },
 ): Promise<number> {
   let pruned = 0;
   for await (const { entry } of loggedEntries(reader, await sizeOf(reader))) {
@@ -91,8 +87,8 @@ async function showPages(
       continue;
     }
     write(keptRecords(page).flatMap((record) => [oneLine(record), lineEnd]));
-    await drained(means.unread);
-    if (means.unread.aborted) break;
+    await drained(deps.unread);
+    if (deps.unread.aborted) break;
   }
   return pruned;
 }

@@ -11,7 +11,7 @@ import { ProvenReader } from '../../archive/proven-reader.ts';
 import {
   archived,
   erased,
-  listed,
+  listedFlag,
   markArchived,
   type ReconcileWishes,
 } from '../../archive/reconcile.ts';
@@ -53,19 +53,19 @@ in the archive and not in the list, also where a route leaves the event out. --f
 events have in metadata.logged_time; limit the list in the same way. Repeated uids count once. Erased events are no difference.
 Exit code: 0 equal, 1 not equal, 2 the archive or the list cannot be read, or the key did not sign the newest checkpoint.
 Holds at most ${uidsMax} different uids; compare more in several spans of time.`,
-  async run({ location, key, uids: file, stream, ...span }, means) {
+  async run({ location, key, uids: file, stream, ...span }, deps) {
     const trusted = keysGiven(key);
     const wishes = { ...readSpanGiven(span), ...(stream === undefined ? {} : { stream }) };
     const table = new UidTable();
     try {
       const repeated = await readList(file, table);
-      const found = await markAll(location, { trusted, wishes, table }, means.env);
+      const found = await markAll(location, { trusted, wishes, table }, deps.env);
       refuseUnknown('stream', stream, found.streams);
-      return await report(table, { ...found, repeated }, means);
+      return await report(table, { ...found, repeated }, deps);
     } catch (error) {
-      if (error instanceof ExportError) means.err(failureText(error));
+      if (error instanceof ExportError) deps.err(failureText(error));
       else if (error instanceof TooManyUids) {
-        means.err(`not compared: ${error.message}; give --from and --to, and a list of that span`);
+        deps.err(`not compared: ${error.message}; give --from and --to, and a list of that span`);
       } else throw error;
       return 2;
     }
@@ -78,7 +78,7 @@ async function readList(file: string, table: UidTable): Promise<number> {
   try {
     const chunks = file === '-' ? process.stdin : createReadStream(file);
     await readUidList(chunks, (uid) => {
-      if (table.mark(uid, 0, listed) !== 0) repeated += 1;
+      if (table.mark(uid, 0, listedFlag) !== 0) repeated += 1;
     });
     return repeated;
   } catch (error) {
@@ -160,13 +160,13 @@ async function report(
 ): Promise<0 | 1> {
   const has = (flags: number, flag: number) => (flags & flag) !== 0;
   const isMissingHere = (flags: number) => !has(flags, archived);
-  const isMissingThere = (flags: number) => !has(flags, listed) && !has(flags, erased);
+  const isMissingThere = (flags: number) => !has(flags, listedFlag) && !has(flags, erased);
   const missingHere = table.count(isMissingHere);
   const missingThere = table.count(isMissingThere);
   const isErased = (flags: number) => has(flags, erased);
   const gone = table.count(isErased);
-  const stillThere = table.count((flags) => isErased(flags) && has(flags, listed));
-  const both = table.count((flags) => has(flags, listed) && has(flags, archived)) - stillThere;
+  const stillThere = table.count((flags) => isErased(flags) && has(flags, listedFlag));
+  const both = table.count((flags) => has(flags, listedFlag) && has(flags, archived)) - stillThere;
   const isEqual = missingHere + missingThere === 0;
   for (const log of proven) out(cleanText(`proven: ${log}`, shownMax));
   out(`${isEqual ? 'equal' : 'NOT EQUAL'}: ${counted(both, 'uid')} in both`);

@@ -14,7 +14,7 @@ import { inShards } from '../../config/shards.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
 import { backlog, type NewPage, uidBytes } from '../../contracts/spool.ts';
 import { holderOf } from '../../hold/lock.ts';
-import { changeIn } from '../../hold/store.ts';
+import { changeState } from '../../hold/store.ts';
 import { timeToGiveUp } from '../../run/give-up.ts';
 import { type Journey, openJourney } from '../../run/journey.ts';
 import { listenForShutdown } from '../../run/shutdown.ts';
@@ -31,7 +31,7 @@ import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
 import { locationArgument, openArchive } from './given.ts';
 
 const lookEveryMs = 50;
-const tellEveryMs = 2_000;
+const reportEveryMs = 2_000;
 
 /** Sends archived events to a sink. */
 export const replay = defineCommand({
@@ -47,24 +47,24 @@ export const replay = defineCommand({
   more: `The sink gets the events by its routes, with the current format and mappings. No other sink gets them.
 No process may run with this config meanwhile. Ctrl-C stops the replay; the same command line resumes it.
 Sinks that write each event once (file, Kafka with exactly_once) write these once more.`,
-  async run({ location, sink, logLevel, config: file, ...given }, means) {
+  async run({ location, sink, logLevel, config: file, ...given }, deps) {
     const asked = eventsAsked(given);
     // Where there are several, any of them has the sink.
-    const [config] = inShards(readConfig(file, { env: means.env })) as readonly [Config];
+    const [config] = inShards(readConfig(file, { env: deps.env })) as readonly [Config];
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (config.sinks[sink]?.definition.takes === 'pages') {
       throw new UsageError(`--sink: ${sink} stores pages as upstream sent them, and no events`);
     }
     refuseBesideAnother(config);
-    const shutdown = listenForShutdown(() => means.exit(1));
+    const shutdown = listenForShutdown(() => deps.exit(1));
     const form = logForm(process.stderr);
     const tools = openTools(await openLog({ level: logLevel ?? 'warn', form }));
-    const reader = await openArchive(location, means.env);
+    const reader = await openArchive(location, deps.env);
     try {
       const plan = planFrom(config, tools);
       const { where = '', from = '', to = '' } = given;
       const key = `#replay-${hash('sha256', [location, sink, where, from, to].join('\0')).slice(0, 16)}`;
-      const doing = { asked, config, key, means, plan, reader, sink, stop: shutdown.stop, tools };
+      const doing = { asked, config, key, deps, plan, reader, sink, stop: shutdown.stop, tools };
       return await replayed(doing);
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
@@ -85,7 +85,7 @@ interface Doing {
   readonly config: Config;
   /** Where it is kept how far the replay has come. */
   readonly key: string;
-  readonly means: Means;
+  readonly deps: Means;
   readonly plan: WholePlan;
   readonly reader: ArchiveReader;
   readonly sink: string;
@@ -102,7 +102,7 @@ function refuseBesideAnother({ state, file }: Config): void {
 }
 
 async function replayed(doing: Doing): Promise<0 | 1> {
-  const { config, key, means, plan, sink, stop, tools } = doing;
+  const { config, key, deps, plan, sink, stop, tools } = doing;
   const journey = await openJourney(plan, config.state, tools, { polls: false });
   const over = new AbortController();
   const stuck = new AbortController();
@@ -128,14 +128,14 @@ async function replayed(doing: Doing): Promise<0 | 1> {
   const left = backlog(spool.gauge, position);
   await journey.close();
   if (isRead && left === 0) {
-    changeIn(config.state, (store) => store.streams.forgetAll(key));
+    changeState(config.state, (store) => store.streams.forgetAll(key));
     return 0;
   }
   const why = error === null ? 'it was stopped' : error.message;
-  means.err(
+  deps.err(
     cleanText(`not all of it: ${counted(left, 'event')} still held for ${sink}: ${why}`, 500),
   );
-  means.err('nothing is lost: the same command line resumes from there');
+  deps.err('nothing is lost: the same command line resumes from there');
   return 1;
 }
 
@@ -145,12 +145,12 @@ async function hold(
   { spool, pipeline }: Journey,
   halt: AbortSignal,
 ): Promise<boolean> {
-  const { asked, key, means, plan, reader, sink, tools } = doing;
+  const { asked, key, deps, plan, reader, sink, tools } = doing;
   const { size } = await newestCheckpoint(reader);
   const { checkpoint } = await spool.recall(key);
   const begun = typeof checkpoint === 'number' ? checkpoint : 0;
   const normaliserOf = normalisersOf(plan.sources);
-  const meter = meterOf(means, { of: size, from: begun, now: () => tools.clock.monotonic() });
+  const meter = meterOf(deps, { of: size, from: begun, now: () => tools.clock.monotonic() });
   const unrouted = new Set<string>();
   let events = 0;
   let pruned = 0;
@@ -182,9 +182,9 @@ async function hold(
   }
   await spool.append({ ...progress(key, size), pages: [] });
   meter.end(events);
-  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
+  if (pruned > 0) deps.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
   for (const source of unrouted) {
-    means.err(
+    deps.err(
       cleanText(`no route leads from ${source} to ${sink}: none of its events were replayed`, 300),
     );
   }
@@ -223,12 +223,12 @@ function meterOf(
   { of, from, now }: { readonly of: number; readonly from: number; readonly now: () => number },
 ) {
   const begun = now();
-  let told = begun;
+  let reported = begun;
   const rate = (events: number) => Math.round((events * 1000) / Math.max(1, now() - begun));
   return {
     show(index: number, events: number, sent: number) {
-      if (now() - told < tellEveryMs) return;
-      told = now();
+      if (now() - reported < reportEveryMs) return;
+      reported = now();
       const share = Math.floor(((index - from) * 100) / Math.max(1, of - from));
       err(`${share}%  ${counted(events, 'event')} read, ${sent} delivered, ${rate(events)}/s`);
     },

@@ -2,13 +2,13 @@
 // per stream. What must stay true: everything in it comes from an archive that may be forged, so
 // all text is escaped, and the page runs no script and asks for nothing.
 
-import type { Break, Report, StreamDay, StreamReport } from '../../archive/verify/findings.ts';
+import type { Break, Report, StreamDay, VerifiedStream } from '../../archive/verify/findings.ts';
 import { visibleText } from '../../contracts/text.ts';
-import { verdictOf } from './report-json.ts';
+import { reportVerdict } from './report-json.ts';
 import {
   bounded,
   comparedText,
-  configText,
+  configInForce,
   erasureText,
   factTexts,
   gapTexts,
@@ -46,13 +46,13 @@ export function reportHtml(report: Report): string {
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
     `<title>${escaped(report.origin)}: ${escaped(verdictText(report))}</title><style>${style}</style></head><body>`,
-    `<h1 class="${verdictOf(report)}">${escaped(verdictText(report))}</h1>`,
+    `<h1 class="${reportVerdict(report)}">${escaped(verdictText(report))}</h1>`,
     list('', factTexts(report)),
     breaks.length === 0 ? '' : breakList(report),
     list('Gaps that sluice reported', gapTexts(gaps)),
     list('Records that were erased', bounded(erasures, erasureText)),
     list('Compared with upstream', bounded(compared, comparedText)),
-    list('Configs that were in force', bounded(configs, configText)),
+    list('Configs that were in force', bounded(configs, configInForce)),
     list('Successions', bounded(successions, successionText)),
     streams.length === 0 ? '' : `<h2>Streams, by the day of reading</h2>${key}`,
     ...inTwoParts(streams, timelines(streams)),
@@ -91,7 +91,10 @@ function folded(summary: string, items: readonly string[]): string {
 }
 
 /** Streams where something is to be looked at come first; many others fold up behind them. */
-function inTwoParts(streams: readonly StreamReport[], shown: readonly string[]): readonly string[] {
+function inTwoParts(
+  streams: readonly VerifiedStream[],
+  shown: readonly string[],
+): readonly string[] {
   const isMarked = streams.map(({ days }) =>
     [...days.values()].some(({ gaps, breaks }) => gaps + breaks > 0),
   );
@@ -102,7 +105,7 @@ function inTwoParts(streams: readonly StreamReport[], shown: readonly string[]):
   return [...first, `<details><summary>${what}</summary>${rest.join('\n')}</details>`];
 }
 
-function timelines(streams: readonly StreamReport[]): readonly string[] {
+function timelines(streams: readonly VerifiedStream[]): readonly string[] {
   const days = streams.flatMap((stream) => [...stream.days.keys()].map((day) => Date.parse(day)));
   const first = days.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const last = days.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);

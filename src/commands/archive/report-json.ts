@@ -1,10 +1,10 @@
 // A verification as JSON, whose keys are what people's scripts rely on.
 
-import type { Report, Seen } from '../../archive/verify/findings.ts';
+import type { Report, WitnessedSize } from '../../archive/verify/findings.ts';
 import { timeText } from '../../tools/time-text.ts';
 
 /** What was found, as one word. */
-export function verdictOf({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {
+export function reportVerdict({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {
   if (breaks.length > 0) return 'broken';
   return gaps.some(({ isOpen }) => isOpen) ? 'open_gaps' : 'whole';
 }
@@ -13,7 +13,7 @@ export function verdictOf({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_
 export function reportJson(report: Report): object {
   const { place, origin, size, root, checkpoints, pages, records, remarks } = report;
   return {
-    verdict: verdictOf(report),
+    verdict: reportVerdict(report),
     ...{ location: place, origin, size, root },
     signed_by: report.signedBy.map(({ vkey }) => vkey),
     ...{ checkpoints, stamps: report.stamps, stamp: seenJson(report.stamp) },
@@ -36,7 +36,7 @@ export function reportJson(report: Report): object {
   };
 }
 
-function seenJson(seen: Seen | null): object | null {
+function seenJson(seen: WitnessedSize | null): object | null {
   if (seen === null) return null;
   const { size, at, by, until } = seen;
   return { size, at: timeText(at), by, ...(until && { valid_until: timeText(until) }) };

@@ -6,15 +6,15 @@ import type {
   Compared,
   ConfigChange,
   Erasure,
-  Gap,
   Report,
-  Seen,
+  ReportedGap,
   SuccessionSeen,
+  WitnessedSize,
 } from '../../archive/verify/findings.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { timeText } from '../../tools/time-text.ts';
-import { verdictOf } from './report-json.ts';
+import { reportVerdict } from './report-json.ts';
 
 const lengthMax = 500;
 /** Of what may come by the thousand so many are shown. */
@@ -34,7 +34,7 @@ export function reportLines(report: Report): readonly string[] {
     remarks,
   } = report;
   return [
-    painted(verdictText(report), verdictOf(report) === 'whole' ? 'good' : 'bad'),
+    painted(verdictText(report), reportVerdict(report) === 'whole' ? 'good' : 'bad'),
     ...factTexts(report).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('breaks', breaks),
     ...groupedBreaks(breaks).map((group) => `  ${cleanText(groupText(group), lengthMax)}`),
@@ -46,7 +46,7 @@ export function reportLines(report: Report): readonly string[] {
     ...heading('compared with upstream', compared),
     ...bounded(compared, comparedText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('configs that were in force', configs),
-    ...bounded(configs, configText).map((text) => `  ${text}`),
+    ...bounded(configs, configInForce).map((text) => `  ${text}`),
     ...heading('successions', successions),
     ...bounded(successions, successionText).map((text) => `  ${cleanText(text, lengthMax)}`),
     ...heading('streams', streams),
@@ -68,7 +68,7 @@ export function bounded<T>(list: readonly T[], text: (one: T) => string): readon
 /** The verdict in a sentence. */
 export function verdictText(report: Report): string {
   const { breaks, breaksOmitted, gaps } = report;
-  switch (verdictOf(report)) {
+  switch (reportVerdict(report)) {
     case 'whole':
       return 'whole: nothing is missing, altered or out of order';
     case 'broken':
@@ -93,7 +93,10 @@ export function factTexts(report: Report): readonly string[] {
 }
 
 function seenTexts({ stamps, stamp, cosigned, cosignature }: Report): readonly string[] {
-  const text = ({ size, at, by, until = Number.POSITIVE_INFINITY }: Seen, kind: string) => {
+  const text = (
+    { size, at, by, until = Number.POSITIVE_INFINITY }: WitnessedSize,
+    kind: string,
+  ) => {
     const ended = until < Date.now() ? ' (one of its certificates has expired since)' : '';
     return `its first ${size} entries existed at ${timeText(at)}, as ${by.join(', ')} says${ended}; ${kind} in all`;
   };
@@ -137,14 +140,14 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
 }
 
 /** What gaps are, of very many those that are open rather than others. */
-export function gapTexts(gaps: readonly Gap[]): readonly string[] {
+export function gapTexts(gaps: readonly ReportedGap[]): readonly string[] {
   const isTooMany = gaps.length > listMax;
   const shown = isTooMany ? gaps.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)) : gaps;
   return bounded(shown, gapText);
 }
 
 /** What a gap is, and whether it has ended. */
-function gapText({ index, stream, seq, at, what, isOpen }: Gap): string {
+function gapText({ index, stream, seq, at, what, isOpen }: ReportedGap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
 }
 
@@ -165,7 +168,7 @@ export function comparedText(one: Compared): string {
 }
 
 /** Which config was in force, and from when on. */
-export function configText({ index, at, sha256 }: ConfigChange): string {
+export function configInForce({ index, at, sha256 }: ConfigChange): string {
   return `from ${at}, entry ${index}: ${sha256}`;
 }
 

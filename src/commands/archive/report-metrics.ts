@@ -3,7 +3,7 @@
 
 import { renameSync, writeFileSync } from 'node:fs';
 import type { Report } from '../../archive/verify/findings.ts';
-import { verdictOf } from './report-json.ts';
+import { reportVerdict } from './report-json.ts';
 
 /** Writes the metrics in one step, so that no collector reads half of them. */
 export function writeMetrics(file: string, report: Report, now: number): void {
@@ -16,7 +16,7 @@ function metricsText(report: Report, now: number): string {
   const { origin, size, breaks, breaksOmitted, gaps } = report;
   const label = origin.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n');
   const values = {
-    sluice_archive_broken: [verdictOf(report) === 'broken' ? 1 : 0, '1: something is broken'],
+    sluice_archive_broken: [reportVerdict(report) === 'broken' ? 1 : 0, '1: something is broken'],
     sluice_archive_breaks: [breaks.length + breaksOmitted, 'breaks'],
     sluice_archive_open_gaps: [
       gaps.filter(({ isOpen }) => isOpen).length,

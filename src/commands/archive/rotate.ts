@@ -11,7 +11,7 @@ import { UsageError } from '../../contracts/errors.ts';
 import { Secret } from '../../contracts/settings.ts';
 import { hasState } from '../../hold/database.ts';
 import { takeLock } from '../../hold/lock.ts';
-import { changeIn, lookInto } from '../../hold/store.ts';
+import { changeState, lookInto } from '../../hold/store.ts';
 import { openStore } from '../../objects/open.ts';
 import type { BucketSettings } from '../../objects/s3-settings.ts';
 import { systemClock } from '../../tools/clock.ts';
@@ -49,9 +49,9 @@ export const rotateKeys = defineCommand({
   },
   more: `No process may run with the config meanwhile. After the rotation, set the new key as signing_key. If a command signs,
 name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
-  async run({ config: file, to, sink: wanted }, { env, out, err }) {
+  async run({ config: file, to, sink: requested }, { env, out, err }) {
     for (const config of inShards(readConfig(file, { env }))) {
-      await rotated(config, { to, wanted }, { env, out, err });
+      await rotated(config, { to, wanted: requested }, { env, out, err });
     }
     return 0;
   },
@@ -59,13 +59,13 @@ name a config (*.yaml) that differs only in that. If the rotation was interrupte
 
 async function rotated(
   config: Config,
-  { to, wanted }: { readonly to: string; readonly wanted: string | undefined },
+  { to, wanted: requested }: { readonly to: string; readonly wanted: string | undefined },
   { env, out, err }: Pick<Means, 'env' | 'out' | 'err'>,
 ): Promise<void> {
-  const { name, settings } = archiveOf(config, wanted);
+  const { name, settings } = archiveOf(config, requested);
   const isConfig = /\.ya?ml$/.test(to);
   const next = isConfig
-    ? signerOf(archiveOf(readConfig(to, { env }), wanted).settings)
+    ? signerOf(archiveOf(readConfig(to, { env }), requested).settings)
     : signingKeyGiven(to);
   const { dir } = config.state;
   if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);
@@ -80,7 +80,7 @@ async function rotated(
         mark: lookInto(dir, null, (store) => store.progress(name).mark),
         async remember(mark) {
           const step = { position: 0, mark };
-          changeIn(config.state, (store) => store.acknowledge(name, step, clock.now()));
+          changeState(config.state, (store) => store.acknowledge(name, step, clock.now()));
         },
       },
       next,
@@ -96,11 +96,11 @@ async function rotated(
 }
 
 /** The archive of that name, or the only one. */
-function archiveOf({ sinks }: Config, wanted: string | undefined) {
+function archiveOf({ sinks }: Config, requested: string | undefined) {
   const archives = Object.entries(sinks).filter(([, { settings }]) => settings.type === 'archive');
   const names = archives.map(([name]) => name);
-  refuseUnknown('sink', wanted, names);
-  const found = archives.filter(([name]) => wanted === undefined || name === wanted);
+  refuseUnknown('sink', requested, names);
+  const found = archives.filter(([name]) => requested === undefined || name === requested);
   const [[name, sink] = []] = found;
   if (found.length > 1) throw new UsageError(`which archive? --sink ${names.join(', --sink ')}`);
   if (name === undefined || sink === undefined) throw new UsageError('the config has no archive');

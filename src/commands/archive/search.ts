@@ -52,27 +52,27 @@ newer than the lake, and all events if there is no lake, are read from the pages
 Events on which the filter fails are not shown. The order is by object, and by time within an object.
 With --raw, records come in the order in which they were read, and --from and --to are the time of reading.
 Exit code: 0 also if nothing matches; 1 if there is no lake and neither --raw nor --config is given.`,
-  async run({ location, raw, stream, ...asking }, means) {
-    if (raw === true) return await searchRaw(location, { stream, ...asking }, means);
+  async run({ location, raw, stream, ...asking }, deps) {
+    if (raw === true) return await searchRaw(location, { stream, ...asking }, deps);
     const { format = 'json', config, ...given } = asking;
     if (stream !== undefined)
       throw new UsageError('--stream: it is for --raw; use --where instead');
     const asked = eventsAsked(given);
     const { where, passes } = asked;
-    const reader = await openArchive(location, means.env);
-    const show = shower(format, means);
+    const reader = await openArchive(location, deps.env);
+    const show = shower(format, deps);
     try {
       const values = where === undefined ? {} : valuesNeeded(where);
       const lake = await enteredLake(reader);
       for await (const event of lakeEvents(reader.store, lake.objects, { ...asked, values })) {
         await show(eventOf(event), passes);
-        if (means.unread.aborted) return 0;
+        if (deps.unread.aborted) return 0;
       }
       const pages = await pagesBehind(reader, lake.place, asked);
       if (pages.length === 0) return 0;
       if (config !== undefined) {
-        await showPages(pages, reader, { config, means, shown: (event) => show(event, passes) });
-      } else return tellUnread(pages.length, lake.place !== null, means);
+        await showPages(pages, reader, { config, deps, shown: (event) => show(event, passes) });
+      } else return reportUnread(pages.length, lake.place !== null, deps);
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
@@ -87,7 +87,7 @@ Exit code: 0 also if nothing matches; 1 if there is no lake and neither --raw no
 });
 
 /** Says what was not looked at, and how to; returns the exit code. */
-function tellUnread(pages: number, hasLake: boolean, { err }: Means): ExitCode {
+function reportUnread(pages: number, hasLake: boolean, { err }: Means): ExitCode {
   if (hasLake) {
     err(
       `not looked at: ${counted(pages, 'page')} that are not in the lake yet; give --config to read them`,
@@ -105,12 +105,12 @@ async function showPages(
   reader: ArchiveReader,
   by: {
     readonly config: string;
-    readonly means: Means;
+    readonly deps: Means;
     readonly shown: (event: Event) => Promise<void>;
   },
 ): Promise<void> {
-  const { config, means, shown } = by;
-  const known = readConfigToLook(config, means.env).config;
+  const { config, deps, shown } = by;
+  const known = readConfigToLook(config, deps.env).config;
   const normaliserOf = normalisersOf(
     Object.entries(known.sources).map(([name, source]) => ({
       name,
@@ -126,16 +126,16 @@ async function showPages(
     }
     const { events } = new DecodedPage(held, normaliserOf(held.context));
     for (const event of events) await shown(event);
-    if (means.unread.aborted) return;
+    if (deps.unread.aborted) return;
   }
-  if (pruned > 0) means.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
+  if (pruned > 0) deps.err(`skipped: ${counted(pruned, 'page')} whose bodies were deleted`);
 }
 
 /** With --raw no event is made, so a filter and a format have nothing to work on. */
 async function searchRaw(
   location: string,
   given: Readonly<Record<string, string | undefined>>,
-  means: Means,
+  deps: Means,
 ): Promise<ExitCode> {
   const { stream, from, to, ...others } = given;
   const [wrong] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
@@ -143,7 +143,7 @@ async function searchRaw(
     throw new UsageError(`--${wrong}: it is for events, and --raw shows records; give one of both`);
   }
   const span = readSpanGiven({ from, to });
-  return await showRaw(location, { ...span, ...(stream === undefined ? {} : { stream }) }, means);
+  return await showRaw(location, { ...span, ...(stream === undefined ? {} : { stream }) }, deps);
 }
 
 /** Entries of pages with events that the lake does not have yet. */

@@ -6,7 +6,7 @@ import { manifestPath } from '../../archive/layout.ts';
 import { rootAt } from '../../archive/merkle.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { readSmall } from '../../archive/small-objects.ts';
-import type { Break, Gap, Report, SiblingSeen } from '../../archive/verify/findings.ts';
+import type { Break, Report, ReportedGap, SiblingSeen } from '../../archive/verify/findings.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Means } from '../shared/command.ts';
 import { openArchive, shardAt } from './given.ts';
@@ -14,7 +14,7 @@ import { openArchive, shardAt } from './given.ts';
 /** Reports by location; null: it cannot be read. */
 type Judged = ReadonlyMap<string, Report | null>;
 
-interface ShardMeans {
+interface ShardDeps {
   readonly env: Means['env'];
   /** Verifies a log. */
   judge(location: string): Promise<Report | null>;
@@ -24,7 +24,7 @@ interface ShardMeans {
 export async function withShards(
   location: string,
   judged: Judged,
-  means: ShardMeans,
+  deps: ShardDeps,
 ): Promise<Judged> {
   const base = location.replace(/\/+$/, '');
   const placeOf = (shard: number) => `${base}/${shard}`;
@@ -37,10 +37,10 @@ export async function withShards(
   const all = new Map(judged);
   for (const { place, size } of seen) {
     // It has grown since, or was put back.
-    if ((all.get(place)?.size ?? size) < size) all.set(place, await means.judge(place));
+    if ((all.get(place)?.size ?? size) < size) all.set(place, await deps.judge(place));
   }
   for (const one of seen) {
-    const found = await siblingBreak(one, all, means);
+    const found = await siblingBreak(one, all, deps);
     const report = found === null ? null : all.get(found.place);
     if (found === null || report == null) continue;
     all.set(found.place, { ...report, breaks: [...report.breaks, found.flaw] });
@@ -52,7 +52,14 @@ export async function withShards(
     if (report == null || named.has(place) || all.has(place)) continue;
     const what = `shard ${gap.shard} has work by this entry, and ${place} has no log: it has archived nothing yet, or its log is gone`;
     const { index, at } = gap;
-    const made: Gap = { index, at, stream: `shard ${gap.shard}`, seq: 0, what, isOpen: true };
+    const made: ReportedGap = {
+      index,
+      at,
+      stream: `shard ${gap.shard}`,
+      seq: 0,
+      what,
+      isOpen: true,
+    };
     all.set(by, { ...report, gaps: [...report.gaps, made] });
   }
   return all;
@@ -71,7 +78,7 @@ function alone(location: string, judged: Judged): Judged {
 async function siblingBreak(
   one: SiblingSeen & { readonly by: string; readonly place: string },
   all: Judged,
-  means: ShardMeans,
+  deps: ShardDeps,
 ): Promise<{ readonly place: string; readonly flaw: Break } | null> {
   const { index, shard, size, by, place } = one;
   const flaw = (what: string, at: number | null = null): Break => ({
@@ -88,7 +95,7 @@ async function siblingBreak(
     const what = `${says}, and it has ${report.size}: its end is missing, or an older state was put back`;
     return { place, flaw: flaw(what) };
   }
-  if (await hasTree(report, one, means)) return null;
+  if (await hasTree(report, one, deps)) return null;
   return { place, flaw: flaw(`${says} under another root: it was rewritten`) };
 }
 
@@ -96,7 +103,7 @@ async function siblingBreak(
 async function hasTree(
   report: Report,
   { place, size, root }: SiblingSeen & { readonly place: string },
-  { env }: ShardMeans,
+  { env }: ShardDeps,
 ): Promise<boolean> {
   const { store } = await openArchive(place, env);
   try {

@@ -99,8 +99,8 @@ With --from or --to, the tree and the chain of every stream are still proven as 
       if (metrics !== undefined) written('metrics', () => writeMetrics(metrics, only, Date.now()));
     }
     if (json) {
-      const told = reports.map((report) => reportJson(report));
-      out(JSON.stringify(locations.length === 1 ? (told[0] ?? null) : told, null, 2));
+      const reported = reports.map((report) => reportJson(report));
+      out(JSON.stringify(locations.length === 1 ? (reported[0] ?? null) : reported, null, 2));
     } else for (const line of reports.flatMap((report) => reportLines(report))) out(line);
     if (reports.some(({ breaks }) => breaks.length > 0)) return 1;
     if (isUnread) return 2;

@@ -2,7 +2,7 @@
 
 import { dirname } from 'node:path';
 import { readConfig } from '../../config/config.ts';
-import { type Carried, exportState, importState } from '../../run/carry-state.ts';
+import { type CarriedState, exportState, importState } from '../../run/carry-state.ts';
 import { counted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
 import { logForm, openLog } from '../../watch/log.ts';
@@ -17,31 +17,31 @@ export const importCommand = defineCommand({
     config: configOption,
     from: { value: 'dir', about: 'directory of sluice.db; default: state.dir' },
   },
-  async run({ config: file, from }, means) {
-    const { config, kafka, dir, tools } = await opened(file, means);
+  async run({ config: file, from }, deps) {
+    const { config, kafka, dir, tools } = await opened(file, deps);
     const place = from ?? dir;
     const carried = await importState(config, kafka, { dir: place, ...tools });
-    means.out(`${carriedText(carried)} from ${place} into Kafka, as ${kafka.prefix}`);
-    means.out(`the database in ${place} is left as it is, and is older from the next start on`);
+    deps.out(`${carriedText(carried)} from ${place} into Kafka, as ${kafka.prefix}`);
+    deps.out(`the database in ${place} is left as it is, and is older from the next start on`);
     return 0;
   },
 });
 
 /** Out of Kafka. */
-export const exportCommand = defineCommand({
+export const clusterExport = defineCommand({
   name: 'export',
   about: 'move the state from Kafka into a SQLite database',
   options: {
     config: configOption,
     to: { value: 'dir', about: 'target directory of sluice.db; default: state.dir' },
   },
-  async run({ config: file, to }, means) {
-    const { config, kafka, dir, tools } = await opened(file, means);
+  async run({ config: file, to }, deps) {
+    const { config, kafka, dir, tools } = await opened(file, deps);
     const place = to ?? dir;
     const carried = await exportState(config, kafka, { dir: place, ...tools });
-    means.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
-    if (carried.aside !== null) means.out(`the database that was there is now ${carried.aside}`);
-    means.out(
+    deps.out(`${carriedText(carried)} from Kafka, as ${kafka.prefix}, into ${place}`);
+    if (carried.aside !== null) deps.out(`the database that was there is now ${carried.aside}`);
+    deps.out(
       'remove state.kafka from the config before the next start; the state in Kafka is older then',
     );
     return 0;
@@ -56,6 +56,6 @@ async function opened(file: string, { env }: Means) {
   return { config, kafka: kafkaOf(config), dir, tools: { log, clock: systemClock() } };
 }
 
-function carriedText({ streams, pages }: Carried): string {
+function carriedText({ streams, pages }: CarriedState): string {
   return `${counted(streams, 'stream')} and ${counted(pages, 'page')} moved`;
 }

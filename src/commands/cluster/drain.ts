@@ -89,7 +89,7 @@ function nameOf({ instance, host, address }: ClusterProcess): string {
 
 /** All of them; where there are several shards, each as it is in the groups of all. */
 async function processes(config: Config): Promise<readonly ClusterProcess[]> {
-  const { processesOf, nameOf: keyOf } = await import('../../cluster/processes.ts');
+  const { processesOf, processText: keyOf } = await import('../../cluster/processes.ts');
   const parts = inShards(config).map((part) => processesOf(kafkaOf(part), systemClock()));
   const seats = (await Promise.all(parts)).flat();
   return [...Map.groupBy(seats, (one) => one.process ?? keyOf(one)).values()].map((of) => ({

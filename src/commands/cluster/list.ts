@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { painted, tableLines } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
-import type { ClusterStanding } from '../../watch/cluster-standing.ts';
+import type { ClusterStatus } from '../../watch/cluster-status.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { sinkTable, streamTable } from '../status.ts';
 import { kafkaOf } from './kafka-of.ts';
 
 /** Prints it. */
-export const list = defineCommand({
+export const clusterList = defineCommand({
   name: 'list',
   about: 'show every process of a state in Kafka, and the status of streams and sinks',
   options: { config: configOption, json: { about: 'as JSON' } },
@@ -26,9 +26,9 @@ export const list = defineCommand({
     const scratch = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
     const sight = new ClusterLook({ config: () => config, scratch, clock: systemClock() });
     try {
-      const told = await sight.look();
-      if (json) out(JSON.stringify(told, null, 2));
-      else for (const line of clusterLines(told)) out(line);
+      const reported = await sight.look();
+      if (json) out(JSON.stringify(reported, null, 2));
+      else for (const line of clusterLines(reported)) out(line);
     } finally {
       sight.close();
     }
@@ -36,15 +36,15 @@ export const list = defineCommand({
   },
 });
 
-function clusterLines(told: ClusterStanding): readonly string[] {
-  const { prefix, processes, takeovers, streams, sinks, shards } = told;
+function clusterLines(reported: ClusterStatus): readonly string[] {
+  const { prefix, processes, takeovers, streams, sinks, shards } = reported;
   const count = (of: string) => processes.filter(({ state }) => state === of).length;
   const working = count('working');
   const some = (of: string) => (count(of) === 0 ? '' : `${count(of)} ${of}, `);
   const head = `state ${prefix} in Kafka: ${working} working, ${some('starting')}${count('standing by')} standing by, ${some('drained')}taken over ${takeovers} times`;
   return [
     painted(head, working === 0 ? 'bad' : 'good'),
-    ...warnings(told).map((line) => painted(line, 'warn')),
+    ...warnings(reported).map((line) => painted(line, 'warn')),
     '',
     ...tableLines(
       [
@@ -81,7 +81,7 @@ function warnings({
   shards,
   processes,
   config_differences: differences,
-}: ClusterStanding): readonly string[] {
+}: ClusterStatus): readonly string[] {
   const of = (which: readonly number[] = []) =>
     shards === undefined ? 'the state' : `shard ${which.join(', ')}`;
   return [

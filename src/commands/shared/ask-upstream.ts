@@ -13,9 +13,9 @@ import { askSingle } from '../../fetch/collection/reader.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
 import {
   firstPlace,
+  type ListPosition,
   nameOfPlace,
   type Page,
-  type Place,
   wholeSecond,
 } from '../../fetch/list/page.ts';
 import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/list/paging-doubt.ts';
@@ -106,7 +106,7 @@ async function askFurther(
     page,
     limit,
     first,
-  }: { readonly page: Page; readonly limit: number | null; readonly first: Place },
+  }: { readonly page: Page; readonly limit: number | null; readonly first: ListPosition },
   signal: AbortSignal,
 ): Promise<void> {
   const ask = async (offset: number) => {

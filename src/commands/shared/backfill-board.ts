@@ -14,12 +14,12 @@ import {
 } from '../../hold/backfills.ts';
 import { holderOf } from '../../hold/lock.ts';
 import { parsedObject, type Wish } from '../../hold/requests.ts';
-import { changeIn } from '../../hold/store.ts';
+import { changeState } from '../../hold/store.ts';
 import { cleanText } from '../../tools/clean-text.ts';
-import { askAtWork } from './asking.ts';
+import { askAtWork } from './process-requests.ts';
 
 /** Where it is asked for. */
-export interface Board {
+export interface BackfillBoardOptions {
   /** Who reads it; null: nobody does for now. */
   readonly holder: () => string | null;
   /** Goes on with one that was asked for alike, unless it is to begin anew. */
@@ -34,22 +34,23 @@ export interface Board {
 }
 
 /** Of this machine. It is looked at several times a second. */
-export function boardHere({ state }: Config): Board {
+export function boardHere({ state }: Config): BackfillBoardOptions {
   return {
     holder: () => holderOf(state.dir),
     ask: async (past, isAnew) =>
-      changeIn(state, (store) =>
+      changeState(state, (store) =>
         store.transaction(() => askForBackfill(store, past, { now: Date.now(), isAnew })),
       ),
     now: async ({ row }) => backfillsIn(state.dir).find((request) => request.row === row),
-    stop: async (request, last) => changeIn(state, (store) => stopBackfill(store, request, last)),
+    stop: async (request, last) =>
+      changeState(state, (store) => stopBackfill(store, request, last)),
     lookEveryMs: 250,
     takenWithinMs: 15_000,
   };
 }
 
 /** Of whoever works with a state in Kafka; each look is a command. */
-export function boardAfar(config: Config): Board {
+export function remoteBoard(config: Config): BackfillBoardOptions {
   const ask = (name: string, wish: Wish) => askAbout(config, name, wish);
   return {
     holder: () => 'the process that has the state in Kafka',
@@ -69,7 +70,7 @@ export function boardAfar(config: Config): Board {
 }
 
 /** Has whoever works with a state in Kafka forget one. */
-export async function cancelAfar(config: Config, { source, id }: BackfillRequest): Promise<void> {
+export async function cancelRemote(config: Config, { source, id }: BackfillRequest): Promise<void> {
   await askAbout(config, source, { what: 'about_backfill', key: id, does: 'cancel' });
 }
 
@@ -82,16 +83,16 @@ const textLengthMax = 1_000;
 const requestShape = z
   .object({
     ...{ row: z.number(), id: z.string(), source: z.string(), from: z.number(), to: z.number() },
-    ...{ isBounded: z.boolean(), askedAt: z.number(), isWanted: z.boolean() },
+    ...{ isBounded: z.boolean(), askedAt: z.number(), isRequested: z.boolean() },
     progress: z.unknown(),
   })
   .transform(({ progress, ...request }): BackfillRequest => {
     const come = readProgress(parsedObject(JSON.stringify(progress)));
-    return { ...request, progress: come && { ...come, error: told(come.error) } };
+    return { ...request, progress: come && { ...come, error: reported(come.error) } };
   });
 const answerShape = z.object({ request: requestShape.nullable() });
 
-function told(error: BackfillProgress['error']): BackfillProgress['error'] {
+function reported(error: BackfillProgress['error']): BackfillProgress['error'] {
   if (!error) return null;
   const [message, next] = [error.message, error.next].map((text) =>
     cleanText(String(text), textLengthMax),

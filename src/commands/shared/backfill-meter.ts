@@ -29,12 +29,12 @@ export function meterFor(
 ): Meter {
   const speed = speedOf();
   if (stderr.isTTY !== true) {
-    let toldAt = Number.NEGATIVE_INFINITY;
+    let reportedAt = Number.NEGATIVE_INFINITY;
     return {
       show(progress) {
         const rates = speed(progress, now());
-        if (now() - toldAt < lineEveryMs) return;
-        toldAt = now();
+        if (now() - reportedAt < lineEveryMs) return;
+        reportedAt = now();
         log.info('backfill_progress', 'backfilling', { ...lineFields(progress, rates) });
       },
       clear: () => undefined,

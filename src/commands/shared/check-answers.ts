@@ -27,9 +27,9 @@ const answerWithinMs = 30_000;
 const noAnswer = `no answer within ${answerWithinMs / 1_000} s`;
 
 /** A question to a receiver, why its answer is a fault, and whether no answer was possible. */
-export type Answer = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
+export type ProbeCheck = readonly [what: string, cause: ExportError | null, isUnseen?: boolean];
 
-export function answerText([what, cause, isUnseen = false]: Answer): string {
+export function answerText([what, cause, isUnseen = false]: ProbeCheck): string {
   if (isUnseen) return `${painted('note', 'warn')}  ${what}`;
   if (cause === null) return `${painted('ok', 'good')}    ${what}`;
   return `${painted('FAIL', 'bad')}  ${what}: ${failureText(afterCheck(cause))}`;
@@ -69,7 +69,7 @@ export async function* answersOf(
   config: Config,
   plan: WholePlan,
   wishes: Wishes,
-): AsyncGenerator<Answer> {
+): AsyncGenerator<ProbeCheck> {
   if (wishes.sink === undefined) yield* otherAnswers(config, plan, wishes.moves);
   for (const planned of plan.sinks) {
     if (wishes.sink !== undefined && wishes.sink !== planned.name) continue;
@@ -82,7 +82,7 @@ async function* otherAnswers(
   config: Config,
   plan: WholePlan,
   moves: Wishes['moves'],
-): AsyncGenerator<Answer> {
+): AsyncGenerator<ProbeCheck> {
   const { checkStateDir, checkListen } = await import('./check-here.ts');
   const { whereItRuns } = await import('./at-work.ts');
   const { config: there, running } = whereItRuns(config);
@@ -116,7 +116,7 @@ async function* otherAnswers(
 }
 
 /** The end of an API whose successor delivers is no fault. */
-function excused(answer: Answer, isMoved: boolean): Answer {
+function excused(answer: ProbeCheck, isMoved: boolean): ProbeCheck {
   const [what, cause] = answer;
   if (cause === null || !isMoved) return answer;
   return [`${what}: no fault, since the successor delivers: ${cause.message}`, null, true];
@@ -127,7 +127,7 @@ async function* sourceAnswers(
   { name, upstream, streams, parents, reading }: PlannedSource,
   plan: WholePlan,
   isRunning: boolean,
-): AsyncGenerator<Answer> {
+): AsyncGenerator<ProbeCheck> {
   // Records of a source are alike: one of them shows what is wrong with its settings.
   let isCompared = false;
   for (const stream of streams) {
@@ -177,7 +177,7 @@ function longestWait(upstream: UpstreamClient | undefined): number {
 function scopeFault(name: string, upstream: UpstreamClient): ExportError | null {
   const { grantedScope } = upstream.state();
   const granted = new Set(grantedScope?.split(/\s+/));
-  const requested = upstream.wantedScope?.split(/\s+/).filter((scope) => scope !== '') ?? [];
+  const requested = upstream.requestedScope?.split(/\s+/).filter((scope) => scope !== '') ?? [];
   const missing = grantedScope === null ? [] : requested.filter((scope) => !granted.has(scope));
   if (missing.length === 0) return null;
   const what = `upstreams.${name}.auth.scope: upstream did not grant ${missing.join(', ')}`;
@@ -189,13 +189,17 @@ function scopeFault(name: string, upstream: UpstreamClient): ExportError | null 
 async function* clusterAnswers(
   config: Config,
   kafka: NonNullable<Config['state']['kafka']>,
-): AsyncGenerator<Answer> {
+): AsyncGenerator<ProbeCheck> {
   const { inspectCluster } = await import('../../cluster/inspect.ts');
   const { refuseBeside } = await import('../../run/cluster.ts');
   const signal = AbortSignal.timeout(answerWithinMs);
   try {
-    for await (const { told, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
-      yield [`state.kafka: ${told}`, cause, isNote === true];
+    for await (const { told: reported, cause, isNote } of inspectCluster(
+      kafka,
+      systemClock(),
+      signal,
+    )) {
+      yield [`state.kafka: ${reported}`, cause, isNote === true];
     }
     const { deploymentFinding } = await import('../../run/deployment.ts');
     const found = await deploymentFinding(kafka, systemClock());
@@ -238,12 +242,12 @@ export async function locksBeside(
 export async function filesInUse(
   config: Config,
   { sinks }: Pick<WholePlan, 'sinks'>,
-): Promise<readonly Answer[]> {
+): Promise<readonly ProbeCheck[]> {
   if (config.state.kafka !== null) return [];
   const { whereItRuns } = await import('./at-work.ts');
   const { fileInUse } = await import('../../hold/file-lock.ts');
   const own = holderOf(whereItRuns(config).config.state.dir);
-  return sinks.flatMap(({ name, definition, settings }): Answer[] => {
+  return sinks.flatMap(({ name, definition, settings }): ProbeCheck[] => {
     const path = definition.writes?.(settings);
     const cause = path === undefined ? null : fileInUse(path);
     const isOwn = own !== null && cause?.details.owner === own;
@@ -268,7 +272,7 @@ async function* sinkAnswers(
     sendTest = false,
     mark,
   }: Wishes & { readonly mark: Promise<Json | null> },
-): AsyncGenerator<Answer> {
+): AsyncGenerator<ProbeCheck> {
   const { name, definition, settings, format } = planned;
   const asked = within(async (signal) => definition.probe(settings, tools, signal, await mark));
   const refusal = await asked;
@@ -289,8 +293,8 @@ async function* sinkAnswers(
   }
   if (!sendTest) return;
   const { sendTestEvent } = await import('./send-test.ts');
-  const { told, cause } = await sendTestEvent(planned, plan, tools);
-  yield [`sink ${name}: ${told}`, cause];
+  const { told: reported, cause } = await sendTestEvent(planned, plan, tools);
+  yield [`sink ${name}: ${reported}`, cause];
 }
 
 /** What each upstream's own description says of what is asked there; nothing hangs on it. */

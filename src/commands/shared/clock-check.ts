@@ -52,11 +52,11 @@ export class ClockCheck {
   }
 
   #hear({ headers }: HttpResponse, sentAt: number): void {
-    const heardAt = this.#clock.now();
-    const date = headers.age === undefined ? parseHttpDate(headers.date ?? '', heardAt) : null;
+    const receivedAt = this.#clock.now();
+    const date = headers.age === undefined ? parseHttpDate(headers.date ?? '', receivedAt) : null;
     if (date === null) return;
     const ahead = Math.max(0, sentAt - (date + dateMs));
-    const skewMs = ahead > 0 ? ahead : Math.min(0, heardAt - date);
+    const skewMs = ahead > 0 ? ahead : Math.min(0, receivedAt - date);
     if (this.#skewMs === null || Math.abs(skewMs) < Math.abs(this.#skewMs)) this.#skewMs = skewMs;
   }
 }

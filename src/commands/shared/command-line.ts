@@ -8,7 +8,7 @@ import { version } from '../../tools/version.ts';
 import type { Command, CommandGroup, ExitCode, Means, Parameter } from './command.ts';
 
 interface Running {
-  readonly means: Means;
+  readonly deps: Means;
   /** Takes the exit code of the command that was run. */
   readonly end: (code: ExitCode) => void;
 }
@@ -26,8 +26,8 @@ export function commandLine(
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
     .configureOutput({
-      writeOut: (text) => running.means.out(text.trimEnd()),
-      writeErr: (text) => running.means.err(text.trimEnd()),
+      writeOut: (text) => running.deps.out(text.trimEnd()),
+      writeErr: (text) => running.deps.err(text.trimEnd()),
     });
   addAll(program, commands, running);
   return program;
@@ -47,7 +47,7 @@ function addAll(
 function addCommand(
   parent: commander.Command,
   command: Command,
-  { means, end }: Running,
+  { deps, end }: Running,
   how: commander.CommandOptions = {},
 ): commander.Command {
   const { name, about, more, hidden = false } = command;
@@ -57,16 +57,16 @@ function addCommand(
     added.addArgument(argumentOf(name, argument));
   }
   for (const [name, option] of Object.entries(command.options)) {
-    added.addOption(optionOf(name, option, means));
+    added.addOption(optionOf(name, option, deps));
   }
   if (more !== undefined) added.addHelpText('after', `\n${more}`);
   return added.action(async (...typed: readonly unknown[]) => {
     const given: Record<string, unknown> = added.opts();
     for (const [at, name] of names.entries()) given[name] = typed[at];
     for (const [name, { found }] of Object.entries(command.options)) {
-      if (found !== undefined) given[name] ??= found(means.env);
+      if (found !== undefined) given[name] ??= found(deps.env);
     }
-    end(await command.run(given, means));
+    end(await command.run(given, deps));
   });
 }
 
@@ -99,7 +99,7 @@ function argumentOf(name: string, { about, value, choices, several }: Parameter)
 
 function optionOf(name: string, option: Parameter, { env }: Means): commander.Option {
   const { about, short, value, choices, several, needed = false, usual } = option;
-  const long = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const long = `--${name.replace(/[A-Z]/g, (deadLetter) => `-${deadLetter.toLowerCase()}`)}`;
   const flags = [...(short === undefined ? [] : [`${short},`]), long];
   if (value !== undefined) flags.push(`<${value}>`);
   const made = new commander.Option(flags.join(' '), about).makeOptionMandatory(needed);

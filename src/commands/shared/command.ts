@@ -84,7 +84,7 @@ export interface Command {
   /** Stands in no help. */
   readonly hidden?: boolean;
   // A method, since what is given was made from the parameters above.
-  run(given: Readonly<Record<string, unknown>>, means: Means): Promise<ExitCode>;
+  run(given: Readonly<Record<string, unknown>>, deps: Means): Promise<ExitCode>;
 }
 
 /** Commands below a name. */
@@ -107,7 +107,7 @@ export function defineCommand<
     readonly options?: Options;
     readonly run: (
       given: { readonly [Name in keyof Arguments]: ValueOf<Arguments[Name]> } & Given<Options>,
-      means: Means,
+      deps: Means,
     ) => Promise<ExitCode>;
   },
 ) {

@@ -44,11 +44,11 @@ function optionsAt({ options }: CompletionPlace): readonly Word[] {
 /** `PATH:OPTION` of each option that takes a value, by what that is. */
 function valued(
   places: readonly CompletionPlace[],
-  wanted: (value: Follow) => boolean,
+  requested: (value: Follow) => boolean,
 ): readonly string[] {
   return places.flatMap(({ path, options }) =>
     options.flatMap(({ flags, value }) =>
-      value !== null && wanted(value) ? flags.map((flag) => `${path}:${flag}`) : [],
+      value !== null && requested(value) ? flags.map((flag) => `${path}:${flag}`) : [],
     ),
   );
 }

@@ -32,7 +32,7 @@ export function differences(
 }
 
 /** A difference for each path at which there is a value where there should be none. */
-export function unwanted(paths: readonly string[], found: Json): readonly ValueDifference[] {
+export function unrequested(paths: readonly string[], found: Json): readonly ValueDifference[] {
   return paths.flatMap((path, i) => {
     const value = valueAt(found, path);
     if (value === undefined) return [];
@@ -48,7 +48,7 @@ export function textDifference(
   if (expected === found) return null;
   let at = 0;
   while (at < expected.length && expected[at] === found[at]) at += 1;
-  return { expected: around(expected, at), found: around(found, at) };
+  return { expected: configEnv(expected, at), found: configEnv(found, at) };
 }
 
 const shownLengthMax = 300;
@@ -56,16 +56,16 @@ const beforeMax = 40;
 const afterMax = 80;
 
 function shown(value: unknown): string {
-  return value === undefined ? 'nothing' : shownText(JSON.stringify(value));
+  return value === undefined ? 'nothing' : textStart(JSON.stringify(value));
 }
 
 /** The beginning of a text, fit to be shown. */
-export function shownText(text: string): string {
+export function textStart(text: string): string {
   const cut = text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}…` : text;
   return visibleText(cut);
 }
 
-function around(text: string, at: number): string {
+function configEnv(text: string, at: number): string {
   const from = Math.max(0, at - beforeMax);
   const to = Math.min(text.length, at + afterMax);
   const part = visibleText(text.slice(from, to));

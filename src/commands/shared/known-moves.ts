@@ -6,11 +6,11 @@ import { inShards } from '../../config/shards.ts';
 import type { PairReport } from '../../contracts/succession.ts';
 import { planToLook } from '../../run/plan-to-look.ts';
 import type { UpstreamEnd } from '../../upstream/ends.ts';
-import type { StoredUpstream } from '../../watch/standing.ts';
 import { readState, type State } from '../../watch/state.ts';
+import type { StoredUpstream } from '../../watch/status-facts.ts';
 import { announcedOf, storedEnds } from '../../watch/stored.ts';
-import { isAfar, withCopy } from './afar.ts';
 import { whereItRuns } from './at-work.ts';
+import { isRemote, withCopy } from './remote.ts';
 
 /** The ends of all upstreams of a config, and its pairs. */
 export interface KnownMoves {
@@ -39,5 +39,5 @@ export async function knownEnds(config: Config): Promise<ReadonlyMap<string, Ups
 
 async function storedOf(config: Config): Promise<State> {
   const look = ({ state }: Config) => readState(state.dir);
-  return isAfar(config) ? await withCopy(config, look) : look(config);
+  return isRemote(config) ? await withCopy(config, look) : look(config);
 }

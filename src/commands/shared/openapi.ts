@@ -22,9 +22,9 @@ export async function openApiNotes(
 ): Promise<readonly string[]> {
   const found = await readDescription(upstream, signal);
   if (!('described' in found)) return found.notes;
-  const { wantedScope: scope } = upstream;
+  const { requestedScope: scope } = upstream;
   try {
-    const notes = compared(found.described, baseOf(upstream), streams, scope);
+    const notes = describedStreams(found.described, baseOf(upstream), streams, scope);
     const more = notes.length - notesMax;
     return more > 0 ? [...notes.slice(0, notesMax), `and ${more} more`] : notes;
   } catch {
@@ -84,7 +84,7 @@ interface Operation {
 }
 
 /** Pure: what a description says of streams below a base path. */
-export function compared(
+export function describedStreams(
   described: Json,
   base: string,
   streams: readonly Stream[],

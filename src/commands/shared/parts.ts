@@ -26,8 +26,8 @@ export interface WholeAtWork {
 }
 
 /** The same with the process that runs with it on this machine. */
-export function wholeAtWork(file: string, means: Means): WholeAtWork {
-  const whole = readConfigAtWork(file, means);
+export function wholeAtWork(file: string, deps: Means): WholeAtWork {
+  const whole = readConfigAtWork(file, deps);
   const { dir, kafka } = whole.config.state;
   const member = kafka === null ? null : memberIn(dir);
   const isElsewhere = ({ state }: Config) => {
@@ -50,8 +50,8 @@ export function wholeAtWork(file: string, means: Means): WholeAtWork {
 }
 
 /** All of them, as the processes have them that run with them (`readConfigAtWork`). */
-export function partsAtWork(file: string, means: Means): readonly PartAtWork[] {
-  return wholeAtWork(file, means).parts;
+export function partsAtWork(file: string, deps: Means): readonly PartAtWork[] {
+  return wholeAtWork(file, deps).parts;
 }
 
 /** The shards with work that other processes have, as the process of this machine knows it. */

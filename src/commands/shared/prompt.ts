@@ -27,12 +27,12 @@ export async function onTerminal<T>(
 
 /** Asks them whether what is told may be done; where nobody sits there, nobody agrees. */
 export async function isAgreed(
-  told: string,
+  reported: string,
   question: string,
   { err }: { readonly err: (text: string) => void },
 ): Promise<boolean> {
   if (!isAsked()) return false;
-  err(told);
+  err(reported);
   const answer = await onTerminal((ask) => ask(`${question} [y/N] `));
   return /^y(es)?$/i.test(answer ?? '');
 }

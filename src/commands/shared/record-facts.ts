@@ -12,7 +12,7 @@ import { cleanText } from '../../tools/clean-text.ts';
 import { valueAt } from '../../tools/records.ts';
 
 /** What a record shows of a source's settings. */
-export interface RecordFacts {
+export interface SettingFacts {
   /** Settings that name no field; empty: none does. */
   readonly faults: readonly ExportError[];
   /** What may be right for other records. */
@@ -27,7 +27,7 @@ export function factsOfRecord(
   source: string,
   { id, time, mapping }: RecordReading,
   record: ParsedRecord,
-): RecordFacts {
+): SettingFacts {
   const faults: ExportError[] = [];
   const notes: string[] = [];
   const fault = (key: string, what: string, next: string) => {

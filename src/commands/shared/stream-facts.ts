@@ -4,22 +4,22 @@
 import type { Config } from '../../config/config.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
 import type { PushStream, Stream } from '../../contracts/source.ts';
-import { type ListCheckpoint, parseCheckpoint } from '../../fetch/list/checkpoint.ts';
+import { type ListCheckpoint, parseListCheckpoint } from '../../fetch/list/checkpoint.ts';
 import type { PlannedSource } from '../../fetch/polling.ts';
 import { timetable } from '../../fetch/schedule.ts';
 import { counted } from '../../terminal/table.ts';
 import { systemClock } from '../../tools/clock.ts';
 import { agoText, epochOf, spanText, untilText } from '../../tools/time-text.ts';
+import { type CheckpointFacts, notHere } from '../../watch/state.ts';
 import {
-  type LiveStanding,
+  type LiveStatus,
   type LiveStream,
   roomInSpool,
   type StoredStream,
-} from '../../watch/standing.ts';
-import { type CheckpointFacts, notHere } from '../../watch/state.ts';
+} from '../../watch/status-facts.ts';
 
 /** All that is known of a stream, by the database and by what runs. */
-export interface Known {
+export interface KnownStream {
   readonly source: PlannedSource;
   readonly stream: Stream;
   readonly config: Config;
@@ -29,7 +29,7 @@ export interface Known {
   readonly stands: StoredStream;
   /** As what runs tells it; null: nothing that can be asked. */
   readonly live: LiveStream | null;
-  readonly told: LiveStanding | null;
+  readonly told: LiveStatus | null;
   /** Why it cannot be asked; empty: it was, or nothing runs. */
   readonly silence: string;
   readonly held: CheckpointFacts | null;
@@ -55,7 +55,7 @@ type Parents = NonNullable<StoredStream['parents']>;
 type Fact = readonly [name: string, value: string];
 
 /** The facts of a stream, in the order in which they are shown. */
-export function factsOf(known: Known): readonly Fact[] {
+export function streamFacts(known: KnownStream): readonly Fact[] {
   const { config, source, stream, running, stands, live, held, now } = known;
   const type = config.sources[source.name]?.settings.type;
   return [
@@ -75,15 +75,15 @@ export function factsOf(known: Known): readonly Fact[] {
   ];
 }
 
-function readFacts({ live, told }: Known): readonly Fact[] {
-  if (live === null || told === null) return [];
+function readFacts({ live, told: reported }: KnownStream): readonly Fact[] {
+  if (live === null || reported === null) return [];
   const read = `${counted(live.records, 'record')} in ${counted(live.polls, 'poll')}`;
-  return [['read', `${read} since ${told.started_at}; ${live.records_per_s} a second now`]];
+  return [['read', `${read} since ${reported.started_at}; ${live.records_per_s} a second now`]];
 }
 
 /** Of the source, since all its streams have records of the same kind. */
-function transcodedFacts({ source, told }: Known): readonly Fact[] {
-  const counts = told?.transcoded.find((one) => one.source === source.name);
+function transcodedFacts({ source, told: reported }: KnownStream): readonly Fact[] {
+  const counts = reported?.transcoded.find((one) => one.source === source.name);
   if (counts === undefined) return [];
   const { written, unknown, refused } = counts;
   const all = written + unknown + refused;
@@ -101,20 +101,20 @@ function scheduleText({ schedule }: PlannedSource): string {
   return `at ${schedule.cron}${zone}`;
 }
 
-function nextPollText(known: Known): string {
+function nextPollText(known: KnownStream): string {
   const { source, running, stands, live, now } = known;
   const { state } = stands;
   if (running === null) return 'none: nothing runs';
   if (state === 'polling') return 'under way';
   if (stands.waits_for === roomInSpool) return 'once there is room in the spool';
   const at = epochOf(stands.next_poll_at);
-  const mended = 'in case it was repaired meanwhile; at once when its config changes';
+  const repaired = 'in case it was repaired meanwhile; at once when its config changes';
   if (at !== null) {
     const when = untilText(at, now, 'as soon as it is its turn');
-    return state === 'halted' ? `${when}, ${mended}` : when;
+    return state === 'halted' ? `${when}, ${repaired}` : when;
   }
   if (state === 'retrying') return 'after a wait that grows from failure to failure';
-  if (state === 'halted') return `by itself, ${mended}`;
+  if (state === 'halted') return `by itself, ${repaired}`;
   const { schedule } = source;
   if (!('everyMs' in schedule)) {
     return `in about ${spanText(timetable(schedule, systemClock()).untilNext(0))}`;
@@ -130,8 +130,8 @@ function checkpointText(held: CheckpointFacts | null, now: number): string {
   return `saved ${agoText(held.savedAt, now)}${resume}`;
 }
 
-function orderFacts({ source, held, checkpoint, now }: Known): readonly Fact[] {
-  const list = parseCheckpoint(checkpoint);
+function orderFacts({ source, held, checkpoint, now }: KnownStream): readonly Fact[] {
+  const list = parseListCheckpoint(checkpoint);
   const order = list?.growth.order ?? 'unknown';
   const learned = learnedText(order, list?.growth.learnedAt ?? null, now);
   return [
@@ -169,7 +169,7 @@ function wholeText(list: ListCheckpoint | null, now: number): string {
 /** Paths that are named one by one. */
 const pathsShownMax = 20;
 
-function comparedFacts({ stands }: Known): readonly Fact[] {
+function comparedFacts({ stands }: KnownStream): readonly Fact[] {
   const { volatile = [], unstable, flaps = 0 } = stands.compared ?? {};
   const paths = volatile.slice(0, pathsShownMax).map(({ kind, path }) => `${path} of ${kind}`);
   const more = volatile.length - paths.length;
@@ -193,7 +193,7 @@ function comparedFacts({ stands }: Known): readonly Fact[] {
   ];
 }
 
-function collectionFacts(known: Known): readonly Fact[] {
+function collectionFacts(known: KnownStream): readonly Fact[] {
   const { checkpoint } = known;
   const facts = isObject(checkpoint) ? checkpoint : {};
   return [
@@ -206,7 +206,7 @@ function collectionFacts(known: Known): readonly Fact[] {
   ];
 }
 
-function parentsFacts({ stands, source }: Known): readonly Fact[] {
+function parentsFacts({ stands, source }: KnownStream): readonly Fact[] {
   const { parents } = stands;
   if (parents === undefined) return [];
   const sweep = `; at most ${spanText(source.parents?.sweepMs ?? 0)} is aimed at`;
@@ -216,7 +216,7 @@ function parentsFacts({ stands, source }: Known): readonly Fact[] {
   ];
 }
 
-function pushFacts({ live }: Known, { listen, rules }: PushStream): readonly Fact[] {
+function pushFacts({ live }: KnownStream, { listen, rules }: PushStream): readonly Fact[] {
   const { host, port, path, tls } = listen;
   const counts = Object.entries(live?.deliveries ?? {});
   return [

@@ -15,7 +15,7 @@ import {
 import { cleanText } from '../../tools/clean-text.ts';
 import { spanText } from '../../tools/time-text.ts';
 import { attentionLines } from '../../watch/attention.ts';
-import type { LiveStanding } from '../../watch/standing.ts';
+import type { LiveStatus } from '../../watch/status-facts.ts';
 
 /** Sinks are few and streams may be thousands: they get the room that is left, at least this. */
 const streamRowsMin = 3;
@@ -23,21 +23,21 @@ const streamRowsMin = 3;
 const rowsPerMatter = 6;
 
 /** The lines of a screen, for which there is room in `rows`. */
-export function frameLines(standing: LiveStanding, rows: number): readonly string[] {
+export function frameLines(statusView: LiveStatus, rows: number): readonly string[] {
   const most = Math.max(1, Math.floor(rows / rowsPerMatter));
-  const head = [headLine(standing), '', ...attentionLines(standing.attention, { most }), ''];
-  const tail = ['', spoolLine(standing), '', ...sinkTable(standing)];
+  const head = [headLine(statusView), '', ...attentionLines(statusView.attention, { most }), ''];
+  const tail = ['', spoolLine(statusView), '', ...sinkTable(statusView)];
   const room = Math.max(streamRowsMin, rows - head.length - tail.length - 2);
-  return [...head, ...streamTable(standing, room), ...tail].slice(0, rows);
+  return [...head, ...streamTable(statusView, room), ...tail].slice(0, rows);
 }
 
-function headLine({ at, started_at, ready, records_per_s, streams }: LiveStanding): string {
+function headLine({ at, started_at, ready, records_per_s, streams }: LiveStatus): string {
   const up = spanText(Date.parse(at) - Date.parse(started_at));
   const health = ready ? painted('ready', 'good') : painted('not ready', 'bad');
   return `sluice  ${health}  up ${up}  ${counted(streams.length, 'stream')}  ${records_per_s} records/s read  ${at}`;
 }
 
-function streamTable({ streams }: LiveStanding, room: number): readonly string[] {
+function streamTable({ streams }: LiveStatus, room: number): readonly string[] {
   const shown = urgentFirst(streams).slice(0, room);
   const rest = streams.length - shown.length;
   return [
@@ -57,7 +57,7 @@ function streamTable({ streams }: LiveStanding, room: number): readonly string[]
   ];
 }
 
-function sinkTable({ sinks }: LiveStanding): readonly string[] {
+function sinkTable({ sinks }: LiveStatus): readonly string[] {
   return tableLines(
     ['SINK', 'TYPE', 'STATE', 'SENT/S', 'BACKLOG', 'DRAINED IN', 'DEAD LETTERS', 'LAST ERROR'],
     urgentFirst(sinks).map((sink): Cell[] => [
@@ -73,7 +73,7 @@ function sinkTable({ sinks }: LiveStanding): readonly string[] {
   );
 }
 
-function spoolLine({ spool }: LiveStanding): string {
+function spoolLine({ spool }: LiveStatus): string {
   const { bytes, max_bytes: bytesMax, events, full_in_ms: fullInMs } = spool;
   const full = fullInMs === null ? '' : `, full in ${spanText(fullInMs)}`;
   return cleanText(

@@ -77,8 +77,8 @@ function redactionLines(
   return redact.map((path) => {
     const steps = path.split('.');
     const found = events.filter(({ ocsf }) => isAt(ocsf, steps)).length;
-    const told = found === 0 ? 'never present in' : `present in ${found} of`;
-    return `${name}.redact ${path}: ${told} ${events.length}`;
+    const reported = found === 0 ? 'never present in' : `present in ${found} of`;
+    return `${name}.redact ${path}: ${reported} ${events.length}`;
   });
 }
 

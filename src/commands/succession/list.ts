@@ -33,12 +33,12 @@ const changes = [
 ] as const;
 
 /** 0 in any case: it only looks. */
-export const list = defineCommand({
+export const successionList = defineCommand({
   name: 'list',
   about: 'show each source that has a successor, and how far its move has come',
   options: { config: configOption, json: { about: 'as JSON' } },
-  async run({ config: file, json }, { out, ...means }) {
-    const parts = partsAtWork(file, { out, ...means }).map(({ config }) => config);
+  async run({ config: file, json }, { out, ...deps }) {
+    const parts = partsAtWork(file, { out, ...deps }).map(({ config }) => config);
     const listed: ListedSource[] = [];
     for (const config of parts) listed.push(...(await listedIn(config)));
     const [{ file: path } = { file }] = parts;
@@ -88,8 +88,8 @@ function fieldOf({ path, count, types }: PairReport['fields'][number]): object {
   return { path, count, types: types.map(([old, late]) => [typeOf(old), typeOf(late)]) };
 }
 
-function typeOf(letter: string): string {
-  return pairTypeNames[letter] ?? 'another';
+function typeOf(deadLetter: string): string {
+  return pairTypeNames[deadLetter] ?? 'another';
 }
 
 type CommandText = ReturnType<typeof commandOf>;

@@ -13,7 +13,7 @@ import { timeText } from '../../tools/time-text.ts';
 import { type UpstreamEnd, upstreamEnd } from '../../upstream/ends.ts';
 import type { UpstreamSettings } from '../../upstream/settings.ts';
 import { blockAt, type Into, intoOf } from './into.ts';
-import { type Target, targetOf } from './targets.ts';
+import { type SuccessorTarget, targetOf } from './targets.ts';
 
 /** One source that has to move. */
 export interface Proposal {
@@ -179,7 +179,7 @@ function eachOf(each: Json, { names, done }: Omit<Surroundings, 'upstream'>): Js
 }
 
 /** What is written of the old source that the successor does not have. */
-function lostOf(written: JsonObject, { path }: Target): readonly string[] {
+function lostOf(written: JsonObject, { path }: SuccessorTarget): readonly string[] {
   const notes: string[] = [];
   if (written.params !== undefined) {
     const names = Object.keys(written.params as object).join(', ');

@@ -10,7 +10,7 @@ import { invariant } from '../../contracts/errors.ts';
 import type { JsonObject } from '../../contracts/json.ts';
 
 /** What a source is succeeded by. */
-export interface Target {
+export interface SuccessorTarget {
   /** Null: no source type reads it. */
   readonly definition: SourceDefinition | null;
   /** Where it is; null: open. */
@@ -39,7 +39,7 @@ const mapped: readonly (readonly [pattern: RegExp, path: string, type: string])[
 export function targetOf(
   { definition, settings }: ConfiguredSource,
   api: 'unified' | 'services',
-): Target {
+): SuccessorTarget {
   if (api === 'services') return laterVersion(definition);
   const path = typeof settings.path === 'string' ? settings.path.replace(/\/+$/, '') : '';
   const known = mapped.find(([pattern]) => pattern.test(path));
@@ -54,7 +54,7 @@ export function targetOf(
 }
 
 /** The services API announces new versions in the path, each service by itself. */
-function laterVersion(definition: SourceDefinition): Target {
+function laterVersion(definition: SourceDefinition): SuccessorTarget {
   const { type } = definition;
   const question = `${type}: which path succeeds it, such as another version of the same service?`;
   if (definition.fields.path === undefined) return nothing(question);
@@ -63,7 +63,7 @@ function laterVersion(definition: SourceDefinition): Target {
 
 type Known = (typeof mapped)[number] | undefined;
 
-function collectionTarget(settings: ConfiguredSource['settings'], known: Known): Target {
+function collectionTarget(settings: ConfiguredSource['settings'], known: Known): SuccessorTarget {
   if (known === undefined) {
     const question = `${settings.type}: which path of the new API lists the same entities, and which field is their id?`;
     return {
@@ -95,7 +95,7 @@ function kindOf({ kind, type }: ConfiguredSource['settings']): JsonObject {
   return plain === undefined ? {} : { kind: plain };
 }
 
-function listTarget(path: string, known: Known, isAudit: boolean): Target {
+function listTarget(path: string, known: Known, isAudit: boolean): SuccessorTarget {
   const logs = typeNamed('logs');
   const records = isAudit && { records: 'audit' };
   if (known !== undefined) {
@@ -121,7 +121,7 @@ function listTarget(path: string, known: Known, isAudit: boolean): Target {
   };
 }
 
-function parentsTarget(definition: SourceDefinition, path: string): Target {
+function parentsTarget(definition: SourceDefinition, path: string): SuccessorTarget {
   const isObject = definition.type === 'investigations' || definition.type === 'changes';
   if (isObject) {
     return nothing(
@@ -140,7 +140,7 @@ function parentsTarget(definition: SourceDefinition, path: string): Target {
   };
 }
 
-function nothing(question: string): Target {
+function nothing(question: string): SuccessorTarget {
   return { definition: null, path: null, block: {}, questions: [question], notes: [] };
 }
 

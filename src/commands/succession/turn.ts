@@ -10,11 +10,11 @@ import { turnPair } from '../../run/succession.ts';
 import { openTools } from '../../run/tools.ts';
 import { systemClock } from '../../tools/clock.ts';
 import { logForm, openLog } from '../../watch/log.ts';
-import { isAfar, isServed } from '../shared/afar.ts';
-import { askAtWork, isAtWork } from '../shared/asking.ts';
 import { whereItRuns } from '../shared/at-work.ts';
 import { configOption, defineCommand, type ExitCode, type Means } from '../shared/command.ts';
 import { partWithSource } from '../shared/parts.ts';
+import { askAtWork, isAtWork } from '../shared/process-requests.ts';
+import { isRemote, isServed } from '../shared/remote.ts';
 import { unknownText } from '../shared/typed.ts';
 
 const turnedShape = z.object({ isDone: z.boolean(), reasons: z.array(z.string()) });
@@ -31,8 +31,8 @@ export const cutover = defineCommand({
     config: configOption,
     force: { about: 'cut over even if the pair is not ready or the predecessor cannot be read' },
   },
-  async run({ source: name, config: file, force = false }, means) {
-    return await turn(name, { file, phase: 'cut_over', isForced: force }, means);
+  async run({ source: name, config: file, force = false }, deps) {
+    return await turn(name, { file, phase: 'cut_over', isForced: force }, deps);
   },
 });
 
@@ -42,8 +42,8 @@ export const rollback = defineCommand({
   about: 'make the predecessor deliver again, as long as its API can be read',
   arguments: { source },
   options: { config: configOption },
-  async run({ source: name, config: file }, means) {
-    return await turn(name, { file, phase: 'shadow', isForced: false }, means);
+  async run({ source: name, config: file }, deps) {
+    return await turn(name, { file, phase: 'shadow', isForced: false }, deps);
   },
 });
 
@@ -53,18 +53,18 @@ interface Turning {
   readonly isForced: boolean;
 }
 
-async function turn(name: string, { file, ...how }: Turning, means: Means): Promise<ExitCode> {
-  const whole = readConfig(file, { env: means.env });
+async function turn(name: string, { file, ...how }: Turning, deps: Means): Promise<ExitCode> {
+  const whole = readConfig(file, { env: deps.env });
   const known = Object.entries(whole.sources).flatMap(([one, { succeeds }]) =>
     succeeds === undefined ? [] : [one],
   );
   if (!known.includes(name)) {
-    means.err(unknownText('source with succeeds', name, known));
+    deps.err(unknownText('source with succeeds', name, known));
     return 1;
   }
   const { config } = whereItRuns(partWithSource(whole, name));
   const wish = { what: 'cut_over', ...how } as const;
-  const isAsked = isAfar(config) ? await isServed(config.state) : isAtWork(config);
+  const isAsked = isRemote(config) ? await isServed(config.state) : isAtWork(config);
   if (!isAsked) await refuseOthersState(whole);
   const { isDone, reasons } = isAsked
     ? await askAtWork(config, { name, wish, shape: turnedShape })
@@ -72,12 +72,12 @@ async function turn(name: string, { file, ...how }: Turning, means: Means): Prom
   const old = config.sources[name]?.succeeds?.source ?? '';
   const [delivers, other] = how.phase === 'cut_over' ? [name, old] : [old, name];
   if (!isDone) {
-    means.err(`${name}: not done: ${reasons.join('; ')}`);
-    if (how.phase === 'cut_over') means.err('`--force` has it deliver nevertheless.');
+    deps.err(`${name}: not done: ${reasons.join('; ')}`);
+    if (how.phase === 'cut_over') deps.err('`--force` has it deliver nevertheless.');
     return 1;
   }
-  means.out(`${name}: ${delivers} delivers from now on, ${other} does not`);
-  for (const reason of reasons) means.out(`${name}: by force, though ${reason}`);
+  deps.out(`${name}: ${delivers} delivers from now on, ${other} does not`);
+  for (const reason of reasons) deps.out(`${name}: by force, though ${reason}`);
   return 0;
 }
 

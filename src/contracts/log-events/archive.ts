@@ -6,23 +6,24 @@ export const archiveEvents = {
   anchor_failed: {
     level: 'warn',
     fields: ['code', 'error', 'next'],
-    means: 'A witness or time-stamp authority did not sign a checkpoint. sluice requests it again.',
+    meaning:
+      'A witness or time-stamp authority did not sign a checkpoint. sluice requests it again.',
   },
   anchor_recovered: {
     level: 'info',
     fields: ['kind'],
-    means: 'Checkpoints are signed by the witness or time-stamp authority again.',
+    meaning: 'Checkpoints are signed by the witness or time-stamp authority again.',
   },
   anchor_not_entered: {
     level: 'warn',
     fields: ['object', 'error', 'next'],
-    means:
+    meaning:
       'A time stamp or cosignature in the store does not fit the checkpoint. sluice does not enter it into the log of the archive.',
   },
   archive_close_failed: {
     level: 'warn',
     fields: ['sink', 'code', 'error'],
-    means: 'The archive could not be closed in order. The next start completes it.',
+    meaning: 'The archive could not be closed in order. The next start completes it.',
   },
   archive_compared: {
     level: 'info',
@@ -30,86 +31,87 @@ export const archiveEvents = {
       ...(['sink', 'stream', 'from', 'to', 'upstream'] as const),
       ...(['archived', 'dropped', 'missing', 'changed'] as const),
     ],
-    means: 'The archive was compared with the records that upstream serves (`compare_every`).',
+    meaning: 'The archive was compared with the records that upstream serves (`compare_every`).',
     next: 'If `missing` or `changed` is not 0, see the events `integrity_violation`.',
   },
   archive_compare_failed: {
     level: 'warn',
     fields: ['sink', 'error'],
-    means: 'The comparison of the archive with upstream failed. sluice tries again.',
+    meaning: 'The comparison of the archive with upstream failed. sluice tries again.',
   },
   clock_differs: {
     level: 'warn',
     fields: ['stream', 'next'],
-    means:
+    meaning:
       'The clock of this machine differs from the clock of upstream. Archive entries carry the times of this machine.',
   },
   archive_bodies_deleted: {
     level: 'info',
     fields: ['objects'],
-    means: 'Retention deleted page bodies. Their entries and proofs stay.',
+    meaning: 'Retention deleted page bodies. Their entries and proofs stay.',
   },
   archive_object_not_deleted: {
     level: 'warn',
     fields: ['object', 'message', 'next'],
-    means: 'An object is past its retention and could not be deleted.',
+    meaning: 'An object is past its retention and could not be deleted.',
   },
   archive_segment_locked: {
     level: 'warn',
     fields: ['object', 'message'],
-    means: 'A segment is past its retention and is locked in the object store until a later time.',
+    meaning:
+      'A segment is past its retention and is locked in the object store until a later time.',
     next: 'Nothing: sluice deletes the segment when the lock ends.',
   },
   retention_paused: {
     level: 'warn',
     fields: ['error', 'next'],
-    means: 'Retention deleted nothing, because legal holds or a request could not be read.',
+    meaning: 'Retention deleted nothing, because legal holds or a request could not be read.',
   },
   prune_request_ignored: {
     level: 'warn',
     fields: ['error', 'next'],
-    means: 'A request to prune in the object store is malformed. sluice ignores it.',
+    meaning: 'A request to prune in the object store is malformed. sluice ignores it.',
   },
   prune_request_not_removed: {
     level: 'warn',
     fields: ['message', 'next'],
-    means:
+    meaning:
       'A completed request to prune could not be removed. sluice reads it again, which changes nothing.',
   },
   archive_erased: {
     level: 'info',
     fields: ['segments', 'lake'],
-    means: 'A record was erased from the archive. An entry of the archive documents the erasure.',
+    meaning: 'A record was erased from the archive. An entry of the archive documents the erasure.',
   },
   archive_erase_failed: {
     level: 'warn',
     fields: ['request', 'error', 'next'],
-    means: 'A record could not be erased from the archive. The request stays.',
+    meaning: 'A record could not be erased from the archive. The request stays.',
   },
   hold_not_released: {
     level: 'warn',
     fields: ['hold', 'error', 'next'],
-    means: 'A legal hold was not released, because the request has no accepted signature.',
+    meaning: 'A legal hold was not released, because the request has no accepted signature.',
   },
   hold_file_changed: {
     level: 'warn',
     fields: ['hold', 'next'],
-    means: 'The file of a legal hold was changed. The hold stays as the archive entered it.',
+    meaning: 'The file of a legal hold was changed. The hold stays as the archive entered it.',
   },
   lake_cut_delayed: {
     level: 'warn',
     fields: ['object', 'error', 'next'],
-    means: 'A Parquet cut of the lake waits, because entries of the archive cannot be read now.',
+    meaning: 'A Parquet cut of the lake waits, because entries of the archive cannot be read now.',
   },
   lake_cut_rejected: {
     level: 'warn',
     fields: ['object', 'error', 'next'],
-    means: 'A Parquet cut of the lake does not match the archive. sluice does not enter it.',
+    meaning: 'A Parquet cut of the lake does not match the archive. sluice does not enter it.',
   },
   lake_cut_ignored: {
     level: 'warn',
     fields: ['object', 'error', 'next'],
-    means:
+    meaning:
       'A Parquet cut that stands in the lake is not one that sluice has written. Its events are written again where they are still held.',
   },
 } as const satisfies EventDeclarations;

@@ -9,7 +9,7 @@ export interface EventDeclaration {
   /** Fields that a line may have, those of its surroundings included. `…`: others too, as the error names them. */
   readonly fields: readonly string[];
   /** One or two sentences for an operator. */
-  readonly means: string;
+  readonly meaning: string;
   /** The operator's next step. Left out: nothing, or what the line says in its field `next`. */
   readonly next?: string;
 }

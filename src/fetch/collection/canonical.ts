@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 
 /** What is not compared. Paths are dotted; an array's elements have the array's path. */
-export interface Comparison {
+export interface ComparisonRules {
   readonly ignore: readonly string[];
   /** Arrays whose order says nothing. */
   readonly unordered: readonly string[];
@@ -49,32 +49,32 @@ export function isExactObject(
 }
 
 /** The canonical text of a value that stands at `path`. */
-export function canonical(value: ExactJson, comparison: Comparison, path = ''): string {
+export function canonicalText(value: ExactJson, comparison: ComparisonRules, path = ''): string {
   if (exact.isRawJSON(value)) return value.rawJSON;
   if (Array.isArray(value)) {
-    const elements = value.map((element) => canonical(element, comparison, path));
+    const elements = value.map((element) => canonicalText(element, comparison, path));
     if (comparison.unordered.includes(path)) elements.sort();
     return `[${elements.join(',')}]`;
   }
   if (!isExactObject(value)) return JSON.stringify(value);
   const members: string[] = [];
   for (const key of Object.keys(value).sort()) {
-    const inner = joined(path, key);
+    const inner = childPath(path, key);
     const member = value[key];
     if (member === undefined || comparison.ignore.includes(inner)) continue;
-    members.push(`${JSON.stringify(key)}:${canonical(member, comparison, inner)}`);
+    members.push(`${JSON.stringify(key)}:${canonicalText(member, comparison, inner)}`);
   }
   return `{${members.join(',')}}`;
 }
 
 /** SHA-256 over the canonical form of JSON text, hexadecimal. */
-export function contentHash(text: string, comparison: Comparison): string {
+export function contentHash(text: string, comparison: ComparisonRules): string {
   return createHash('sha256')
-    .update(canonical(parseExact(text), comparison))
+    .update(canonicalText(parseExact(text), comparison))
     .digest('hex');
 }
 
 /** A dotted path, one step further down. */
-export function joined(path: string, key: string): string {
+export function childPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }

@@ -3,11 +3,11 @@
 // changes at once.
 
 import {
-  type Comparison,
-  canonical,
+  type ComparisonRules,
+  canonicalText,
+  childPath,
   type ExactJson,
   isExactObject,
-  joined,
   parseExact,
 } from './canonical.ts';
 
@@ -18,7 +18,7 @@ const pathsMax = 100;
 export function changedPaths(
   before: string,
   after: string,
-  comparison: Comparison,
+  comparison: ComparisonRules,
 ): readonly string[] {
   const paths: string[] = [];
   collect(parseExact(before), parseExact(after), { comparison, path: '', paths });
@@ -33,7 +33,7 @@ export function addedFields(before: string, after: string): readonly string[] {
 }
 
 interface Collecting {
-  readonly comparison: Comparison;
+  readonly comparison: ComparisonRules;
   readonly path: string;
   readonly paths: string[];
 }
@@ -47,11 +47,11 @@ function collect(
   if (isExactObject(before) && isExactObject(after)) {
     for (const key of [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()) {
       const inner = (value: typeof before) => (Object.hasOwn(value, key) ? value[key] : undefined);
-      collect(inner(before), inner(after), { comparison, path: joined(path, key), paths });
+      collect(inner(before), inner(after), { comparison, path: childPath(path, key), paths });
     }
     return;
   }
   const text = (value: ExactJson | undefined) =>
-    value === undefined ? undefined : canonical(value, comparison, path);
+    value === undefined ? undefined : canonicalText(value, comparison, path);
   if (text(before) !== text(after)) paths.push(path);
 }

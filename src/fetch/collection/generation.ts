@@ -12,18 +12,18 @@ import { shownText } from '../../tools/lossless-text.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';
-import { absenceRule, compare, type Difference, FieldTally, type Rules } from './judge.ts';
+import { absenceRule, compare, type Difference, type EntityRules, FieldTally } from './judge.ts';
 import type { KnownEntities } from './known.ts';
 import type { EntityTaker } from './listed.ts';
-import { type Leaf, merged } from './paths.ts';
-import type { Reading } from './reader.ts';
-import type { Change } from './records.ts';
+import { type DifferingValue, merged } from './paths.ts';
+import type { FullScan } from './reader.ts';
+import type { EntityChange } from './records.ts';
 import { askedOnce, type StillThere } from './rotation.ts';
 import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import type { Volatile } from './volatile.ts';
 
 /** What a generation is made with. */
-export interface GenerationMeans {
+export interface GenerationDeps {
   readonly stream: CollectionStream;
   readonly clock: Clock;
   readonly log: Log;
@@ -57,14 +57,14 @@ const namedMax = 20;
 
 /** One generation. */
 export class Generation implements EntityTaker {
-  readonly changes: Change[] = [];
+  readonly changes: EntityChange[] = [];
   readonly findings: Finding[] = [];
   readonly known: KnownEntities;
   /** So much is missing that it is not believed yet. */
   suspect: boolean;
   /** Something differs that a second look is to confirm. */
   unsure = false;
-  readonly #means: GenerationMeans;
+  readonly #deps: GenerationDeps;
   readonly #start: GenerationStart;
   /** How many were known before it. */
   readonly #before: number;
@@ -76,8 +76,8 @@ export class Generation implements EntityTaker {
   readonly #fields = new FieldTally();
   #flaps = 0;
 
-  constructor(means: GenerationMeans, start: GenerationStart) {
-    this.#means = means;
+  constructor(deps: GenerationDeps, start: GenerationStart) {
+    this.#deps = deps;
     this.#start = start;
     this.known = start.known;
     this.suspect = start.wasSuspect;
@@ -129,7 +129,7 @@ export class Generation implements EntityTaker {
   #compare(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
     const { volatile } = this.#start;
     const rulesOf = (kind: string) => this.rulesOf(kind);
-    const compared = compare(states, seen, { rulesOf, now: this.#means.clock.now() });
+    const compared = compare(states, seen, { rulesOf, now: this.#deps.clock.now() });
     for (const { key } of seen) this.#differences.delete(key);
     for (const [key, state] of compared.settled) this.known.put(key, state);
     this.#flaps += compared.flaps;
@@ -160,13 +160,13 @@ export class Generation implements EntityTaker {
     this.known.put(entity.key, { ...before, absent: null, pending, deniedAt: undefined });
   }
 
-  rulesOf(kind: string): Rules {
+  rulesOf(kind: string): EntityRules {
     return this.#start.volatile.rulesOf(kind);
   }
 
   /** What was told of them stays; new ones are taken as the list shows them. */
   async deny(entities: readonly Entity[], { cause }: Failure): Promise<void> {
-    const { clock, stream } = this.#means;
+    const { clock, stream } = this.#deps;
     const deniedAt = clock.now();
     const states = await this.known.states(entities.map(({ key }) => key));
     await this.take(entities.filter(({ key }) => !states.has(key)));
@@ -190,8 +190,8 @@ export class Generation implements EntityTaker {
    * Takes a first reading's end. `told` closes the baseline with what is known by then. What was
    * told as it was met, and is gone, is an absence like any other.
    */
-  async finishFirst(reading: Reading, told: boolean): Promise<void> {
-    const { stream } = this.#means;
+  async finishFirst(reading: FullScan, told: boolean): Promise<void> {
+    const { stream } = this.#deps;
     if (reading.flaw === null && !this.#isFull) {
       for (const key of this.#missing(reading)) this.known.drop(key);
     }
@@ -204,8 +204,8 @@ export class Generation implements EntityTaker {
    * Takes a reading's end. `isSecondLook`: it is there for what was seen to differ the last time, so
    * soon after that it says nothing more of what is missing.
    */
-  async finish(reading: Reading, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
-    const { log } = this.#means;
+  async finish(reading: FullScan, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
+    const { log } = this.#deps;
     if (this.#flaps > 0) {
       log.info('values_flapped', 'values changed back before confirmation; not reported', {
         flaps: this.#flaps,
@@ -220,17 +220,17 @@ export class Generation implements EntityTaker {
       await this.#spill();
     }
     if (reading.flaw === null && !isSecondLook) {
-      await this.#tellAbsences(missing, stillThere);
+      await this.#emitAbsences(missing, stillThere);
     }
   }
 
   get #isFull(): boolean {
-    return this.#means.reading.baseline === 'full';
+    return this.#deps.reading.baseline === 'full';
   }
 
   /** Known entities that a complete reading does not show; parts of one not asked are not judged. */
-  #missing({ asked }: Reading): readonly string[] {
-    const { kind } = this.#means.stream.entity;
+  #missing({ asked }: FullScan): readonly string[] {
+    const { kind } = this.#deps.stream.entity;
     return this.known.unseen.filter((key) => {
       const { id, list } = keyParts(key);
       const parent = JSON.stringify([kind, id]);
@@ -246,10 +246,10 @@ export class Generation implements EntityTaker {
   /** Reports what is due, once the whole reading has shown which paths are volatile. */
   async #reportDifferences(gone: readonly string[]): Promise<void> {
     const { volatile } = this.#start;
-    this.findings.push(...(await volatile.learn(this.known, this.#means.clock.now())));
-    const accepted = new Map<Difference, readonly Leaf[]>();
+    this.findings.push(...(await volatile.learn(this.known, this.#deps.clock.now())));
+    const accepted = new Map<Difference, readonly DifferingValue[]>();
     for (const difference of this.#differences.values()) {
-      const leaves: Leaf[] = [];
+      const leaves: DifferingValue[] = [];
       for (const leaf of difference.due) {
         const one = difference.pending.find(({ key }) => key === leaf.key);
         const { kind } = difference.entity;
@@ -259,13 +259,16 @@ export class Generation implements EntityTaker {
       if (leaves.length > 0) accepted.set(difference, leaves);
       else this.#keepWaiting(difference);
     }
-    this.#tellDifferences(accepted, gone);
+    this.#emitDifferences(accepted, gone);
   }
 
   /** Of what is gone no field can be new. */
-  #tellDifferences(differences: ReadonlyMap<Difference, readonly Leaf[]>, gone: readonly string[]) {
+  #emitDifferences(
+    differences: ReadonlyMap<Difference, readonly DifferingValue[]>,
+    gone: readonly string[],
+  ) {
     if (differences.size === 0) return;
-    const { stream } = this.#means;
+    const { stream } = this.#deps;
     const there = new Map(this.known.kinds);
     for (const { kind } of gone.map(keyParts)) there.set(kind, (there.get(kind) ?? 0) - 1);
     const drifted = this.#fields.drifted(there);
@@ -295,10 +298,10 @@ export class Generation implements EntityTaker {
   /** The entity with these differences reported; the others wait on. */
   #changedState(
     { entity, before, leaves: all, pending, moved }: Difference,
-    leaves: readonly Leaf[],
+    leaves: readonly DifferingValue[],
     onlyDrift: boolean,
   ): EntityState {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const now = clock.now();
     const rules = this.rulesOf(entity.kind);
     const keys = new Set(leaves.map(({ key }) => key));
@@ -335,8 +338,8 @@ export class Generation implements EntityTaker {
   }
 
   /** Tells what is gone, once that is sure. */
-  async #tellAbsences(missing: readonly string[], stillThere: StillThere): Promise<void> {
-    const { reading: rules, stream, log, clock } = this.#means;
+  async #emitAbsences(missing: readonly string[], stillThere: StillThere): Promise<void> {
+    const { reading: rules, stream, log, clock } = this.#deps;
     const now = clock.now();
     const rule = absenceRule(missing.length, this.#before, rules);
     if (rule.suspect && !this.suspect) {
@@ -360,14 +363,14 @@ export class Generation implements EntityTaker {
       this.known.put(key, state);
       const there = rule.isDue(state.absent, now) ? await isGone(key, state) : null;
       if (there === 'there') this.known.put(key, { ...state, absent: null });
-      if (there === 'gone') this.#tellGone(key, state);
+      if (there === 'gone') this.#emitGone(key, state);
       await this.#spill();
     }
   }
 
-  #tellGone(key: string, state: EntityState): void {
+  #emitGone(key: string, state: EntityState): void {
     this.known.drop(key);
-    if (!this.#means.reading.removals) return;
+    if (!this.#deps.reading.removals) return;
     const last = { ...state, version: state.version + 1 };
     this.changes.push({ change: 'deleted', key, state: last, before: state.text });
   }

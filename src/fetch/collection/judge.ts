@@ -9,25 +9,28 @@ import { shownText } from '../../tools/lossless-text.ts';
 import { contentHash, parseExact } from './canonical.ts';
 import { addedFields } from './diff.ts';
 import type { Entity } from './entities.ts';
-import { differing, type Leaf, merged } from './paths.ts';
+import { type DifferingValue, differing, merged } from './paths.ts';
 import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import { learnedAfter } from './volatile.ts';
 
 /** Entities as they were last reported, by key. */
-export type Known = ReadonlyMap<string, EntityState>;
+export type KnownEntities = ReadonlyMap<string, EntityState>;
 
 /** How the entities of a kind are compared. */
-export type Rules = Pick<CollectionReading, 'confirmAfterMs' | 'settleMs' | 'ignore' | 'unordered'>;
+export type EntityRules = Pick<
+  CollectionReading,
+  'confirmAfterMs' | 'settleMs' | 'ignore' | 'unordered'
+>;
 
 /** An entity whose content is not the last reported one. */
 export interface Difference {
   readonly entity: Entity;
   readonly before: EntityState;
-  readonly leaves: readonly Leaf[];
+  readonly leaves: readonly DifferingValue[];
   /** The values that wait to be confirmed, or have just been. */
   readonly pending: readonly PendingPath[];
   /** The values that may be reported: confirmed, or another one in each of some readings. */
-  readonly due: readonly Leaf[];
+  readonly due: readonly DifferingValue[];
   /** The values that are other ones than in the reading before, by path. */
   readonly moved: readonly (readonly [path: string, pending: PendingPath])[];
   /** A second look may confirm something. */
@@ -35,7 +38,7 @@ export interface Difference {
 }
 
 /** A reading beside what is known. */
-export interface Comparing {
+export interface ScanComparison {
   readonly created: readonly Entity[];
   readonly differences: readonly Difference[];
   /** States whose waiting is over or has changed, without anything to report. */
@@ -46,10 +49,10 @@ export interface Comparing {
 
 /** Compares what was seen with what is known. Entities that were not seen are not looked at. */
 export function compare(
-  known: Known,
+  known: KnownEntities,
   seen: readonly Entity[],
-  { rulesOf, now }: { readonly rulesOf: (kind: string) => Rules; readonly now: number },
-): Comparing {
+  { rulesOf, now }: { readonly rulesOf: (kind: string) => EntityRules; readonly now: number },
+): ScanComparison {
   const created: Entity[] = [];
   const differences: Difference[] = [];
   const settled: [string, EntityState][] = [];
@@ -91,7 +94,7 @@ export function compare(
  * A state of an older version with the bytes of the entity, wherever that shows the same text; it
  * lost them, and only the text can differ.
  */
-function withBytes(before: EntityState, text: string, rules: Rules): EntityState {
+function withBytes(before: EntityState, text: string, rules: EntityRules): EntityState {
   const shown = parseExact(shownText(text));
   const keys = new Set(differing(parseExact(before.text), shown, rules).map(({ key }) => key));
   // An empty key is the whole entity.
@@ -107,7 +110,7 @@ const unconfirmedMax = 3;
 /** Follows each value that differs from reading to reading. */
 function track(
   found: Pick<Difference, 'entity' | 'before' | 'leaves'>,
-  rules: Rules,
+  rules: EntityRules,
   now: number,
 ): Difference & { readonly flaps: number } {
   const { entity, before, leaves } = found;
@@ -116,7 +119,7 @@ function track(
   const isConfirmedWhole = isOfOldVersion(found, rules, now);
   const isFlapping = flapOf(found, rules, now);
   const pending: PendingPath[] = [];
-  const due: Leaf[] = [];
+  const due: DifferingValue[] = [];
   const moved: [string, PendingPath][] = [];
   let flaps = 0;
   let isUnsure = false;
@@ -152,7 +155,7 @@ function track(
 /** True where a version before 0.3 has seen this content as a whole, long enough ago. */
 function isOfOldVersion(
   { entity, before: { pending } }: Pick<Difference, 'entity' | 'before'>,
-  rules: Rules,
+  rules: EntityRules,
   now: number,
 ): boolean {
   if (pending === null || 'paths' in pending) return false;
@@ -164,9 +167,9 @@ function isOfOldVersion(
 /** Selects the values that went back to the ones reported before the last, within `settle`. */
 function flapOf(
   { entity, before: { previous }, leaves }: Pick<Difference, 'entity' | 'before' | 'leaves'>,
-  rules: Rules,
+  rules: EntityRules,
   now: number,
-): (leaf: Leaf) => boolean {
+): (leaf: DifferingValue) => boolean {
   // A clock that was set back would make all wait until it is that late again.
   const isRecent = (at: number) => now >= at && now - at < rules.settleMs;
   if (previous === null || leaves.length === 0) return () => false;

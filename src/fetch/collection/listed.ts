@@ -10,10 +10,10 @@ import { losslessText } from '../../tools/lossless-text.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { freshKey } from './content-keys.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
-import type { Rules } from './judge.ts';
+import type { EntityRules } from './judge.ts';
 import { digestText, type KnownEntities } from './known.ts';
 import { type KnownElement, matchElements } from './match.ts';
-import type { Round } from './rotation.ts';
+import type { RotationShare } from './rotation.ts';
 
 /** What a reading gives its entities to. */
 export interface EntityTaker {
@@ -32,7 +32,7 @@ export interface EntityTaker {
     | 'states'
   >;
   /** How the entities of a kind are compared. */
-  rulesOf(kind: string): Rules;
+  rulesOf(kind: string): EntityRules;
   /** Entities that are new, may have changed, or were asked by their ids. */
   take(entities: readonly Entity[]): Promise<void>;
   /** Entities that are denied by their ids while others are not, as the list shows them. */
@@ -57,7 +57,7 @@ const strangersBytesMax = 32 * 1024 * 1024;
 export class ListedEntities {
   /** Different keys so far. */
   count = 0;
-  readonly round: Round;
+  readonly round: RotationShare;
   flaw: string | null = null;
   readonly #stream: CollectionStream;
   readonly #taker: EntityTaker;
@@ -68,7 +68,7 @@ export class ListedEntities {
   /** The list that keys made from content stand in. */
   readonly #group: string;
 
-  constructor(stream: CollectionStream, taker: EntityTaker, round: Round) {
+  constructor(stream: CollectionStream, taker: EntityTaker, round: RotationShare) {
     this.#stream = stream;
     this.#taker = taker;
     this.round = round;

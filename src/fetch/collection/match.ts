@@ -10,11 +10,11 @@
 
 import { shownText } from '../../tools/lossless-text.ts';
 import {
-  type Comparison,
-  canonical,
+  type ComparisonRules,
+  canonicalText,
+  childPath,
   type ExactJson,
   isExactObject,
-  joined,
   parseExact,
 } from './canonical.ts';
 import { pointOf } from './volatile.ts';
@@ -51,7 +51,7 @@ const pairsMax = 40_000;
 export function matchElements(
   known: readonly KnownElement[],
   seen: readonly SeenElement[],
-  comparison: Comparison,
+  comparison: ComparisonRules,
 ): Matched {
   const matching = new Matching(known, seen, comparison);
   matching.byMoved();
@@ -82,7 +82,7 @@ class Matching {
   constructor(
     known: readonly KnownElement[],
     seen: readonly SeenElement[],
-    comparison: Comparison,
+    comparison: ComparisonRules,
   ) {
     const placeOf = ({ place }: KnownElement) => place ?? Number.MAX_SAFE_INTEGER;
     this.#known = known.toSorted((a, b) => placeOf(a) - placeOf(b));
@@ -222,35 +222,35 @@ function inOrder(some: readonly string[], others: readonly string[]): number {
   return 0;
 }
 
-function shapeOf(text: string, comparison: Comparison): Shape {
+function shapeOf(text: string, comparison: ComparisonRules): Shape {
   const points: string[] = [];
   // A byte that is another one makes no other element.
   const value = parseExact(shownText(text));
   const texts = withoutPoints(value, '', { comparison, points });
-  return { whole: canonical(value, comparison), texts, points };
+  return { whole: canonicalText(value, comparison), texts, points };
 }
 
 function withoutPoints(
   value: ExactJson,
   path: string,
-  means: { readonly comparison: Comparison; readonly points: string[] },
+  deps: { readonly comparison: ComparisonRules; readonly points: string[] },
 ): string {
   if (Array.isArray(value)) {
-    const elements = value.map((one: ExactJson) => withoutPoints(one, path, means));
+    const elements = value.map((one: ExactJson) => withoutPoints(one, path, deps));
     return `[${elements.join(',')}]`;
   }
   if (isExactObject(value)) {
     const members = Object.keys(value)
       .sort()
       .flatMap((name) => {
-        const [inner, member] = [joined(path, name), value[name]];
-        if (member === undefined || means.comparison.ignore.includes(inner)) return [];
-        return [`${JSON.stringify(name)}:${withoutPoints(member, inner, means)}`];
+        const [inner, member] = [childPath(path, name), value[name]];
+        if (member === undefined || deps.comparison.ignore.includes(inner)) return [];
+        return [`${JSON.stringify(name)}:${withoutPoints(member, inner, deps)}`];
       });
     return `{${members.join(',')}}`;
   }
-  const text = canonical(value, means.comparison, path);
+  const text = canonicalText(value, deps.comparison, path);
   if (text !== 'null' && pointOf(text) === null) return text;
-  means.points.push(text);
+  deps.points.push(text);
   return '0';
 }

@@ -7,16 +7,16 @@
 import { createHash } from 'node:crypto';
 import { unescapedBytes } from '../../tools/lossless-text.ts';
 import {
-  type Comparison,
-  canonical,
+  type ComparisonRules,
+  canonicalText,
+  childPath,
   type ExactJson,
   isExactObject,
-  joined,
   parseExact,
 } from './canonical.ts';
 
 /** One value that differs. */
-export interface Leaf {
+export interface DifferingValue {
   /** Where it is, with the element of each list: `rules[7].action`. */
   readonly key: string;
   /** The same for all elements: `rules.action`, as `ignore` names it. */
@@ -49,25 +49,25 @@ const root: At = { path: '', key: '', top: '' };
 export function differing(
   before: ExactJson,
   after: ExactJson,
-  comparison: Comparison,
-): readonly Leaf[] {
-  const leaves: Leaf[] = [];
+  comparison: ComparisonRules,
+): readonly DifferingValue[] {
+  const leaves: DifferingValue[] = [];
   collect(before, after, root, { comparison, leaves });
   return leaves.length > leavesMax ? [leafOf(before, after, root, comparison)] : leaves;
 }
 
 interface Collecting {
-  readonly comparison: Comparison;
-  readonly leaves: Leaf[];
+  readonly comparison: ComparisonRules;
+  readonly leaves: DifferingValue[];
 }
 
-function collect(before: Value, after: Value, at: At, means: Collecting): void {
-  const { comparison, leaves } = means;
+function collect(before: Value, after: Value, at: At, deps: Collecting): void {
+  const { comparison, leaves } = deps;
   if (leaves.length > leavesMax || isIgnored(at, comparison)) return;
   const members = membersOf(before, after);
   if (members !== null) {
     for (const name of members) {
-      collect(memberOf(before, name), memberOf(after, name), inner(at, name), means);
+      collect(memberOf(before, name), memberOf(after, name), inner(at, name), deps);
     }
     return;
   }
@@ -83,7 +83,7 @@ function collect(before: Value, after: Value, at: At, means: Collecting): void {
     leaves.push({ ...at, key: orderKey(at), ...texts });
   }
   for (const { name, before: old, after: now } of pairs) {
-    if (old !== undefined && now !== undefined) collect(old, now, element(at, name), means);
+    if (old !== undefined && now !== undefined) collect(old, now, element(at, name), deps);
   }
 }
 
@@ -91,7 +91,7 @@ function collect(before: Value, after: Value, at: At, means: Collecting): void {
 export function merged(
   before: string,
   after: string,
-  comparison: Comparison,
+  comparison: ComparisonRules,
   accepts: (key: string) => boolean,
 ): string {
   const old = parseExact(before);
@@ -100,17 +100,17 @@ export function merged(
 }
 
 interface Merging {
-  readonly comparison: Comparison;
+  readonly comparison: ComparisonRules;
   readonly accepts: (key: string) => boolean;
 }
 
-function merge(before: Value, after: Value, at: At, means: Merging): Value {
-  const { comparison, accepts } = means;
+function merge(before: Value, after: Value, at: At, deps: Merging): Value {
+  const { comparison, accepts } = deps;
   if (isIgnored(at, comparison)) return after;
   const members = membersOf(before, after);
   if (members !== null) {
     const values = members.flatMap((name): [string, ExactJson][] => {
-      const value = merge(memberOf(before, name), memberOf(after, name), inner(at, name), means);
+      const value = merge(memberOf(before, name), memberOf(after, name), inner(at, name), deps);
       return value === undefined ? [] : [[name, value]];
     });
     const isBoth = before !== undefined && after !== undefined;
@@ -127,7 +127,7 @@ function merge(before: Value, after: Value, at: At, means: Merging): Value {
     .toSorted((a, b) => rank(a) - rank(b))
     .flatMap(({ name, before: old, after: now }) => {
       const both = old !== undefined && now !== undefined;
-      const value = both ? merge(old, now, element(at, name), means) : (now ?? old);
+      const value = both ? merge(old, now, element(at, name), deps) : (now ?? old);
       return value === undefined ? [] : [value];
     });
 }
@@ -162,7 +162,7 @@ function pairsOf(
   before: Value,
   after: Value,
   at: At,
-  comparison: Comparison,
+  comparison: ComparisonRules,
 ): { readonly ids: { before: string; after: string } | null; readonly pairs: Pair[] } | null {
   if (!Array.isArray(before) || !Array.isArray(after)) return null;
   const [old, now] = [before as readonly ExactJson[], after as readonly ExactJson[]];
@@ -194,18 +194,18 @@ function idsIn(elements: readonly ExactJson[], name: string): readonly string[] 
   const ids = elements.map((one) => {
     const id = memberOf(one, name);
     const isId = typeof id === 'string' ? id !== '' : isNumber(id);
-    return isId ? canonical(id as ExactJson, plain) : null;
+    return isId ? canonicalText(id as ExactJson, plain) : null;
   });
   if (ids.includes(null) || new Set(ids).size !== ids.length) return null;
   return ids as readonly string[];
 }
 
-const plain: Comparison = { ignore: [], unordered: [] };
+const plain: ComparisonRules = { ignore: [], unordered: [] };
 
 /** Elements without ids and order, sorted by what does not count anything. */
 function bySkeleton(elements: readonly ExactJson[]): readonly ExactJson[] {
   const keyed = elements.map((one) => {
-    const text = canonical(one, plain);
+    const text = canonicalText(one, plain);
     const skeleton = text.replace(/:("[-\dT:.Z+]*"|-?\d[\d.eE+-]*)/g, ':0');
     return [`${skeleton}\n${text}`, one] as const;
   });
@@ -216,12 +216,12 @@ function isNumber(value: Value): boolean {
   return value !== undefined && value !== null && typeof value === 'object' && 'rawJSON' in value;
 }
 
-function isIgnored({ path }: At, { ignore }: Comparison): boolean {
+function isIgnored({ path }: At, { ignore }: ComparisonRules): boolean {
   return path !== '' && ignore.includes(path);
 }
 
 function inner({ path, key, top }: At, name: string): At {
-  return { path: joined(path, name), key: joined(key, name), top: top === '' ? name : top };
+  return { path: childPath(path, name), key: childPath(key, name), top: top === '' ? name : top };
 }
 
 function element(at: At, name: string): At {
@@ -236,13 +236,13 @@ function shortKey(key: string): string {
   return key.length <= keyMax ? key : `${key.slice(0, keyMax / 2)}#${digestOf(key)}`;
 }
 
-function leafOf(before: Value, after: Value, at: At, comparison: Comparison): Leaf {
+function leafOf(before: Value, after: Value, at: At, comparison: ComparisonRules): DifferingValue {
   const [old, now] = [textOf(before, at, comparison), textOf(after, at, comparison)];
   return { ...at, key: shortKey(at.key), before: shortText(old), after: shortText(now) };
 }
 
-function textOf(value: Value, { path }: At, comparison: Comparison): string {
-  return value === undefined ? '' : canonical(value, comparison, path);
+function textOf(value: Value, { path }: At, comparison: ComparisonRules): string {
+  return value === undefined ? '' : canonicalText(value, comparison, path);
 }
 
 /** No canonical text begins as the digest does. */

@@ -20,11 +20,11 @@ import type { FetchSpool } from '../../contracts/spool.ts';
 import type { PairAlone, PairScan } from '../../contracts/succession.ts';
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
-import { conditionRecord, type Finding, type Found } from '../own-pages.ts';
-import { Generation, type GenerationMeans } from './generation.ts';
+import { conditionRecord, type Finding, type OnFinding } from '../own-pages.ts';
+import { Generation, type GenerationDeps } from './generation.ts';
 import { KnownEntities } from './known.ts';
-import { CollectionReader, type Reading } from './reader.ts';
-import { type Change, changeRecord, hasRawBytes, recordPages } from './records.ts';
+import { CollectionReader, type FullScan } from './reader.ts';
+import { changeRecord, type EntityChange, hasRawBytes, recordPages } from './records.ts';
 import {
   type CollectionCheckpoint,
   freshCollectionCheckpoint,
@@ -33,9 +33,9 @@ import {
 import { Volatile } from './volatile.ts';
 
 /** What a collection is read with. */
-export interface CollectionMeans extends GenerationMeans {
+export interface CollectionDeps extends GenerationDeps {
   readonly spool: FetchSpool;
-  readonly found?: Found | undefined;
+  readonly found?: OnFinding | undefined;
   /** True where its successor delivers: a list that is gone is the end of the API. */
   readonly isMoved?: (() => boolean) | undefined;
   /**
@@ -48,8 +48,8 @@ export interface CollectionMeans extends GenerationMeans {
 /** Compares what a first full scan shows with the predecessor's state. */
 export interface Inherited {
   /** The changes that are still to be reported, and what was compared. */
-  compare(changes: readonly Change[]): Promise<{
-    readonly changes: readonly Change[];
+  compare(changes: readonly EntityChange[]): Promise<{
+    readonly changes: readonly EntityChange[];
     readonly scan: PairScan;
   }>;
   /** The predecessor's entities that a complete scan did not show; undefined: not comparable. */
@@ -64,7 +64,7 @@ const incompleteMax = 3;
 
 /** Reads one collection, a generation at a time. */
 export class CollectionPoller {
-  readonly #means: CollectionMeans;
+  readonly #deps: CollectionDeps;
   readonly #reader: CollectionReader;
   readonly #identifier: Identifier;
   /** The reading to come is to confirm what the one before has shown. */
@@ -81,17 +81,17 @@ export class CollectionPoller {
   /** Set while the first full scan is compared with the predecessor's state. */
   #inherited: Inherited | null = null;
 
-  constructor(means: CollectionMeans) {
-    this.#means = means;
-    const list = { ...means.stream.list, ignore: this.#ignored };
-    this.#reader = new CollectionReader({ ...means, stream: { ...means.stream, list } });
-    const { source, company = '', name } = means.stream;
+  constructor(deps: CollectionDeps) {
+    this.#deps = deps;
+    const list = { ...deps.stream.list, ignore: this.#ignored };
+    this.#reader = new CollectionReader({ ...deps, stream: { ...deps.stream, list } });
+    const { source, company = '', name } = deps.stream;
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
   /** One generation. Never throws for what upstream did. */
   async poll(signal: AbortSignal): Promise<PollResult> {
-    const { spool } = this.#means;
+    const { spool } = this.#deps;
     try {
       await spool.room(signal);
       const polled = await this.#poll(await this.#checkpoint(), signal);
@@ -111,13 +111,13 @@ export class CollectionPoller {
 
   /** Where the stream is; entities that are not of this beginning are not known. */
   async #checkpoint(): Promise<CollectionCheckpoint> {
-    const { stream, spool, reading } = this.#means;
+    const { stream, spool, reading } = this.#deps;
     const { checkpoint: held } = await spool.recall(stream.name);
     const before =
       held === null ? null : readCollectionCheckpoint(stream.name, held, stream.fingerprint);
     // Versions before 0.2 told the states of a baseline at its end only.
-    const isUntold = before?.baseline === 'open' && before.statesTold !== true;
-    const anew = before === null || (isUntold && reading.baseline === 'full');
+    const isUnreported = before?.baseline === 'open' && before.statesTold !== true;
+    const anew = before === null || (isUnreported && reading.baseline === 'full');
     if (anew || this.#known === null) {
       this.#known = await KnownEntities.load(spool, stream.name, anew);
     }
@@ -126,16 +126,16 @@ export class CollectionPoller {
   }
 
   async #poll(before: CollectionCheckpoint, signal: AbortSignal): Promise<PollResult> {
-    const { clock, reading: rules } = this.#means;
+    const { clock, reading: rules } = this.#deps;
     invariant(this.#known !== null, 'stored entities were checked');
     const next = { ...before, generation: before.generation + 1 };
     const volatile = this.#volatileOf(before);
     const isFirst = before.baseline === 'open';
-    this.#inherited = isFirst ? ((await this.#means.inherited?.()) ?? null) : null;
+    this.#inherited = isFirst ? ((await this.#deps.inherited?.()) ?? null) : null;
     // Each entity is compared with the predecessor's.
     const full = { ...rules, baseline: 'full' as const };
-    const means = this.#inherited === null ? this.#means : { ...this.#means, reading: full };
-    const generation: Generation = new Generation(means, {
+    const deps = this.#inherited === null ? this.#deps : { ...this.#deps, reading: full };
+    const generation: Generation = new Generation(deps, {
       known: this.#known,
       volatile,
       isFirst,
@@ -156,7 +156,7 @@ export class CollectionPoller {
 
   /** The volatile paths, and what of a listed entity is not looked at by them. */
   #volatileOf(before: CollectionCheckpoint): Volatile {
-    const { stream, reading } = this.#means;
+    const { stream, reading } = this.#deps;
     this.#volatile ??= new Volatile(stream.name, reading, before.volatile ?? []);
     this.#volatile.begin();
     const { ignore } = this.#volatile.rulesOf(stream.entity.kind);
@@ -171,11 +171,11 @@ export class CollectionPoller {
     failure: Failure,
   ): Promise<PollResult> {
     const { status, wait, cause } = failure;
-    const { stream, clock } = this.#means;
+    const { stream, clock } = this.#deps;
     const what = stream.company === undefined ? 'it' : 'the company';
     this.#lostAt ??= clock.monotonic();
     const isLasting = clock.monotonic() - this.#lostAt >= passingMs(failure);
-    if (isLasting && !before.scopeLost && this.#means.isMoved?.() !== true) {
+    if (isLasting && !before.scopeLost && this.#deps.isMoved?.() !== true) {
       generation.findings.push({
         condition: 'source.scope_lost',
         message: `${stream.name} cannot be read any more: ${what} is denied or gone; nothing is reported as deleted`,
@@ -192,7 +192,7 @@ export class CollectionPoller {
       before,
       next,
       reading,
-    }: Readonly<Record<'before' | 'next', CollectionCheckpoint>> & { readonly reading: Reading },
+    }: Readonly<Record<'before' | 'next', CollectionCheckpoint>> & { readonly reading: FullScan },
     signal: AbortSignal,
   ): Promise<PollResult> {
     const { flaw, left, isEndless } = reading;
@@ -207,7 +207,7 @@ export class CollectionPoller {
         this.#reader.stillThere(key, signal),
       );
     }
-    if (isEndless && before.endless !== true) generation.findings.push(endless(this.#means.stream));
+    if (isEndless && before.endless !== true) generation.findings.push(endless(this.#deps.stream));
     const fresh = await this.#commit(generation, {
       ...next,
       baseline: isFirst && !closes ? 'open' : 'told',
@@ -247,7 +247,7 @@ export class CollectionPoller {
     const more = left > 0;
     this.#isSecondLook = unsure && !this.#isSecondLook && !more;
     const done = { outcome: 'done', fresh, more } as const;
-    return this.#isSecondLook ? { ...done, againMs: this.#means.reading.confirmAfterMs } : done;
+    return this.#isSecondLook ? { ...done, againMs: this.#deps.reading.confirmAfterMs } : done;
   }
 
   /** Commits what there is to tell, in the name of a generation. */
@@ -256,7 +256,7 @@ export class CollectionPoller {
     checkpoint: CollectionCheckpoint,
     generation = checkpoint.generation,
   ): Promise<number> {
-    const { stream, spool, clock, found, reading: rules } = this.#means;
+    const { stream, spool, clock, found, reading: rules } = this.#deps;
     const now = clock.now();
     const { epoch } = checkpoint;
     const stamp = { company: stream.company, epoch, generation, now };
@@ -295,7 +295,7 @@ export class CollectionPoller {
   }
 
   #context(kind: PageContext['kind'], fetchedAt: number): PageContext {
-    const { source, name, company } = this.#means.stream;
+    const { source, name, company } = this.#deps.stream;
     const whose = company === undefined ? {} : { company };
     return { source, stream: name, kind, fetchedAt, ...whose };
   }

@@ -26,11 +26,11 @@ import {
 } from './entities.ts';
 import { type EntityTaker, idAt, ListedEntities, nothingListed } from './listed.ts';
 import { withKnownParts } from './parts.ts';
-import { type Rotation, Round, type RoundMeans } from './rotation.ts';
-import { type ReaderMeans, WholeList } from './whole-list.ts';
+import { type Rotation, RotationShare, type RoundDeps } from './rotation.ts';
+import { type ReaderDeps, WholeList } from './whole-list.ts';
 
 /** One reading. What is missing from an incomplete one says nothing. */
-export interface Reading {
+export interface FullScan {
   /** Keys of the entities whose parts were seen as well; null: there is nothing to ask by an id. */
   readonly asked: ReadonlySet<string> | null;
   /** Why it may not be complete; null: it is. */
@@ -42,7 +42,7 @@ export interface Reading {
 }
 
 /** What a reading goes by. */
-export interface ReadingMeans extends RoundMeans {
+export interface FullScanDeps extends RoundDeps {
   readonly rotation?: Rotation | undefined;
   /** The readings before it were incomplete: what keeps this one from being whole is there to stay. */
   readonly isLasting: boolean;
@@ -61,24 +61,24 @@ const deniedMax = 10;
 export class CollectionReader {
   readonly #stream: CollectionStream;
   readonly #list: WholeList;
-  readonly #clock: ReaderMeans['clock'];
+  readonly #clock: ReaderDeps['clock'];
   /** When a detail first asked to wait with a 403; null: none did in the last reading. */
   #patientSince: number | null = null;
 
-  constructor(means: ReaderMeans) {
-    this.#stream = means.stream;
-    this.#clock = means.clock;
-    this.#list = new WholeList(means);
+  constructor(deps: ReaderDeps) {
+    this.#stream = deps.stream;
+    this.#clock = deps.clock;
+    this.#list = new WholeList(deps);
   }
 
   /** One reading of everything. A failure is one of the list's first page. */
   async read(
     taker: EntityTaker,
-    { rotation, isLasting, ...means }: ReadingMeans,
+    { rotation, isLasting, ...deps }: FullScanDeps,
     signal: AbortSignal,
-  ): Promise<Answer<Reading>> {
+  ): Promise<Answer<FullScan>> {
     if (this.#stream.single === true) return await this.#readSingle(taker, signal);
-    const listed = new ListedEntities(this.#stream, taker, new Round(rotation, means));
+    const listed = new ListedEntities(this.#stream, taker, new RotationShare(rotation, deps));
     const listing = await this.#list.read(listed, signal);
     if (listing.outcome !== 'ok') return listing;
     const { isEndless } = listing;
@@ -94,7 +94,7 @@ export class CollectionReader {
     return { outcome: 'ok', asked: details.asked, flaw, isEndless, left, rotation: after };
   }
 
-  async #readSingle(taker: EntityTaker, signal: AbortSignal): Promise<Answer<Reading>> {
+  async #readSingle(taker: EntityTaker, signal: AbortSignal): Promise<Answer<FullScan>> {
     const answer = await askSingle(this.#stream, signal);
     if (answer.outcome !== 'ok') return answer;
     taker.known.begin();
@@ -109,7 +109,7 @@ export class CollectionReader {
       taker,
       listed,
       isLasting,
-    }: Pick<ReadingMeans, 'isLasting'> & { taker: EntityTaker; listed: ListedEntities },
+    }: Pick<FullScanDeps, 'isLasting'> & { taker: EntityTaker; listed: ListedEntities },
     signal: AbortSignal,
   ): Promise<{ readonly asked: ReadonlySet<string>; readonly flaw: Failure | null }> {
     const { kind, ids } = this.#stream.entity;

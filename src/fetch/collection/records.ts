@@ -8,12 +8,12 @@ import type { NewPage } from '../../contracts/spool.ts';
 import { losslessBytes, unescapedBytes } from '../../tools/lossless-text.ts';
 import { timeText } from '../../tools/time-text.ts';
 import { ownPage } from '../own-pages.ts';
-import { type Comparison, parseExact } from './canonical.ts';
+import { type ComparisonRules, parseExact } from './canonical.ts';
 import { changedPaths } from './diff.ts';
 import type { EntityState } from './state.ts';
 
 /** One change, before it is stamped. */
-export interface Change {
+export interface EntityChange {
   readonly change: ChangeRecord['change'];
   readonly key: string;
   readonly state: Pick<
@@ -29,7 +29,7 @@ export interface Change {
 }
 
 /** What every change of one generation has in common. */
-export interface Stamp {
+export interface GenerationStamp {
   readonly company: string | undefined;
   readonly generation: number;
   readonly epoch: string;
@@ -42,9 +42,9 @@ const pageRecordsMax = 500;
 
 /** A change as the record that sinks get; what is undefined is not written. */
 export function changeRecord(
-  { change, state, place, before, after, count }: Change,
-  stamp: Stamp,
-  comparison: Comparison,
+  { change, state, place, before, after, count }: EntityChange,
+  stamp: GenerationStamp,
+  comparison: ComparisonRules,
 ): { readonly [Key in keyof ChangeRecord]: ChangeRecord[Key] | undefined } {
   const isBoth = before !== undefined && after !== undefined;
   return {
@@ -68,7 +68,7 @@ export function changeRecord(
 }
 
 /** True where the change has bytes that are not UTF-8. */
-export function hasRawBytes({ before = '', after = '' }: Change): boolean {
+export function hasRawBytes({ before = '', after = '' }: EntityChange): boolean {
   return !before.isWellFormed() || !after.isWellFormed();
 }
 

@@ -18,7 +18,7 @@ export interface Rotation {
 }
 
 /** What a round goes by. */
-export interface RoundMeans {
+export interface RoundDeps {
   readonly now: number;
   readonly sweepMs: number;
   /** How many entities are known. */
@@ -41,7 +41,7 @@ interface Candidate extends Asked {
 }
 
 /** One reading's share of the rotation. */
-export class Round {
+export class RotationShare {
   readonly #at: number;
   readonly #step: number;
   readonly #now: number;
@@ -49,7 +49,7 @@ export class Round {
   #candidates: Candidate[] = [];
   #left = 0;
 
-  constructor(before: Rotation | undefined, { now, sweepMs, known }: RoundMeans) {
+  constructor(before: Rotation | undefined, { now, sweepMs, known }: RoundDeps) {
     const { at, time } = before ?? { at: 0, time: now };
     this.#at = at;
     this.#now = now;

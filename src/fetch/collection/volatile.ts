@@ -12,7 +12,7 @@
 import type { CollectionReading } from '../../contracts/definition.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import type { Finding } from '../own-pages.ts';
-import { joined } from './canonical.ts';
+import { childPath } from './canonical.ts';
 import type { KnownEntities } from './known.ts';
 import type { PendingPath, VolatilePath } from './state.ts';
 
@@ -239,7 +239,7 @@ const shownMax = 80;
 
 /** True for a path that is one of these, or within one. */
 function isWithin(path: string, paths: readonly string[]): boolean {
-  return paths.some((one) => path === one || path.startsWith(joined(one, '')));
+  return paths.some((one) => path === one || path.startsWith(childPath(one, '')));
 }
 
 /** True where an entity has a value at a path; elements of a list have the list's path. */

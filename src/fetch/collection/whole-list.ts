@@ -10,11 +10,11 @@ import type { Spool } from '../../contracts/spool.ts';
 import type { Clock, Log } from '../../contracts/tools.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { nonsense } from '../list/body.ts';
-import { type CheckpointChange, freshCheckpoint, joined } from '../list/checkpoint.ts';
+import { type CheckpointChange, freshCheckpoint, joinedChange } from '../list/checkpoint.ts';
 import { nonePassed } from '../list/end-watch.ts';
 import { follow } from '../list/follow.ts';
 import { type Identified, Identifier } from '../list/identity.ts';
-import { firstPlace, isFirst, type Page, type Place } from '../list/page.ts';
+import { firstPlace, isFirst, type ListPosition, type Page } from '../list/page.ts';
 import { type FetchedPage, PageAsker } from '../list/page-asker.ts';
 import type { Resume } from '../list/pager.ts';
 import { identityWords, keyBytes } from '../list/repeats.ts';
@@ -23,7 +23,7 @@ import type { Walked, WalkReader } from '../list/walk.ts';
 import type { Finding } from '../own-pages.ts';
 
 /** What a collection is read with. */
-export interface ReaderMeans {
+export interface ReaderDeps {
   readonly stream: CollectionStream;
   /** Before a request, room in it is waited for. */
   readonly spool: Pick<Spool, 'room'>;
@@ -52,11 +52,11 @@ const pagesMax = 10_000;
 
 /** Reads the list of a collection. Of a page all is new that was not on the one before. */
 export class WholeList implements WalkReader {
-  readonly means: WalkReader['means'];
+  readonly deps: WalkReader['deps'];
   /** Each page is handed on before the one behind it. */
   readonly isWhole = true;
   /** What was learned of the server; never saved. Empty pages are passed over. */
-  checkpoint = joined(
+  checkpoint = joinedChange(
     freshCheckpoint({
       ...{ fingerprint: '', epoch: '', order: 'unknown', since: null, ignore: [], olderUpTo: 0 },
     }),
@@ -74,9 +74,9 @@ export class WholeList implements WalkReader {
   /** A row that upstream does not show. */
   #hidden: Finding | null = null;
 
-  constructor({ stream, spool, clock, log }: ReaderMeans) {
+  constructor({ stream, spool, clock, log }: ReaderDeps) {
     const { list, source, company = '', name } = stream;
-    this.means = { stream: list, start: 'beginning', clock, log };
+    this.deps = { stream: list, start: 'beginning', clock, log };
     this.#stream = stream;
     this.#asker = new PageAsker({ stream: list, spool, clock, log });
     this.#identifier = new Identifier({ source, company, stream: name });
@@ -171,7 +171,7 @@ export class WholeList implements WalkReader {
     return this.#asker.limit;
   }
 
-  ask(place: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
+  ask(place: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
   }
 
@@ -189,8 +189,8 @@ export class WholeList implements WalkReader {
   take(page: Page, identified: Identified, { overlap }: { readonly overlap: number }): Taken {
     const fresh = Array.from({ length: identified.count }, (_, index) => index).slice(overlap);
     const none = { uids: Buffer.alloc(0), identities: new Uint32Array(), changed: [] };
-    const judged = { identified, fresh, standing: 0, joined: false, ...none };
-    return { page, judged, at: this.means.clock.now(), span: null };
+    const judged = { identified, fresh, alreadyKnown: 0, joined: false, ...none };
+    return { page, judged, at: this.deps.clock.now(), span: null };
   }
 
   differs(): boolean {
@@ -203,7 +203,7 @@ export class WholeList implements WalkReader {
     { told: _told, ...change }: CheckpointChange,
     { findings }: { readonly findings: readonly Finding[] },
   ): void {
-    this.checkpoint = joined(this.checkpoint, change);
+    this.checkpoint = joinedChange(this.checkpoint, change);
     this.#hidden ??= findings[0] ?? null;
   }
 

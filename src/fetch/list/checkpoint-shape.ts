@@ -136,7 +136,7 @@ const server = z.object({
 });
 
 /** From when on records are wanted; epoch milliseconds. */
-const wanted = z.object({
+const requested = z.object({
   /** Those before this time are not (`start`). */
   since: z.number().nullable(),
   /** Until the list was read to its end: those of before are known, not new (`start: now`). */
@@ -144,7 +144,7 @@ const wanted = z.object({
 });
 
 /** What the sinks were told. */
-const told = z.object({
+const reported = z.object({
   /** Keys of records before rows that upstream will not show, told as gaps; base64. */
   gaps: z.array(z.string()).default([]),
   /** The company was denied or gone when it was asked last. */
@@ -164,7 +164,17 @@ const told = z.object({
 });
 
 /** What is known of a list, by what it is about. */
-export const concerns = { growth, end, start, whole, looked, memory, server, wanted, told };
+export const concerns = {
+  growth,
+  end,
+  start,
+  whole,
+  looked,
+  memory,
+  server,
+  wanted: requested,
+  told: reported,
+};
 
 /** A checkpoint of the version that is written. */
 export const listCheckpoint = z.object({

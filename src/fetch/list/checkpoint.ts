@@ -10,10 +10,10 @@ import { isObject, type Json } from '../../contracts/json.ts';
 import type { Order } from '../../contracts/source.ts';
 import { checkpointMismatch } from '../outcome.ts';
 import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
-import type { Place } from './page.ts';
+import type { ListPosition } from './page.ts';
 
 /** As the time of the last round: rows came in where they are not read, one is due at once. */
-export const roundWanted = 0;
+export const roundRequested = 0;
 
 /** A list stream's checkpoint. */
 export type ListCheckpoint = Readonly<z.infer<typeof listCheckpoint>>;
@@ -24,7 +24,7 @@ export type CheckpointChange = {
 };
 
 /** A round under way. */
-export type Round = NonNullable<ListCheckpoint['whole']['round']>;
+export type RoundState = NonNullable<ListCheckpoint['whole']['round']>;
 
 /** At the list's start, where nothing is known but records. */
 const atStart = {
@@ -86,7 +86,7 @@ export function freshCheckpoint(parts: {
 }
 
 /** A list's checkpoint of either version; null where it is none that can be read. */
-export function parseCheckpoint(held: Json): ListCheckpoint | null {
+export function parseListCheckpoint(held: Json): ListCheckpoint | null {
   const isOld = isObject(held) && held.version === 1;
   const sides = Object.keys(concerns).map((concern) => [concern, held]);
   const current = isOld ? { ...held, version: 2, ...Object.fromEntries(sides) } : held;
@@ -95,11 +95,11 @@ export function parseCheckpoint(held: Json): ListCheckpoint | null {
 
 /** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
 export function withBlocksMoved(held: Json, by: number): Json {
-  const parsed = parseCheckpoint(held);
+  const parsed = parseListCheckpoint(held);
   if (parsed === null) return held;
   const { openWalk } = parsed.start;
   const { olderUpTo } = parsed.memory;
-  return joined(parsed, {
+  return joinedChange(parsed, {
     start: { openWalk: openWalk && { ...openWalk, block: openWalk.block + by } },
     memory: { olderUpTo: olderUpTo === byOldVersion ? olderUpTo : olderUpTo + by },
   });
@@ -107,7 +107,7 @@ export function withBlocksMoved(held: Json, by: number): Json {
 
 /** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
 export function readCheckpoint(stream: string, held: Json, fingerprint: string): ListCheckpoint {
-  const parsed = parseCheckpoint(held);
+  const parsed = parseListCheckpoint(held);
   if (parsed === null)
     throw checkpointMismatch(stream, 'it cannot be read, or was written by another version');
   const before = printOf(parsed.fingerprint);
@@ -121,7 +121,7 @@ export function readCheckpoint(stream: string, held: Json, fingerprint: string):
 }
 
 /** A checkpoint or change with another behind it, whose value counts where both have one. */
-export function joined<First extends CheckpointChange>(
+export function joinedChange<First extends CheckpointChange>(
   first: First,
   second: CheckpointChange,
 ): First {
@@ -136,12 +136,16 @@ export function joined<First extends CheckpointChange>(
 export function rewound(checkpoint: ListCheckpoint, cursor: string | null): ListCheckpoint {
   // What looks new at its end need not have come in there.
   if (cursor === null) {
-    const due = { whole: { round: null }, looked: { sweptAt: roundWanted }, end: { atEnd: false } };
-    return joined(checkpoint, due);
+    const due = {
+      whole: { round: null },
+      looked: { sweptAt: roundRequested },
+      end: { atEnd: false },
+    };
+    return joinedChange(checkpoint, due);
   }
-  const resume: Place = { by: 'cursor', cursor };
+  const resume: ListPosition = { by: 'cursor', cursor };
   const end = { resume, atEnd: false, again: 0, overlap: null, resumePage: null };
-  return joined(checkpoint, { end });
+  return joinedChange(checkpoint, { end });
 }
 
 /** The parts of a fingerprint (see ListStream), as text. */

@@ -35,7 +35,7 @@ export interface DriftState {
 }
 
 /** Watches what is read again of one stream. */
-export class Drift {
+export class ReReadDrift {
   #state: DriftState | null;
   readonly #patienceMs: number;
   readonly #ignore: readonly string[];
@@ -83,7 +83,10 @@ export class Drift {
 
   #hold(now: number): void {
     const state = this.#state;
-    const { patienceMs, toldAt } = state ?? { patienceMs: this.#patienceMs / 2, toldAt: null };
+    const { patienceMs, toldAt: reportedAt } = state ?? {
+      patienceMs: this.#patienceMs / 2,
+      toldAt: null,
+    };
     if (state?.isHeld === true) {
       // Not at each page: each is a commit.
       if (now - state.at >= patienceMs / 8) this.#state = { ...state, at: now };
@@ -93,7 +96,7 @@ export class Drift {
       isHeld: true,
       at: now,
       patienceMs: Math.min(dayMs, patienceMs * 2),
-      toldAt: toldAt !== null && now - toldAt < dayMs ? toldAt : null,
+      toldAt: reportedAt !== null && now - reportedAt < dayMs ? reportedAt : null,
     };
   }
 
@@ -140,13 +143,13 @@ export class Drift {
   }
 
   /** The sinks are to be told. */
-  get isUntold(): boolean {
+  get isUnreported(): boolean {
     return this.isHeld && this.#state?.toldAt === null;
   }
 
   /** They are, and it is known what differs. */
   get isClear(): boolean {
-    return this.isUntold && this.#paths.size > 0;
+    return this.isUnreported && this.#paths.size > 0;
   }
 
   /** What the sinks are told, once. */
@@ -172,14 +175,14 @@ export class Drift {
  */
 export function movedIn(
   words: Uint32Array,
-  { standing, versions }: { readonly standing: number[]; readonly versions: number[] },
+  { alreadyKnown, versions }: { readonly alreadyKnown: number[]; readonly versions: number[] },
   moved: KeyTable,
 ): number {
   if (versions.length === 0 && moved.size === 0) return 0;
   const before = moved.size;
   const stands = new KeyTable();
   let stayed = 0;
-  for (const i of standing) {
+  for (const i of alreadyKnown) {
     const id = idKey(words, i * identityWords);
     stands.set(id, 0, 1);
     const slot = moved.find(id, 0);

@@ -3,17 +3,17 @@
 // all.
 
 import type { ListEndpoint } from '../../contracts/source.ts';
-import type { Sameness } from './circle.ts';
+import type { Sameness } from './cursor-loop.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import { isFirst, type Page, type Place, withinWindow } from './page.ts';
+import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 import {
   doubtOfPage,
   doubtOfPlace,
   doubtOfTotal,
+  type EndVerdicts,
   type PartRead,
   partRead,
-  type Verdicts,
 } from './paging-doubt.ts';
 import { keyBytes } from './repeats.ts';
 
@@ -31,7 +31,7 @@ export const notKnown: Passed = { read: null, total: null };
 export interface Last {
   readonly page: Page;
   /** Where upstream leads on nevertheless. */
-  readonly onward: Place | null;
+  readonly onward: ListPosition | null;
   readonly sameness: Sameness;
   /** It may hold all that was asked for. */
   readonly isFull: boolean;
@@ -63,7 +63,7 @@ export class EndWatch {
   }
 
   /** Takes note of a page of which so many rows were not passed before. */
-  pass(place: Place, { total }: Page, rows: number): void {
+  pass(place: ListPosition, { total }: Page, rows: number): void {
     // A length is that of the window.
     if (place.window !== undefined && isFirst(place)) this.#read = 0;
     if (this.#read === null) return;
@@ -76,7 +76,7 @@ export class EndWatch {
    * more than this page, which comes whatever is asked for.
    */
   isHeeded(
-    place: Place,
+    place: ListPosition,
     page: Page,
     { identified, isFull }: { identified: Identified; isFull: boolean },
   ): boolean | PartRead {
@@ -99,7 +99,7 @@ export class EndWatch {
   }
 
   /** That a window of time ends before all of it was read; its page is passed. */
-  partOfWindow(place: Place, last: Last): PartRead | null {
+  partOfWindow(place: ListPosition, last: Last): PartRead | null {
     if (place.window === undefined) return null;
     const { page, whole } = this.verdicts(place, { ...last, onward: null });
     const doubt = page ?? whole ?? null;
@@ -107,7 +107,7 @@ export class EndWatch {
   }
 
   /** What the end says; its page is passed. */
-  verdicts(place: Place, { page, onward, sameness, isFull }: Last): Verdicts {
+  verdicts(place: ListPosition, { page, onward, sameness, isFull }: Last): EndVerdicts {
     const { more } = page;
     const leadsOn = typeof page.next === 'string' || onward !== null;
     const isAgain = leadsOn && sameness === 'first' && isFull;
@@ -118,7 +118,7 @@ export class EndWatch {
     return { page: more && doubtOfPage(this.#stream, more), ...whole };
   }
 
-  #ofTotal(place: Place, { total, records }: Page): Pick<Verdicts, 'whole'> {
+  #ofTotal(place: ListPosition, { total, records }: Page): Pick<EndVerdicts, 'whole'> {
     const isPage = withinWindow(this.#stream.pagination).style === 'page';
     const isEmptyOffset = place.by === 'offset' && records.length === 0 && !isPage;
     const read = isEmptyOffset ? place.offset : this.#read;

@@ -186,9 +186,9 @@ function aboutWhat(
   const mayBe = (...names: string[]) => field === undefined || names.includes(field);
   if (isFirst(place)) {
     const { window } = place;
-    const told = window && isValidation ? windowRefused(name, window, cause) : cause;
+    const reported = window && isValidation ? windowRefused(name, window, cause) : cause;
     const isLimit = isValidation && mayBe() && limit !== null;
-    return { ...refusal, cause: told, ...(isLimit && { about: 'limit' }) };
+    return { ...refusal, cause: reported, ...(isLimit && { about: 'limit' }) };
   }
   if (place.by === 'cursor') {
     const isCursor = cursorStatuses.has(status) && mayBe('cursor', cursor_param);

@@ -6,24 +6,24 @@
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
-import { type CheckpointChange, joined } from './checkpoint.ts';
-import { CircleWatch, type Sameness } from './circle.ts';
+import { type CheckpointChange, joinedChange } from './checkpoint.ts';
+import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
 import { EndWatch, type Last, notKnown } from './end-watch.ts';
 import { gapAt } from './gap.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
 import { keysOf, overlapEnd, sameEnd } from './keys.ts';
-import { isFirst, type Page, type Place, partialPage, sameWindow, startOf } from './page.ts';
+import { isFirst, type ListPosition, type Page, partialPage, sameWindow, startOf } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';
-import { fetchWith, overlapMax, type Pager, type PagerMeans } from './pager.ts';
+import { fetchWith, overlapMax, type Pager, type PagerDeps } from './pager.ts';
 import { pagerFor } from './pagers.ts';
 import {
+  type IdlessTally,
   keysWithout,
   learnedFrom,
   type Stage,
   stageOfPart,
   type Taken,
-  type Tally,
 } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
 import { anew, type Walk, type Walked, type WalkReader } from './walk.ts';
@@ -37,14 +37,14 @@ export async function follow(
   walk: Walk,
   signal: AbortSignal,
 ): Promise<Answer<Walked>> {
-  const { name, pagination } = reader.means.stream;
+  const { name, pagination } = reader.deps.stream;
   let current = walk;
   for (let restarts = 0; restarts <= restartsMax; restarts += 1) {
     const walked = await new Following(reader, current).run(signal);
     if (!('shifted' in walked)) {
       return walked.outcome === 'ok' ? { ...walked, restarted: restarts > 0 } : walked;
     }
-    reader.means.log.info(
+    reader.deps.log.info(
       'rows_moved',
       'rows moved while the list was read; reading the list again from its start',
     );
@@ -56,7 +56,7 @@ export async function follow(
 }
 
 /** How one walk has ended: rows moved under it at a place, or not. */
-type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: Place };
+type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: ListPosition };
 
 /** A page that was read, and where the walk goes on; `last`: what its end would say. */
 interface Read extends Pick<Stage, 'next' | 'onward' | 'ended' | 'taken' | 'overlap'> {
@@ -68,8 +68,8 @@ class Following {
   readonly #reader: WalkReader;
   readonly #walk: Walk;
   readonly #pager: Pager;
-  readonly #tally: Tally;
-  #circle: CircleWatch;
+  readonly #tally: IdlessTally;
+  #circle: CursorLoopWatch;
   readonly #tail: TailWatch;
   readonly #end: EndWatch;
   #reading: PageRole;
@@ -83,19 +83,19 @@ class Following {
   #fresh = 0;
 
   constructor(reader: WalkReader, walk: Walk) {
-    const { name, pagination } = reader.means.stream;
+    const { name, pagination } = reader.deps.stream;
     this.#reader = reader;
     this.#walk = walk;
-    this.#pager = pagerFor(pagination, walk.from, reader.means.clock.now());
+    this.#pager = pagerFor(pagination, walk.from, reader.deps.clock.now());
     this.#tally = walk.tally ?? { counts: new Map(), at: null };
-    this.#circle = new CircleWatch(name, walk.isPoll === true);
+    this.#circle = new CursorLoopWatch(name, walk.isPoll === true);
     this.#tail = new TailWatch(reader.checkpoint, {
       isPoll: walk.isPoll === true,
       isWindow: walk.from.resume.window !== undefined,
       run: walk.empties ?? { count: 0 },
     });
-    const isWhole = reader.means.start === 'beginning';
-    this.#end = new EndWatch(reader.means.stream, isWhole, walk.passed ?? notKnown);
+    const isWhole = reader.deps.start === 'beginning';
+    this.#end = new EndWatch(reader.deps.stream, isWhole, walk.passed ?? notKnown);
     this.#reading = walk.reading;
     this.#left = walk.reading === 'resume' ? reader.checkpoint.end.resumePage : null;
   }
@@ -112,12 +112,12 @@ class Following {
   }
 
   async #follow(signal: AbortSignal): Promise<Ended> {
-    const means: PagerMeans = {
+    const deps: PagerDeps = {
       ask: (place, overlap) => this.#reader.ask(place, overlap, signal),
       identify: (page) => this.#reader.identify(page),
       isFull: (identified) => this.#isFull(identified),
     };
-    const ask = (place: Place) => fetchWith(this.#pager, place, means);
+    const ask = (place: ListPosition) => fetchWith(this.#pager, place, deps);
     let place = this.#walk.from.resume;
     let upcoming = ask(place);
     for (;;) {
@@ -158,7 +158,7 @@ class Following {
   }
 
   /** Takes what is new on a page, and tells where the walk goes on. */
-  #read(place: Place, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
+  #read(place: ListPosition, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
     const identified = this.#reader.identify(page);
     if (page.partial !== null) return this.#readPart(place, page, identified);
     const isFull = this.#isFull(identified);
@@ -189,10 +189,10 @@ class Following {
     const met = { taken, overlap, last };
     if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...met };
     // Where no window is over, nothing was asked for.
-    const told = place.window?.to === null ? undefined : null;
-    const ended = !isWithin ? told : identified.count === 0 ? 'empty' : 'again';
+    const reported = place.window?.to === null ? undefined : null;
+    const ended = !isWithin ? reported : identified.count === 0 ? 'empty' : 'again';
     if (place.window === undefined) return { next: null, onward: ahead, ended, ...met };
-    this.#circle = new CircleWatch(this.#reader.means.stream.name, false);
+    this.#circle = new CursorLoopWatch(this.#reader.deps.stream.name, false);
     this.#tail.enter();
     const next = isWithin ? (this.#pager.leave?.(place) ?? null) : ahead;
     return { next, onward: next, ended, ...met };
@@ -202,7 +202,7 @@ class Following {
    * Takes the records of a page from which others are missing. The walk ends there: the page's place
    * is not passed. A failure where its records cannot be distinguished from ones that were read.
    */
-  #readPart(place: Place, page: Page, identified: Identified): Read | Failure {
+  #readPart(place: ListPosition, page: Page, identified: Identified): Read | Failure {
     const known = this.#pager.accept(identified);
     const seen = { isFirst: this.#isFirst, left: this.#left, overlap: known ?? 0 };
     const isUnclear = known === null && identified.named.includes(0);
@@ -215,15 +215,18 @@ class Following {
   }
 
   /** Stages such a page: it is requested again, and its records are then known. */
-  #stagePart(place: Place, { last: _, ...met }: Read): void {
+  #stagePart(place: ListPosition, { last: _, ...met }: Read): void {
     const { identified, fresh, identities } = met.taken.judged;
     const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
-    const around = { place, nameless, left: this.#left, passed: this.#end.passed };
-    const stage = stageOfPart({ ...met, ...around }, this.#pager);
+    const configEnv = { place, nameless, left: this.#left, passed: this.#end.passed };
+    const stage = stageOfPart({ ...met, ...configEnv }, this.#pager);
     const step = this.#walk.step(stage);
     const isAhead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = isAhead && fresh.some((index) => identified.named[index] === 0);
-    const change = joined({ memory: { nameless }, ...(countAnew && { end: { countAnew } }) }, step);
+    const change = joinedChange(
+      { memory: { nameless }, ...(countAnew && { end: { countAnew } }) },
+      step,
+    );
     if (identities.length === 0 && !this.#reader.differs(change)) return;
     this.#reader.stage(met.taken, change, { trail: null, findings: [] });
   }
@@ -277,7 +280,7 @@ class Following {
     return count >= (this.#reader.limit ?? 2);
   }
 
-  #way(onward: Place, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
+  #way(onward: ListPosition, { judged }: Taken, looked: Looked): 'on' | 'end' | 'circle' {
     if (onward.by === 'offset') return 'on';
     const { identified, fresh } = judged;
     if (this.#tail.isEnd(identified.count, fresh.length, looked)) return 'end';
@@ -286,7 +289,7 @@ class Following {
     return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
-  #stageOf(place: Place, met: Omit<Read, 'last'>): Stage {
+  #stageOf(place: ListPosition, met: Omit<Read, 'last'>): Stage {
     const { taken } = met;
     const { identified } = taken.judged;
     const { count, named } = identified;
@@ -295,13 +298,13 @@ class Following {
     this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
     this.#end.pass(place, taken.page, count - overlap);
-    const around = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
-    return { ...met, ...around, place, overlap, nameless };
+    const configEnv = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
+    return { ...met, ...configEnv, place, overlap, nameless };
   }
 
   /** A window that ends before all of it was read is read again from its start. */
   #anew(stage: Stage): Stage {
-    const start = startOf(this.#reader.means.stream.pagination, stage.place);
+    const start = startOf(this.#reader.deps.stream.pagination, stage.place);
     const resume = () => ({ resume: start, overlap: null });
     return { ...stage, next: start, onward: start, pager: { inserted: false, resume } };
   }
@@ -309,17 +312,17 @@ class Following {
   #pause(): Walked['paused'] {
     const { until } = this.#walk;
     if (this.#tail.isPause) return 'empty';
-    return until !== undefined && this.#reader.means.clock.now() >= until ? 'time' : null;
+    return until !== undefined && this.#reader.deps.clock.now() >= until ? 'time' : null;
   }
 
   #stage(stage: Stage, hidden: ExportError | null): void {
     const { place, next, taken } = stage;
     const { identified, fresh, changed, identities } = taken.judged;
     const step = this.#walk.step(stage);
-    const { name } = this.#reader.means.stream;
-    const { server, told } = this.#reader.checkpoint;
+    const { name } = this.#reader.deps.stream;
+    const { server, told: reported } = this.#reader.checkpoint;
     if (isFirst(place)) this.#isShort = !this.#isFull(identified);
-    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told: told.gaps });
+    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told: reported.gaps });
     const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
     const learned: CheckpointChange = {
@@ -328,7 +331,7 @@ class Following {
       ...(countAnew ? { end: { countAnew } } : {}),
       ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
     };
-    const change = joined(learned, step);
+    const change = joinedChange(learned, step);
     // A window is found again by its time.
     const isOnTrail = this.#walk.trail && place.window === undefined && next !== null;
     const trail = isOnTrail && place.by === 'cursor' ? place.cursor : null;

@@ -23,7 +23,7 @@ interface Hidden {
 /** The gap behind a page, and what the checkpoint keeps of it; null where it was told. */
 export function gapAt(
   { place, next, pager }: Pick<Stage, 'place' | 'next' | 'pager'>,
-  { hidden, name, told }: Hidden,
+  { hidden, name, told: reported }: Hidden,
 ): { readonly finding: Finding; readonly gaps: string[] } | null {
   const { resume, overlap } = pager.resume(place, next);
   const before = Buffer.from(overlap ?? '', 'base64')
@@ -31,7 +31,7 @@ export function gapAt(
     .toString('base64');
   const rows = next?.by === 'offset' && resume.by === 'offset' ? next.offset - resume.offset : 0;
   const gap = `${before}+${rows}`;
-  if (told.includes(gap)) return null;
+  if (reported.includes(gap)) return null;
   const { trace_id: traceId, request_id: requestId } = hidden.details;
   const finding: Finding = {
     condition: 'source.gap',
@@ -41,5 +41,5 @@ export function gapAt(
       ...(requestId === undefined ? {} : { request_id: requestId }),
     },
   };
-  return { finding, gaps: [...told, gap].slice(-gapsMax) };
+  return { finding, gaps: [...reported, gap].slice(-gapsMax) };
 }

@@ -9,7 +9,7 @@ import type { Append } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
 
 /** One step: a page or none, its identities and the checkpoint that follows it. */
-export type Step = Omit<Append, 'entities'>;
+export type ListStep = Omit<Append, 'entities'>;
 
 /** A group is whole with so many bytes of pages: what lies beyond can have its own. */
 const groupBytes = 512 * 1024;
@@ -24,9 +24,9 @@ interface Wait {
 }
 
 /** The steps that are not asked to be held yet. */
-export class Group {
+export class StepGroup {
   readonly #clock: Clock;
-  #steps: Step[] = [];
+  #steps: ListStep[] = [];
   #bytes = 0;
   #wait: Wait | null = null;
 
@@ -42,7 +42,7 @@ export class Group {
     return this.#bytes >= groupBytes;
   }
 
-  add(step: Step): void {
+  add(step: ListStep): void {
     this.#steps.push(step);
     for (const { body } of step.pages) this.#bytes += body.length;
   }

@@ -9,7 +9,7 @@ import { identityWords, keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /** What one walk shows of it. */
-export class Growth {
+export class WalkGrowth {
   #known: boolean;
   #knownCount = 0;
   #firstIsNew = false;

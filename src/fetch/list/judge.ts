@@ -17,12 +17,12 @@
 // is loaded anew.
 
 import { uidBytes } from '../../contracts/spool.ts';
-import { type Drift, movedIn } from './drift.ts';
+import { movedIn, type ReReadDrift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
 import type { KeyTable } from './key-table.ts';
 import { olderCheck } from './older-check.ts';
 import type { Page } from './page.ts';
-import { timeOf } from './record-time.ts';
+import { recordTime } from './record-time.ts';
 import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
 
 /** What a page is to the walk that reads it. */
@@ -42,7 +42,7 @@ export interface WalkSoFar {
 }
 
 /** What is asked about a page. */
-export interface Question {
+export interface PageContext {
   readonly page: Page;
   readonly identified: Identified;
   readonly reading: PageRole;
@@ -77,7 +77,7 @@ export interface Judged {
   readonly fresh: readonly number[];
   readonly uids: Buffer;
   /** How many are known from now on without being told. */
-  readonly standing: number;
+  readonly alreadyKnown: number;
   /** Identities of both, `identityWords` each. */
   readonly identities: Uint32Array;
   /** Places within `fresh` of those whose id was known with other content. */
@@ -87,14 +87,14 @@ export interface Judged {
 }
 
 /** What a stream goes by. */
-export interface JudgeMeans {
+export interface JudgeDeps {
   readonly identifier: Identifier;
   readonly repeats: Repeats;
-  readonly drift: Drift;
+  readonly drift: ReReadDrift;
 }
 
 /** Tells new records from repeats. */
-export function judge(question: Question, memory: JudgeMeans): Judged {
+export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
   const { identified, since, horizon, standingBefore } = question;
   const { identifier, repeats, drift } = memory;
   const { words, named } = identified;
@@ -104,10 +104,10 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
   const changed: number[] = [];
   const uids = Buffer.allocUnsafeSlow(identified.count * uidBytes);
   const identities = new Uint32Array(identified.count * identityWords);
-  let standing = 0;
+  let alreadyKnown = 0;
   let joined = true;
   const note = (i: number, value: number, anchored: boolean) => {
-    const to = (fresh.length + standing) * identityWords;
+    const to = (fresh.length + alreadyKnown) * identityWords;
     for (let word = 0; word < identityWords - 1; word += 1)
       identities[to + word] = words[i * identityWords + word] ?? 0;
     identities[to + identityWords - 1] = value;
@@ -136,7 +136,7 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
     if (met === 'adopted') {
       const anchored = repeats.isIdAnchored(words, at);
       note(i, 0, anchored);
-      standing += 1;
+      alreadyKnown += 1;
       joined &&= anchored;
       continue;
     }
@@ -147,7 +147,7 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
     joined = false;
     note(i, n, question.anchored);
     if (standingBefore !== null && happenedAt !== null && happenedAt < standingBefore) {
-      standing += 1;
+      alreadyKnown += 1;
       continue;
     }
     if (isVersion) changed.push(fresh.length);
@@ -158,8 +158,8 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
   return {
     identified,
     fresh,
-    standing,
-    identities: identities.slice(0, (fresh.length + standing) * identityWords),
+    alreadyKnown,
+    identities: identities.slice(0, (fresh.length + alreadyKnown) * identityWords),
     uids: uids.subarray(0, fresh.length * uidBytes),
     changed,
     joined,
@@ -173,7 +173,7 @@ export function judge(question: Question, memory: JudgeMeans): Judged {
 function meet(
   identified: Identified,
   index: number,
-  { identifier, repeats }: JudgeMeans,
+  { identifier, repeats }: JudgeDeps,
 ): 'known' | 'adopted' | 'version' | 'new' {
   const { words, records } = identified;
   const at = index * identityWords;
@@ -196,7 +196,7 @@ function meet(
 function heldLike(
   identified: Identified,
   index: number,
-  { identifier, repeats }: JudgeMeans,
+  { identifier, repeats }: JudgeDeps,
 ): number {
   const held = repeats.value(identified.words, index * identityWords);
   if (held >= 0 || !repeats.hasOlder) return Math.max(0, held);
@@ -209,12 +209,12 @@ function heldLike(
  * content of before stands there as well is one that records share: what else it says is no drift,
  * and no id counts more than once in a walk.
  */
-function weigh(question: Question, memory: JudgeMeans): void {
+function weigh(question: PageContext, memory: JudgeDeps): void {
   const { identified, readBefore, now } = question;
   const { drift } = memory;
   const { words, named } = identified;
   const last = named.lastIndexOf(1);
-  const standing: number[] = [];
+  const alreadyKnown: number[] = [];
   const versions: number[] = [];
   let same = 0;
   let isLastNew = last >= 0;
@@ -222,19 +222,20 @@ function weigh(question: Question, memory: JudgeMeans): void {
     if (named[i] !== 1) continue;
     const met = meet(identified, i, memory);
     isLastNew = met === 'new';
-    if (met === 'known') standing.push(i);
+    if (met === 'known') alreadyKnown.push(i);
     if (met !== 'version' || !isReadAgain(question, i)) continue;
     drift.compare(identified, i);
     if (drift.isHeld && drift.isAsSeen(words, i * identityWords)) same += 1;
     else versions.push(i);
   }
   if (last >= 0 && (isLastNew || !drift.hasSample)) drift.keep(identified, last);
-  const moved = readBefore === null ? 0 : movedIn(words, { standing, versions }, readBefore.moved);
-  drift.weigh(same + standing.length, moved, now);
+  const moved =
+    readBefore === null ? 0 : movedIn(words, { alreadyKnown, versions }, readBefore.moved);
+  drift.weigh(same + alreadyKnown.length, moved, now);
 }
 
 /** False for what looks like another version of a record and yet was never read before. */
-function isReadAgain(question: Question, index: number): boolean {
+function isReadAgain(question: PageContext, index: number): boolean {
   const { readBefore, identified } = question;
   if (readBefore === null) return false;
   const { readUpTo, met } = readBefore;
@@ -243,8 +244,8 @@ function isReadAgain(question: Question, index: number): boolean {
   return happenedAt === null || happenedAt <= readUpTo;
 }
 
-function timeIn({ page, time }: Question, index: number): number | null {
-  return timeOf(page.records.at(index) ?? null, time);
+function timeIn({ page, time }: PageContext, index: number): number | null {
+  return recordTime(page.records.at(index) ?? null, time);
 }
 
 /** Gives, for a record without id, its number among its twins if it is new, else 0. */
@@ -253,7 +254,7 @@ function counter({
   counts,
   overlap,
   resumePage,
-}: Question): (index: number, identified: Identified, held: number) => number {
+}: PageContext): (index: number, identified: Identified, held: number) => number {
   const before = reading === 'resume' && resumePage !== null ? tally(resumePage) : new Map();
   return (index, identified, held) => {
     if (index < overlap) return 0;

@@ -50,8 +50,8 @@ export function totalOf(
   headers: Shown['headers'],
 ): number | null {
   if (path === null) return null;
-  const told = numberOf(valueAt(value, path));
-  if (told !== null) return told;
+  const reported = numberOf(valueAt(value, path));
+  if (reported !== null) return reported;
   const found = membersOf(value, '').flatMap(([, name, one]) =>
     totals.test(name) ? (numberOf(one) ?? []) : [],
   );

@@ -11,14 +11,14 @@ import type { Clock, Log } from '../../contracts/tools.ts';
 import { scanBody } from '../../tools/record-list.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
-import { isFirst, type Page, type Place, withinWindow } from './page.ts';
+import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 
 /** What was learned of the server. */
 export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
 
 /** What is asked for. */
-interface Wanted {
-  readonly place: Place;
+interface Requested {
+  readonly place: ListPosition;
   /** Rows of the page that were read before. */
   readonly overlap: number;
   /** The list ended there when it was last asked for. */
@@ -42,7 +42,7 @@ const tryMoreMsMax = 3_600_000;
 /** Taken for the size of a blocked page that was asked for without a limit. */
 const blockedLimit = 100;
 
-interface PageMeans {
+interface PageDeps {
   readonly stream: ListEndpoint;
   readonly spool: Pick<Spool, 'room'>;
   readonly log: Log;
@@ -52,39 +52,39 @@ interface PageMeans {
 /** Asks for the pages of one stream. */
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
-  readonly #means: PageMeans;
+  readonly #deps: PageDeps;
   /** When a limit above the learned one is tried again; with each refusal in twice the time. */
   #tryMoreAt: number;
   #tryMoreMs = tryMoreMsMin;
 
-  constructor(means: PageMeans) {
-    this.#means = means;
-    this.#tryMoreAt = means.clock.monotonic() + tryMoreMsMin;
+  constructor(deps: PageDeps) {
+    this.#deps = deps;
+    this.#tryMoreAt = deps.clock.monotonic() + tryMoreMsMin;
   }
 
   /**
    * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream
    * answers only without the sorting: from then on that is left out, and the list is another one.
    */
-  async ask(wanted: Wanted, signal: AbortSignal): Promise<Answer<FetchedPage>> {
+  async ask(requested: Requested, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const before = this.traits;
-    const asked = await this.#ask(wanted, signal);
+    const asked = await this.#ask(requested, signal);
     if (asked.outcome !== 'refused') return asked;
     // What is refused with any limit says nothing about limits.
     this.traits = before;
-    if (!this.#maybeSort(wanted, asked)) return asked;
-    const unsorted = await this.#ask({ ...wanted, unsorted: true }, signal);
+    if (!this.#maybeSort(requested, asked)) return asked;
+    const unsorted = await this.#ask({ ...requested, unsorted: true }, signal);
     if (unsorted.outcome !== 'ok') {
       this.traits = before;
       return unsorted.outcome === 'refused' ? asked : unsorted;
     }
     const { traits } = this;
     // What refused everything for a moment may have ended in between.
-    const again = await this.#ask(wanted, signal);
+    const again = await this.#ask(requested, signal);
     if (again.outcome !== 'refused') return again;
     this.traits = traits;
     const { message } = asked.cause;
-    this.#means.log.warn(
+    this.#deps.log.warn(
       'sorting_refused',
       'upstream refused the sort parameter; requesting pages without it',
       {
@@ -95,13 +95,13 @@ export class PageAsker {
   }
 
   /** Whether a refusal may mean the sorting; behind the first page it may mean the place. */
-  #maybeSort({ place, unsorted }: Wanted, { about, status }: Failure): boolean {
-    if (this.#means.stream.sorting.length === 0 || unsorted) return false;
+  #maybeSort({ place, unsorted }: Requested, { about, status }: Failure): boolean {
+    if (this.#deps.stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
   }
 
   async #ask(
-    { place, overlap, isEnd, unsorted }: Wanted,
+    { place, overlap, isEnd, unsorted }: Requested,
     signal: AbortSignal,
   ): Promise<Answer<FetchedPage>> {
     let mayEnd = isEnd;
@@ -109,12 +109,12 @@ export class PageAsker {
     let blocked: Failure | null = null;
     for (;;) {
       const limit: number | null = smaller ?? this.#limit(place);
-      await this.#means.spool.room(signal);
+      await this.#deps.spool.room(signal);
       const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
-      const fetched = await fetchPage(this.#means.stream, query, signal);
+      const fetched = await fetchPage(this.#deps.stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
-        const { style } = withinWindow(this.#means.stream.pagination);
+        const { style } = withinWindow(this.#deps.stream.pagination);
         const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
         // With another limit, pages of the same number are others.
@@ -148,15 +148,15 @@ export class PageAsker {
 
   /** Records a page that upstream is known to take; null: the parameter is left out. */
   get limit(): number | null {
-    const asked = this.#means.stream.pageLimit;
+    const asked = this.#deps.stream.pageLimit;
     const { limitMax } = this.traits;
     if (asked === null || limitMax === null) return asked;
     return limitMax === 0 ? null : Math.min(asked, limitMax);
   }
 
-  #limit(place: Place): number | null {
-    const triesMore = isFirst(place) && this.#means.clock.monotonic() >= this.#tryMoreAt;
-    return triesMore ? this.#means.stream.pageLimit : this.limit;
+  #limit(place: ListPosition): number | null {
+    const triesMore = isFirst(place) && this.#deps.clock.monotonic() >= this.#tryMoreAt;
+    return triesMore ? this.#deps.stream.pageLimit : this.limit;
   }
 
   /** The next smaller limit, which is kept; one that upstream did not name is tried again. */
@@ -165,14 +165,14 @@ export class PageAsker {
     if (lower === undefined) return false;
     this.#tryMoreAt = isNamed
       ? Number.POSITIVE_INFINITY
-      : this.#means.clock.monotonic() + this.#tryMoreMs;
+      : this.#deps.clock.monotonic() + this.#tryMoreMs;
     const known = this.traits.limitMax;
     // It was tried again, and is known.
     if (known !== null && limit !== null && limit > known) {
       this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
       return true;
     }
-    this.#means.log.warn(
+    this.#deps.log.warn(
       'page_limit_lowered',
       'upstream refused the page limit; requesting smaller pages',
       {
@@ -188,7 +188,7 @@ export class PageAsker {
   #noteTaken(limit: number | null): void {
     const { limitMax } = this.traits;
     if (limitMax === null || limit === null || limit <= limitMax) return;
-    this.#means.log.info('page_limit_raised', 'upstream accepts a larger page limit again', {
+    this.#deps.log.info('page_limit_raised', 'upstream accepts a larger page limit again', {
       limit,
       instead_of: limitMax,
     });
@@ -201,8 +201,8 @@ export class PageAsker {
    * list was seen to end with null it is a fault; else it may be how this server ends a list, which
    * a second answer has to confirm.
    */
-  #hasNext(place: Place, { next }: Page): boolean {
-    if (this.#means.stream.pagination.style === 'none' || place.by === 'offset') return true;
+  #hasNext(place: ListPosition, { next }: Page): boolean {
+    if (this.#deps.stream.pagination.style === 'none' || place.by === 'offset') return true;
     if (next === undefined) return !this.traits.hasNext;
     const endsWithNull = this.traits.endsWithNull || next === null;
     this.traits = { ...this.traits, hasNext: true, endsWithNull };
@@ -211,7 +211,7 @@ export class PageAsker {
 
   #withoutNext(): ExportError {
     const what = 'the answer has no next cursor, which it had before';
-    return new ExportError('upstream_nonsense', `reading ${this.#means.stream.name}: ${what}`, {
+    return new ExportError('upstream_nonsense', `reading ${this.#deps.stream.name}: ${what}`, {
       next: 'sluice requests it again. The checkpoint does not change.',
     });
   }

@@ -7,9 +7,9 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
-import { isFirst, type Page, type Place, partialPage } from './page.ts';
+import { isFirst, type ListPosition, type Page, partialPage } from './page.ts';
 import { type FetchedPage, noRows } from './page-asker.ts';
-import { overlapMax, type Pager, type PagerMeans, type Resume } from './pager.ts';
+import { overlapMax, type Pager, type PagerDeps, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
 
 /** So often are both pages asked for until rows seem to move faster than that. */
@@ -38,11 +38,14 @@ export class PagePager implements Pager {
     this.#tail = Buffer.from(from.overlap ?? '', 'base64');
   }
 
-  ask(place: Place): Place {
+  ask(place: ListPosition): ListPosition {
     return place;
   }
 
-  async fetch(place: Place, { ask, identify, isFull }: PagerMeans): Promise<Answer<FetchedPage>> {
+  async fetch(
+    place: ListPosition,
+    { ask, identify, isFull }: PagerDeps,
+  ): Promise<Answer<FetchedPage>> {
     const before = { by: 'offset', offset: pageOf(place) - 1 } as const;
     this.#isBefore = false;
     this.#isAgain = false;
@@ -63,11 +66,11 @@ export class PagePager implements Pager {
       if (isSure && this.#known < identified.count) return asked;
       const again = whole(await ask(before, 0));
       if (again.outcome !== 'ok') return again;
-      const standing = identify(again.page);
-      const end = overlapEnd(standing, this.#tail, standing.count);
+      const reread = identify(again.page);
+      const end = overlapEnd(reread, this.#tail, reread.count);
       // Many of one record without an id are many records.
       const isMany = isFull(identified) && isOneTwin(identified);
-      const isEqual = keysOf(identified).equals(keysOf(standing));
+      const isEqual = keysOf(identified).equals(keysOf(reread));
       if (end === identified.count && isEqual && !isMany) {
         this.#isAgain = true;
         this.#known = end;
@@ -86,11 +89,11 @@ export class PagePager implements Pager {
   }
 
   /** What the page that was read last has got, in place of the page behind it. */
-  #asLast(last: Answer<FetchedPage>, identify: PagerMeans['identify']): Answer<FetchedPage> {
+  #asLast(last: Answer<FetchedPage>, identify: PagerDeps['identify']): Answer<FetchedPage> {
     if (last.outcome !== 'ok') return last;
-    const standing = identify(last.page);
-    const end = overlapEnd(standing, this.#tail, standing.count);
-    this.#isLast = end < standing.count;
+    const reread = identify(last.page);
+    const end = overlapEnd(reread, this.#tail, reread.count);
+    this.#isLast = end < reread.count;
     this.#isBefore = this.#isLast;
     this.#known = end < 0 ? null : this.#isLast ? end : 0;
     return this.#isLast ? last : { ...last, page: noRows() };
@@ -101,10 +104,10 @@ export class PagePager implements Pager {
     return this.#known;
   }
 
-  next(place: Place, page: Page, identified: Identified): Place | null {
+  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
     const { count } = identified;
     const offset = pageOf(place) + (this.#isBefore ? 0 : 1);
-    const resume: Place = { by: 'offset', offset };
+    const resume: ListPosition = { by: 'offset', offset };
     if (count > (this.#known ?? 0)) {
       const fresh = keysOf(identified, this.#known ?? 0);
       this.#tail = Buffer.concat([this.#tail, fresh]).subarray(-overlapMax * keyBytes);
@@ -116,7 +119,7 @@ export class PagePager implements Pager {
     return isOver || isLast ? null : resume;
   }
 
-  past(place: Place, page: Page, identified: Identified): Place {
+  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
     return this.next(place, page, identified) ?? place;
   }
 
@@ -137,6 +140,6 @@ function isOneTwin(identified: Identified): boolean {
   return isOne && identified.named[0] !== 1;
 }
 
-function pageOf(place: Place): number {
+function pageOf(place: ListPosition): number {
   return place.by === 'offset' ? place.offset : 0;
 }

@@ -10,7 +10,7 @@ import type { RecordList } from '../../tools/record-list.ts';
  * handed back byte for byte; null: the first page. An offset counts rows, or pages where they are
  * asked for by number. In a list that is asked for by windows of time it is the place within one.
  */
-export type Place = (
+export type ListPosition = (
   | { readonly by: 'cursor'; readonly cursor: string | null }
   | { readonly by: 'offset'; readonly offset: number }
 ) & { readonly window?: TimeWindow };
@@ -23,7 +23,7 @@ export interface TimeWindow {
 
 /** One page asked for. */
 export interface PageQuery {
-  readonly place: Place;
+  readonly place: ListPosition;
   /** Records a page; null: the parameter is left out. */
   readonly limit: number | null;
   /** Without the sorting that the source asks for, since upstream refuses it. */
@@ -94,22 +94,28 @@ export function nameOfPlace(pagination: Pagination): 'cursor' | 'offset' | 'page
 }
 
 /** Where a list begins; `since`: the time that its windows begin at. */
-export function firstPlace(pagination: Pagination, since: number | null = null): Place {
+export function firstPlace(pagination: Pagination, since: number | null = null): ListPosition {
   const { style } = withinWindow(pagination);
   const isCounted = style === 'offset' || style === 'page';
-  const place: Place = isCounted ? { by: 'offset', offset: 0 } : { by: 'cursor', cursor: null };
+  const place: ListPosition = isCounted
+    ? { by: 'offset', offset: 0 }
+    : { by: 'cursor', cursor: null };
   const from = wholeSecond(since ?? 0);
   return { ...place, ...(pagination.style === 'window' && { window: { from, to: null } }) };
 }
 
 /** Where a list begins, or the window of it that `place` is in. */
-export function startOf(pagination: Pagination, { window }: Place): Place {
+export function startOf(pagination: Pagination, { window }: ListPosition): ListPosition {
   const first = firstPlace(withinWindow(pagination));
   return window === undefined ? first : { ...first, window };
 }
 
 /** A place whose window has an end: as far as it is over now, and a second at least. */
-export function closed(place: Place, windows: TimeWindows | undefined, now: number): Place {
+export function closed(
+  place: ListPosition,
+  windows: TimeWindows | undefined,
+  now: number,
+): ListPosition {
   if (windows === undefined || place.window?.to !== null) return place;
   const { from } = place.window;
   const over = Math.min(from + windows.stepMs, wholeSecond(now - windows.lagMs));
@@ -122,17 +128,17 @@ export function wholeSecond(time: number): number {
 }
 
 /** True for where a list, or a window of it, begins. */
-export function isFirst(place: Place): boolean {
+export function isFirst(place: ListPosition): boolean {
   return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
 }
 
 /** True for places of one window, and where there are none. */
-export function sameWindow(a: Place, b: Place): boolean {
+export function sameWindow(a: ListPosition, b: ListPosition): boolean {
   return a.window?.from === b.window?.from;
 }
 
 /** True for the same place. */
-export function samePlace(a: Place | null, b: Place | null): boolean {
+export function samePlace(a: ListPosition | null, b: ListPosition | null): boolean {
   if (a === null || b === null) return a === b;
   if (!sameWindow(a, b)) return false;
   if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;

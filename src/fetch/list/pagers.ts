@@ -15,7 +15,7 @@ import { invariant } from '../../contracts/errors.ts';
 import type { Pagination } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
-import { isFirst, type Page, type Place, withinWindow } from './page.ts';
+import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 import { PagePager } from './page-pager.ts';
 import { overlapMax, type Pager, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
@@ -50,7 +50,7 @@ export function pagerFor(pagination: Pagination, from: Resume, now: number): Pag
 }
 
 function byCursor(nextOf: (page: Page) => string | null): Pager {
-  const next = (place: Place, page: Page): Place | null => {
+  const next = (place: ListPosition, page: Page): ListPosition | null => {
     const cursor = nextOf(page);
     if (cursor === null) return null;
     return place.by === 'cursor' && place.cursor === cursor ? null : { by: 'cursor', cursor };
@@ -89,7 +89,7 @@ class OffsetPager implements Pager {
     return this.#rows;
   }
 
-  ask(place: Place): Place {
+  ask(place: ListPosition): ListPosition {
     return { by: 'offset', offset: Math.max(0, offsetOf(place) - this.#rows) };
   }
 
@@ -123,7 +123,7 @@ class OffsetPager implements Pager {
     return keysIn(keys).some((key) => read.has(key)) ? -1 : 0;
   }
 
-  next(place: Place, page: Page, identified: Identified): Place | null {
+  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
     const asked = offsetOf(this.ask(place));
     const { count } = identified;
     const onward = count > this.#known ? this.#take(asked, identified) : null;
@@ -142,7 +142,7 @@ class OffsetPager implements Pager {
     return place;
   }
 
-  past(place: Place, _page: Page, identified: Identified): Place {
+  past(place: ListPosition, _page: Page, identified: Identified): ListPosition {
     const isNew = identified.count > this.#known;
     const before = isNew ? this.#take(offsetOf(this.ask(place)), identified) : place;
     // A row that cannot be read cannot be looked for again either.
@@ -155,7 +155,7 @@ class OffsetPager implements Pager {
     return this.#read;
   }
 
-  #take(asked: number, identified: Identified): Place {
+  #take(asked: number, identified: Identified): ListPosition {
     const { count } = identified;
     const fresh = keysOf(identified, this.#known);
     const before = this.#blindly === 'hidden' ? Buffer.alloc(0) : this.#tail;
@@ -165,7 +165,7 @@ class OffsetPager implements Pager {
     const rows = isAlone ? count - this.#known + 1 : Math.max(1, Math.floor(count / 4));
     this.#rows = Math.min(rows, this.#tail.length / keyBytes);
     this.#blindly = null;
-    const resume: Place = { by: 'offset', offset: asked + count };
+    const resume: ListPosition = { by: 'offset', offset: asked + count };
     const overlap = this.#tail.subarray(-this.#rows * keyBytes).toString('base64');
     this.#read = { resume, overlap };
     return resume;
@@ -191,7 +191,7 @@ class ShownPager implements Pager {
     return this.#pager.inserted;
   }
 
-  ask(place: Place): Place {
+  ask(place: ListPosition): ListPosition {
     return this.#pager.ask(place);
   }
 
@@ -202,21 +202,21 @@ class ShownPager implements Pager {
     return this.#isAll ? identified.count : this.#pager.accept(identified);
   }
 
-  next(place: Place, page: Page, identified: Identified): Place | null {
+  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
     if (this.#isAll) return null;
     const next = this.#pager.next(place, page, identified);
     const isCounted = isFirst(place) && (page.total !== null || page.isCounted);
     if (next !== null || !isCounted || identified.count === 0) return next;
-    const resume: Place = { by: 'offset', offset: 0 };
+    const resume: ListPosition = { by: 'offset', offset: 0 };
     this.#pager = new OffsetPager({ resume, overlap: null });
     return this.#pager.next(resume, page, identified);
   }
 
-  past(place: Place, page: Page, identified: Identified): Place {
+  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
     return this.#pager.past(place, page, identified);
   }
 
-  resume(place: Place, next: Place | null): Resume {
+  resume(place: ListPosition, next: ListPosition | null): Resume {
     return this.#pager.resume(place, next);
   }
 }
@@ -226,6 +226,6 @@ function keysIn(keys: Buffer): readonly string[] {
   return starts.map((at) => keys.toString('base64', at, at + keyBytes));
 }
 
-function offsetOf(place: Place): number {
+function offsetOf(place: ListPosition): number {
   return place.by === 'offset' ? place.offset : 0;
 }

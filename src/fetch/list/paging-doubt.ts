@@ -15,7 +15,7 @@ import { type MoreSign, nameOfPlace, type Page, withinWindow } from './page.ts';
 export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
 
 /** What the ends that one poll has met say: undefined: nothing; null: that all is well. */
-export interface Verdicts {
+export interface EndVerdicts {
   /** The last page. */
   readonly page?: Doubt | null;
   /** A walk through the whole list. */
@@ -55,12 +55,12 @@ export function doubtOfPage(
 /** By the list's length. */
 export function doubtOfTotal({ pagination }: ListEndpoint, total: number, read: number): Doubt {
   const { style } = pagination;
-  const told = `the list's length is ${total}, and it ends after ${read}`;
+  const reported = `the list's length is ${total}, and it ends after ${read}`;
   if (style !== 'offset' && style !== 'page' && style !== 'window') {
-    return doubt(totalSign, told, { likely: { style: 'offset' }, isWhole: true });
+    return doubt(totalSign, reported, { likely: { style: 'offset' }, isWhole: true });
   }
   return {
-    ...doubt(totalSign, told, { likely: null, isWhole: true }),
+    ...doubt(totalSign, reported, { likely: null, isWhole: true }),
     next: `${style === 'window' ? 'Choose a shorter pagination.step' : 'Narrow the list with params, or read it newest first with order_by and order'}. If its length counts something else, set pagination.total to null.`,
   };
 }
@@ -108,7 +108,7 @@ export function doubtOfFirst(stream: ListEndpoint, { next, more, ...page }: Page
 }
 
 /** What is doubted from now on. */
-export function doubtAfter(before: Doubt | null, { page, whole }: Verdicts): Doubt | null {
+export function doubtAfter(before: Doubt | null, { page, whole }: EndVerdicts): Doubt | null {
   const found = page ?? whole ?? null;
   // The numbers may change with each poll, and are not told again for it.
   if (found !== null) return found.sign === before?.sign ? before : found;

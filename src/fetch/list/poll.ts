@@ -4,24 +4,24 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { ListReading } from '../../contracts/definition.ts';
 import type { Finding } from '../own-pages.ts';
-import { type CheckpointChange, type ListCheckpoint, roundWanted } from './checkpoint.ts';
+import { type CheckpointChange, type ListCheckpoint, roundRequested } from './checkpoint.ts';
 import { follow } from './follow.ts';
-import { type Growth, orderShown } from './growth.ts';
+import { orderShown, type WalkGrowth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { firstPlace, type Place } from './page.ts';
-import { totalSign, type Verdicts } from './paging-doubt.ts';
+import { firstPlace, type ListPosition } from './page.ts';
+import { type EndVerdicts, totalSign } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
-import type { Tally } from './stage.ts';
+import type { IdlessTally } from './stage.ts';
 import type { EmptyRuns } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
 
 /** The times that a list is read by, and what to do when its cursor has died. */
-export type ListSettings = Omit<ListReading, 'order' | 'start'>;
+export type ListTimes = Omit<ListReading, 'order' | 'start'>;
 
 /** What is remembered from poll to poll, and found out again after a restart. */
 export interface PollMemory {
   /** Of the round under way. */
-  tally: Tally;
+  tally: IdlessTally;
   readonly empties: EmptyRuns;
   /** Pages that this round has passed, and the most that any has since a poll ended well. */
   readonly reached: { pages: number; most: number };
@@ -30,7 +30,7 @@ export interface PollMemory {
   /** When the poll before began, epoch milliseconds; null before the first. */
   polledAt: number | null;
   /** That the list leads on at its end was logged. */
-  toldEndless: boolean;
+  reportedEndless: boolean;
   /** The last round seemed to miss rows. */
   missed: boolean;
   /** It failed. */
@@ -44,9 +44,9 @@ export class Poll {
   fresh = 0;
   more = false;
   /** What the list's ends have shown of its paging. */
-  verdicts: Verdicts = {};
+  verdicts: EndVerdicts = {};
   readonly reader: ListReader;
-  readonly settings: ListSettings;
+  readonly settings: ListTimes;
   readonly memory: PollMemory;
   readonly signal: AbortSignal;
   readonly begunAt: number;
@@ -54,14 +54,14 @@ export class Poll {
 
   constructor(
     reader: ListReader,
-    settings: ListSettings,
+    settings: ListTimes,
     { memory, signal }: { memory: PollMemory; signal: AbortSignal },
   ) {
     this.reader = reader;
     this.settings = settings;
     this.memory = memory;
     this.signal = signal;
-    this.begunAt = reader.means.clock.now();
+    this.begunAt = reader.deps.clock.now();
   }
 
   get checkpoint(): ListCheckpoint {
@@ -69,12 +69,12 @@ export class Poll {
   }
 
   /** Where the list begins. */
-  get first(): Place {
-    return firstPlace(this.reader.means.stream.pagination, this.checkpoint.wanted.since);
+  get first(): ListPosition {
+    return firstPlace(this.reader.deps.stream.pagination, this.checkpoint.wanted.since);
   }
 
   get now(): number {
-    return this.reader.means.clock.now();
+    return this.reader.deps.clock.now();
   }
 
   /**
@@ -107,10 +107,10 @@ export class Poll {
    */
   async begin(): Promise<void> {
     if (this.checkpoint.looked.rewoundAt > this.begunAt) {
-      await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: roundWanted } });
+      await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: roundRequested } });
     }
     const { since, standingBefore } = this.checkpoint.wanted;
-    if (this.reader.means.start !== 'now' || standingBefore === null || standingBefore !== since)
+    if (this.reader.deps.start !== 'now' || standingBefore === null || standingBefore !== since)
       return;
     await this.commit(this.fromNowOn(standingBefore));
   }
@@ -121,7 +121,7 @@ export class Poll {
   }
 
   /** Walks; `growth` has noted the walk's pages. */
-  async follow(walk: Walk, growth: Growth | null = null): Promise<Answer<Walked>> {
+  async follow(walk: Walk, growth: WalkGrowth | null = null): Promise<Answer<Walked>> {
     const empties = this.memory.empties.before(walk.from.resume);
     const goesOn = empties.count > 0;
     const walked = await follow(this.reader, { ...walk, empties }, this.signal);
@@ -130,9 +130,9 @@ export class Poll {
     const { paused, next } = walked;
     if (paused !== null || goesOn) this.memory.empties.keep(paused === null ? null : next, empties);
     this.fresh += walked.fresh;
-    if (walked.leadsOn && !this.memory.toldEndless) {
-      this.memory.toldEndless = true;
-      this.reader.means.log.warn(
+    if (walked.leadsOn && !this.memory.reportedEndless) {
+      this.memory.reportedEndless = true;
+      this.reader.deps.log.warn(
         'empty_pages_ended',
         'empty pages follow the last record; treated as the end, one more is followed per poll',
       );
@@ -174,7 +174,7 @@ export class Poll {
 
   /** Takes the list for what it has shown itself to be in this poll. */
   async learn(): Promise<void> {
-    const { order: pinned, log } = this.reader.means;
+    const { order: pinned, log } = this.reader.deps;
     const { growth, looked } = this.checkpoint;
     const { order: before } = growth;
     const order = orderShown(before, this.#grown);

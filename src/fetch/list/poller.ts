@@ -17,11 +17,11 @@
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, roundWanted } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, roundRequested } from './checkpoint.ts';
 import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePlace } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
-import { type ListSettings, Poll, type PollMemory } from './poll.ts';
+import { type ListTimes, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
 import { isBlind, readRound, roundEveryMs } from './read-round.ts';
@@ -33,7 +33,7 @@ import { EmptyRuns } from './tail.ts';
 /** Reads one list stream, a poll at a time. */
 export class ListPoller {
   readonly #reader: ListReader;
-  readonly #settings: ListSettings;
+  readonly #settings: ListTimes;
   readonly #memory: PollMemory = {
     tally: { counts: new Map(), at: null },
     empties: new EmptyRuns(),
@@ -43,10 +43,10 @@ export class ListPoller {
     failed: false,
     lostAt: null,
     missed: false,
-    toldEndless: false,
+    reportedEndless: false,
   };
 
-  constructor(reader: ListReader, settings: ListSettings) {
+  constructor(reader: ListReader, settings: ListTimes) {
     this.#reader = reader;
     this.#settings = settings;
   }
@@ -103,7 +103,7 @@ export class ListPoller {
       await this.#reader.load();
       return await this.#failed(poll, failure);
     }
-    await poll.commit({ told: { scopeLost: false } }, this.#reader.untold());
+    await poll.commit({ told: { scopeLost: false } }, this.#reader.unreported());
     const { suspected } = poll.checkpoint.told;
     const doubt = await this.#suspect(poll, doubtAfter(suspected, poll.verdicts));
     this.#memory.lostAt = null;
@@ -114,7 +114,7 @@ export class ListPoller {
 
   /** Keeps what is doubted, and tells it once. */
   async #suspect(poll: Poll, suspected: Doubt | null): Promise<ExportError | null> {
-    const { stream } = this.#reader.means;
+    const { stream } = this.#reader.deps;
     const isNew = suspected !== null && suspected.sign !== poll.checkpoint.told.suspected?.sign;
     await poll.commit({ told: { suspected } }, isNew ? [doubtFinding(stream, suspected)] : []);
     return suspected && doubtError(stream, suspected);
@@ -123,7 +123,7 @@ export class ListPoller {
   /** What a failure leads to. A cursor that dies in a walk costs no more than another walk. */
   async #failed(poll: Poll, failure: Failure): Promise<PollResult> {
     const { about, cause } = failure;
-    const { stream } = this.#reader.means;
+    const { stream } = this.#reader.deps;
     if (isPartRead(failure)) {
       await this.#suspect(poll, failure.doubt);
       return failure;
@@ -135,10 +135,11 @@ export class ListPoller {
     }
     if (await isScopeLost(this.#reader, failure, poll)) {
       this.#memory.lostAt ??= poll.begunAt;
-      const { scopeLost: told } = poll.checkpoint.told;
+      const { scopeLost: reported } = poll.checkpoint.told;
       const denied = { ...failure, outcome: 'denied' } as const;
-      const isEnd = this.#reader.means.isMoved?.() === true;
-      if (told || isEnd || poll.begunAt - this.#memory.lostAt < passingMs(failure)) return denied;
+      const isEnd = this.#reader.deps.isMoved?.() === true;
+      if (reported || isEnd || poll.begunAt - this.#memory.lostAt < passingMs(failure))
+        return denied;
       await poll.commit({ told: { scopeLost: true } }, [scopeFinding(stream.name, cause)]);
       return { ...denied, isDefinite: true };
     }
@@ -150,7 +151,7 @@ export class ListPoller {
 /** Without the sorting the list is in another order: what is known of its ends is void. */
 async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
   const { resume } = poll.checkpoint.end;
-  const { name } = poll.reader.means.stream;
+  const { name } = poll.reader.deps.stream;
   await poll.commit(
     {
       server: { unsorted: true, firstPage: null },
@@ -201,7 +202,7 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
   }
   const { whole, looked } = poll.checkpoint;
   if ((whole.round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
-    const anew = looked.sweptAt === roundWanted;
+    const anew = looked.sweptAt === roundRequested;
     const hurried = anew || isBlind(poll.checkpoint, poll.now);
     const failure = await readRound(poll, { hurried, anew });
     if (failure !== null) return failure;

@@ -3,7 +3,7 @@
 
 import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd } from './checkpoint.ts';
-import { namesAddress, type Place, wholeSecond } from './page.ts';
+import { type ListPosition, namesAddress, wholeSecond } from './page.ts';
 import type { Poll } from './poll.ts';
 import { leadsNowhere } from './recover.ts';
 import { resumeAfter } from './stage.ts';
@@ -16,14 +16,14 @@ const stepsBackMax = 5;
  * milliseconds). False: there is none, or upstream takes none of those tried.
  */
 export async function readBack(poll: Poll, horizon: number): Promise<boolean | Failure> {
-  const { stream, spool } = poll.reader.means;
+  const { stream, spool } = poll.reader.deps;
   const { window } = poll.first;
   if (window === undefined && poll.first.by !== 'cursor') return false;
   const trail = window === undefined ? await spool.trail(stream.name) : [];
   // It may be left from a paging that was changed.
   const isOurs = (cursor: string) => !namesAddress(stream.pagination) || cursor.startsWith('/');
   const past = trail.filter(({ at, cursor }) => at <= horizon && isOurs(cursor)).reverse();
-  const starts: Place[] = past
+  const starts: ListPosition[] = past
     .sort((a, b) => b.at - a.at)
     .map(({ cursor }) => ({ by: 'cursor', cursor }));
   // A time is a place of its own there.

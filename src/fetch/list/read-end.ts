@@ -3,9 +3,9 @@
 // the list was read some time before, or by a round.
 
 import type { Failure } from '../../contracts/answer.ts';
-import { knowsEnd, roundWanted } from './checkpoint.ts';
+import { knowsEnd, roundRequested } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
-import { Growth } from './growth.ts';
+import { WalkGrowth } from './growth.ts';
 import type { Identified } from './identity.ts';
 import { isFirst as isFirstPlace, nameOfPlace, samePlace } from './page.ts';
 import type { Poll } from './poll.ts';
@@ -16,11 +16,11 @@ import {
   fromNowFindings,
   ignoredCursor,
   isDead,
-  isIgnored,
+  isIgnoredPosition,
   isRefused,
   resetFinding,
 } from './recover.ts';
-import { keyCount, keysWithout, resumeAfter, type Seen } from './stage.ts';
+import { keyCount, keysWithout, resumeAfter, type WalkSeen } from './stage.ts';
 import type { Walk } from './walk.ts';
 
 /** Reads the list's end. */
@@ -38,7 +38,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   }
   const isFirst = samePlace(resume, poll.first);
   // Behind the last record nothing that is known is met; in an empty list, nothing is known.
-  const growth = new Growth(!isFirst && again === 0 && memory.remembered.length > 0);
+  const growth = new WalkGrowth(!isFirst && again === 0 && memory.remembered.length > 0);
   const anew = isFirst ? begin(poll) : null;
   // Some of the window may have been read.
   const isAgain = startsWindow(poll) && !atEnd;
@@ -68,14 +68,15 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
           ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
         },
         // Rows have come in before those that were read.
-        ...(stage.pager.inserted ? { looked: { sweptAt: roundWanted } } : {}),
+        ...(stage.pager.inserted ? { looked: { sweptAt: roundRequested } } : {}),
       };
     },
   };
   const walked = await poll.follow(walk, growth);
   if (walked.outcome !== 'ok') {
     // A window that is refused leads nowhere else: it is told, and asked for again.
-    const isPlace = !isFirst && isRefused(walked) && (!startsWindow(poll) || isIgnored(walked));
+    const isPlace =
+      !isFirst && isRefused(walked) && (!startsWindow(poll) || isIgnoredPosition(walked));
     return isPlace ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;
@@ -96,7 +97,7 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const { growth, end } = poll.checkpoint;
   const dead = await isDead(reader, refusal, { resume: end.resume ?? first, first, signal });
   if (dead !== true) return dead || null;
-  const { log, stream } = reader.means;
+  const { log, stream } = reader.deps;
   // The end is not where such a list grows.
   const lost = { end: { resume: null } };
   if (end.resume?.window !== undefined) {
@@ -132,11 +133,11 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
 function checkEnd(
   { checkpoint, reader }: Poll,
   identified: Identified,
-  { isFirst, left, overlap }: Seen,
+  { isFirst, left, overlap }: WalkSeen,
 ): Failure | null {
   const ignored = checkHeeded(reader, identified, isFirst);
   if (ignored !== null || !checkpoint.memory.nameless || overlap > 0) return ignored;
   const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
   const known = reader.memory.countKnown(identified) - met;
-  return known * 2 > identified.count - met ? ignoredCursor(reader.means.stream) : null;
+  return known * 2 > identified.count - met ? ignoredCursor(reader.deps.stream) : null;
 }

@@ -10,14 +10,14 @@
 import type { Failure } from '../../contracts/answer.ts';
 import {
   type CheckpointChange,
-  joined,
+  joinedChange,
   knowsEnd,
   type ListCheckpoint,
-  type Round,
-  roundWanted,
+  type RoundState,
+  roundRequested,
 } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
-import { Growth } from './growth.ts';
+import { WalkGrowth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePlace } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
@@ -85,7 +85,7 @@ export async function readRound(
       : await goOn(poll, round, until);
   if (failure?.outcome !== 'blocked' || !knowsEnd(poll.checkpoint)) return failure;
   // What stands behind cannot be read, and what is new is read without this round.
-  poll.reader.means.log.warn(
+  poll.reader.deps.log.warn(
     'full_scan_cut',
     'full scan ended at a row that upstream does not serve',
     {
@@ -98,7 +98,7 @@ export async function readRound(
 }
 
 /** A round from the list's start, where nothing is counted yet. */
-export function begin(poll: Poll): Round {
+export function begin(poll: Poll): RoundState {
   poll.memory.tally = { counts: new Map(), at: null };
   poll.memory.reached.pages = 0;
   const { watermark, horizon } = poll.checkpoint.memory;
@@ -107,7 +107,7 @@ export function begin(poll: Poll): Round {
   return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
 }
 
-async function goOn(poll: Poll, round: Round, until: number): Promise<Failure | null> {
+async function goOn(poll: Poll, round: RoundState, until: number): Promise<Failure | null> {
   const failure = await walk(poll, round, until);
   if (failure === null || !leadsNowhere(failure)) return failure;
   // A refusal further on may be a slip, and is asked again where it stands.
@@ -117,11 +117,11 @@ async function goOn(poll: Poll, round: Round, until: number): Promise<Failure | 
   return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
 }
 
-async function walk(poll: Poll, round: Round, until: number): Promise<Failure | null> {
-  const { name } = poll.reader.means.stream;
+async function walk(poll: Poll, round: RoundState, until: number): Promise<Failure | null> {
+  const { name } = poll.reader.deps.stream;
   const { tally } = poll.memory;
   const before = poll.checkpoint;
-  const growth = new Growth(round.known);
+  const growth = new WalkGrowth(round.known);
   const from = poll.now;
   let current = round;
   let atEnd: CheckpointChange = {};
@@ -168,11 +168,11 @@ async function walk(poll: Poll, round: Round, until: number): Promise<Failure | 
   const now = poll.now;
   const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.end.resume, poll.first);
   await poll.commit(
-    joined(atEnd, {
+    joinedChange(atEnd, {
       whole: { round: null, swept: true, sweptInMs: current.spentMs },
       wanted: { standingBefore: null },
       looked: {
-        sweptAt: isUnsure ? roundWanted : current.begunAt,
+        sweptAt: isUnsure ? roundRequested : current.begunAt,
         rewoundAt: Math.max(before.looked.rewoundAt, current.begunAt),
         probedAt: Math.max(before.looked.probedAt, current.begunAt),
       },

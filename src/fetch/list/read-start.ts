@@ -5,7 +5,7 @@
 import type { Failure } from '../../contracts/answer.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
-import { Growth } from './growth.ts';
+import { WalkGrowth } from './growth.ts';
 import type { Resume } from './pager.ts';
 import type { Poll } from './poll.ts';
 import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
@@ -25,7 +25,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
     await poll.commit({ start: { openWalk: null } });
     return null;
   }
-  const { name } = reader.means.stream;
+  const { name } = reader.deps.stream;
   const { growth: known, looked, start, end } = poll.checkpoint;
   const { watermark } = poll.checkpoint.memory;
   // Late records stand further down: now and then the walk goes on to where none is looked for.
@@ -35,7 +35,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const block = start.openWalk?.block ?? reader.nextBlock;
   let reach = noReach;
   let atEnd: CheckpointChange = { end: { countAnew: end.countAnew } };
-  const growth = new Growth(false);
+  const growth = new WalkGrowth(false);
   const from = { resume: poll.first, overlap: null };
   const whole = topWalk(poll, { from, block, horizon }, (stage) => {
     growth.note(stage);

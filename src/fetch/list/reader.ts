@@ -13,30 +13,30 @@ import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
 import {
   conditionRecord,
   type Finding,
-  type Found,
-  type FoundRecord,
+  type FindingRecord,
+  type OnFinding,
   ownPage,
   pageContext,
 } from '../own-pages.ts';
 import {
   type CheckpointChange,
   freshCheckpoint,
-  joined,
+  joinedChange,
   type ListCheckpoint,
-  parseCheckpoint,
+  parseListCheckpoint,
   readCheckpoint,
-  roundWanted,
+  roundRequested,
 } from './checkpoint.ts';
-import { Group } from './group.ts';
+import { StepGroup } from './group.ts';
 import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
-import { closed, type Page, type Place, samePlace } from './page.ts';
+import { closed, type ListPosition, type Page, samePlace } from './page.ts';
 import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
-import { heldPage, latestOn, type Taken, violationsOn } from './stage.ts';
+import { latestOn, newPageOf, type Taken, violationsOn } from './stage.ts';
 
 /** What a list stream is read with. */
-export interface ListMeans {
+export interface ListDeps {
   readonly stream: ListStream;
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room' | 'trail'>;
   readonly clock: Clock;
@@ -54,14 +54,14 @@ export interface ListMeans {
   readonly patienceMs: number;
   /** Where the bodies of its pages are counted until they are held. */
   readonly inFlight?: InFlight | undefined;
-  readonly found?: Found | undefined;
+  readonly found?: OnFinding | undefined;
   /** True where its successor delivers: a list that is gone is the end of the API. */
   readonly isMoved?: (() => boolean) | undefined;
 }
 
 /** Reads one list stream. */
 export class ListReader {
-  readonly means: ListMeans;
+  readonly deps: ListDeps;
   readonly memory: RecordMemory;
   /** When versions were let go that had been held back. */
   #letGoAt = Number.NEGATIVE_INFINITY;
@@ -69,17 +69,17 @@ export class ListReader {
   #checkpoint: ListCheckpoint | null = null;
   /** Something was judged as new and is neither staged nor held. */
   #unsaved = false;
-  readonly #group: Group;
+  readonly #group: StepGroup;
   /** Staged with it, to be told once it is held. */
-  #found: FoundRecord[] = [];
+  #found: FindingRecord[] = [];
   #block = 0;
   #steps = 0;
 
-  constructor(means: ListMeans) {
-    this.means = means;
-    this.memory = new RecordMemory(means);
-    this.#asker = new PageAsker(means);
-    this.#group = new Group(means.clock);
+  constructor(deps: ListDeps) {
+    this.deps = deps;
+    this.memory = new RecordMemory(deps);
+    this.#asker = new PageAsker(deps);
+    this.#group = new StepGroup(deps.clock);
   }
 
   get checkpoint(): ListCheckpoint {
@@ -100,7 +100,7 @@ export class ListReader {
   /** Loads checkpoint and memory, again after a failed commit. Throws `checkpoint_mismatch`. */
   async load(): Promise<ListCheckpoint> {
     if (this.#checkpoint !== null) return this.#checkpoint;
-    const { stream, spool, log, order } = this.means;
+    const { stream, spool, log, order } = this.deps;
     const memory = await spool.recall(stream.name);
     const ignore = (stream.ignore ?? []).toSorted();
     const newest = memory.identities.at(-1)?.block ?? 0;
@@ -109,7 +109,7 @@ export class ListReader {
         ? await this.#fresh(ignore, newest)
         : readCheckpoint(stream.name, memory.checkpoint, stream.fingerprint);
     const checkpoint = underIgnore(held, ignore, newest);
-    if (parseCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
+    if (parseListCheckpoint(memory.checkpoint)?.whole.swept === true && !checkpoint.whole.swept) {
       log.info(
         'paging_changed',
         'paging changed; reading the list again from its start, without repeats',
@@ -128,7 +128,7 @@ export class ListReader {
   }
 
   async #fresh(ignore: string[], olderUpTo: number): Promise<ListCheckpoint> {
-    const { stream, clock, order, start, comparedFrom } = this.means;
+    const { stream, clock, order, start, comparedFrom } = this.deps;
     const { fingerprint } = stream;
     const since = start === 'beginning' ? null : start === 'now' ? clock.now() : start;
     const fresh = freshCheckpoint({
@@ -137,7 +137,7 @@ export class ListReader {
     });
     if (comparedFrom === undefined) return fresh;
     const standingBefore = since ?? (await comparedFrom());
-    return joined(fresh, { wanted: { since: null, standingBefore } });
+    return joinedChange(fresh, { wanted: { since: null, standingBefore } });
   }
 
   /** Forgets what was judged and not committed: the next poll starts from what is durable. */
@@ -157,9 +157,9 @@ export class ListReader {
    * The page at a place, of which `overlap` rows were read before. Of a window whose end is not
    * decided, what is over is asked for.
    */
-  ask(at: Place, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
+  ask(at: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const { end, server } = this.checkpoint;
-    const { clock, stream } = this.means;
+    const { clock, stream } = this.deps;
     const isEnd = end.atEnd && samePlace(at, end.resume);
     const place = closed(at, stream.pagination.window, clock.now());
     return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);
@@ -187,7 +187,7 @@ export class ListReader {
     const now = this.checkpoint;
     if (this.memory.drift.isClear || this.memory.drift.state !== now.memory.drift) return true;
     // Fields keep their places when they are changed.
-    return JSON.stringify(joined(now, change)) !== JSON.stringify(now);
+    return JSON.stringify(joinedChange(now, change)) !== JSON.stringify(now);
   }
 
   /** Commits findings and changes of the checkpoint, in one transaction with what is staged. */
@@ -200,16 +200,16 @@ export class ListReader {
   stage(
     taken: Taken | null,
     change: CheckpointChange,
-    { trail, findings: told }: { trail: string | null; findings: readonly Finding[] },
+    { trail, findings: reported }: { trail: string | null; findings: readonly Finding[] },
   ): void {
-    const { stream, clock } = this.means;
+    const { stream, clock } = this.deps;
     const fresh = taken?.judged.fresh.length ?? 0;
-    const known = fresh + (taken?.judged.standing ?? 0);
-    const findings = [...told, ...this.#findingsOf(taken)];
+    const known = fresh + (taken?.judged.alreadyKnown ?? 0);
+    const findings = [...reported, ...this.#findingsOf(taken)];
     const { memory } = this.checkpoint;
     const latest = latestOn(taken);
     if (memory.drift?.isHeld === true && !this.memory.drift.isHeld) this.#letGoAt = clock.now();
-    const learned = joined(this.checkpoint, {
+    const learned = joinedChange(this.checkpoint, {
       server: this.#asker.traits,
       memory: {
         drift: this.memory.drift.state,
@@ -218,10 +218,12 @@ export class ListReader {
         ...(known === 0 ? {} : remember(memory, known, latest)),
       },
     });
-    const next = joined(learned, change);
+    const next = joinedChange(learned, change);
     // A round that had begun before has passed what was held back then.
-    const isRoundWanted = next.looked.sweptAt <= this.#letGoAt;
-    const checkpoint = isRoundWanted ? joined(next, { looked: { sweptAt: roundWanted } }) : next;
+    const isRoundRequested = next.looked.sweptAt <= this.#letGoAt;
+    const checkpoint = isRoundRequested
+      ? joinedChange(next, { looked: { sweptAt: roundRequested } })
+      : next;
     const identities = taken?.judged.identities;
     this.#group.add({
       stream: stream.name,
@@ -251,12 +253,12 @@ export class ListReader {
     const entry = this.#group.take();
     if (entry === null) return;
     const found = this.#found.splice(0);
-    const landed = this.means.inFlight?.landing();
+    const landed = this.deps.inFlight?.landing();
     try {
-      const block = await this.means.spool.append(entry);
+      const block = await this.deps.spool.append(entry);
       if (block > 0) this.#block = block;
       if ((entry.identities?.length ?? 0) > 0) this.#steps += 1;
-      for (const record of found) this.means.found?.(record);
+      for (const record of found) this.deps.found?.(record);
     } catch (error) {
       this.#checkpoint = null;
       throw error;
@@ -266,14 +268,14 @@ export class ListReader {
   }
 
   /** What is still to be told at the end of a poll. */
-  untold(): readonly Finding[] {
-    const { stream, clock } = this.means;
-    return this.memory.drift.isUntold ? [this.memory.drift.tell(stream.name, clock.now())] : [];
+  unreported(): readonly Finding[] {
+    const { stream, clock } = this.deps;
+    return this.memory.drift.isUnreported ? [this.memory.drift.tell(stream.name, clock.now())] : [];
   }
 
   /** What the sinks are to be told with a step, and of its page. */
   #findingsOf(taken: Taken | null): readonly Finding[] {
-    const { stream, clock } = this.means;
+    const { stream, clock } = this.deps;
     const { drift } = this.memory;
     return [
       ...(drift.isClear ? [drift.tell(stream.name, clock.now())] : []),
@@ -282,9 +284,9 @@ export class ListReader {
   }
 
   #pagesOf(taken: Taken | null, findings: readonly Finding[]): NewPage[] {
-    const { stream, clock } = this.means;
+    const { stream, clock } = this.deps;
     const pages =
-      taken === null || taken.judged.fresh.length === 0 ? [] : [heldPage(stream, taken)];
+      taken === null || taken.judged.fresh.length === 0 ? [] : [newPageOf(stream, taken)];
     if (findings.length === 0) return pages;
     const now = clock.now();
     const records = findings.map((finding) => conditionRecord(stream, finding, now));

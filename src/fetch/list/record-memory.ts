@@ -4,11 +4,11 @@
 import type { ListStream } from '../../contracts/source.ts';
 import type { StreamMemory } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
-import { joined, type ListCheckpoint } from './checkpoint.ts';
+import { joinedChange, type ListCheckpoint } from './checkpoint.ts';
 import { byOldVersion } from './checkpoint-shape.ts';
-import { Drift } from './drift.ts';
+import { ReReadDrift } from './drift.ts';
 import { type Identified, Identifier } from './identity.ts';
-import { judge, type Question, type WalkCounts, type WalkSoFar } from './judge.ts';
+import { judgePage, type PageContext, type WalkCounts, type WalkSoFar } from './judge.ts';
 import { KeyTable } from './key-table.ts';
 import type { Page } from './page.ts';
 import { timeSpan } from './record-time.ts';
@@ -17,11 +17,11 @@ import type { Taken } from './stage.ts';
 
 /** What a page is to its walk; `horizon`: up to this event time records count as known. */
 export type HowRead = Pick<
-  Question,
+  PageContext,
   'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
 >;
 
-interface MemoryMeans {
+interface MemoryDeps {
   readonly stream: ListStream;
   readonly clock: Clock;
   readonly patienceMs: number;
@@ -30,23 +30,23 @@ interface MemoryMeans {
 /** See the head of this file. */
 export class RecordMemory {
   readonly identifier: Identifier;
-  readonly #means: MemoryMeans;
+  readonly #deps: MemoryDeps;
   #repeats = new Repeats();
-  #drift: Drift;
+  #drift: ReReadDrift;
   /** Latest event time met, also where it is one to come. */
   #latest = Number.NEGATIVE_INFINITY;
   /** What is known of each walk, by what it counts. */
   #walks = new WeakMap<WalkCounts, WalkSoFar>();
 
-  constructor(means: MemoryMeans) {
-    const { source, company = '', name } = means.stream;
-    this.#means = means;
+  constructor(deps: MemoryDeps) {
+    const { source, company = '', name } = deps.stream;
+    this.#deps = deps;
     this.identifier = new Identifier({ source, company, stream: name });
     this.#drift = this.#driftFrom(null);
   }
 
   /** Versions of records that are held back. */
-  get drift(): Drift {
+  get drift(): ReReadDrift {
     return this.#drift;
   }
 
@@ -63,9 +63,9 @@ export class RecordMemory {
     this.#walks = new WeakMap();
   }
 
-  #driftFrom(state: ListCheckpoint['memory']['drift']): Drift {
-    const { patienceMs, stream } = this.#means;
-    return new Drift(state, patienceMs, stream.ignore ?? []);
+  #driftFrom(state: ListCheckpoint['memory']['drift']): ReReadDrift {
+    const { patienceMs, stream } = this.#deps;
+    return new ReReadDrift(state, patienceMs, stream.ignore ?? []);
   }
 
   /** How many of a page's records look like ones that are held. */
@@ -83,11 +83,11 @@ export class RecordMemory {
     identified: Identified,
     { checkpoint, ...how }: HowRead & { readonly checkpoint: ListCheckpoint },
   ): Taken {
-    const { stream, clock } = this.#means;
+    const { stream, clock } = this.#deps;
     const { time } = stream;
     const now = clock.now();
     const readBefore = this.#readBefore(how, checkpoint);
-    const judged = judge(
+    const judged = judgePage(
       { page, identified, time, readBefore, now, ...checkpoint.wanted, ...how },
       { identifier: this.identifier, repeats: this.#repeats, drift: this.#drift },
     );
@@ -100,7 +100,7 @@ export class RecordMemory {
   #readBefore(
     { reading, counts }: HowRead,
     { whole, end, memory }: ListCheckpoint,
-  ): Question['readBefore'] {
+  ): PageContext['readBefore'] {
     const latest = Math.max(this.#latest, memory.watermark ?? this.#latest);
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
     const walk = this.#walks.get(counts) ?? {
@@ -131,9 +131,12 @@ export function underIgnore(
     // Read in its order, the first content met under an id is the one that was delivered; but what
     // may be forgotten is not read as if it were new.
     const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
-    return joined(held, { memory: { olderUpTo: Math.min(memory.olderUpTo, newest) }, ...anew });
+    return joinedChange(held, {
+      memory: { olderUpTo: Math.min(memory.olderUpTo, newest) },
+      ...anew,
+    });
   }
   // Those without ids were counted by what was not ignored then.
   const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
-  return joined(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
+  return joinedChange(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
 }

@@ -15,7 +15,7 @@ const dated = /^\d{4}-\d\d-\d\d/;
 const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
 
 /** Epoch milliseconds of the first path that holds a readable time, or null. */
-export function timeOf(record: ParsedRecord, paths: readonly string[]): number | null {
+export function recordTime(record: ParsedRecord, paths: readonly string[]): number | null {
   for (const path of paths) {
     const value = valueAt(record, path);
     if (typeof value === 'string') {
@@ -44,8 +44,8 @@ export interface TimeSpan {
 /** Earliest and latest time of a page, from its two ends: pages are in order unless `mixed`. */
 export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
-  const first = timeOf(records.at(0) ?? null, paths);
-  const last = timeOf(records.at(-1) ?? null, paths);
+  const first = recordTime(records.at(0) ?? null, paths);
+  const last = recordTime(records.at(-1) ?? null, paths);
   if (first === null || last === null) return null;
   return { earliest: Math.min(first, last), latest: Math.max(first, last) };
 }

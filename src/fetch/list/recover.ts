@@ -11,7 +11,7 @@ import { timeText } from '../../tools/time-text.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import { nameOfPlace, type Place } from './page.ts';
+import { type ListPosition, nameOfPlace } from './page.ts';
 import type { ListReader } from './reader.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
@@ -23,9 +23,9 @@ import type { Stage } from './stage.ts';
 export async function isDead(
   reader: ListReader,
   refusal: Failure,
-  { resume, first, signal }: { resume: Place; first: Place; signal: AbortSignal },
+  { resume, first, signal }: { resume: ListPosition; first: ListPosition; signal: AbortSignal },
 ): Promise<boolean | Failure> {
-  if (isIgnored(refusal)) return true;
+  if (isIgnoredPosition(refusal)) return true;
   // The list's start first: where the endpoint has refused everything for a while, the cursor is
   // asked again after that.
   const start = await reader.ask(first, 0, signal);
@@ -85,9 +85,9 @@ export function fromNowFindings(
 export async function isScopeLost(
   reader: ListReader,
   failure: Failure,
-  { first, signal }: { first: Place; signal: AbortSignal },
+  { first, signal }: { first: ListPosition; signal: AbortSignal },
 ): Promise<boolean> {
-  if (reader.means.stream.company === undefined) return false;
+  if (reader.deps.stream.company === undefined) return false;
   if (failure.outcome === 'denied') return failure.status === 403;
   if (!isGone(failure)) return false;
   const start = await reader.ask(first, 0, signal);
@@ -113,7 +113,7 @@ export function scopeFinding(stream: string, cause: ExportError): Finding {
  * the list has grown meanwhile.
  */
 export function checkHeeded(
-  { checkpoint, means }: ListReader,
+  { checkpoint, deps }: ListReader,
   identified: Identified,
   isFirst: boolean,
 ): Failure | null {
@@ -128,7 +128,7 @@ export function checkHeeded(
   // Either page may be the shorter one.
   const length = Math.min(head.length, keys.length - at);
   const isHead = head.subarray(0, length).equals(keys.subarray(at, at + length));
-  return isHead ? ignoredCursor(means.stream) : null;
+  return isHead ? ignoredCursor(deps.stream) : null;
 }
 
 /** A cursor that was answered with another place than was meant: taken, and not heeded. */
@@ -143,12 +143,12 @@ export function ignoredCursor({ name, pagination }: ListStream): Failure {
 }
 
 /** True for a place that was answered with another one. */
-export function isIgnored({ outcome, status }: Failure): boolean {
+export function isIgnoredPosition({ outcome, status }: Failure): boolean {
   return outcome === 'refused' && status === 200;
 }
 
 /** How far back a walk through a list has seen it reach. */
-export interface Reach {
+export interface WalkReach {
   /** A record was met that was known. */
   readonly known: boolean;
   /** Earliest event time met, epoch milliseconds. */
@@ -156,10 +156,10 @@ export interface Reach {
 }
 
 /** What a walk has seen before its first page. */
-export const noReach: Reach = { known: false, earliest: null };
+export const noReach: WalkReach = { known: false, earliest: null };
 
 /** How far it reaches with one more page. */
-export function reachWith(reach: Reach, { taken, overlap }: Stage): Reach {
+export function reachWith(reach: WalkReach, { taken, overlap }: Stage): WalkReach {
   const { page, judged, span } = taken;
   const earliest = span?.earliest ?? null;
   return {
@@ -170,7 +170,7 @@ export function reachWith(reach: Reach, { taken, overlap }: Stage): Reach {
 
 /** Nothing of what was read before is there any more: records between may be gone too. */
 export function gapBefore(
-  { known, earliest }: Reach,
+  { known, earliest }: WalkReach,
   stream: string,
   watermark: number | null,
 ): readonly Finding[] {

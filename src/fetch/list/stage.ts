@@ -9,7 +9,7 @@ import type { Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { Judged, WalkCounts } from './judge.ts';
 import { keysOf } from './keys.ts';
-import { isFirst, type Page, type Place } from './page.ts';
+import { isFirst, type ListPosition, type Page } from './page.ts';
 import type { Pager } from './pager.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
@@ -30,7 +30,7 @@ export function latestOn(taken: Taken | null): number | null {
 }
 
 /** What of a page is held: its new records. */
-export function heldPage(stream: ListStream, { page, judged, at }: Taken): NewPage {
+export function newPageOf(stream: ListStream, { page, judged, at }: Taken): NewPage {
   const all = judged.fresh.length === page.records.length;
   return {
     context: pageContext(stream, stream.records, at),
@@ -49,7 +49,7 @@ export function violationsOn({ judged: { changed, uids } }: Taken): readonly Fin
 }
 
 /** What a walk has seen before a page. */
-export interface Seen {
+export interface WalkSeen {
   /** No page with records. */
   readonly isFirst: boolean;
   /** As in Stage, before this page. */
@@ -60,10 +60,10 @@ export interface Seen {
 
 /** A page on its way into the spool, and what is around it. */
 export interface Stage {
-  readonly place: Place;
-  readonly next: Place | null;
+  readonly place: ListPosition;
+  readonly next: ListPosition | null;
   /** Where upstream leads on, also from what was taken for the end; null where it does not. */
-  readonly onward: Place | null;
+  readonly onward: ListPosition | null;
   /** At an end: where upstream leads on nevertheless, to what; undefined: it is none. */
   readonly ended: 'empty' | 'again' | null | undefined;
   readonly taken: Taken;
@@ -94,10 +94,10 @@ export function stageOfPart(met: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resum
 }
 
 /** What was counted of records without ids in walks that follow each other. */
-export interface Tally {
+export interface IdlessTally {
   readonly counts: WalkCounts;
   /** The place up to which that is so; null where a page was counted and not committed. */
-  at: Place | null;
+  at: ListPosition | null;
 }
 
 /** Records by which the list's first page is known again. */
@@ -126,8 +126,8 @@ export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'
   const { identified } = taken.judged;
   const { resume, overlap } = pager.resume(place, onward);
   // Only records without ids need what was on the page asked again; an offset has the overlap.
-  const wanted = next === null && overlap === null && nameless;
-  const resumePage = wanted ? keysOf(identified).toString('base64') : null;
+  const requested = next === null && overlap === null && nameless;
+  const resumePage = requested ? keysOf(identified).toString('base64') : null;
   return {
     end: {
       resume,

@@ -6,8 +6,8 @@
 // taken for the end is crossed all the same, a page at each poll.
 
 import type { ListCheckpoint } from './checkpoint.ts';
-import type { Sameness } from './circle.ts';
-import { type Page, type Place, samePlace } from './page.ts';
+import type { Sameness } from './cursor-loop.ts';
+import { type ListPosition, type Page, samePlace } from './page.ts';
 
 /** Empty pages with a new cursor that are followed before others have their turn. */
 const emptyPagesMax = 100;
@@ -25,16 +25,16 @@ export interface EmptyRun {
 
 /** The run that a paused walk has met, for who goes on there; found anew after a restart. */
 export class EmptyRuns {
-  #at: Place | null = null;
+  #at: ListPosition | null = null;
   #count = 0;
 
   /** The run before a place. */
-  before(place: Place): EmptyRun {
+  before(place: ListPosition): EmptyRun {
     return { count: samePlace(this.#at, place) ? this.#count : 0 };
   }
 
   /** A walk that met the run goes on there; null: it does not. */
-  keep(at: Place | null, { count }: EmptyRun): void {
+  keep(at: ListPosition | null, { count }: EmptyRun): void {
     this.#at = at;
     this.#count = count;
   }

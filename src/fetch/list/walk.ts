@@ -6,11 +6,11 @@ import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed, type Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';
 import type { PageRole } from './judge.ts';
-import type { Place } from './page.ts';
+import type { ListPosition } from './page.ts';
 import type { Resume } from './pager.ts';
-import type { Verdicts } from './paging-doubt.ts';
-import type { ListMeans, ListReader } from './reader.ts';
-import type { Seen, Stage, Taken, Tally } from './stage.ts';
+import type { EndVerdicts } from './paging-doubt.ts';
+import type { ListDeps, ListReader } from './reader.ts';
+import type { IdlessTally, Stage, Taken, WalkSeen } from './stage.ts';
 import type { EmptyRun } from './tail.ts';
 
 /** What a walk asks for pages, and gives them to: the reader of a list, or of a collection. */
@@ -27,7 +27,7 @@ export type WalkReader = Pick<
   | 'isLate'
   | 'flush'
 > & {
-  readonly means: Pick<ListMeans, 'start' | 'clock' | 'log'> & { readonly stream: ListEndpoint };
+  readonly deps: Pick<ListDeps, 'start' | 'clock' | 'log'> & { readonly stream: ListEndpoint };
 };
 
 /** One strategy's walk. */
@@ -46,13 +46,13 @@ export interface Walk {
   /** What was passed before its first page; left out: not known. */
   readonly passed?: Passed;
   /** Counting of records without ids that this walk goes on with. */
-  readonly tally?: Tally;
+  readonly tally?: IdlessTally;
   /** Empty pages met right before its first one. */
   readonly empties?: EmptyRun;
   /** Epoch milliseconds after which it pauses, with a page read at least. */
   readonly until?: number;
   /** Looks at a page before it is taken: a failure where it cannot be what was asked for. */
-  check?(identified: Identified, seen: Seen): Failure | null;
+  check?(identified: Identified, seen: WalkSeen): Failure | null;
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
   /** The checkpoint's step with a page; the walk goes on at `next` or has ended at `place`. */
@@ -65,11 +65,11 @@ export interface Walked {
   /** The rest of the list is still to be read: it met many empty pages, or its time was over. */
   readonly paused: 'empty' | 'time' | null;
   /** Where that begins; null where all was read. */
-  readonly next: Place | null;
+  readonly next: ListPosition | null;
   /** It ended at an empty page that leads on: how lists of this server end, or a gap. */
   readonly leadsOn: boolean;
   /** What its end says of the paging. */
-  readonly verdicts: Verdicts;
+  readonly verdicts: EndVerdicts;
   /** Rows moved, so that it began anew at the start: what was new says nothing of where. */
   readonly restarted: boolean;
 }
@@ -78,7 +78,7 @@ export interface Walked {
  * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it
  * was: after a crash all from there on counts as unread.
  */
-export function anew({ tally: _, until: __, ...walk }: Walk, first: Place): Walk {
+export function anew({ tally: _, until: __, ...walk }: Walk, first: ListPosition): Walk {
   const from = { resume: first, overlap: null };
   const step = (stage: Stage) => (stage.next === null ? walk.step(stage) : {});
   const again = { ...walk, from, reading: 'known', passed: nonePassed } as const;

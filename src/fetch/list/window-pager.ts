@@ -5,9 +5,9 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
-import { firstPlace, type Page, type Place, type TimeWindow, wholeSecond } from './page.ts';
+import { firstPlace, type ListPosition, type Page, type TimeWindow, wholeSecond } from './page.ts';
 import { type FetchedPage, noRows } from './page-asker.ts';
-import { fetchWith, type Pager, type PagerMeans, type Resume } from './pager.ts';
+import { fetchWith, type Pager, type PagerDeps, type Resume } from './pager.ts';
 
 /** Bounds are whole seconds. */
 const shortestMs = 1_000;
@@ -47,30 +47,30 @@ export class WindowPager implements Pager {
     return this.#inserted || this.#pager.inserted;
   }
 
-  ask(place: Place): Place {
+  ask(place: ListPosition): ListPosition {
     return { ...this.#pager.ask(place), ...within(this.#windowOf(place)) };
   }
 
   /** Nothing is asked for where no window is over. */
-  async fetch(place: Place, means: PagerMeans): Promise<Answer<FetchedPage>> {
+  async fetch(place: ListPosition, deps: PagerDeps): Promise<Answer<FetchedPage>> {
     const window = this.#windowOf(place);
     if (window === null) return { outcome: 'ok', page: noRows(), hidden: null };
-    const ask: PagerMeans['ask'] = (inner, overlap) => means.ask({ ...inner, window }, overlap);
-    return await fetchWith(this.#pager, place, { ...means, ask });
+    const ask: PagerDeps['ask'] = (inner, overlap) => deps.ask({ ...inner, window }, overlap);
+    return await fetchWith(this.#pager, place, { ...deps, ask });
   }
 
   accept(identified: Identified): number | null {
     return this.#pager.accept(identified);
   }
 
-  next(place: Place, page: Page, identified: Identified): Place | null {
+  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
     const window = this.#windowOf(place);
     if (window === null) return null;
     const next = this.#pager.next(place, page, identified);
     return next === null ? this.leave(place) : { ...next, window };
   }
 
-  leave(place: Place): Place | null {
+  leave(place: ListPosition): ListPosition | null {
     const window = this.#windowOf(place);
     if (window === null) return null;
     const first = this.#startOf({ from: window.to, to: null });
@@ -81,11 +81,11 @@ export class WindowPager implements Pager {
     return { ...first, window: upcoming };
   }
 
-  past(place: Place, page: Page, identified: Identified): Place {
+  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
     return { ...this.#pager.past(place, page, identified), ...within(this.#windowOf(place)) };
   }
 
-  resume(place: Place, next: Place | null): Resume {
+  resume(place: ListPosition, next: ListPosition | null): Resume {
     const window = this.#windowOf(place);
     if (window === null) return { resume: place, overlap: null };
     if (next === null)
@@ -95,12 +95,12 @@ export class WindowPager implements Pager {
     return { resume: { ...resume, window }, overlap };
   }
 
-  #startOf(window: TimeWindow): Place {
+  #startOf(window: TimeWindow): ListPosition {
     return { ...firstPlace(this.#windows.within), window };
   }
 
   /** The window of a place; null where it is not over yet. */
-  #windowOf({ window }: Place): Closed | null {
+  #windowOf({ window }: ListPosition): Closed | null {
     const from = window?.from ?? 0;
     if (window !== undefined && window.to !== null) return { from, to: window.to };
     const to = Math.min(from + this.#windows.stepMs, this.#upTo);

@@ -12,7 +12,7 @@ import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { ListPoller } from '../list/poller.ts';
 import { ListReader } from '../list/reader.ts';
 import type { PollResult } from '../outcome.ts';
-import { type Found, type FoundRecord, ownPage } from '../own-pages.ts';
+import { type FindingRecord, type OnFinding, ownPage } from '../own-pages.ts';
 
 /** Polls of one list in a row, before others have their turn. */
 const pollsMax = 5;
@@ -30,7 +30,7 @@ const shared: ReadonlySet<string> = new Set([
 export type ListAsked = PollResult & { readonly checkpoint: ListCheckpoint | null };
 
 /** What lists are asked with. */
-export interface ListAskerMeans {
+export interface ListAskerDeps {
   readonly stream: ParentsStream;
   readonly spool: Pick<FetchSpool, 'append' | 'recall' | 'room' | 'trail'>;
   readonly clock: Clock;
@@ -38,18 +38,18 @@ export interface ListAskerMeans {
   /** How each list is read. */
   readonly list: ListReading;
   readonly inFlight?: InFlight | undefined;
-  readonly found?: Found | undefined;
+  readonly found?: OnFinding | undefined;
 }
 
 /** Asks for lists. */
 export class ListAsker {
-  readonly #means: ListAskerMeans;
+  readonly #deps: ListAskerDeps;
   /** False for a condition that was told of another parent lately. */
   readonly #isNews: (condition: string) => boolean;
   readonly #open = new Map<string, ListPoller>();
 
-  constructor(means: ListAskerMeans, isNews: (condition: string) => boolean) {
-    this.#means = means;
+  constructor(deps: ListAskerDeps, isNews: (condition: string) => boolean) {
+    this.#deps = deps;
     this.#isNews = isNews;
   }
 
@@ -76,7 +76,7 @@ export class ListAsker {
   }
 
   #pollerOf(id: string, stream: ListStream, since: number): ListPoller {
-    const { list, spool, clock, log, inFlight } = this.#means;
+    const { list, spool, clock, log, inFlight } = this.#deps;
     const { trail, recall, room } = spool;
     const reader = new ListReader({
       stream,
@@ -98,33 +98,33 @@ export class ListAsker {
   }
 
   async #append(id: string, entry: Append): Promise<number> {
-    const { stream, spool, found } = this.#means;
+    const { stream, spool, found } = this.#deps;
     const { name, company } = stream;
-    const told: FoundRecord[] = [];
+    const reported: FindingRecord[] = [];
     const pages = entry.pages.flatMap((page) => {
       const own = { ...page.context, stream: name, parent: id, ...(company && { company }) };
       const whole = { ...page, context: own };
-      return own.kind === 'condition' ? this.#newsOf(whole, told) : [whole];
+      return own.kind === 'condition' ? this.#newsOf(whole, reported) : [whole];
     });
     const block = await spool.append({ ...entry, pages, parent: { stream: name, id } });
-    for (const record of told) found?.({ ...record, stream: name });
+    for (const record of reported) found?.({ ...record, stream: name });
     return block;
   }
 
   /** A page of conditions without those that were told of another parent. */
-  #newsOf({ context, body, uids }: NewPage, told: FoundRecord[]): readonly NewPage[] {
-    const records: readonly FoundRecord[] = JSON.parse(Buffer.from(body).toString()); // own-pages.ts
+  #newsOf({ context, body, uids }: NewPage, reported: FindingRecord[]): readonly NewPage[] {
+    const records: readonly FindingRecord[] = JSON.parse(Buffer.from(body).toString()); // own-pages.ts
     const kept = records.flatMap((record, at) =>
       !shared.has(record.condition) || this.#isNews(record.condition)
         ? [{ record, uid: Buffer.from(uids.subarray(at * uidBytes, (at + 1) * uidBytes)) }]
         : [],
     );
-    told.push(...kept.map(({ record }) => record));
+    reported.push(...kept.map(({ record }) => record));
     if (kept.length === 0) return [];
     return [
       ownPage(
         context,
-        told.slice(-kept.length),
+        reported.slice(-kept.length),
         kept.map(({ uid }) => uid),
       ),
     ];

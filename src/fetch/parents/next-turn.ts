@@ -10,7 +10,10 @@ import type { Finding } from '../own-pages.ts';
 import type { ParentState } from './state.ts';
 
 /** A parent that was asked, and what came of it. */
-export type Asked = { readonly row: ParentRow; readonly known: ParentState } & (Answered | Failure);
+export type PolledParent = { readonly row: ParentRow; readonly known: ParentState } & (
+  | Answered
+  | Failure
+);
 
 /** Of a list where its checkpoint stands, of an object its content. */
 interface Answered {
@@ -25,7 +28,7 @@ interface Answered {
 }
 
 /** What the rules hang on. */
-export interface Rules {
+export interface ParentRules {
   readonly now: number;
   /** What is due later is not asked in the poll under way. */
   readonly until: number;
@@ -39,7 +42,7 @@ export interface Rules {
 }
 
 /** What becomes of a parent. */
-export type Turn = Pick<ParentRow, 'rank' | 'due'> & {
+export type ParentTurn = Pick<ParentRow, 'rank' | 'due'> & {
   readonly state: ParentState;
   readonly finding?: Finding;
   /** Upstream is at fault, as far as can be told yet. */
@@ -75,10 +78,10 @@ export function asksAnHour(parents: number, everyMs: number, sweepMs: number): n
 
 /** After an answer. */
 export function afterAnswer(
-  { row, known, ...asked }: Asked & Answered,
-  { now, until, parents, sweepMs }: Rules,
+  { row, known, ...asked }: PolledParent & Answered,
+  { now, until, parents, sweepMs }: ParentRules,
   random: () => number,
-): Turn {
+): ParentTurn {
   const { fresh, checkpoint = null, digest = known.digest, isFinal } = asked;
   // What was there before it was first asked for is no sign that there will be more.
   const latest = Math.min(now, checkpoint?.memory.watermark ?? now);
@@ -96,30 +99,30 @@ export function afterAnswer(
   // An object is told as a whole, also late; of a list the next record may come at any time.
   const isList = checkpoint !== null;
   const restMs = isList ? spreadMs : Math.max(quietMs, spreadMs);
-  const wantedMs = isActive ? Math.min(quietMs, restMs) : restMs;
+  const requestedMs = isActive ? Math.min(quietMs, restMs) : restMs;
   const isHeldBack = checkpoint?.memory.drift?.isHeld === true;
-  const waitMs = Math.min(wantedMs, isHeldBack ? heldBackMs : sweepMs);
+  const waitMs = Math.min(requestedMs, isHeldBack ? heldBackMs : sweepMs);
   return { state, rank: isActive ? 0 : 1, due: Math.max(until + 1, now + waitMs) };
 }
 
 /** After a refusal or failure; null where upstream is at fault and nothing is to be remembered. */
 export function afterRefusal(
-  asked: Asked & Failure,
-  { now, until, sweepMs, answeredAt, answeredBefore, isAlone }: Rules,
-): Turn | null {
+  asked: PolledParent & Failure,
+  { now, until, sweepMs, answeredAt, answeredBefore, isAlone }: ParentRules,
+): ParentTurn | null {
   const { row, known, outcome, status, cause } = asked;
   const isFailing = outcome === 'retry';
-  const { times: timesBefore = 0, told = false } = known.refused ?? {};
+  const { times: timesBefore = 0, told: reported = false } = known.refused ?? {};
   const goesOn = known.refused?.isFailing === isFailing && known.refused.since <= now;
   const since = goesOn ? known.refused.since : now;
   const times = timesBefore + 1;
   const again = (waitMs: number) => Math.max(until + 1, now + waitMs);
-  const state = { ...known, refused: { since, times, told, isFailing } };
+  const state = { ...known, refused: { since, times, told: reported, isFailing } };
   if (isFailing) {
     const waitMs = Math.min(failedMs.most, failedMs.least * 2 ** Math.min(times, 16));
     return answeredAt < now ? null : { state, rank: row.rank, due: again(waitMs) };
   }
-  if (told) {
+  if (reported) {
     const waitMs = Math.min(lostMsMax, sweepMs * 2 ** Math.min(times, 16));
     return { state, rank: 2, due: again(waitMs) };
   }
@@ -149,7 +152,7 @@ function patienceMs(failure: Failure, lastedMs: number): number {
 }
 
 /** Records that have gone from an immutable list's end; null: none, as far as that shows. */
-export function shrunk({ row, known, checkpoint }: Asked & Answered): Finding | null {
+export function shrunk({ row, known, checkpoint }: PolledParent & Answered): Finding | null {
   const now = endOf(checkpoint ?? null);
   if (now === null || known.end === null || now.place !== known.end.place) return null;
   const missing = known.end.count - now.count;
@@ -179,13 +182,13 @@ function lostFinding(id: string, cause: ExportError): Finding {
 }
 
 /** True for a failure that says nothing of the parent: rights, limits, upstream as a whole. */
-export function isUpstreams(one: Asked): boolean {
+export function isUpstreams(one: PolledParent): boolean {
   if (one.outcome === 'done') return false;
   return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
 }
 
 /** True for a refusal of one that was told as lost, which says nothing new of anything. */
-export function isExpected(one: Asked): boolean {
+export function isExpected(one: PolledParent): boolean {
   const isRefused = one.outcome !== 'done' && one.outcome !== 'retry' && !isUpstreams(one);
   return isRefused && one.known.refused?.told === true;
 }

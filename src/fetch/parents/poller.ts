@@ -26,15 +26,15 @@ import { Identifier } from '../list/identity.ts';
 import { isPartialPage } from '../list/page.ts';
 import { mismatch, type PollResult } from '../outcome.ts';
 import { conditionRecord, type Finding, ownPage, pageContext } from '../own-pages.ts';
-import { ListAsker, type ListAskerMeans } from './ask-list.ts';
+import { ListAsker, type ListAskerDeps } from './ask-list.ts';
 import { askObject } from './ask-object.ts';
 import {
-  type Asked,
   failedMs,
   fullFinding,
   isExpected,
   isUpstreams,
-  type Rules,
+  type ParentRules,
+  type PolledParent,
   turned,
 } from './next-turn.ts';
 import { failuresMax, settle } from './settle.ts';
@@ -47,7 +47,7 @@ import {
 } from './state.ts';
 
 /** What a stream of parents is read with. */
-export interface ParentsMeans extends ListAskerMeans {
+export interface ParentsDeps extends ListAskerDeps {
   readonly spool: Omit<FetchSpool, 'entities'>;
   readonly reading: ParentsReading;
   /** From 0 up to 1, so that parents that were met together do not stay together. */
@@ -71,11 +71,11 @@ const aheadMs = 60_000;
 /** Of so many that were answered last, one is asked where those that are due are not answered. */
 const othersMax = 8;
 /** A condition that may be found of each parent is told of one within this time. */
-const toldEveryMs = 24 * 3_600_000;
+const reportEveryMs = 24 * 3_600_000;
 
 /** Reads one stream of parents. */
 export class ParentsPoller {
-  readonly #means: ParentsMeans;
+  readonly #deps: ParentsDeps;
   readonly #lists: ListAsker;
   readonly #identifier: Identifier;
   #checkpoint: ParentsCheckpoint | null = null;
@@ -93,10 +93,10 @@ export class ParentsPoller {
   #counts: ParentCounts | null = null;
   #countedAt = 0;
 
-  constructor(means: ParentsMeans) {
-    this.#means = means;
-    this.#lists = new ListAsker(means, (condition) => this.#isNews(condition));
-    const { source, company = '', name } = means.stream;
+  constructor(deps: ParentsDeps) {
+    this.#deps = deps;
+    this.#lists = new ListAsker(deps, (condition) => this.#isNews(condition));
+    const { source, company = '', name } = deps.stream;
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
@@ -126,7 +126,7 @@ export class ParentsPoller {
 
   /** Looks at all of them, so that it is done now and then where they are many. */
   async #count(): Promise<void> {
-    const { spool, stream, clock } = this.#means;
+    const { spool, stream, clock } = this.#deps;
     const isMany = this.#counts !== null && this.#counts.parents > countedAlways;
     if (isMany && clock.now() - this.#countedAt < countEveryMs) return;
     this.#countedAt = clock.now();
@@ -139,7 +139,7 @@ export class ParentsPoller {
   }
 
   async #load(): Promise<void> {
-    const { stream, spool, clock, known } = this.#means;
+    const { stream, spool, clock, known } = this.#deps;
     const { name, fingerprint } = stream;
     if (this.#checkpoint === null) {
       const { checkpoint } = await spool.recall(name);
@@ -157,7 +157,7 @@ export class ParentsPoller {
   }
 
   async #read(signal: AbortSignal): Promise<PollResult> {
-    const { stream, spool, clock, reading } = this.#means;
+    const { stream, spool, clock, reading } = this.#deps;
     const restMs = 2 * Math.max(reading.sweepMs, failedMs.most);
     const endsAt = clock.monotonic() + turnMs;
     const ahead = this.#isFirst ? aheadMs : 0;
@@ -194,8 +194,8 @@ export class ParentsPoller {
   }
 
   /** Asks for each, a few at a time; what is wrong with upstream ends it. */
-  async #askAll(rows: readonly ParentRow[], signal: AbortSignal): Promise<readonly Asked[]> {
-    const asked: Asked[] = [];
+  async #askAll(rows: readonly ParentRow[], signal: AbortSignal): Promise<readonly PolledParent[]> {
+    const asked: PolledParent[] = [];
     const left = rows.values();
     let failures = 0;
     const work = async () => {
@@ -212,12 +212,12 @@ export class ParentsPoller {
     return asked;
   }
 
-  async #ask(row: ParentRow, signal: AbortSignal): Promise<Asked> {
-    const { stream, clock, inFlight } = this.#means;
+  async #ask(row: ParentRow, signal: AbortSignal): Promise<PolledParent> {
+    const { stream, clock, inFlight } = this.#deps;
     const known = readParentState(row.state, clock.now());
     const list = stream.listOf(row.id);
     if (list === null) return { row, known, outcome: 'done', fresh: 0, isFinal: true };
-    const ask = async (): Promise<Asked> => {
+    const ask = async (): Promise<PolledParent> => {
       if (stream.object === undefined) {
         const asked = await this.#lists.ask(row.id, list, this.#held.begunAt, signal);
         return { row, known, ...asked };
@@ -234,8 +234,8 @@ export class ParentsPoller {
    * Commits what was learned of each parent. A failure that is upstream's and no parent's is
    * returned, and changes nothing.
    */
-  async #settle(asked: readonly Asked[], signal: AbortSignal): Promise<Failure | null> {
-    const { stream, random } = this.#means;
+  async #settle(asked: readonly PolledParent[], signal: AbortSignal): Promise<Failure | null> {
+    const { stream, random } = this.#deps;
     let rules = this.#rules(asked);
     let settled = settle(stream, asked, rules, random);
     const other = settled.failure && (await this.#askAnother(settled.failure, signal));
@@ -253,14 +253,14 @@ export class ParentsPoller {
     return failure;
   }
 
-  #rules(asked: readonly Asked[]): Rules {
-    const now = this.#means.clock.now();
+  #rules(asked: readonly PolledParent[]): ParentRules {
+    const now = this.#deps.clock.now();
     const answeredBefore = Math.min(this.#answeredAt, now);
     const isAnswered = asked.some(({ outcome }) => outcome === 'done');
     const answered = { answeredAt: isAnswered ? now : answeredBefore, answeredBefore };
     const { parents = 0, lost = 0 } = this.#counts ?? {};
     const isAlone = parents - lost === 1;
-    const { sweepMs } = this.#means.reading;
+    const { sweepMs } = this.#deps.reading;
     return { now, until: this.#until, parents, sweepMs, ...answered, isAlone };
   }
 
@@ -269,8 +269,11 @@ export class ParentsPoller {
    * the others may have ended or rest. Null where that was no answer either, which is no news of
    * that one, or where upstream has said itself that it is at fault.
    */
-  async #askAnother(failure: Asked & Failure, signal: AbortSignal): Promise<Asked | null> {
-    const { stream, spool } = this.#means;
+  async #askAnother(
+    failure: PolledParent & Failure,
+    signal: AbortSignal,
+  ): Promise<PolledParent | null> {
+    const { stream, spool } = this.#deps;
     if (isUpstreams(failure) || failure.wait !== undefined) return null;
     const others = await spool.parents.answered(stream.name, this.#until, othersMax);
     const other = others[this.#othersAsked % others.length];
@@ -285,7 +288,7 @@ export class ParentsPoller {
     pages: readonly NewPage[] = [],
     findings: readonly Finding[] = [],
   ): Promise<void> {
-    const { stream, spool, clock, found } = this.#means;
+    const { stream, spool, clock, found } = this.#deps;
     const now = clock.now();
     const records = findings.map((finding) => conditionRecord(stream, finding, now));
     const uids = findings.map(({ condition, message }) =>
@@ -300,10 +303,10 @@ export class ParentsPoller {
 
   /** Counts as told from now on: the checkpoint that says so goes with the next commit. */
   #isNews(condition: string): boolean {
-    const now = this.#means.clock.now();
-    const { told } = this.#held;
-    if (now - (told[condition] ?? Number.NEGATIVE_INFINITY) < toldEveryMs) return false;
-    this.#checkpoint = { ...this.#held, told: { ...told, [condition]: now } };
+    const now = this.#deps.clock.now();
+    const { told: reported } = this.#held;
+    if (now - (reported[condition] ?? Number.NEGATIVE_INFINITY) < reportEveryMs) return false;
+    this.#checkpoint = { ...this.#held, told: { ...reported, [condition]: now } };
     return true;
   }
 }

@@ -6,12 +6,12 @@ import type { ParentsStream } from '../../contracts/source.ts';
 import type { NewPage, ParentChange } from '../../contracts/spool.ts';
 import type { Finding } from '../own-pages.ts';
 import {
-  type Asked,
   afterAnswer,
   afterRefusal,
   isExpected,
   isUpstreams,
-  type Rules,
+  type ParentRules,
+  type PolledParent,
   shrunk,
 } from './next-turn.ts';
 
@@ -24,7 +24,7 @@ export interface Settled {
   readonly pages: readonly NewPage[];
   readonly findings: readonly Finding[];
   /** What is upstream's fault and no parent's, as far as can be told; null: nothing is. */
-  readonly failure: (Asked & Failure) | null;
+  readonly failure: (PolledParent & Failure) | null;
   /** How long the one of them that was asked in rotation had waited for it; null: none was. */
   readonly rotationMs: number | null;
 }
@@ -32,8 +32,8 @@ export interface Settled {
 /** Settles what became of those that were asked. */
 export function settle(
   stream: ParentsStream,
-  asked: readonly Asked[],
-  rules: Rules,
+  asked: readonly PolledParent[],
+  rules: ParentRules,
   random: () => number,
 ): Settled {
   const failures = asked.filter((one) => one.outcome !== 'done' && !isExpected(one));

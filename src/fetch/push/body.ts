@@ -6,7 +6,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { GrowingBody } from '../../tools/growing-body.ts';
-import type { Refusal } from './delivery.ts';
+import type { DeliveryRefusal } from './delivery.ts';
 
 /** Of all bodies together, and what a request costs besides its body. */
 const bytesTogetherMax = 32 * 1024 * 1024;
@@ -57,7 +57,10 @@ export class BodyBudget {
 }
 
 /** A body with its share, which is the reader's to release; why it is refused; or `gone`. */
-export type BodyRead = { readonly body: Uint8Array; readonly share: Share } | Refusal | 'gone';
+export type BodyRead =
+  | { readonly body: Uint8Array; readonly share: Share }
+  | DeliveryRefusal
+  | 'gone';
 
 /** Reads a request's body. */
 export function readBody(
@@ -67,7 +70,7 @@ export function readBody(
 ): Promise<BodyRead> {
   const { promise, resolve } = Promise.withResolvers<BodyRead>();
   const gathered = new GrowingBody(bytesMax, bytesEach);
-  const end = (how: Refusal | 'gone') => {
+  const end = (how: DeliveryRefusal | 'gone') => {
     request.off('data', add);
     share.release();
     gathered.drop();

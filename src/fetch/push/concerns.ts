@@ -9,7 +9,7 @@ import type { Stream } from '../../contracts/source.ts';
  * of all that is done always, `/sites` for `site.status_changed`, `/mc/incidents/…` for
  * `incident.created`.
  */
-export function concerns(event: string | null, stream: Stream): boolean {
+export function isConcerned(event: string | null, stream: Stream): boolean {
   if (stream.kind === 'list' && stream.records === 'audit') return true;
   const [family = ''] = (event ?? '').toLowerCase().split(/[._:/]/);
   // `policy` and `policies` differ in more than an s.

@@ -37,10 +37,10 @@ interface RefusalAnswer {
 }
 
 /** One of them. */
-export type Refusal = keyof typeof refusals;
+export type DeliveryRefusal = keyof typeof refusals;
 
 /** A request before its body is read. */
-export interface Head {
+export interface DeliveryHead {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
   /** Every value of each. */
@@ -48,7 +48,7 @@ export interface Head {
 }
 
 /** Why it is refused whatever its body may be; null: it has to be read. */
-export function refusalOfHead(head: Head, rules: DeliveryRules): Refusal | null {
+export function refusalOfHead(head: DeliveryHead, rules: DeliveryRules): DeliveryRefusal | null {
   const { method, headers } = head;
   if (method !== 'POST') return 'wrong_method';
   const { 'content-type': types = [], 'content-encoding': codings = [] } = head.headersDistinct;
@@ -62,10 +62,10 @@ export function refusalOfHead(head: Head, rules: DeliveryRules): Refusal | null 
 
 /** What is wrong with a body that was read; null: it is a delivery. */
 export function refusalOfBody(
-  head: Head,
+  head: DeliveryHead,
   body: Uint8Array,
   { rules, nowMs }: { readonly rules: DeliveryRules; readonly nowMs: number },
-): Refusal | null {
+): DeliveryRefusal | null {
   const { timestampHeader, maxAgeMs, signsTime } = rules;
   const signature = signatureIn(head, rules);
   if (signature === null) return 'unsigned';
@@ -88,12 +88,12 @@ export function refusalOfBody(
 }
 
 /** A header that stands once, or null. */
-export function onlyOne({ headersDistinct }: Pick<Head, 'headersDistinct'>, name: string) {
+export function onlyOne({ headersDistinct }: Pick<DeliveryHead, 'headersDistinct'>, name: string) {
   const values = headersDistinct[name] ?? [];
   return values.length === 1 ? (values[0] ?? null) : null;
 }
 
-function signatureIn(head: Head, { signatureHeader }: DeliveryRules): Buffer | null {
+function signatureIn(head: DeliveryHead, { signatureHeader }: DeliveryRules): Buffer | null {
   const text = onlyOne(head, signatureHeader) ?? '';
   const hex = /^sha256=([0-9a-f]{64})$/i.exec(text)?.[1];
   return hex === undefined ? null : Buffer.from(hex, 'hex');

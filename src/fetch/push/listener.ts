@@ -15,7 +15,7 @@ import type { Tools } from '../../contracts/tools.ts';
 import { Callers } from '../../tools/callers.ts';
 import { fingerprintOf } from '../../tools/fingerprint.ts';
 import { BodyBudget } from './body.ts';
-import { type Refusal, refusals } from './delivery.ts';
+import { type DeliveryRefusal, refusals } from './delivery.ts';
 
 /** One request at a door. */
 export interface Exchange {
@@ -25,11 +25,11 @@ export interface Exchange {
   /** What is under way here is upstream's: its connection is not ended for another's sake. */
   keep(): void;
   accept(): void;
-  refuse(why: Refusal): void;
+  refuse(why: DeliveryRefusal): void;
 }
 
 /** Where one stream's deliveries come in. */
-export interface Door {
+export interface DeliveryPort {
   /**
    * Has requests taken from now on, listening where nobody does yet. Throws an ExportError where
    * the address is not to be had.
@@ -67,7 +67,7 @@ export class Listeners {
   }
 
   /** A door that is not open yet. */
-  door(place: ListenPlace): Door {
+  door(place: ListenPlace): DeliveryPort {
     const { host, port, path, tls } = place;
     const name = hostPortText(place);
     const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
@@ -258,7 +258,7 @@ class Address {
       const usual = { 'content-type': 'text/plain; charset=utf-8' };
       response.writeHead(status, { ...usual, ...headers }).end(`${text}\n`);
     };
-    const refuse = (why: Refusal) => {
+    const refuse = (why: DeliveryRefusal) => {
       const { status, text, ...rest } = refusals[why];
       const again = 'retryAfterS' in rest ? { 'retry-after': String(rest.retryAfterS) } : {};
       const allow: Record<string, string> = status === 405 ? { allow: 'POST' } : {};

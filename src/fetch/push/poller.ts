@@ -17,22 +17,22 @@ import { checkpointMismatch, mismatch, type PollResult } from '../outcome.ts';
 import { pageContext } from '../own-pages.ts';
 import { readBody } from './body.ts';
 import {
+  type DeliveryRefusal,
   inList,
   onlyOne,
-  type Refusal,
   recordsIn,
   refusalOfBody,
   refusalOfHead,
 } from './delivery.ts';
-import type { Door, Exchange } from './listener.ts';
+import type { DeliveryPort, Exchange } from './listener.ts';
 
 /** What one stream's deliveries are taken with. */
-export interface PushMeans {
+export interface PushDeps {
   readonly stream: PushStream;
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly door: Door;
+  readonly door: DeliveryPort;
   /** Has the stream polled: something waits. */
   readonly wake: () => void;
   /** Upstream has told of these, by name; null: it did not say what. */
@@ -40,7 +40,7 @@ export interface PushMeans {
 }
 
 /** Deliveries since the stream was made, by what became of them. */
-export type DeliveryCounts = Readonly<Record<'taken' | 'repeated' | Refusal, number>>;
+export type DeliveryCounts = Readonly<Record<'taken' | 'repeated' | DeliveryRefusal, number>>;
 
 /** One transaction's share, so that the first of many is not answered last. */
 const batchDeliveriesMax = 500;
@@ -59,12 +59,12 @@ interface Waiting {
   readonly pages: readonly NewPage[];
   readonly event: string | null;
   /** Those who sent it: once it is durable, or was not held. */
-  readonly settle: ((why: Refusal | null) => void)[];
+  readonly settle: ((why: DeliveryRefusal | null) => void)[];
 }
 
 /** Takes one stream's deliveries. */
 export class PushPoller {
-  readonly #means: PushMeans;
+  readonly #deps: PushDeps;
   readonly #identifier: Identifier;
   readonly #counts: Partial<Record<keyof DeliveryCounts, number>> = {};
   /** In the order they came, by uid. */
@@ -74,9 +74,9 @@ export class PushPoller {
   #isFull = false;
   #isClosed = false;
 
-  constructor(means: PushMeans) {
-    const { source, name } = means.stream;
-    this.#means = means;
+  constructor(deps: PushDeps) {
+    const { source, name } = deps.stream;
+    this.#deps = deps;
     this.#identifier = new Identifier({ source, company: '', stream: name });
   }
 
@@ -86,7 +86,7 @@ export class PushPoller {
 
   /** Holds what waits. The first poll opens the door. */
   async poll(signal: AbortSignal): Promise<PollResult> {
-    const { stream, spool, door } = this.#means;
+    const { stream, spool, door } = this.#deps;
     if (this.#known === null) {
       const { checkpoint, identities } = await spool.recall(stream.name);
       if (checkpoint !== null && !isOurs(checkpoint)) {
@@ -98,7 +98,7 @@ export class PushPoller {
     }
     await door.open((exchange) => {
       this.#take(exchange).catch((error) => {
-        this.#means.log.error('webhook_delivery_failed', 'storing a webhook delivery failed', {
+        this.#deps.log.error('webhook_delivery_failed', 'storing a webhook delivery failed', {
           error: String(error),
         });
         exchange.refuse('not_held');
@@ -112,13 +112,13 @@ export class PushPoller {
   /** Whoever waits, or comes from now on, is asked to come again. */
   close(): void {
     this.#isClosed = true;
-    this.#means.door.close();
+    this.#deps.door.close();
     this.#refuseAll('closing');
   }
 
   async #take({ request, response, budget, ...exchange }: Exchange): Promise<void> {
-    const { rules } = this.#means.stream;
-    const refuse = (why: Refusal) => {
+    const { rules } = this.#deps.stream;
+    const refuse = (why: DeliveryRefusal) => {
       this.#count(why);
       exchange.refuse(why);
     };
@@ -129,7 +129,7 @@ export class PushPoller {
     if (typeof read === 'string') return refuse(read);
     const { body, share } = read;
     response.once('close', () => share.release());
-    const nowMs = this.#means.clock.now();
+    const nowMs = this.#deps.clock.now();
     const wrong = refusalOfBody(request, body, { rules, nowMs });
     this.#forged = wrong === 'forged' ? this.#forged + 1 : wrong === null ? 0 : this.#forged;
     if (wrong !== null) return refuse(wrong);
@@ -148,12 +148,12 @@ export class PushPoller {
   #held(
     body: Uint8Array,
     delivery: { readonly id: string | null; readonly event: string | null },
-  ): Promise<Refusal | null> {
-    const { stream, clock, wake } = this.#means;
+  ): Promise<DeliveryRefusal | null> {
+    const { stream, clock, wake } = this.#deps;
     const identity = ['delivery', delivery.id ?? 0, hash('sha256', body)];
     const uid = this.#identifier.ownUid(identity);
     const key = uid.toString('hex');
-    const { promise, resolve } = Promise.withResolvers<Refusal | null>();
+    const { promise, resolve } = Promise.withResolvers<DeliveryRefusal | null>();
     const known = this.#waiting.get(key);
     if (known !== undefined || (this.#known?.value(identityOf(uid), 0) ?? -1) >= 0) {
       this.#count('repeated');
@@ -180,7 +180,7 @@ export class PushPoller {
 
   /** Holds as much of what waits as one transaction takes; how many that were. */
   async #hold(known: Repeats, signal: AbortSignal): Promise<number> {
-    const { stream, spool, told } = this.#means;
+    const { stream, spool, told: reported } = this.#deps;
     if (this.#waiting.size === 0 || !(await this.#hasRoom(signal))) return 0;
     const batch = this.#nextBatch();
     if (batch.length === 0) return 0;
@@ -188,7 +188,7 @@ export class PushPoller {
     for (const [at, [, { uid }]] of batch.entries()) {
       identities.set(identityOf(uid), at * identityWords);
     }
-    const settleAll = (why: Refusal | null) => {
+    const settleAll = (why: DeliveryRefusal | null) => {
       for (const [key, { settle }] of batch) {
         this.#waiting.delete(key);
         for (const settled of settle) settled(why);
@@ -208,7 +208,7 @@ export class PushPoller {
     known.addAll(identities, true);
     this.#count('taken', batch.length);
     settleAll(null);
-    told(new Set(batch.map(([, { event }]) => event)));
+    reported(new Set(batch.map(([, { event }]) => event)));
     return batch.reduce((sum, [, { pages }]) => sum + pages.length, 0);
   }
 
@@ -225,7 +225,7 @@ export class PushPoller {
 
   /** False once there was none for a while: nobody was kept waiting for it, and now there is. */
   async #hasRoom(signal: AbortSignal): Promise<boolean> {
-    const { spool, clock } = this.#means;
+    const { spool, clock } = this.#deps;
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
     const room = spool.room(signal).then(() => true);
@@ -241,7 +241,7 @@ export class PushPoller {
     }
   }
 
-  #refuseAll(why: Refusal): void {
+  #refuseAll(why: DeliveryRefusal): void {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { settle } of all) for (const settled of settle) settled(why);
@@ -251,14 +251,14 @@ export class PushPoller {
   #doubt(): ExportError | null {
     if (this.#forged < forgedMin) return null;
     const what = `the signatures of the last deliveries were all wrong`;
-    return new ExportError('signature_refused', `${this.#means.stream.name}: ${what}`, {
+    return new ExportError('signature_refused', `${this.#deps.stream.name}: ${what}`, {
       details: { in_a_row: this.#forged },
       next: 'Compare secret, signed_form and secret_encoding with the signature settings of upstream. Unless strangers send these, deliveries of upstream are lost. Polled sources are not affected.',
     });
   }
 
   #count(what: keyof DeliveryCounts, by = 1): void {
-    const { log } = this.#means;
+    const { log } = this.#deps;
     const before = this.#counts[what] ?? 0;
     this.#counts[what] = before + by;
     if (before > 0 || what === 'taken' || what === 'repeated') return;

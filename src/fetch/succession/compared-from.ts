@@ -4,7 +4,7 @@
 import type { Spool } from '../../contracts/spool.ts';
 import type { Log } from '../../contracts/tools.ts';
 import { timeText } from '../../tools/time-text.ts';
-import { parseCheckpoint } from '../list/checkpoint.ts';
+import { parseListCheckpoint } from '../list/checkpoint.ts';
 import { noHorizon } from '../list/horizon.ts';
 import type { Pairing } from './pairing.ts';
 
@@ -19,7 +19,7 @@ export async function comparedFrom(
   const reports = (await spool.pairs?.reports()) ?? [];
   const report = reports.find(({ successor }) => successor === plan.successor);
   const begunAt = report?.begunAt;
-  const wanted = (begunAt ?? Date.now()) - plan.overlapMs;
+  const requested = (begunAt ?? Date.now()) - plan.overlapMs;
   const reached = await Promise.all(
     plan.streams.old
       // Others deliver from the pairing on, whatever the time of their records.
@@ -27,14 +27,14 @@ export async function comparedFrom(
       .map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
   );
   const from = Math.max(
-    wanted,
-    ...reached.flatMap((reach) => (reach === 'pairing' ? (begunAt ?? wanted) : reach)),
+    requested,
+    ...reached.flatMap((reach) => (reach === 'pairing' ? (begunAt ?? requested) : reach)),
   );
-  if (from > wanted) {
+  if (from > requested) {
     const { successor, predecessor } = plan;
     log?.info('overlap_shortened', 'a successor is compared from a later time than overlap says', {
       ...{ source: successor, predecessor },
-      ...{ compared_from: timeText(from), overlap_from: timeText(wanted) },
+      ...{ compared_from: timeText(from), overlap_from: timeText(requested) },
       next: `The stored identities of ${predecessor} reach back no further. Nothing is missing: ${predecessor} delivered what is older.`,
     });
   }
@@ -53,13 +53,13 @@ async function reachOf(
   const { checkpoint, identities } = await spool.recall(stream);
   if (checkpoint === null || identities.length === 0) return [];
   if (!hasIds) return 'pairing';
-  const list = parseCheckpoint(checkpoint);
+  const list = parseListCheckpoint(checkpoint);
   if (list === null) return [];
-  const { wanted, memory } = list;
+  const { wanted: requested, memory } = list;
   // Records without id are among them, or none of them is remembered.
   if (memory.nameless || memory.horizon === noHorizon) return 'pairing';
   return Math.max(
-    wanted.standingBefore ?? wanted.since ?? Number.NEGATIVE_INFINITY,
+    requested.standingBefore ?? requested.since ?? Number.NEGATIVE_INFINITY,
     memory.horizon ?? Number.NEGATIVE_INFINITY,
   );
 }

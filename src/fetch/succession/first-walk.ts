@@ -7,7 +7,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { Spool } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
 import { timeText } from '../../tools/time-text.ts';
-import { parseCheckpoint } from '../list/checkpoint.ts';
+import { parseListCheckpoint } from '../list/checkpoint.ts';
 import type { PollResult } from '../outcome.ts';
 import { comparedFrom } from './compared-from.ts';
 import type { Pairing } from './pairing.ts';
@@ -46,7 +46,7 @@ export async function firstWalk(
 /** The latest time of a record that a stream has read, epoch milliseconds; null: not known. */
 async function newestOf(stream: string, spool: Pick<Spool, 'recall'>): Promise<number | null> {
   const { checkpoint } = await spool.recall(stream);
-  return parseCheckpoint(checkpoint)?.memory.watermark ?? null;
+  return parseListCheckpoint(checkpoint)?.memory.watermark ?? null;
 }
 
 /** Of several streams the one that is furthest behind decides; one without any has nothing to say. */
@@ -98,6 +98,6 @@ export function heldBack(
     do await clock.sleep(lookMs, signal);
     while (olds().some(({ failure }) => failure !== null));
   };
-  const wait = { ms: againMs, cut: () => undefined, mended: recovered };
+  const wait = { ms: againMs, cut: () => undefined, repaired: recovered };
   return { outcome: 'refused', isDefinite: true, cause: verdict, wait };
 }

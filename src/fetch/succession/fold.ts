@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { foldedName } from '../../tools/folded-name.ts';
 import { valueAt } from '../../tools/records.ts';
-import { timeOf } from '../list/record-time.ts';
+import { recordTime } from '../list/record-time.ts';
 
 /** How the records of one side are folded. */
 export interface FoldRules {
@@ -79,17 +79,17 @@ function placeBelow({ path, below }: Place, name: string, rules: FoldRules): Pla
 }
 
 function placeOf(path: string, { rename, ignore, time }: FoldRules): Place {
-  const named = renamed(path, rename);
+  const named = renamedPath(path, rename);
   return {
     ...{ path, named, digests: new Map(), below: new Map() },
-    ...{ isIgnored: isIgnored(path, ignore), isIgnoredAsNamed: isIgnored(named, ignore) },
+    ...{ isIgnored: isIgnoredPath(path, ignore), isIgnoredAsNamed: isIgnoredPath(named, ignore) },
     isTime: time.includes(named) || timeName.test(named),
   };
 }
 
 /** Epoch milliseconds of the first of the paths that holds a readable time, as text or number. */
 export function happenedAt(record: Json, paths: readonly string[]): number | null {
-  const time = timeOf(record, paths);
+  const time = recordTime(record, paths);
   if (time !== null) return time;
   for (const path of paths) {
     const epoch = epochOf(valueAt(record, path));
@@ -107,7 +107,7 @@ function foldedValue(value: Exclude<Json, null>, place: Place): string {
     case 'boolean':
       return `b${digest(`b${value}`, place)}`;
     case 'string': {
-      const at = dated.test(value) ? timeOf({ value }, ['value']) : null;
+      const at = dated.test(value) ? recordTime({ value }, ['value']) : null;
       if (at !== null) return `t${digest(`t${at}`, place)}`;
       return `s${digest(`${number.test(value) ? 'n' : 's'}${value}`, place)}`;
     }
@@ -161,12 +161,12 @@ function digest(text: string, { digests }: Place): string {
 }
 
 /** True for a path that is left out, or stands below one. */
-export function isIgnored(path: string, ignore: readonly string[]): boolean {
+export function isIgnoredPath(path: string, ignore: readonly string[]): boolean {
   return ignore.some((one) => path === one || path.startsWith(`${one}.`));
 }
 
 /** A path by the name of the longest part of it that has another one. */
-export function renamed(path: string, rename: FoldRules['rename']): string {
+export function renamedPath(path: string, rename: FoldRules['rename']): string {
   if (rename.size === 0) return path;
   for (let part = path; part !== ''; part = part.slice(0, Math.max(0, part.lastIndexOf('.')))) {
     const other = rename.get(part);

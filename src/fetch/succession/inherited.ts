@@ -12,14 +12,14 @@ import { foldedName } from '../../tools/folded-name.ts';
 import { valueAt } from '../../tools/records.ts';
 import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
 import type { Inherited } from '../collection/poller.ts';
-import type { Change } from '../collection/records.ts';
+import type { EntityChange } from '../collection/records.ts';
 import {
   type EntityState,
   parseCollectionCheckpoint,
   readEntityState,
 } from '../collection/state.ts';
 import { companyIn } from './changes.ts';
-import { type FoldRules, foldRecord, isIgnored, renamed } from './fold.ts';
+import { type FoldRules, foldRecord, isIgnoredPath, renamedPath } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
 
 /** Rows of entities read at a time. */
@@ -47,10 +47,10 @@ export async function inheritedFor(
     known.push(old);
   }
   if (known.length === 0) return null;
-  const means: Means = { known, of, stream, spool, log };
+  const deps: Means = { known, of, stream, spool, log };
   return {
     async compare(all) {
-      const states = await statesOf(all, means);
+      const states = await statesOf(all, deps);
       const { pairing } = of;
       const entities: Compared[] = [];
       const changes = all.flatMap((change) => {
@@ -69,7 +69,7 @@ export async function inheritedFor(
       });
       return { changes, scan: { pair: pairing.plan.successor, entities } };
     },
-    missing: (has) => missingIn(has, means),
+    missing: (has) => missingIn(has, deps),
   };
 }
 
@@ -119,7 +119,7 @@ async function missingIn(
 
 /** The predecessor's entities that these are, by the new key. */
 async function statesOf(
-  changes: readonly Change[],
+  changes: readonly EntityChange[],
   { known, of, stream, spool, log }: Means,
 ): Promise<ReadonlyMap<string, EntityState>> {
   const { changes: rules } = of.pairing.sides.new;
@@ -160,7 +160,7 @@ function knownState(body: string): EntityState | null {
 
 /** The key under which the predecessor knows an entity. */
 function oldKey(
-  { key, after = 'null' }: Change,
+  { key, after = 'null' }: EntityChange,
   {
     old,
     stream,
@@ -211,7 +211,7 @@ function withOldValues(
       });
       return Object.fromEntries(members) as ExactJson;
     }
-    const named = renamed(path, sides.new.rules.rename);
+    const named = renamedPath(path, sides.new.rules.rename);
     return differing.has(named) ? (values.get(named) ?? value) : value;
   };
   return JSON.stringify(visit(parseExact(after), ''));
@@ -236,6 +236,6 @@ function* leavesOf(
     }
     return;
   }
-  const named = renamed(path, rules.rename);
-  if (!isIgnored(named, rules.ignore)) yield [named, value];
+  const named = renamedPath(path, rules.rename);
+  if (!isIgnoredPath(named, rules.ignore)) yield [named, value];
 }

@@ -20,7 +20,7 @@ const idCharsMax = 64;
 const keyBytes = 16;
 
 /** How a stream looks up its pair. */
-interface SideMeans {
+interface SideDeps {
   readonly sideOf: () => SideOfPair | null;
   readonly pairs: Pick<PairStore, 'room' | 'isCutOver'> | undefined;
 }
@@ -29,7 +29,7 @@ interface SideMeans {
 export function pairedSpool(
   spool: FetchSpool,
   stream: Stream,
-  { sideOf, pairs }: SideMeans,
+  { sideOf, pairs }: SideDeps,
 ): FetchSpool {
   return {
     append: (entry) => spool.append(pairedEntry(entry, stream, sideOf())),

@@ -3,10 +3,10 @@
 // search is not shown; the list at `…/changes` is the sandbox's own. Entries of block lists name
 // changes as well.
 import { failed, ok } from '../answers.ts';
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
-import { collectionOf, cursorAnswer, forCompany, type Route } from '../routes.ts';
+import { cursorAnswer, forCompany, type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const CHANGES = '/api/self-service/v1/companies/{company_id}/changes';
 const FINISHED = 3;
@@ -41,19 +41,19 @@ export function changesPlan(company: string, no: number, start = 60): Collection
 }
 
 /** The endpoints of changes. */
-export const CHANGE_ROUTES: readonly Route[] = [
+export const CHANGE_ROUTES: readonly SandboxRoute[] = [
   forCompany({
     path: CHANGES,
     about: null,
     answer(ask, { company_id: company = '' }, world) {
-      return cursorAnswer(ask, entityList(collectionOf(world, changesPath(company))), world);
+      return cursorAnswer(ask, entityList(sandboxCollectionOf(world, changesPath(company))), world);
     },
   }),
   forCompany({
     path: `${CHANGES}/{change_id}/output`,
     about: 'The output of a change',
     answer(ask, { company_id: company = '', change_id: id = '' }, world) {
-      const changes = collectionOf(world, changesPath(company));
+      const changes = sandboxCollectionOf(world, changesPath(company));
       const index = changes.indexOf(id);
       return index === null || !changes.stands(index)
         ? failed(ask.api, { status: 404, message: 'no such change' })
@@ -62,7 +62,7 @@ export const CHANGE_ROUTES: readonly Route[] = [
   }),
 ];
 
-function changeRecord({ id, index, version, times }: Moment): object {
+function changeRecord({ id, index, version, times }: EntityContext): object {
   const output = times
     .slice(0, FINISHED + 1)
     .map((at, n) => `${at} ${['accepted', 'validated', 'rolling out', 'done'][n]}`);

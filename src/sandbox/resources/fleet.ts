@@ -1,11 +1,11 @@
 // The fleet: a company as one object, its hosts as a list with offsets, and each host by its id
 // with fields that the list does not show, so that some changes are seen there alone.
 import { failed, ok } from '../answers.ts';
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, privateAddress, publicAddress, SITES } from '../company.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
-import { collectionOf, forCompany, offsetAnswer, type Route } from '../routes.ts';
+import { forCompany, offsetAnswer, type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const COMPANY = '/api/fleet/v1/companies/{company_id}';
 const CORE = SITES.length;
@@ -62,12 +62,12 @@ export function hostsPlan(
 }
 
 /** The fleet's endpoints. */
-export const FLEET_ROUTES: readonly Route[] = [
+export const FLEET_ROUTES: readonly SandboxRoute[] = [
   forCompany({
     path: COMPANY,
     about: 'A company',
     answer: (_ask, { company_id: company = '' }, world) =>
-      ok(collectionOf(world, companyPath(company)).entity(0)),
+      ok(sandboxCollectionOf(world, companyPath(company)).entity(0)),
   }),
   forCompany({
     path: `${COMPANY}/hosts`,
@@ -75,8 +75,8 @@ export const FLEET_ROUTES: readonly Route[] = [
     query: ['limit', 'offset'],
     deprecated: true,
     answer(ask, { company_id: company = '' }, world) {
-      const hosts = collectionOf(world, hostsPath(company));
-      const answer = offsetAnswer(ask, entityList(hosts, { shown: listed }), world);
+      const hosts = sandboxCollectionOf(world, hostsPath(company));
+      const answer = offsetAnswer(ask, entityList(hosts, { shown: listedHost }), world);
       // What another API moves to has no end of its own.
       if (world.isSuccessor) return answer;
       return { ...answer, headers: { ...answer.headers, ...DEPRECATED } };
@@ -87,7 +87,7 @@ export const FLEET_ROUTES: readonly Route[] = [
     about: 'One host',
     answer(ask, { host_id: id = '' }, world) {
       for (const company of world.companies) {
-        const hosts = collectionOf(world, hostsPath(company));
+        const hosts = sandboxCollectionOf(world, hostsPath(company));
         const index = hosts.indexOf(id);
         if (index !== null && hosts.stands(index)) return ok(hosts.entity(index));
       }
@@ -101,7 +101,7 @@ function hostId(code: string, no: number): string {
   return no === 0 ? `host-${code}` : `host-${code}-${no + 1}`;
 }
 
-function companyRecord({ id, version, times, base, fresh }: Moment): object {
+function companyRecord({ id, version, times, base, fresh }: EntityContext): object {
   const contact = base.pick(ADMINS);
   return {
     company_id: id,
@@ -118,7 +118,10 @@ function companyRecord({ id, version, times, base, fresh }: Moment): object {
   };
 }
 
-function hostRecord({ id, index, version, times, base, fresh }: Moment, company: string): object {
+function hostRecord(
+  { id, index, version, times, base, fresh }: EntityContext,
+  company: string,
+): object {
   const site = SITES[index] ?? base.pick(SITES);
   // Every other change is one that only the host's own page shows.
   const shown = version - (version % 2);
@@ -150,7 +153,7 @@ function hostRecord({ id, index, version, times, base, fresh }: Moment, company:
 }
 
 /** What the list shows of a host. */
-export function listed(host: object): object {
+export function listedHost(host: object): object {
   const shown = [
     'host_id',
     'company_id',

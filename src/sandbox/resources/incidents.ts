@@ -3,12 +3,12 @@
 // and in which none ever changes. Incidents that audit events before the epoch name have one that
 // ended.
 import { failed } from '../answers.ts';
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, AGENTS, SITES } from '../company.ts';
 import { lifeOf } from '../life.ts';
 import { fixedList } from '../lists.ts';
 import { Random, saltOf } from '../random.ts';
-import { collectionOf, cursorAnswer, type Route } from '../routes.ts';
+import { cursorAnswer, type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const PATH = '/v1/mc/incidents';
 
@@ -32,7 +32,7 @@ export function incidentsPlan(start = 12): CollectionPlan {
 }
 
 /** `GET /v1/mc/incidents/{id}/timeline`. */
-export const TIMELINE_ROUTE: Route = {
+export const TIMELINE_ROUTE: SandboxRoute = {
   path: `${PATH}/{id}/timeline`,
   scope: 'mc:read',
   about: 'The timeline of an incident, immutable',
@@ -41,7 +41,7 @@ export const TIMELINE_ROUTE: Route = {
     if (/^INC-2\d{4}$/.test(id)) {
       return cursorAnswer(ask, fixedList(ask.path, endedTimeline(world.seed, id)), world);
     }
-    const incidents = collectionOf(world, PATH);
+    const incidents = sandboxCollectionOf(world, PATH);
     const index = incidents.indexOf(id);
     const moment = index === null ? null : incidents.moment(index);
     if (index === null || moment === null || incidents.stepsGone(index) > STEPS_KEPT) {
@@ -52,11 +52,11 @@ export const TIMELINE_ROUTE: Route = {
 };
 
 /** The entries of an incident's timeline, oldest first. */
-export function incidentTimeline({ id, times, base }: Moment): readonly object[] {
+export function incidentTimeline({ id, times, base }: EntityContext): readonly object[] {
   return times.map((timestamp, n) => entryOf(id, n, { timestamp, random: base }));
 }
 
-function incidentRecord({ id, index, version, times, base }: Moment): object {
+function incidentRecord({ id, index, version, times, base }: EntityContext): object {
   const site = base.pick(SITES);
   const severity = base.pick(['sev1', 'sev2', 'sev3', 'sev3']);
   return {

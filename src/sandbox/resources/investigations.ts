@@ -2,11 +2,11 @@
 // which grows while the investigation goes from open to closed. The document lists none: their ids
 // come from audit events.
 import { failed, ok } from '../answers.ts';
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, privateAddress, publicAddress, SITES } from '../company.ts';
 import { lifeOf } from '../life.ts';
 import type { Random } from '../random.ts';
-import { collectionOf, type Route } from '../routes.ts';
+import { type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const PATH = '/v1/intelligence/investigations';
 
@@ -27,12 +27,12 @@ export function investigationsPlan(start = 10): CollectionPlan {
 }
 
 /** `GET /v1/intelligence/investigations/{id}`. */
-export const INVESTIGATION_ROUTE: Route = {
+export const INVESTIGATION_ROUTE: SandboxRoute = {
   path: `${PATH}/{id}`,
   scope: 'intelligence:read',
   about: 'An investigation with its evidence',
   answer(ask, { id = '' }, world) {
-    const investigations = collectionOf(world, PATH);
+    const investigations = sandboxCollectionOf(world, PATH);
     const index = investigations.indexOf(id);
     return index === null || !investigations.stands(index)
       ? failed(ask.api, { status: 404, message: 'no such investigation' })
@@ -40,7 +40,7 @@ export const INVESTIGATION_ROUTE: Route = {
   },
 };
 
-function investigationRecord({ id, index, version, times, base }: Moment): object {
+function investigationRecord({ id, index, version, times, base }: EntityContext): object {
   const site = base.pick(SITES);
   const severity = base.pick(['critical', 'high', 'medium', 'low']);
   const name = `${base.pick(['Beaconing', 'Lateral movement', 'Data staging', 'Credential spraying'])} at ${site.name}`;

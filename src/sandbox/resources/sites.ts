@@ -1,11 +1,11 @@
 // Sites, at `/v1/sites`: the company's own change their bandwidth and status, pop-up sites come,
 // are active for a while and are decommissioned. The document shows seven fields; the others here
 // are plausible, and some sites lack one.
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { SITES } from '../company.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
-import { collectionOf, cursorAnswer, type Route } from '../routes.ts';
+import { cursorAnswer, type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const PATH = '/v1/sites';
 const CORE = SITES.length;
@@ -29,17 +29,17 @@ export function sitesPlan(start = CORE + 6): CollectionPlan {
 }
 
 /** `GET /v1/sites`, with both filters. */
-export const SITES_ROUTE: Route = {
+export const SITES_ROUTE: SandboxRoute = {
   path: PATH,
   scope: 'platform:read',
   about: 'Sites, filtered by status and region',
   query: ['limit', 'cursor', 'status', 'region'],
   answer(ask, _params, world) {
     const filters = ['status', 'region'].flatMap((field) => {
-      const wanted = ask.query.get(field);
-      return wanted === null ? [] : [(site: object) => Reflect.get(site, field) === wanted];
+      const requested = ask.query.get(field);
+      return requested === null ? [] : [(site: object) => Reflect.get(site, field) === requested];
     });
-    const list = entityList(collectionOf(world, PATH), {
+    const list = entityList(sandboxCollectionOf(world, PATH), {
       keep: (site) => filters.every((filter) => filter(site)),
     });
     return cursorAnswer(ask, list, world);
@@ -48,7 +48,7 @@ export const SITES_ROUTE: Route = {
 
 const POP_UP_STATUS = ['provisioning', 'active', 'active', 'decommissioning'];
 
-function siteRecord({ id, index, version, times, base, fresh }: Moment): object {
+function siteRecord({ id, index, version, times, base, fresh }: EntityContext): object {
   const created_at = times[0];
   const updated_at = times.at(-1);
   const known = SITES[index];

@@ -1,11 +1,17 @@
 // Block lists and exclusion lists of a company: IPs, domains and URLs that were entered for a
 // while. The same records at two paths, one paged by offset and one by cursor. An entry names the
 // change it was made by, where one is known.
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, publicAddress } from '../company.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
-import { collectionOf, cursorAnswer, forCompany, offsetAnswer, type Route } from '../routes.ts';
+import {
+  cursorAnswer,
+  forCompany,
+  offsetAnswer,
+  type SandboxRoute,
+  sandboxCollectionOf,
+} from '../routes.ts';
 import { changeIdOf } from './changes.ts';
 
 /** Which of the two lists. */
@@ -44,7 +50,7 @@ export function threatListPlan(
 }
 
 /** Both lists' endpoints. */
-export const THREAT_LIST_ROUTES: readonly Route[] = [
+export const THREAT_LIST_ROUTES: readonly SandboxRoute[] = [
   forCompany({
     path: `${COMPANY}/block-list-entries`,
     about: 'Block-list entries',
@@ -52,7 +58,7 @@ export const THREAT_LIST_ROUTES: readonly Route[] = [
     answer: (ask, { company_id: company = '' }, world) =>
       offsetAnswer(
         ask,
-        entityList(collectionOf(world, listPath(company, 'block-list-entries'))),
+        entityList(sandboxCollectionOf(world, listPath(company, 'block-list-entries'))),
         world,
       ),
   }),
@@ -63,14 +69,14 @@ export const THREAT_LIST_ROUTES: readonly Route[] = [
     answer: (ask, { company_id: company = '' }, world) =>
       cursorAnswer(
         ask,
-        entityList(collectionOf(world, listPath(company, 'exclusion-list-entries'))),
+        entityList(sandboxCollectionOf(world, listPath(company, 'exclusion-list-entries'))),
         world,
       ),
   }),
 ];
 
 function entryRecord(
-  { id, index, version, times, base, fresh }: Moment,
+  { id, index, version, times, base, fresh }: EntityContext,
   { company, no, list }: { readonly company: string; readonly no: number; readonly list: ListName },
 ): object {
   const type = base.pick(['ip', 'domain', 'domain', 'url'] as const);

@@ -2,12 +2,18 @@
 // closed, an event each, and leaves the list after some time; its timeline can still be read for a
 // while, then it is gone.
 import { failed } from '../answers.ts';
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, SITES } from '../company.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
 import { fixedList } from '../lists.ts';
-import { collectionOf, cursorAnswer, forCompany, offsetAnswer, type Route } from '../routes.ts';
+import {
+  cursorAnswer,
+  forCompany,
+  offsetAnswer,
+  type SandboxRoute,
+  sandboxCollectionOf,
+} from '../routes.ts';
 
 const TICKETS = '/api/ticketing/v1/companies/{company_id}/tickets';
 
@@ -40,20 +46,20 @@ export function ticketsPlan(
 }
 
 /** The tickets' endpoints. */
-export const TICKET_ROUTES: readonly Route[] = [
+export const TICKET_ROUTES: readonly SandboxRoute[] = [
   forCompany({
     path: TICKETS,
     about: 'The tickets of a company',
     query: ['limit', 'offset'],
     answer: (ask, { company_id: company = '' }, world) =>
-      offsetAnswer(ask, entityList(collectionOf(world, ticketsPath(company))), world),
+      offsetAnswer(ask, entityList(sandboxCollectionOf(world, ticketsPath(company))), world),
   }),
   forCompany({
     path: `${TICKETS}/{ticket_id}/events`,
     about: 'The timeline of a ticket',
     query: ['limit', 'cursor'],
     answer(ask, { company_id: company = '', ticket_id: id = '' }, world) {
-      const tickets = collectionOf(world, ticketsPath(company));
+      const tickets = sandboxCollectionOf(world, ticketsPath(company));
       const index = tickets.indexOf(id);
       const moment = index === null ? null : tickets.moment(index);
       if (index === null || moment === null || tickets.stepsGone(index) > STEPS_KEPT) {
@@ -65,7 +71,7 @@ export const TICKET_ROUTES: readonly Route[] = [
 ];
 
 /** The events of a ticket, oldest first. */
-export function ticketEvents({ id, times, base }: Moment): readonly object[] {
+export function ticketEvents({ id, times, base }: EntityContext): readonly object[] {
   return times.map((created_at, n) => {
     const [author, minutes] = [base.pick(ADMINS), base.below(90)];
     const type = EVENTS[n] ?? 'comment';
@@ -81,7 +87,7 @@ export function ticketEvents({ id, times, base }: Moment): readonly object[] {
   });
 }
 
-function ticketRecord({ id, index, version, times, base }: Moment, company: string): object {
+function ticketRecord({ id, index, version, times, base }: EntityContext, company: string): object {
   const [site, requester] = [base.pick(SITES), base.pick(ADMINS)];
   return {
     ticket_id: id,

@@ -1,9 +1,9 @@
 // Web categories, at `/v1/web/categories`: URL and application categories in one answer without
 // pages. The vendor's change their risk now and then, those a tenant made come and go.
-import type { CollectionPlan, Moment } from '../collection.ts';
+import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';
-import { collectionOf, plainAnswer, type Route } from '../routes.ts';
+import { plainAnswer, type SandboxRoute, sandboxCollectionOf } from '../routes.ts';
 
 const PATH = '/v1/web/categories';
 
@@ -29,14 +29,14 @@ export function webCategoriesPlan(start = VENDOR_IDS.length + 6): CollectionPlan
 }
 
 /** `GET /v1/web/categories`. */
-export const WEB_CATEGORIES_ROUTE: Route = {
+export const WEB_CATEGORIES_ROUTE: SandboxRoute = {
   path: PATH,
   scope: 'platform:read',
   about: 'URL and application categories',
-  answer: (_ask, _params, world) => plainAnswer(entityList(collectionOf(world, PATH))),
+  answer: (_ask, _params, world) => plainAnswer(entityList(sandboxCollectionOf(world, PATH))),
 };
 
-function categoryRecord({ id, index, version, times, base, fresh }: Moment): object {
+function categoryRecord({ id, index, version, times, base, fresh }: EntityContext): object {
   const vendor = index < VENDOR_IDS.length;
   const name = vendor ? id.replaceAll('-', ' ') : `Tenant list ${index} (“${base.hex(4)}”)`;
   return {

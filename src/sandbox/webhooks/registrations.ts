@@ -4,11 +4,11 @@
 // gets the same answer, with another body a 409. All is held in memory: a restarted sandbox knows
 // nobody.
 import { randomUUID } from 'node:crypto';
-import { type Answer, type Ask, failed, ok } from '../answers.ts';
-import type { Route } from '../routes.ts';
+import { failed, ok, type SandboxRequest, type SandboxResponse } from '../answers.ts';
+import type { SandboxRoute } from '../routes.ts';
 
 /** A target that was registered. */
-export interface Registration {
+export interface RegisteredTarget {
   readonly id: string;
   readonly url: string;
   /** Event names; `*` stands for any part of one. */
@@ -20,40 +20,40 @@ export interface Registration {
 /** What is kept of a key that a client may send again. */
 interface Remembered {
   readonly body: string;
-  readonly answer: Answer;
+  readonly answer: SandboxResponse;
 }
 
 const KEYS_MAX = 1_000;
 
 /** Takes registrations. `onNew` is called for each target that was not there. */
 export class Registrations {
-  readonly #all: Registration[] = [];
+  readonly #all: RegisteredTarget[] = [];
   readonly #keys = new Map<string, Remembered>();
   readonly #now: () => number;
-  readonly #onNew: (registration: Registration) => void;
+  readonly #onNew: (registration: RegisteredTarget) => void;
 
-  constructor(now: () => number, onNew: (registration: Registration) => void) {
+  constructor(now: () => number, onNew: (registration: RegisteredTarget) => void) {
     this.#now = now;
     this.#onNew = onNew;
   }
 
-  all(): readonly Registration[] {
+  all(): readonly RegisteredTarget[] {
     return this.#all;
   }
 
   /** Answers a request to register. */
-  register(ask: Ask): Answer {
+  register(ask: SandboxRequest): SandboxResponse {
     const key = ask.headers['idempotency-key'];
     const known = typeof key === 'string' ? this.#keys.get(key) : undefined;
     if (known !== undefined) {
       const message = 'this Idempotency-Key was sent with another body';
       return known.body === ask.body ? known.answer : failed(ask.api, { status: 409, message });
     }
-    const wanted = wantedBy(ask);
-    if ('status' in wanted) return wanted;
-    const registration: Registration = {
+    const requested = requestedBy(ask);
+    if ('status' in requested) return requested;
+    const registration: RegisteredTarget = {
       id: `wh_${randomUUID().replaceAll('-', '').slice(0, 16)}`,
-      ...wanted,
+      ...requested,
       status: 'active',
       created_at: new Date(this.#now()).toISOString(),
     };
@@ -72,7 +72,7 @@ export class Registrations {
 }
 
 /** The endpoint that `registrations` answers. */
-export function webhooksRoute(registrations: Registrations): Route {
+export function webhooksRoute(registrations: Registrations): SandboxRoute {
   return {
     path: '/v1/webhooks',
     method: 'POST',
@@ -82,7 +82,9 @@ export function webhooksRoute(registrations: Registrations): Route {
   };
 }
 
-function wantedBy(ask: Ask): Pick<Registration, 'url' | 'events'> | Answer {
+function requestedBy(
+  ask: SandboxRequest,
+): Pick<RegisteredTarget, 'url' | 'events'> | SandboxResponse {
   const wrong = (field: string, message: string) =>
     failed(ask.api, { status: 422, message: `${field} ${message}`, field });
   const body = objectIn(ask.body);

@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { headersOf, type Signing, type WebhookEvent } from './events.ts';
 
 /** One delivery and what became of it. */
-export interface Delivery {
+export interface WebhookDelivery {
   readonly id: string;
   readonly url: string;
   readonly event: WebhookEvent;
@@ -24,7 +24,7 @@ export interface Delivery {
 }
 
 /** What to send. */
-export interface Order extends Pick<Delivery, 'url' | 'event' | 'fault' | 'genuine'> {
+export interface WebhookOrder extends Pick<WebhookDelivery, 'url' | 'event' | 'fault' | 'genuine'> {
   /** Null sends it unsigned; left out, it is signed as configured. */
   readonly signing?: Signing | null;
   /** Left out: a new one. */
@@ -47,10 +47,10 @@ const ATTEMPTS_MAX = 12;
 const WAIT_MAX_MS = 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
-type Mutable = { -readonly [K in keyof Delivery]: Delivery[K] };
+type Mutable = { -readonly [K in keyof WebhookDelivery]: WebhookDelivery[K] };
 
 /** The sender of all deliveries. */
-export class Sender {
+export class WebhookSender {
   readonly #plan: SenderPlan;
   readonly #kept: Mutable[] = [];
   readonly #closing = new AbortController();
@@ -67,12 +67,12 @@ export class Sender {
   }
 
   /** The newest deliveries, oldest first. */
-  deliveries(): readonly Delivery[] {
+  deliveries(): readonly WebhookDelivery[] {
     return this.#kept;
   }
 
   /** Begins a delivery. One too many is lost at once, as a real sender's queue overflows. */
-  send(order: Order): Delivery {
+  send(order: WebhookOrder): WebhookDelivery {
     const { url, event, fault, genuine, id = `dlv_${randomUUID()}` } = order;
     const full = this.#waiting >= WAITING_MAX || fault === 'lost';
     const state = full ? 'lost' : 'waiting';
@@ -90,7 +90,7 @@ export class Sender {
   }
 
   // Never rejects: close() is what ends a wait early.
-  async #attempts(delivery: Mutable, { signing, afterMs = 0 }: Order): Promise<void> {
+  async #attempts(delivery: Mutable, { signing, afterMs = 0 }: WebhookOrder): Promise<void> {
     const { signal } = this.#closing;
     let waitMs = afterMs;
     this.#waiting += 1;
@@ -119,7 +119,7 @@ export class Sender {
   }
 
   #post(
-    { url, event, id }: Delivery,
+    { url, event, id }: WebhookDelivery,
     signing: Signing | null = this.#plan.signing(),
   ): Promise<{ readonly status: number; readonly retryAfterMs: number }> {
     const { promise, resolve } = Promise.withResolvers<{ status: number; retryAfterMs: number }>();

@@ -3,11 +3,11 @@
 // have the path /webhooks/ and the event's name. Looked for by a timer that runs only while
 // somebody is registered.
 import { pathMatches } from '../behaviour.ts';
-import type { Fault, Faults } from '../faults.ts';
+import type { Faults, SandboxFault } from '../faults.ts';
 import type { GrowingList } from '../lists.ts';
 import { eventOf, inventedLike, type Signing, type WebhookEvent } from './events.ts';
-import { type Registration, Registrations } from './registrations.ts';
-import { type Delivery, Sender } from './sender.ts';
+import { type RegisteredTarget, Registrations } from './registrations.ts';
+import { type WebhookDelivery, WebhookSender } from './sender.ts';
 
 /** How webhooks are delivered. */
 export interface WebhookOptions {
@@ -36,10 +36,10 @@ const STORM = 500;
 export class Webhooks {
   readonly registrations: Registrations;
   readonly #plan: WebhooksPlan;
-  readonly #sender: Sender;
+  readonly #sender: WebhookSender;
   #signing: Signing;
   /** The next audit event to tell of, by registration. */
-  readonly #next = new Map<Registration, number>();
+  readonly #next = new Map<RegisteredTarget, number>();
   #timer: NodeJS.Timeout | undefined;
   #invented = 0;
 
@@ -48,7 +48,7 @@ export class Webhooks {
     const { secret = 'sandbox-webhook-secret', timestampHeader, retryMs = 1_000, ca } = options;
     this.#plan = plan;
     this.#signing = { secret, timestampHeader };
-    this.#sender = new Sender({ signing: () => this.#signing, retryMs, ca, now });
+    this.#sender = new WebhookSender({ signing: () => this.#signing, retryMs, ca, now });
     this.registrations = new Registrations(now, (registration) => {
       this.#next.set(registration, audit.size());
       this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
@@ -56,7 +56,7 @@ export class Webhooks {
   }
 
   /** The newest deliveries, oldest first. */
-  deliveries(): readonly Delivery[] {
+  deliveries(): readonly WebhookDelivery[] {
     return this.#sender.deliveries();
   }
 
@@ -82,8 +82,8 @@ export class Webhooks {
       this.#next.set(registration, size);
       for (let index = next; index < size; index += 1) {
         const event = eventOf(audit.textAt(index));
-        const wanted = registration.events.some((name) => pathMatches(name, event.event));
-        if (wanted) this.#deliver(registration.url, event);
+        const requested = registration.events.some((name) => pathMatches(name, event.event));
+        if (requested) this.#deliver(registration.url, event);
       }
     }
   }
@@ -103,7 +103,7 @@ export class Webhooks {
   }
 
   #sendBeside(
-    fault: Fault,
+    fault: SandboxFault,
     { url, event, id }: { readonly url: string; readonly event: WebhookEvent; readonly id: string },
   ): void {
     const times = (count = 1) => Array.from({ length: count });

@@ -17,7 +17,7 @@ import { TransactionalWriter } from '../../../src/cluster/log/writer.ts';
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
-import { changeIn } from '../../../src/hold/store.ts';
+import { changeState } from '../../../src/hold/store.ts';
 import { KafkaFailure } from '../../../src/kafka/failure.ts';
 import { Client } from '../../../src/kafka/platformatic-client.ts';
 import { systemClock } from '../../../src/tools/clock.ts';
@@ -104,11 +104,11 @@ test('whoever takes the shard has all that the state held, and the one before is
   }
   await spool.append({ stream: 'audit', pages: [large] });
   const [refused] = await spool.read(3, 1);
-  const letter = { uid: 'u', offset: 3, reason: 'no', record: Buffer.from('{}') };
+  const deadLetter = { uid: 'u', offset: 3, reason: 'no', record: Buffer.from('{}') };
   await spool.acknowledge('a', {
     position: 30,
     mark: { m: 1 },
-    deadLetters: [{ ...letter, context: refused?.context ?? large.context }],
+    deadLetters: [{ ...deadLetter, context: refused?.context ?? large.context }],
   });
   await spool.acknowledge('b', { position: 20 });
 
@@ -133,8 +133,8 @@ test('dead letters have a topic of their own, and those that an older version ha
   const { dir, spool } = await aSpool(cluster);
   await spool.append(anAppend({ ids: ['r'] }));
   const { context } = (await spool.read(0, 1))[0] ?? aPage({ ids: ['r'] });
-  const letter = { uid: 'u', offset: 0, reason: 'no', record: Buffer.from('{}'), context };
-  await spool.acknowledge('a', { position: 1, deadLetters: [letter] });
+  const deadLetter = { uid: 'u', offset: 0, reason: 'no', record: Buffer.from('{}'), context };
+  await spool.acknowledge('a', { position: 1, deadLetters: [deadLetter] });
   const { brokers, prefix } = cluster;
   const [held] = await consumeAll(`${prefix}.dead`);
   expect(held?.key).toBe('["dead_letter",1]');
@@ -162,8 +162,8 @@ test('dead letters have a topic of their own, and those that an older version ha
   const later = await aSpool(cluster);
   const { id: _, ...facts } = lettersIn(later.dir)[1] ?? {};
   const both = lettersIn(later.dir);
-  changeIn({ dir: later.dir, sync: 'none', keepMs: 0 }, (store) =>
-    store.dropLetters(store.letters.list(null), clock.now()),
+  changeState({ dir: later.dir, sync: 'none', keepMs: 0 }, (store) =>
+    store.dropDeadLetters(store.letters.list(null), clock.now()),
   );
   await later.spool.append(anAppend({ ids: ['late'] }));
   const last = await aSpool(cluster);
@@ -461,7 +461,9 @@ test('pages go from the log once every sink has them, and no other', async () =>
 test('what a command changes while nobody runs is counted when it is thrown away', async () => {
   const [cluster, dir] = [await aCluster(), tempDir()];
   await (await take(cluster)).rebuild(dir);
-  changeIn({ dir, sync: 'full', keepMs: 0 }, (store) => store.streams.saveCheckpoint('s', {}, 1));
+  changeState({ dir, sync: 'full', keepMs: 0 }, (store) =>
+    store.streams.saveCheckpoint('s', {}, 1),
+  );
 
   const rebuilt = await (await take(cluster)).rebuild(dir);
 

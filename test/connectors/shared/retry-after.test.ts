@@ -1,7 +1,7 @@
 // Retry-After in the forms that RFC 9110 allows, and the nonsense that must not be taken for one.
 
 import { describe, expect, test } from 'vitest';
-import { retryAfterMs } from '../../../connectors/shared/retry-after.ts';
+import { boundedRetryAfterMs } from '../../../connectors/shared/retry-after.ts';
 
 const now = Date.UTC(2026, 5, 1, 12, 0, 0);
 
@@ -20,17 +20,17 @@ describe('retryAfterMs reads', () => {
     ],
     ['a year as an hour', { 'retry-after': '31536000' }, 3_600_000],
   ])('%s', (_name, headers, expected) => {
-    expect(retryAfterMs(headers, now)).toBe(expected);
+    expect(boundedRetryAfterMs(headers, now)).toBe(expected);
   });
 });
 
 test.each(['', '-1', '1.5', '1e3', 'soon', '2026-06-01', '1 2', 'Mon, 01 Foo 2026 12:00:30 GMT'])(
   'retryAfterMs ignores %j',
   (text) => {
-    expect(retryAfterMs({ 'retry-after': text }, now)).toBeUndefined();
+    expect(boundedRetryAfterMs({ 'retry-after': text }, now)).toBeUndefined();
   },
 );
 
 test('retryAfterMs is undefined where an answer asks for no wait', () => {
-  expect(retryAfterMs({}, now)).toBeUndefined();
+  expect(boundedRetryAfterMs({}, now)).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { archiveSink } from '../../../connectors/sinks/archive.ts';
 import { signingKeyText } from '../../../src/archive/note.ts';
-import type { Batch, Delivery, Sink, Told } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, ReportSink, Sink } from '../../../src/contracts/sink.ts';
 import type { HeldPage } from '../../../src/contracts/spool.ts';
 import { readArchive } from '../../archive/a-writer.ts';
 import { aSetup } from '../../commands/a-setup.ts';
@@ -103,16 +103,16 @@ describe('the engine', () => {
 
   test('has every other sink told of a checkpoint, so that each is a witness', async () => {
     const location = join(tempDir(), 'archive');
-    const told: Told[] = [];
+    const reported: ReportSink[] = [];
     const { sink, batch } = await openSink(archiveSink, settingsOf(location), {
-      tell: async (one) => void told.push(one),
+      tell: async (one) => void reported.push(one),
     });
 
     await send(sink, batch(someEvents(2)));
 
     const { size, root } = await readArchive(location);
-    expect(told).toMatchObject([{ condition: 'archive.checkpoint', details: { size, root } }]);
-    expect(`${told[0]?.details?.note}`).toMatch(/^archive\.test\n\d+\n.+\n\n— archive\.test /);
+    expect(reported).toMatchObject([{ condition: 'archive.checkpoint', details: { size, root } }]);
+    expect(`${reported[0]?.details?.note}`).toMatch(/^archive\.test\n\d+\n.+\n\n— archive\.test /);
   });
 
   test('may give up at any time', async () => {

@@ -46,7 +46,7 @@ async function setUp(cluster: Pick<OpenSearch, 'url'>, index: string, format: st
 }
 
 /** The documents behind a name: how often each id stands there, and in which index. */
-async function standing(cluster: Pick<OpenSearch, 'ask'>, indices: string) {
+async function statusView(cluster: Pick<OpenSearch, 'ask'>, indices: string) {
   await cluster.ask('POST', `/${indices}/_refresh`);
   const found: { readonly _id: string; readonly _index: string }[] = [];
   let after: unknown[] | undefined;
@@ -98,7 +98,7 @@ test(
     expect(refused).toEqual([]);
     expect(kills.length).toBeGreaterThan(0);
     expect([...outcomes]).toEqual(expect.arrayContaining(['delivered', 'partly', 'retry']));
-    const found = await standing(node, 'sluice-*');
+    const found = await statusView(node, 'sluice-*');
     expect(found.map(({ _id }) => _id).toSorted()).toEqual(uidsOf(events));
     expect(new Set(found.map(({ _index }) => _index)).size).toBe(7);
   },
@@ -120,7 +120,7 @@ test('elasticsearch is set up by check, and has each event of a run once', async
 
   expect(check.stdout).toMatch(/ok +sink elastic: connection\nok +sink elastic: index template /);
   expect([check.exitCode, first.exitCode, again.exitCode]).toEqual([0, 0, 0]);
-  expect(await standing(cluster, `${prefix}-*`)).toHaveLength(250);
+  expect(await statusView(cluster, `${prefix}-*`)).toHaveLength(250);
 });
 
 describe('elasticsearch in a data stream', () => {
@@ -131,7 +131,7 @@ describe('elasticsearch in a data stream', () => {
     const events = someEvents(20);
     await deliver(opened, events, 20);
     await deliver(opened, events, 20);
-    const before = await standing(cluster, prefix);
+    const before = await statusView(cluster, prefix);
 
     await cluster.ask('POST', `/${prefix}/_rollover`);
     const { refused } = await deliver(opened, events, 20);
@@ -139,7 +139,7 @@ describe('elasticsearch in a data stream', () => {
     expect(before.map(({ _id }) => _id).toSorted()).toEqual(uidsOf(events));
     expect(before[0]?._index).toMatch(/^\.ds-/);
     expect(refused).toEqual([]);
-    expect(await standing(cluster, prefix)).toHaveLength(40);
+    expect(await statusView(cluster, prefix)).toHaveLength(40);
     await cluster.ask('DELETE', `/_data_stream/${prefix}`);
   });
 
@@ -241,7 +241,7 @@ describe('elasticsearch set up', () => {
       // OpenSearch's flat_object takes no longer texts; Elasticsearch's flattened leaves them unindexed.
       expect(refused).toHaveLength(2);
       for (const { reason } of refused) expect(reason).toMatch(/immense term.*32766/);
-      expect((await standing(cluster, `${prefix}-*`)).length).toBe(all.length - 2);
+      expect((await statusView(cluster, `${prefix}-*`)).length).toBe(all.length - 2);
       const isRefused = (uid: string) => refused.some((one) => one.uid === uid);
       const accepted = all.find(({ uid }) => !isRefused(uid));
       const found = await cluster.ask('POST', `/${prefix}-*/_search`, {

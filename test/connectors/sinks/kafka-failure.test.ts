@@ -12,8 +12,8 @@ import kafkajs from 'kafkajs';
 import { describe, expect, test } from 'vitest';
 import { deliveryOf } from '../../../connectors/sinks/kafka/outcome.ts';
 import { KafkaFailure, kindOfAnswer } from '../../../src/kafka/failure.ts';
-import { failureOf } from '../../../src/kafka/kafkajs-errors.ts';
-import { failureOf as failureOfPlatformatic } from '../../../src/kafka/platformatic-errors.ts';
+import { kafkajsFailure } from '../../../src/kafka/kafkajs-errors.ts';
+import { kafkaFailureOf as failureOfPlatformatic } from '../../../src/kafka/platformatic-errors.ts';
 
 const { KafkaJSNumberOfRetriesExceeded, KafkaJSProtocolError } = kafkajs;
 const context = {
@@ -32,26 +32,26 @@ function named(name: string, message: string, parts: object = {}): Error {
   return Object.assign(new Error(message), { name, ...parts });
 }
 
-function outcomeOf(error: unknown, { keyless = false, read = failureOf } = {}): string {
+function outcomeOf(error: unknown, { keyless = false, read = kafkajsFailure } = {}): string {
   const delivery = deliveryOf(read(error), { ...context, keyless });
   const scope = delivery.outcome === 'refused' ? ` ${delivery.scope}` : '';
   return `${delivery.outcome}${scope}: ${delivery.cause.code}`;
 }
 
 describe('deliveryOf', () => {
-  test.each([failureOf, failureOfPlatformatic])(
+  test.each([kafkajsFailure, failureOfPlatformatic])(
     'a broker that sends no intermediate certificate is named as such (%#)',
     (read) => {
       const cause = named('Error', 'unable to verify the first certificate', {
         code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
       });
 
-      const { cause: told, outcome } = deliveryOf(read(cause), context);
+      const { cause: reported, outcome } = deliveryOf(read(cause), context);
 
       expect(outcome).toBe('retry');
-      expect(told.code).toBe('sink_refused');
-      expect(told.message).toContain('sent no intermediate certificate');
-      expect(told.next).toContain('with the intermediate certificates');
+      expect(reported.code).toBe('sink_refused');
+      expect(reported.message).toContain('sent no intermediate certificate');
+      expect(reported.next).toContain('with the intermediate certificates');
     },
   );
 
@@ -98,20 +98,20 @@ describe('deliveryOf', () => {
     ['PRODUCER_FENCED', false],
     ['INVALID_RECORD', true],
   ])('%s asks for no restart, since the engine tries again', (type, keyless) => {
-    const { cause } = deliveryOf(failureOf(answer(type)), { ...context, keyless });
+    const { cause } = deliveryOf(kafkajsFailure(answer(type)), { ...context, keyless });
 
     expect(cause.next).toMatch(/(tried again by itself|reads the change while it runs).*lost\.$/);
     expect(cause.next).not.toMatch(/restart/);
   });
 
   test('a fenced producer names the transactional id and says that someone took over', () => {
-    const { cause } = deliveryOf(failureOf(answer('INVALID_PRODUCER_EPOCH')), context);
+    const { cause } = deliveryOf(kafkajsFailure(answer('INVALID_PRODUCER_EPOCH')), context);
 
     expect(cause.next).toMatch(/another process took over the transactional id tx-1/i);
   });
 
   test('a message says what was being done, and what Kafka answered', () => {
-    const { cause } = deliveryOf(failureOf(answer('MESSAGE_TOO_LARGE')), context);
+    const { cause } = deliveryOf(kafkajsFailure(answer('MESSAGE_TOO_LARGE')), context);
 
     expect(cause.message).toBe(
       'sending to lake: Kafka answered MESSAGE_TOO_LARGE (text of MESSAGE_TOO_LARGE)',
@@ -135,7 +135,7 @@ describe('failureOf kafkajs', () => {
       type: 'KAFKAJS_UNKNOWN_ERROR_CODE',
     });
 
-    expect(failureOf(unknown).kind).toBe('fenced');
+    expect(kafkajsFailure(unknown).kind).toBe('fenced');
   });
 
   test.each(['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])(
@@ -171,7 +171,7 @@ describe('failureOf kafkajs', () => {
   test('leaves a failure as it is', () => {
     const failure = new KafkaFailure('denied', 'no', { answered: true });
 
-    expect(failureOf(failure)).toBe(failure);
+    expect(kafkajsFailure(failure)).toBe(failure);
     expect(kindOfAnswer('MESSAGE_TOO_LARGE')).toBe('records');
   });
 });

@@ -46,7 +46,7 @@ async function written(location: string, sent: readonly Event[], wishes: Opening
   return { outcome, reach };
 }
 
-async function standing(location: string) {
+async function statusView(location: string) {
   const names: string[] = [];
   for await (const { name } of openDirectory(location).list(lakePrefix)) names.push(name);
   const tables = names.filter((name) => lakeNameParts(name) !== null);
@@ -67,7 +67,7 @@ test('events stand by class and day, each once, in objects that a cut lists', as
 
   expect((await written(location, sent)).outcome).toBe('delivered');
 
-  const { tables, listed, uids, cuts } = await standing(location);
+  const { tables, listed, uids, cuts } = await statusView(location);
   expect(sorted(uids)).toEqual(sorted(uidsOf(sent)));
   expect(new Set(tables)).toEqual(new Set(listed.map(({ object }) => object)));
   expect(tables.length).toBe(4);
@@ -85,7 +85,7 @@ test('a state that knows nothing any more writes no event a second time', async 
 
   expect(again.reach?.ahead).toBe(true);
   expect(again.outcome).toBe('delivered');
-  expect(sorted((await standing(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
+  expect(sorted((await statusView(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
 });
 
 test('the same state goes on behind what stands there', async () => {
@@ -95,7 +95,7 @@ test('the same state goes on behind what stands there', async () => {
   const again = await written(location, events(0, 90));
 
   expect(again.reach).toEqual({ position: 60, ahead: false });
-  expect(sorted((await standing(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
+  expect(sorted((await statusView(location)).uids)).toEqual(sorted(uidsOf(events(0, 90))));
 });
 
 test.each<[string, OpeningWishes | null]>([
@@ -133,5 +133,5 @@ test('nothing more is written once another process owns the archive', async () =
   sink.flush?.();
 
   expect(await sending).toMatchObject({ outcome: 'retry', cause: { code: 'sink_unreachable' } });
-  expect((await standing(location)).tables).toEqual([]);
+  expect((await statusView(location)).tables).toEqual([]);
 });

@@ -185,7 +185,7 @@ test.each([
   [{ auth: { tenant_id: 'elsewhere' } }, 'AADSTS90002', 'retry'],
   [{ dcr_immutable_id: `dcr-${'0'.repeat(32)}` }, 'dcr_immutable_id', 'refused'],
   [{ stream_name: 'Custom-Other' }, 'stream_name', 'refused'],
-])('%j makes no dead letters, and says what to mend', async (wrong, told, outcome) => {
+])('%j makes no dead letters, and says what to mend', async (wrong, reported, outcome) => {
   const service = await startAzureMonitor();
   const right = sentinelConfig(service.url);
   const auth = { ...right.auth, ...('auth' in wrong && wrong.auth) };
@@ -197,7 +197,7 @@ test.each([
   expect(answer).toMatchObject({ outcome, cause: { code: 'sink_refused' } });
   if (answer.outcome === 'refused') expect(answer.scope).toBe('sink');
   if (answer.outcome !== 'refused' && answer.outcome !== 'retry') throw new Error('it was taken');
-  expect(`${answer.cause.message} ${answer.cause.next}`).toContain(told);
+  expect(`${answer.cause.message} ${answer.cause.next}`).toContain(reported);
   expect(`${answer.cause.message} ${answer.cause.next}`).not.toContain(auth.client_secret);
   const probing = sentinelSink.probe(parseSettings(sentinelSink, config), testTools(), never);
   await expect(probing).rejects.toMatchObject({ code: 'sink_refused' });

@@ -40,24 +40,28 @@ const failed = (status: number, code: number, more: object = {}) =>
 const acks = (said: Record<number, boolean>, headers: Record<string, string> = {}) =>
   reply({ acks: said }, 200, headers);
 
-interface Told {
+interface ReportSink {
   readonly events?: (request: ReceivedRequest, nth: number) => HttpAnswer;
   readonly acks?: (ids: readonly number[], nth: number) => HttpAnswer;
 }
 
 /** A collector that answers as told; left out: it takes everything, and all is written at once. */
-async function collector(told: Told = {}, config: object = {}, wishes: OpeningWishes = {}) {
+async function collector(
+  reported: ReportSink = {},
+  config: object = {},
+  wishes: OpeningWishes = {},
+) {
   let [posts, asks] = [0, 0];
   const receiver = await startHttpReceiver({
     answer(request) {
       if (!request.path.endsWith('/ack')) {
         posts += 1;
-        return told.events?.(request, posts) ?? taken(posts - 1);
+        return reported.events?.(request, posts) ?? taken(posts - 1);
       }
       asks += 1;
       const ids: readonly number[] = JSON.parse(request.body.toString()).acks;
       const all = Object.fromEntries(ids.map((id) => [id, true]));
-      return told.acks?.(ids, asks) ?? acks(all);
+      return reported.acks?.(ids, asks) ?? acks(all);
     },
   });
   const settings = { url: receiver.url, token, ...config };
@@ -246,15 +250,15 @@ describe('splunk_hec waits for the indexer', () => {
 });
 
 describe('splunk_hec sends again on a new channel', () => {
-  const lost: readonly [string, Told][] = [
+  const lost: readonly [string, ReportSink][] = [
     ['another cookie comes with the word', { acks: () => acks({}, { 'set-cookie': 'lb=two' }) }],
     ['the channel is unknown', { acks: () => failed(400, 11) }],
   ];
-  test.each(lost)('what waits where %s', async (_what, told) => {
+  test.each(lost)('what waits where %s', async (_what, reported) => {
     const { send, posted } = await collector({
       events: (_, nth) => taken(nth - 1, { 'set-cookie': 'lb=one' }),
       acks: (ids, nth) =>
-        (nth === 1 ? told.acks?.(ids, nth) : null) ?? acks({ [ids[0] ?? 0]: true }),
+        (nth === 1 ? reported.acks?.(ids, nth) : null) ?? acks({ [ids[0] ?? 0]: true }),
     });
 
     expect(await send()).toMatchObject({ outcome: 'retry' });
@@ -467,8 +471,8 @@ describe('splunk_hec takes an answer', () => {
 });
 
 describe('splunk_hec is tried out', () => {
-  const probe = async (told: Told, config: object = {}) => {
-    const { receiver, posted } = await collector(told);
+  const probe = async (reported: ReportSink, config: object = {}) => {
+    const { receiver, posted } = await collector(reported);
     const settings = parseSettings(splunkHecSink, { url: receiver.url, token, ...config });
     await splunkHecSink.probe(settings, testTools(), never);
     expect(posted().every(({ body }) => body.length === 0)).toBe(true);
@@ -479,14 +483,14 @@ describe('splunk_hec is tried out', () => {
     await probe({ events: () => failed(400, 5) }, { ack: 'off' });
   });
 
-  test.each<[string, Told, object, string]>([
+  test.each<[string, ReportSink, object, string]>([
     ['acknowledges nothing', { acks: () => failed(400, 14) }, {}, 'ack: off'],
     ['knows another token', { acks: () => failed(403, 4) }, {}, 'token'],
     ['is a login page', { acks: () => html }, {}, 'url'],
     ['knows another token, off', { events: () => failed(403, 4) }, { ack: 'off' }, 'token'],
     ['is a login page, off', { events: () => html }, { ack: 'off' }, 'url'],
-  ])('and says what to do where it %s', async (_what, told, config, next) => {
-    await expect(probe(told, config)).rejects.toMatchObject({
+  ])('and says what to do where it %s', async (_what, reported, config, next) => {
+    await expect(probe(reported, config)).rejects.toMatchObject({
       code: 'sink_refused',
       next: expect.stringContaining(next),
     });

@@ -128,7 +128,7 @@ test.each([
   ['HTTP/1.1 400 Bad Request\r\n\r\n', 'does not speak RELP'],
   ['99999999999999 rsp 0\n', 'does not speak RELP'],
   ['2 rsp 99999999 200', 'does not speak RELP'],
-])('believes nothing to a receiver that says %j', async (said, told) => {
+])('believes nothing to a receiver that says %j', async (said, reported) => {
   const { receiver, opened } = await withReceiver({ answer: () => 'nothing' });
   const answering = opened.sink.send(opened.batch(someEvents(3)), never);
   await expect.poll(() => receiver.unansweredMost).toBe(3);
@@ -137,7 +137,7 @@ test.each([
 
   expect(await answering).toMatchObject({
     outcome: 'retry',
-    cause: { code: 'sink_refused', message: expect.stringContaining(told) },
+    cause: { code: 'sink_refused', message: expect.stringContaining(reported) },
   });
 });
 
@@ -145,14 +145,14 @@ test.each([
   [{ open: '500 not from this machine' }, 'not from this machine'],
   [{ open: '200 OK\ncommands=eventlog' }, 'accepts no syslog'],
   [{ open: null }, 'no answer to open within 2 s'],
-])('cannot open a session where the receiver says %j', async (behaviour, told) => {
+])('cannot open a session where the receiver says %j', async (behaviour, reported) => {
   const { opened } = await withReceiver(behaviour, { connect_timeout: '2s' });
 
   const answer = await opened.sink.send(opened.batch(someEvents(3)), never);
 
   expect(answer).toMatchObject({
     outcome: 'retry',
-    cause: { message: expect.stringContaining(told) },
+    cause: { message: expect.stringContaining(reported) },
   });
 });
 

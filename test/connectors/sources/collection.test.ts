@@ -58,8 +58,8 @@ describe('collections', () => {
 
     expect(streams).toMatchObject([{ name: 'src', resource: 'site' }]);
     expect(streams[0]).not.toHaveProperty('company');
-    const standing = [...sandbox.ledger().collection('/v1/sites').entities().keys()];
-    expect(await idsOf(streams[0])).toEqual({ ids: standing.toSorted(), flaw: null });
+    const statusView = [...sandbox.ledger().collection('/v1/sites').entities().keys()];
+    expect(await idsOf(streams[0])).toEqual({ ids: statusView.toSorted(), flaw: null });
   });
 
   test('paging as declared sends its parameters, behind the fixed ones', async () => {

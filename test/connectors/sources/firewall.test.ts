@@ -8,7 +8,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
 import type { Entity } from '../../../src/fetch/collection/entities.ts';
-import type { Reading } from '../../../src/fetch/collection/reader.ts';
+import type { FullScan } from '../../../src/fetch/collection/reader.ts';
 import { collectionReader } from '../../fetch/list/reading.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
@@ -54,7 +54,7 @@ function stream(
 
 const read = (...args: Parameters<typeof stream>) => collectionReader(stream(...args)).read(never);
 
-function summary(reading: Answer<Reading & { entities: readonly Entity[] }>) {
+function summary(reading: Answer<FullScan & { entities: readonly Entity[] }>) {
   if (reading.outcome !== 'ok') return reading.outcome;
   return { complete: reading.flaw === null, ids: reading.entities.map(({ id }) => id) };
 }

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/config.ts';
 import { planFrom } from '../../../src/config/plan.ts';
 import type { PushStream } from '../../../src/contracts/source.ts';
-import { around, flawLines, withFirst } from '../../config/config-text.ts';
-import { planMeans } from '../../config/plan-means.ts';
+import { configEnv, flawLines, withFirst } from '../../config/config-text.ts';
+import { planMeans } from '../../config/plan-deps.ts';
 import { makeCa } from '../../support/certificates.ts';
 
 const { server } = await makeCa();
@@ -14,7 +14,7 @@ const hooks = (more: string, name = 'hooks') =>
   `  ${name}: { type: webhooks, upstream: edge, listen: "127.0.0.1:8088", ${more} }`;
 
 function streamOf(more: string, env: Record<string, string> = {}): PushStream {
-  const config = parseConfig(withFirst('sources', hooks(more)), 'c.yaml', around(env));
+  const config = parseConfig(withFirst('sources', hooks(more)), 'c.yaml', configEnv(env));
   const [stream] = planFrom(config, planMeans()).sources[0]?.streams ?? [];
   if (stream?.kind !== 'push') throw new Error('a webhooks source has one stream that is brought');
   return stream;
@@ -39,13 +39,13 @@ test('left out, all is as the document shows it', () => {
 test.each([
   ['one', 'secret: "${env:A}"', ['new a']],
   ['a list', 'secret: ["${env:A}", "${env:B}"]', ['new a', 'b']],
-])('secrets are read anew at each use: %s', (_, more, wanted) => {
+])('secrets are read anew at each use: %s', (_, more, requested) => {
   const env = { A: 'a', B: 'b' };
   const { secrets } = streamOf(more, env).rules;
 
   env.A = 'new a';
 
-  expect(secrets.map((secret) => secret.reveal())).toEqual(wanted);
+  expect(secrets.map((secret) => secret.reveal())).toEqual(requested);
   expect(secrets[0]?.reference).toBe('${env:A}');
 });
 
@@ -55,7 +55,7 @@ test('an address that listens everywhere is nothing to register', () => {
     parseConfig(
       withFirst('sources', hooks(`${everywhere}${more}`).replace('127.0.0.1:8088', listen)),
       'c.yaml',
-      around({}, { '/c': server.cert, '/k': server.key }),
+      configEnv({}, { '/c': server.cert, '/k': server.key }),
     );
   const urlOf = (listen: string, more = '') => {
     const [stream] = planFrom(plan(listen, more), planMeans()).sources[0]?.streams ?? [];
@@ -77,11 +77,11 @@ test.each([
   ['events: []', 'events'],
   ['tls: { cert_file: /c }', 'key_file'],
   ['tls: { cert_file: /c, key_file: /k }', 'tls.cert_file: the file "/c" cannot be read'],
-])('refused: %s', (more, wanted) => {
+])('refused: %s', (more, requested) => {
   const [first = ''] = flawLines(withFirst('sources', hooks(`secret: s, ${more}`)));
 
   expect(first).toContain('sources.hooks');
-  expect(first).toContain(wanted);
+  expect(first).toContain(requested);
 });
 
 test.each(['8088', '127.0.0.1:0', 'http://127.0.0.1:8088'])('refused: listen: %s', (listen) => {
@@ -109,7 +109,7 @@ test('a secret that is no base64 is refused where it is to be, and not shown', (
 test('two sources that share an address have one tls', () => {
   const two = (tls: string) =>
     `${hooks('secret: s', 'a')}\n${hooks(`secret: s, path: /b, tls: ${tls}`, 'b')}`;
-  const files = around({}, { '/c': server.cert, '/k': server.key });
+  const files = configEnv({}, { '/c': server.cert, '/k': server.key });
   const text = withFirst('sources', two('{ cert_file: /c, key_file: /k }'));
 
   expect(() => parseConfig(text, 'c.yaml', files)).toThrow(

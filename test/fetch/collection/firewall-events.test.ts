@@ -64,7 +64,7 @@ const readings: readonly Served[] = [
 ];
 
 /** All that is told of the readings, with an epoch and a clock that stand still. */
-async function told(resource: 'objects' | 'policies', baseline: 'summary' | 'full') {
+async function reported(resource: 'objects' | 'policies', baseline: 'summary' | 'full') {
   let served = readings[0];
   const upstream: Upstream = {
     name: 'ops',
@@ -111,9 +111,9 @@ async function told(resource: 'objects' | 'policies', baseline: 'summary' | 'ful
 
 test('the uid and the record of each change stay what they are', async () => {
   const lines = [
-    ...(await told('objects', 'summary')),
-    ...(await told('policies', 'summary')),
-    ...(await told('policies', 'full')),
+    ...(await reported('objects', 'summary')),
+    ...(await reported('policies', 'summary')),
+    ...(await reported('policies', 'full')),
   ];
 
   const before = readFileSync(new URL('firewall-events.txt', import.meta.url), 'utf8');

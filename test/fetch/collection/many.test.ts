@@ -177,7 +177,7 @@ describe('in memory', () => {
         const brake = { share: 1, count: 100 };
         const rules = { removalsAfter: 1, brake, baseline: 'full', detailed } as const;
         const { collection } = await reading(world, rules);
-        const told = new Map<string, unknown>();
+        const reported = new Map<string, unknown>();
         for (const step of steps) {
           world.listed = new Map(Object.entries(step.things).map(([id, n]) => thing(id, n)));
           world.page = step.page;
@@ -185,14 +185,14 @@ describe('in memory', () => {
           // Everything missing is believed at the third reading only.
           for (let readings = 0; readings < 3; readings += 1) await collection.poll();
           for (const { change, entity_id: id, after, before } of await collection.changes()) {
-            expect(before).toEqual(told.get(id));
-            if (change === 'deleted') told.delete(id);
-            else told.set(id, after);
+            expect(before).toEqual(reported.get(id));
+            if (change === 'deleted') reported.delete(id);
+            else reported.set(id, after);
           }
           const there = Object.entries(step.things).map(([id, content]) => {
             return [id, { id, content, ...(detailed ? { more: true } : {}) }];
           });
-          expect(Object.fromEntries(told)).toEqual(Object.fromEntries(there));
+          expect(Object.fromEntries(reported)).toEqual(Object.fromEntries(there));
         }
       }),
       { numRuns: 12 },
@@ -244,14 +244,14 @@ describe('by their ids', () => {
     world.detail = (id) =>
       id === 't00500' ? okOf('{"id":"t00500","content":1,"more":false}') : null;
 
-    const told: string[] = [];
+    const reported: string[] = [];
     for (let turn = 0; turn < 2; turn += 1) {
       await clock.advance(hourMs);
       await asks();
-      told.push(...brief(await collection.changes()));
+      reported.push(...brief(await collection.changes()));
     }
 
-    expect(told).toEqual(['updated t00500']);
+    expect(reported).toEqual(['updated t00500']);
   });
 
   test('no reading asks for more than its bound, and what is left is asked at once', async () => {
@@ -315,7 +315,7 @@ describe('by their ids', () => {
 
     await asks();
     const { ids, polled } = await asks();
-    const told = brief(await collection.changes());
+    const reported = brief(await collection.changes());
     const inADay = new Set<string>();
     for (let hour = 0; hour < 25; hour += 1) {
       await clock.advance(hourMs);
@@ -329,7 +329,7 @@ describe('by their ids', () => {
 
     expect(ids).toEqual(['t00000', 't00001', 't00003', 't00004']);
     expect(polled).toMatchObject({ outcome: 'done' });
-    expect(told).toEqual(['deleted t00004']);
+    expect(reported).toEqual(['deleted t00004']);
     expect(inADay.size).toBe(1);
     expect(await collection.conditions()).toEqual(['source.scope_lost']);
     expect(await collection.changes()).toEqual([]);
@@ -431,12 +431,12 @@ describe('by their ids', () => {
 
       const outcomes = [];
       for (let poll = 0; poll < 3; poll += 1) outcomes.push((await asks()).polled.outcome);
-      const told = brief(await collection.changes());
+      const reported = brief(await collection.changes());
       await clock.advance(hourMs);
       const { polled } = await asks();
 
       expect(outcomes).toEqual(['retry', 'retry', 'done']);
-      expect(told).toEqual(['state t00000', 'state t00001', 'state t00002']);
+      expect(reported).toEqual(['state t00000', 'state t00001', 'state t00002']);
       expect(polled).toMatchObject({ outcome: 'done', fresh: 0 });
       expect(await collection.conditions()).toEqual(['source.scope_lost']);
       expect(await collection.changes()).toEqual([]);
@@ -500,14 +500,14 @@ describe('lists', () => {
     await collection.changes();
     world.listed = things(10);
 
-    const told: string[][] = [];
+    const reported: string[][] = [];
     for (let readings = 0; readings < 4; readings += 1) {
       await collection.poll();
-      told.push(brief(await collection.changes()));
+      reported.push(brief(await collection.changes()));
     }
 
-    expect(told.map(({ length }) => length)).toEqual([0, 0, 2_990, 0]);
-    expect(new Set(told.flat()).size).toBe(2_990);
+    expect(reported.map(({ length }) => length)).toEqual([0, 0, 2_990, 0]);
+    expect(new Set(reported.flat()).size).toBe(2_990);
     expect(await collection.conditions()).toEqual(['removals_held']);
   });
 

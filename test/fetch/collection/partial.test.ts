@@ -74,10 +74,10 @@ async function aKnown(world: World, kind: 'list' | 'detail' | 'single' = 'list')
         results.push(await collection.poll());
         await clock.advance(hourMs);
       }
-      const told = await collection.changes();
+      const reported = await collection.changes();
       return {
         results,
-        told: told.map(({ change, entity_id }) => `${change} ${entity_id}`),
+        told: reported.map(({ change, entity_id }) => `${change} ${entity_id}`),
       };
     },
   };

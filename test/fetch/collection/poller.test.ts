@@ -20,7 +20,7 @@ import {
 } from '../list/reading.ts';
 
 const company = 'c-1';
-const told = (changes: Awaited<ReturnType<CollectionUnderTest['changes']>>) =>
+const reported = (changes: Awaited<ReturnType<CollectionUnderTest['changes']>>) =>
   changes.map(({ change, entity_kind, entity_id }) => `${change} ${entity_kind} ${entity_id}`);
 
 async function objects() {
@@ -54,7 +54,7 @@ describe('against the sandbox', () => {
 
     const { policies } = sandbox.ledger().firewall(company);
     const rules = policies.flatMap((policy) => [...policy.forward_rules, ...policy.nat_rules]);
-    const states = told(await collection.changes());
+    const states = reported(await collection.changes());
     expect(states.toSorted()).toEqual(
       [
         ...policies.map(({ id }) => `state policy ${id}`),
@@ -79,7 +79,7 @@ describe('against the sandbox', () => {
     const second = await collection.changes();
     await collection.poll();
 
-    expect(told(first).toSorted()).toEqual([
+    expect(reported(first).toSorted()).toEqual([
       `created object ${added}`,
       `updated object ${changed}`,
     ]);
@@ -90,7 +90,7 @@ describe('against the sandbox', () => {
       before: { id: changed },
       after: { id: changed, description: expect.stringContaining('changed') },
     });
-    expect(told(second)).toEqual([`deleted object ${removed}`]);
+    expect(reported(second)).toEqual([`deleted object ${removed}`]);
     expect(await collection.changes()).toEqual([]);
   });
 
@@ -107,7 +107,10 @@ describe('against the sandbox', () => {
     await collection.poll();
     const after = await collection.changes();
 
-    expect(told(added).toSorted()).toEqual([`created rule ${id}`, `updated policy ${policyId}`]);
+    expect(reported(added).toSorted()).toEqual([
+      `created rule ${id}`,
+      `updated policy ${policyId}`,
+    ]);
     const policy = added.find(({ change }) => change === 'updated');
     const { forward_rules: order = [] } = (policy?.after ?? {}) as { forward_rules?: string[] };
     expect(added.find(({ change }) => change === 'created')).toMatchObject({
@@ -115,7 +118,7 @@ describe('against the sandbox', () => {
       list: 'forward_rules',
       place: order.indexOf(id) + 1,
     });
-    expect(told(after)).toEqual([`updated policy ${moved.policyId}`]);
+    expect(reported(after)).toEqual([`updated policy ${moved.policyId}`]);
     expect(after[0]?.changed).toContain('forward_rules');
   });
 
@@ -132,7 +135,7 @@ describe('against the sandbox', () => {
     await collection.poll();
     const first = await collection.changes();
     await collection.poll();
-    const second = told(await collection.changes());
+    const second = reported(await collection.changes());
 
     const gone = [...(rules?.forward_rules ?? []), ...(rules?.nat_rules ?? [])];
     expect(first).toEqual([]);
@@ -200,7 +203,7 @@ describe('against the sandbox', () => {
       await clock.advance(hourMs);
     }
 
-    expect(told(await collection.changes())).toEqual([`updated policy ${other?.id}`]);
+    expect(reported(await collection.changes())).toEqual([`updated policy ${other?.id}`]);
     expect(results).toEqual(['retry', 'retry', 'done', 'done']);
   });
 
@@ -212,7 +215,7 @@ describe('against the sandbox', () => {
     const { id } = sandbox.control.changeFirewall(company, { kind: 'object', op: 'change' });
 
     await collection.poll();
-    const first = told(await collection.changes());
+    const first = reported(await collection.changes());
     await collection.poll();
 
     expect(first).toEqual([`updated object ${id}`]);
@@ -236,7 +239,7 @@ describe('against the sandbox', () => {
     expect(first).toEqual({ outcome: 'done', fresh: 0, more: false, againMs: 30_000 });
     expect(unconfirmed).toEqual([]);
     expect(second).toEqual({ outcome: 'done', fresh: 1, more: false });
-    expect(told(await collection.changes())).toEqual([`updated object ${id}`]);
+    expect(reported(await collection.changes())).toEqual([`updated object ${id}`]);
   });
 });
 
@@ -303,7 +306,7 @@ describe('readings', () => {
     for (const wait of [0, 5 * minuteMs, 4 * minuteMs, minuteMs]) {
       await clock.advance(wait);
       await collection.poll();
-      after.push(told(await collection.changes()));
+      after.push(reported(await collection.changes()));
     }
 
     expect(after).toEqual([[], [], [], ['deleted object d']]);
@@ -316,12 +319,12 @@ describe('readings', () => {
     await collection.poll();
     Object.assign(world, { now: whole(object('a', 2)), isPart: true });
     await collection.poll();
-    const between = told(await collection.changes());
+    const between = reported(await collection.changes());
     Object.assign(world, { now: whole(object('a', 2), object('b'), object('c')), isPart: false });
     await collection.poll();
 
     expect(between).toEqual(['updated object a']);
-    expect(told(await collection.changes())).toEqual(['deleted object d']);
+    expect(reported(await collection.changes())).toEqual(['deleted object d']);
   });
 
   test('2.3.2: one that comes back was never gone, and counts anew', async () => {
@@ -418,7 +421,7 @@ describe('readings', () => {
     await collection.poll();
 
     expect(unconfirmed).toEqual([]);
-    expect(told(await collection.changes())).toEqual(['updated object a']);
+    expect(reported(await collection.changes())).toEqual(['updated object a']);
   });
 
   test('2.3.5: a change that is another one at the second look is not looked at a third time at once', async () => {
@@ -430,7 +433,7 @@ describe('readings', () => {
       world.now = whole(object('a', content), object('b'), object('c'), object('d'));
       const result = await collection.poll();
       asks.push(result.outcome === 'done' ? result.againMs : result.outcome);
-      changes.push(told(await collection.changes()));
+      changes.push(reported(await collection.changes()));
       await clock.advance(30_000);
     }
 
@@ -447,7 +450,7 @@ describe('readings', () => {
     collection.restart();
     await collection.poll();
 
-    expect(told(await collection.changes())).toEqual(['updated object a']);
+    expect(reported(await collection.changes())).toEqual(['updated object a']);
   });
 
   test('2.3.2: the second look at a change counts for no absence', async () => {
@@ -457,12 +460,12 @@ describe('readings', () => {
     await collection.poll();
     await clock.advance(30_000);
     await collection.poll();
-    const soon = told(await collection.changes());
+    const soon = reported(await collection.changes());
     await clock.advance(hourMs);
     await collection.poll();
 
     expect(soon).toEqual(['updated object a']);
-    expect(told(await collection.changes())).toEqual(['deleted object d']);
+    expect(reported(await collection.changes())).toEqual(['deleted object d']);
   });
 
   test('A39 2.3.5: going back within settle is a flap, and is told if it stays', async () => {
@@ -470,7 +473,7 @@ describe('readings', () => {
     const before = world.now;
     world.now = whole(object('a', 2), object('b'), object('c'), object('d'));
     await collection.poll();
-    const first = told(await collection.changes());
+    const first = reported(await collection.changes());
     world.now = before;
 
     await collection.poll();

@@ -54,19 +54,19 @@ async function watched({ at, isRules, said = () => ({}) }: World) {
     collection,
     /** Reads so often; what each reading reported. */
     async read(times: number) {
-      const told: string[][] = [];
+      const reported: string[][] = [];
       for (let i = 0; i < times; i += 1) {
         n += 1;
         await clock.advance(minuteMs);
         await collection.poll();
         const changes = await collection.changes();
-        told.push(
+        reported.push(
           changes.flatMap(({ change, entity_kind, changed }) =>
             change === 'baseline' ? [] : [`${change} ${entity_kind} ${changed ?? ''}`.trim()],
           ),
         );
       }
-      return told;
+      return reported;
     },
     keys: async () => [...(await spool.entities('src', { after: '', max: 1_000 })).keys()],
     volatile: () =>
@@ -94,11 +94,11 @@ describe.for([
 
     const first = await read(1);
     const before = await keys();
-    const told = await read(4);
+    const reported = await read(4);
     collection.restart();
     const later = await read(6);
 
-    expect([...first, ...told, ...later].flat()).toEqual([]);
+    expect([...first, ...reported, ...later].flat()).toEqual([]);
     expect(await keys()).toEqual(before);
     expect(volatile()).toEqual([`${kind} hits`]);
   });
@@ -114,9 +114,9 @@ describe.for([
         ],
       });
 
-      const told = (await read(16)).flat().filter((one) => !one.includes('policy'));
+      const reported = (await read(16)).flat().filter((one) => !one.includes('policy'));
 
-      expect(told.toSorted()).toEqual(
+      expect(reported.toSorted()).toEqual(
         each(isRules, [`created ${kind}`, `deleted ${kind}`]).toSorted(),
       );
     },
@@ -128,9 +128,9 @@ describe.for([
 
     await read(1);
     const before = await keys();
-    const told = await read(3);
+    const reported = await read(3);
 
-    expect(told.flat()).toEqual([]);
+    expect(reported.flat()).toEqual([]);
     expect(await keys()).toEqual(before);
     expect(before.filter((key) => key.includes('sha256:'))).toHaveLength(isRules ? 6 : 3);
     expect(before.some((key) => key.includes('sha256:') && key.includes('#2'))).toBe(true);
@@ -163,10 +163,10 @@ test('an action that changes beside a counter is one update of the rule', async 
         counting(n).map((rule, i) => (i === 2 && n >= when ? { ...rule, action: 'ACCEPT' } : rule)),
     });
 
-    const told = await read(14);
+    const reported = await read(14);
 
-    expect(told[when + 1]).toEqual(['updated rule action', 'updated rule action']);
-    expect(told.flat()).toHaveLength(2);
+    expect(reported[when + 1]).toEqual(['updated rule action', 'updated rule action']);
+    expect(reported.flat()).toHaveLength(2);
   }
 });
 

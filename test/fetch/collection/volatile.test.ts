@@ -50,20 +50,20 @@ async function watched(world: World, reading: Partial<CollectionReading> = {}, h
     clock,
     /** Reads so often; what each reading reported. */
     async read(times: number) {
-      const told: string[][] = [];
+      const reported: string[][] = [];
       for (let i = 0; i < times; i += 1) {
         n += 1;
         await clock.advance(minuteMs);
         await collection.poll();
         const changes = await collection.changes();
         records.push(...changes.map(({ text }) => JSON.parse(text)));
-        told.push(
+        reported.push(
           changes.flatMap(({ change, entity_id, changed }) =>
             change === 'baseline' ? [] : [`${change} ${entity_id} ${changed?.join() ?? ''}`.trim()],
           ),
         );
       }
-      return told;
+      return reported;
     },
     /** What was reported in full. */
     records,
@@ -88,9 +88,9 @@ describe('R3.1: a value is confirmed by itself', () => {
       at: (n) => many(5, (i) => ({ action: i === 2 && n >= 2 ? 'ACCEPT' : 'DENY', hits: n * 7 })),
     });
 
-    const told = await read(9);
+    const reported = await read(9);
 
-    expect(told).toEqual([[], [], [], ['updated e-2 action'], [], [], [], [], []]);
+    expect(reported).toEqual([[], [], [], ['updated e-2 action'], [], [], [], [], []]);
     expect(volatile()).toHaveLength(1);
   });
 
@@ -99,9 +99,9 @@ describe('R3.1: a value is confirmed by itself', () => {
       at: (n) => [{ id: 'e-0', a: n >= 1 ? 'new' : 'old', b: n >= 2 ? 'new' : 'old' }],
     });
 
-    const told = await read(5);
+    const reported = await read(5);
 
-    expect(told).toEqual([[], [], ['updated e-0 a'], ['updated e-0 b'], []]);
+    expect(reported).toEqual([[], [], ['updated e-0 a'], ['updated e-0 b'], []]);
     expect(records.slice(1).map(({ before, after }) => [before, after])).toEqual([
       [
         { id: 'e-0', a: 'old', b: 'old' },
@@ -136,10 +136,10 @@ describe('R3.1: a value is confirmed by itself', () => {
         })),
     });
 
-    const told = await read(10);
+    const reported = await read(10);
 
-    expect(told.flat()).toEqual(['updated e-1 rules']);
-    expect(told[7]).toHaveLength(1);
+    expect(reported.flat()).toEqual(['updated e-1 rules']);
+    expect(reported[7]).toHaveLength(1);
     expect(volatile()).toMatchObject([{ details: { path: 'rules.hits', entities: 4 } }]);
     expect(records.at(-1)).toMatchObject({ after: { rules: [{ hits: 21 }, { hits: 22 }, {}] } });
   });
@@ -160,9 +160,9 @@ describe('R3.2, R3.3: what is learned', () => {
       at: (n) => many(count, (i) => ({ ...of(n, i), name: i === 0 && n >= 12 ? 'new' : 'old' })),
     });
 
-    const told = await read(16);
+    const reported = await read(16);
 
-    expect(told.flat()).toEqual(['updated e-0 name']);
+    expect(reported.flat()).toEqual(['updated e-0 name']);
     expect(volatile()).toMatchObject([
       { details: { path, kind: 'thing', ignore: `ignore: ["updated_at", "${path}"]` } },
     ]);
@@ -213,10 +213,10 @@ describe('R3.2, R3.3: what is learned', () => {
       { neverIgnore: ['stats'] },
     );
 
-    const told = await read(8);
+    const reported = await read(8);
 
     expect(volatile()).toEqual([]);
-    expect(told.map(({ length }) => length)).toEqual([0, 0, 0, 3, 0, 0, 3, 0]);
+    expect(reported.map(({ length }) => length)).toEqual([0, 0, 0, 3, 0, 0, 3, 0]);
   });
 
   test('never_ignore set later brings a learned path back', async () => {
@@ -226,10 +226,10 @@ describe('R3.2, R3.3: what is learned', () => {
 
     const at = () => many(3, () => ({ hits: 6 }));
     const after = await watched({ at }, { neverIgnore: ['hits'] }, spool);
-    const told = await after.read(4);
+    const reported = await after.read(4);
 
     expect(before.volatile()).toHaveLength(1);
-    expect(told.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
+    expect(reported.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
   });
 });
 
@@ -250,13 +250,13 @@ describe('R3.3: a source that leaves the config and returns', () => {
     const { volatile, generation } = await before.checkpoint();
     await forgetLeft(spool, [own]);
     const after = await watched({ at: (n) => at(n + 20) }, {}, spool);
-    const told = await after.read(7);
+    const reported = await after.read(7);
 
     expect(learned).toMatchObject([{ path: 'hits' }]);
     expect(kept).toEqual(learned);
     expect(volatile).toBeUndefined();
     expect(generation).toBe(7);
-    expect(told.flat()).toEqual([]);
+    expect(reported.flat()).toEqual([]);
     expect(after.volatile()).toHaveLength(1);
   });
 
@@ -268,9 +268,9 @@ describe('R3.3: a source that leaves the config and returns', () => {
     await forgetLeft(spool, []);
 
     const after = await watched({ at: () => at(50) }, {}, spool);
-    const told = await after.read(3);
+    const reported = await after.read(3);
 
-    expect(told.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
+    expect(reported.flat().toSorted()).toEqual([0, 1, 2].map((i) => `updated e-${i} hits`));
   });
 
   test('checkpoint reset starts with none, too', async () => {
@@ -296,9 +296,9 @@ describe('R3.4: no path hides a change for ever', () => {
       at: (n) => many(9, (i) => ({ v: i === 0 && n > 0 ? `t-${n}` : 'x' })),
     });
 
-    const told = await read(8);
+    const reported = await read(8);
 
-    expect(told).toEqual([[], [], [], ['updated e-0 v'], [], [], ['updated e-0 v'], []]);
+    expect(reported).toEqual([[], [], [], ['updated e-0 v'], [], [], ['updated e-0 v'], []]);
     expect(await checkpoint()).toMatchObject({
       unstable: { entities: 1, examples: [{ kind: 'thing', id: 'e-0', path: 'v' }] },
     });
@@ -309,9 +309,9 @@ describe('R3.4: no path hides a change for ever', () => {
       at: (n) => many(9, (i) => ({ v: i === 0 ? `t-${Math.min(n, 5)}` : 'x' })),
     });
 
-    const told = await read(9);
+    const reported = await read(9);
 
-    expect(told.flat()).toEqual(['updated e-0 v', 'updated e-0 v']);
+    expect(reported.flat()).toEqual(['updated e-0 v', 'updated e-0 v']);
     expect((await checkpoint()).unstable).toBeUndefined();
   });
 
@@ -337,10 +337,10 @@ describe('R3.5, R3.6', () => {
       at: (n) => [{ id: 'e-0', v: n === 1 || n === 2 ? 'B' : 'A', hits: n }],
     });
 
-    const told = await read(14);
+    const reported = await read(14);
 
-    expect(told.slice(0, 11).flat()).toEqual(['updated e-0 v']);
-    expect(told.slice(11).flat()).toEqual(['updated e-0 v']);
+    expect(reported.slice(0, 11).flat()).toEqual(['updated e-0 v']);
+    expect(reported.slice(11).flat()).toEqual(['updated e-0 v']);
     expect((await checkpoint()).flaps).toBe(1);
   });
 
@@ -354,9 +354,9 @@ describe('R3.5, R3.6', () => {
         ),
     });
 
-    const told = await read(4);
+    const reported = await read(4);
 
-    expect(told.map(({ length }) => length)).toEqual([0, 0, 1, 0]);
+    expect(reported.map(({ length }) => length)).toEqual([0, 0, 1, 0]);
     expect(volatile()).toEqual([]);
   });
 
@@ -394,12 +394,12 @@ async function ofSource(
   if (stream?.kind !== 'collection' || reading === undefined) throw new Error(`no ${resource}`);
   const dir = tempDir('volatile-');
   const collection = await aCollection(clock, stream, { reading, spool: await aSpool(dir) });
-  const told: string[] = [];
+  const reported: string[] = [];
   for (n = 0; n < 14; n += 1) {
     await clock.advance(minuteMs);
     await collection.poll();
     const changes = await collection.changes();
-    told.push(
+    reported.push(
       ...changes
         .filter(({ change }) => change === 'updated')
         .map(
@@ -407,7 +407,11 @@ async function ofSource(
         ),
     );
   }
-  return { told, found: collection.found, state: readState(dir).streams.get(stream.name) };
+  return {
+    told: reported,
+    found: collection.found,
+    state: readState(dir).streams.get(stream.name),
+  };
 }
 
 describe('in the sources', () => {
@@ -425,13 +429,17 @@ describe('in the sources', () => {
     ['sites', 'id'],
     ['web_categories', 'id'],
   ])('%s', async ([type, id]) => {
-    const { told, found, state } = await ofSource(type, '', (path, n) => {
+    const {
+      told: reported,
+      found,
+      state,
+    } = await ofSource(type, '', (path, n) => {
       const all = [0, 1, 2, 3].map((i) => ({ [id]: `e-${i}`, ...counting(n, i) }));
       const asked = /\/e-(\d)$/.exec(path)?.[1];
       return asked === undefined ? { data: all } : all[Number(asked)];
     });
 
-    expect(told).toEqual([expect.stringMatching(/^9 \w+ e-1 state$/)]);
+    expect(reported).toEqual([expect.stringMatching(/^9 \w+ e-1 state$/)]);
     expect(found.map(({ details }) => details?.path).toSorted()).toEqual(['hits', 'last_seen']);
     expect(state?.checkpoint?.compared).toMatchObject({
       volatile: [{ path: 'hits', entities: 4 }, { path: 'last_seen' }],
@@ -440,11 +448,11 @@ describe('in the sources', () => {
   });
 
   test('firewall objects', async () => {
-    const { told, found } = await ofSource('firewall', 'objects', (_, n) => ({
+    const { told: reported, found } = await ofSource('firewall', 'objects', (_, n) => ({
       data: [0, 1, 2].map((i) => ({ id: `o-${i}`, ...counting(n, i) })),
     }));
 
-    expect(told).toEqual(['9 object o-1 state']);
+    expect(reported).toEqual(['9 object o-1 state']);
     expect(found).toHaveLength(2);
   });
 
@@ -463,13 +471,13 @@ describe('in the sources', () => {
         },
       })),
     });
-    const { told, found } = await ofSource('firewall', 'policies', (path, n) => {
+    const { told: reported, found } = await ofSource('firewall', 'policies', (path, n) => {
       const id = /policies\/(.+)$/.exec(path)?.[1];
       if (id !== undefined) return policy(id, n);
       return { data: ['p-1', 'p-2', 'p-3'].map((one) => ({ id: one, matched: n })) };
     });
 
-    expect(told).toEqual(['9 rule p-1-r2 action']);
+    expect(reported).toEqual(['9 rule p-1-r2 action']);
     expect(found.map(({ details }) => [details?.kind, details?.path]).toSorted()).toEqual([
       ['policy', 'matched'],
       ['rule', 'hits'],

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/contracts/json.ts';
 import {
   freshCheckpoint,
-  parseCheckpoint,
+  parseListCheckpoint,
   readCheckpoint,
   withBlocksMoved,
 } from '../../../src/fetch/list/checkpoint.ts';
@@ -62,7 +62,7 @@ describe('a checkpoint of version 1', () => {
     const damaged = { ...corpus[0], resume: { by: 'page', page: 3 } };
 
     expect(() => read(damaged)).toThrow('cannot be read');
-    expect(parseCheckpoint(damaged)).toBeNull();
+    expect(parseListCheckpoint(damaged)).toBeNull();
   });
 });
 
@@ -73,17 +73,17 @@ test('a changed paging leaves nothing but what is known of the records', () => {
   const held = { ...before, fingerprint: print('offset') };
   const after = readCheckpoint('src', held, print('cursor'));
 
-  const { fingerprint, epoch, memory, wanted, told } = after;
+  const { fingerprint, epoch, memory, wanted: requested, told: reported } = after;
   const { order } = before.growth;
   const fresh = freshCheckpoint({ fingerprint, epoch, order, since: 0, ignore: [], olderUpTo: 0 });
-  expect({ epoch, memory, wanted, told }).toEqual({
+  expect({ epoch, memory, wanted: requested, told: reported }).toEqual({
     epoch: before.epoch,
     memory: before.memory,
     wanted: before.wanted,
     told: before.told,
   });
   const growth = { order: 'unknown', learnedAt: null };
-  expect(after).toEqual({ ...fresh, growth, memory, wanted, told });
+  expect(after).toEqual({ ...fresh, growth, memory, wanted: requested, told: reported });
 });
 
 test('blocks that have got other numbers are told with those, and nothing else changes', () => {

@@ -316,21 +316,21 @@ describe('cursors', () => {
 
   test('A04: what was met again on the way round a circle is not taken for held', async () => {
     const world = await standingSandbox();
-    let mended = false;
+    let repaired = false;
     const list = await aList(world, {
       wrap: (stream) =>
         answeredBy(stream, async (request) => {
           const at = Number(cursorIn(request) ?? 0);
           const round = [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }];
           const half = 2 * (at % 2);
-          const records = mended ? [...round, { n: 1 }] : round.slice(half, half + 2);
-          const next = mended ? null : String(at + 1);
+          const records = repaired ? [...round, { n: 1 }] : round.slice(half, half + 2);
+          const next = repaired ? null : String(at + 1);
           return answerWith(records, { next_cursor: next });
         }),
     });
 
     const polled = await list.poll();
-    mended = true;
+    repaired = true;
     await world.clock.advance(hourMs);
     await list.readToTail();
 

@@ -46,13 +46,13 @@ test.for([
     await list.readToTail();
 
     const held = await heldIn(list.spool);
-    const told = held
+    const reported = held
       .filter(({ kind }) => kind === 'condition')
       .map(({ text }) => JSON.parse(text));
     const ids = held.filter(({ kind }) => kind === 'log').map(({ id }) => id);
     const shown = ledgerIds(sandbox, WEB).filter((_, index) => index !== at);
     expect(differences(ids, shown)).toEqual(none);
-    expect(told).toMatchObject([
+    expect(reported).toMatchObject([
       { condition: 'source.gap', details: { trace_id: expect.stringMatching(/\S/) } },
     ]);
   },

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { identityBytes } from '../../../src/contracts/spool.ts';
-import { joined } from '../../../src/fetch/list/checkpoint.ts';
+import { joinedChange } from '../../../src/fetch/list/checkpoint.ts';
 import { noHorizon, remember } from '../../../src/fetch/list/horizon.ts';
 import { LOGS } from '../../sandbox/client.ts';
 import { answeredBy } from '../../support/made-up-list.ts';
@@ -77,7 +77,10 @@ describe('a list that is longer than the memory', () => {
     await spool.append({
       stream,
       pages: [],
-      checkpoint: joined(checkpoint, { growth: { order }, memory: { horizon: horizonOf(times) } }),
+      checkpoint: joinedChange(checkpoint, {
+        growth: { order },
+        memory: { horizon: horizonOf(times) },
+      }),
       identities: left,
     });
     let requests = 0;

@@ -12,12 +12,12 @@ import { type Spool, uidBytes } from '../../../src/contracts/spool.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import type { Entity } from '../../../src/fetch/collection/entities.ts';
 import { CollectionPoller } from '../../../src/fetch/collection/poller.ts';
-import { CollectionReader, type Reading } from '../../../src/fetch/collection/reader.ts';
-import { parseCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
+import { CollectionReader, type FullScan } from '../../../src/fetch/collection/reader.ts';
+import { parseListCheckpoint } from '../../../src/fetch/list/checkpoint.ts';
 import { ListPoller } from '../../../src/fetch/list/poller.ts';
 import { ListReader } from '../../../src/fetch/list/reader.ts';
 import type { PollResult } from '../../../src/fetch/outcome.ts';
-import type { FoundRecord } from '../../../src/fetch/own-pages.ts';
+import type { FindingRecord } from '../../../src/fetch/own-pages.ts';
 import { openSpool } from '../../../src/hold/spool.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import { cutRecords } from '../../../src/tools/record-list.ts';
@@ -125,12 +125,12 @@ export interface ListUnderTest {
   /** The conditions in full. */
   told(): Promise<readonly ConditionRecord[]>;
   /** What the poller said it found. */
-  readonly found: readonly FoundRecord[];
+  readonly found: readonly FindingRecord[];
 }
 
 /** The list's checkpoint as it is held. */
 export async function checkpointOf(list: Pick<ListUnderTest, 'spool' | 'stream'>) {
-  const checkpoint = parseCheckpoint((await list.spool.recall(list.stream.name)).checkpoint);
+  const checkpoint = parseListCheckpoint((await list.spool.recall(list.stream.name)).checkpoint);
   if (checkpoint === null) throw new Error('there is no checkpoint that can be read');
   return checkpoint;
 }
@@ -168,7 +168,7 @@ export async function aList(
   if (own?.kind !== 'list' || reading === undefined) throw new Error(`${type} is no list source`);
   const stream = wrap(own);
   const spool = given ?? (await aSpool());
-  const found: FoundRecord[] = [];
+  const found: FindingRecord[] = [];
   const poller = () => {
     const { order, start, rewindEveryMs: patienceMs } = reading;
     const reader = new ListReader({
@@ -225,7 +225,7 @@ export interface CollectionUnderTest {
   changes(): Promise<readonly ToldChange[]>;
   conditions(): Promise<readonly string[]>;
   /** What the poller said it found. */
-  readonly found: readonly FoundRecord[];
+  readonly found: readonly FindingRecord[];
   restart(): void;
 }
 
@@ -269,11 +269,11 @@ export async function aCollection(
   { reading = quickly, spool: given }: { reading?: CollectionReading; spool?: Spool } = {},
 ): Promise<CollectionUnderTest> {
   const spool = given ?? (await aSpool());
-  const found: FoundRecord[] = [];
-  const means = { stream, spool, clock, log: noLog, reading };
-  const poller = () => new CollectionPoller({ ...means, found: (record) => found.push(record) });
+  const found: FindingRecord[] = [];
+  const deps = { stream, spool, clock, log: noLog, reading };
+  const poller = () => new CollectionPoller({ ...deps, found: (record) => found.push(record) });
   let current = poller();
-  let told = 0;
+  let reported = 0;
   return {
     stream,
     spool,
@@ -281,8 +281,8 @@ export async function aCollection(
     poll: () => current.poll(new AbortController().signal),
     async changes() {
       const held = (await heldIn(spool)).filter(({ kind }) => kind === 'drift');
-      const fresh = held.slice(told);
-      told = held.length;
+      const fresh = held.slice(reported);
+      reported = held.length;
       return fresh.map(({ uid, text }) => ({ ...toldChange.parse(JSON.parse(text)), uid, text }));
     },
     conditions: async () => conditionsOf(await heldIn(spool)),
@@ -300,7 +300,7 @@ export function collectionReader(stream: CollectionStream) {
     stillThere: (key: string, signal: AbortSignal) => reader.stillThere(key, signal),
     async read(
       signal: AbortSignal,
-    ): Promise<Answer<Reading & { readonly entities: readonly Entity[] }>> {
+    ): Promise<Answer<FullScan & { readonly entities: readonly Entity[] }>> {
       const taken = new Map<string, Entity>();
       const seen = new Set<string>();
       const known = {

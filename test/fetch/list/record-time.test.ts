@@ -2,7 +2,7 @@
 // could keep a record out.
 
 import { expect, test } from 'vitest';
-import { timeOf, timeSpan } from '../../../src/fetch/list/record-time.ts';
+import { recordTime, timeSpan } from '../../../src/fetch/list/record-time.ts';
 import { scanBody } from '../../../src/tools/record-list.ts';
 
 const noon = Date.UTC(2026, 10, 1, 12);
@@ -19,21 +19,21 @@ test.each([
   [noon, noon],
   [noon / 1_000, noon],
 ])('A13: timeOf reads %s, as UTC where it says no zone', (value, expected) => {
-  expect(timeOf({ at: value }, ['at'])).toBe(expected);
+  expect(recordTime({ at: value }, ['at'])).toBe(expected);
 });
 
 test.each(['', '12', 'soon', 'Nov 1', '2026-13-45T99:00:00Z', 0, -5, true, null, {}, [noon]])(
   'timeOf takes %s for no time',
   (value) => {
-    expect(timeOf({ at: value }, ['at'])).toBeNull();
+    expect(recordTime({ at: value }, ['at'])).toBeNull();
   },
 );
 
 test('A12: timeOf takes the first path that can be read', () => {
   const record = { created_at: 'soon', event: { time: '2026-11-01T12:00:00Z' }, time: 1 };
 
-  expect(timeOf(record, ['timestamp', 'created_at', 'event.time', 'time'])).toBe(noon);
-  expect(timeOf('text', ['time'])).toBeNull();
+  expect(recordTime(record, ['timestamp', 'created_at', 'event.time', 'time'])).toBe(noon);
+  expect(recordTime('text', ['time'])).toBeNull();
 });
 
 test('timeSpan tells earliest and latest in either order, and nothing where an end has no time', () => {

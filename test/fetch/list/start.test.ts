@@ -48,7 +48,7 @@ describe('start: now', () => {
       const list = await aList(world, { type, settings: { ...settings, start: 'now' } });
       const elsewhere = await aList(world, { type, settings });
       await elsewhere.readToTail();
-      const standing = await idsOf(elsewhere);
+      const statusView = await idsOf(elsewhere);
 
       await list.readToTail();
       const first = await idsOf(list);
@@ -59,7 +59,7 @@ describe('start: now', () => {
       await clock.advance(70 * minuteMs);
       await list.readToTail();
 
-      const owed = ledgerIds(sandbox, path).filter((id) => !standing.includes(id));
+      const owed = ledgerIds(sandbox, path).filter((id) => !statusView.includes(id));
       expect(first).toEqual([]);
       expect(owed.length).toBeGreaterThan(3);
       expect(await idsOf(list)).toEqual([...owed].sort());

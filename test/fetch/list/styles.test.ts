@@ -4,7 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Fault } from '../../../src/sandbox/faults.ts';
+import type { SandboxFault } from '../../../src/sandbox/faults.ts';
 import { answeredBy, answerWith } from '../../support/made-up-list.ts';
 import { afterThisTest } from '../../support/temp.ts';
 import {
@@ -79,7 +79,7 @@ describe.each(all)('%s', (name) => {
     expect(await list.conditions()).toEqual([]);
   });
 
-  test.each<[string, Fault]>([
+  test.each<[string, SandboxFault]>([
     ['errors', { kind: 'status', status: 500 }],
     ['answers that were cut', { kind: 'cut_json' }],
     ['addresses elsewhere', { kind: 'foreign_next' }],
@@ -219,8 +219,11 @@ describe('a window', () => {
     await list.readToTail();
 
     const message = expect.stringContaining(`refuses the window from ${refused}`);
-    const told = { outcome: 'refused', cause: { message, next: expect.stringContaining('step') } };
-    expect(results).toMatchObject([told, told, told]);
+    const reported = {
+      outcome: 'refused',
+      cause: { message, next: expect.stringContaining('step') },
+    };
+    expect(results).toMatchObject([reported, reported, reported]);
     expect(furthest).toBeLessThan(start + 2 * hourMs + 1_000);
     expect((await idsOf(list)).length).toBeGreaterThanOrEqual(5);
   });

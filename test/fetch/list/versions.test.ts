@@ -45,12 +45,12 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
     },
     { records: immutable ? 'audit' : 'log', immutable, time: ['time'], ignore, pageLimit: limit },
   );
-  const means = { stream, spool, clock, log: silent } as const;
+  const deps = { stream, spool, clock, log: silent } as const;
   const never = new AbortController().signal;
   const start = () =>
     new ListPoller(
       new ListReader({
-        ...means,
+        ...deps,
         order: 'auto',
         start: 'beginning',
         patienceMs: settings.rewindEveryMs,
@@ -80,7 +80,7 @@ async function aListOf(rows: () => readonly Row[], wishes: Wishes = {}) {
       const span = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER };
       const pace = () => Promise.resolve();
       const list = { order: 'auto', lookbackMs: 0 } as const;
-      const backfill = new Backfill({ ...means, list, span, key: 'backfill:src', pace });
+      const backfill = new Backfill({ ...deps, list, span, key: 'backfill:src', pace });
       await backfill.poll(never);
     },
     async held() {
@@ -144,12 +144,14 @@ test('each record that violates is told by its uid, as the same event also after
 
   await list.read(3);
   await anew.read(3);
-  const told = await list.told();
+  const reported = await list.told();
   const uids = await uidByText(list);
   const changed = texts(rows.slice(25)).map((text) => uids.get(text));
 
-  expect(told.map(({ text }) => JSON.parse(text).details)).toEqual(changed.map((uid) => ({ uid })));
-  const own = told.map(({ uid }) => uid);
+  expect(reported.map(({ text }) => JSON.parse(text).details)).toEqual(
+    changed.map((uid) => ({ uid })),
+  );
+  const own = reported.map(({ uid }) => uid);
   expect(new Set(own).size).toBe(5);
   expect((await anew.told()).map(({ uid }) => uid)).toEqual(own);
   await list.backfill();

@@ -105,12 +105,12 @@ async function aStream({ ids, object, immutable = false, spool: given }: Wishes)
   const held = async () => {
     const all = await heldIn(spool);
     const conditions = all.filter(({ kind }) => kind === 'condition');
-    const told = conditions.map(({ text }) => JSON.parse(text) as ConditionRecord); // sluice's own
+    const reported = conditions.map(({ text }) => JSON.parse(text) as ConditionRecord); // sluice's own
     const records = all.filter(({ kind }) => kind === 'log').map(({ text }) => text);
     expect(new Set(all.map(({ uid }) => uid)).size).toBe(all.length);
     return {
       records,
-      conditions: told.map(({ condition, details }) => [condition, details?.parent]),
+      conditions: reported.map(({ condition, details }) => [condition, details?.parent]),
     };
   };
   return {
@@ -398,7 +398,7 @@ test.each([
   { of: 'is gone', status: 404, wasThere: true, told: [['source.parent_lost', 'a']] },
   { of: 'is denied', status: 403, wasThere: true, told: [] },
   { of: 'was never there', status: 404, wasThere: false, told: [] },
-])('the only parent that $of for a day: $told', async ({ status, wasThere, told }) => {
+])('the only parent that $of for a day: $told', async ({ status, wasThere, told: reported }) => {
   const { served, poll, restart, held, clock } = await aStream({ ids: ['a'] });
   served.set('a', wasThere ? [entry('1')] : status);
   await poll();
@@ -414,9 +414,9 @@ test.each([
     if (hours % 7 === 0) restart();
   }
 
-  expect((await held()).conditions).toEqual(told);
+  expect((await held()).conditions).toEqual(reported);
   expect(outcomes[0]).not.toBe('done');
-  expect(outcomes.at(-1) === 'done').toBe(told.length > 0);
+  expect(outcomes.at(-1) === 'done').toBe(reported.length > 0);
 });
 
 test('one that always fails keeps no other waiting', async () => {

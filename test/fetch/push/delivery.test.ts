@@ -4,7 +4,11 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/contracts/settings.ts';
 import type { DeliveryRules } from '../../../src/contracts/source.ts';
-import { type Head, refusalOfBody, refusalOfHead } from '../../../src/fetch/push/delivery.ts';
+import {
+  type DeliveryHead,
+  refusalOfBody,
+  refusalOfHead,
+} from '../../../src/fetch/push/delivery.ts';
 
 const rules: DeliveryRules = {
   secrets: [new Secret(() => 'one'), new Secret(() => 'two')],
@@ -27,7 +31,7 @@ function signed(text: string | Buffer = body, key: string | Buffer = 'one'): str
 function head(
   headers: Readonly<Record<string, string | readonly string[]>> = {},
   method = 'POST',
-): Head {
+): DeliveryHead {
   const all = { 'svc-signature': signed(), 'content-type': 'application/json', ...headers };
   const lists = Object.entries(all).map(([name, value]) => [name, [value].flat()] as const);
   return {
@@ -62,8 +66,8 @@ test.for([
   ['another digest', head({ 'svc-signature': signed().replace('256', '1') }), 'unsigned'],
   ['a short one', head({ 'svc-signature': signed().slice(0, -2) }), 'unsigned'],
   ['a long one', head({ 'svc-signature': `${signed()}00` }), 'unsigned'],
-] as const)('by its headers: %s', ([, given, wanted]) => {
-  expect(refusalOfHead(given, rules)).toBe(wanted);
+] as const)('by its headers: %s', ([, given, requested]) => {
+  expect(refusalOfHead(given, rules)).toBe(requested);
 });
 
 describe('by its body', () => {
@@ -79,8 +83,8 @@ describe('by its body', () => {
     ['one that is none', signed(body, 'three'), 'forged'],
     ['another body', signed('{"id":"evt-2"}'), 'forged'],
     ['an empty key', signed(body, ''), 'forged'],
-  ] as const)('signed with %s', ([, signature, wanted]) => {
-    expect(refusal({ 'svc-signature': signature })).toBe(wanted);
+  ] as const)('signed with %s', ([, signature, requested]) => {
+    expect(refusal({ 'svc-signature': signature })).toBe(requested);
   });
 
   test('one bit of the signature decides, wherever it stands', () => {
@@ -131,8 +135,8 @@ describe('by its body', () => {
     ['no time that can be read', at('yesterday'), 'stale'],
     ['another time than the signed one', at(String(seconds), `1.${body}`), 'forged'],
     ['a time that is not signed', at(String(seconds), String(body)), 'forged'],
-  ] as const)('its age: %s', ([, headers, wanted]) => {
-    expect(refusal(headers, { timestampHeader: 'svc-time', signsTime: true })).toBe(wanted);
+  ] as const)('its age: %s', ([, headers, requested]) => {
+    expect(refusal(headers, { timestampHeader: 'svc-time', signsTime: true })).toBe(requested);
   });
 
   test('without a header that tells it no age is judged', () => {
@@ -148,8 +152,8 @@ describe('by its body', () => {
     [`${'['.repeat(5_000)}${']'.repeat(5_000)}`, 'not_json'],
     ['null', null],
     [' {"a":1}\n', null],
-  ] as const)('JSON: %j', ([text, wanted]) => {
+  ] as const)('JSON: %j', ([text, requested]) => {
     const given = Buffer.from(text);
-    expect(refusal({ 'svc-signature': signed(given) }, {}, given)).toBe(wanted);
+    expect(refusal({ 'svc-signature': signed(given) }, {}, given)).toBe(requested);
   });
 });

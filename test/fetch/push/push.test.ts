@@ -126,12 +126,12 @@ test('a body without a length is cut off where it is too long', async () => {
 
 /** The real spool, whose appends go through `around`. */
 async function spoolWith(
-  around: (append: () => Promise<number>, entry: Append) => Promise<number>,
+  configEnv: (append: () => Promise<number>, entry: Append) => Promise<number>,
 ) {
   const spool = await aSpool();
   return new Proxy(spool, {
     get: (target, key) => {
-      if (key === 'append') return (entry: Append) => around(() => target.append(entry), entry);
+      if (key === 'append') return (entry: Append) => configEnv(() => target.append(entry), entry);
       const value = Reflect.get(target, key, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },

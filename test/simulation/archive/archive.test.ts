@@ -20,9 +20,9 @@ test('whatever an attacker without a key changes, a whole archive is what upstre
 
 test('a seed does the same again', async () => {
   const lines = async () => {
-    const told: string[] = [];
-    await runArchive(7, (line) => told.push(line));
-    return told;
+    const reported: string[] = [];
+    await runArchive(7, (line) => reported.push(line));
+    return reported;
   };
 
   expect(await lines()).toEqual(await lines());

@@ -29,8 +29,8 @@ export const ofArchive: readonly Mutation[] = [
   {
     ...{ of, file: `${src}/recovery.ts` },
     what: 'tiles are believed at a restart',
-    from: 'if (standing !== null && !tree.root.equals(standing.root)) {',
-    to: 'if (standing !== null && tree.size < 0) {',
+    from: 'if (statusView !== null && !tree.root.equals(statusView.root)) {',
+    to: 'if (statusView !== null && tree.size < 0) {',
   },
   {
     ...{ of, file: `${src}/recovery.ts` },

@@ -41,29 +41,29 @@ interface OperatorMeans {
 
 /** The operator of one archive. */
 export class Operator {
-  readonly #means: OperatorMeans;
+  readonly #deps: OperatorMeans;
   readonly #holds = new Map<string, Hold>();
   /** Numbers of events that the lake has, by spool. */
   readonly #lake = new Map<string, number>();
 
-  constructor(means: OperatorMeans) {
-    this.#means = means;
+  constructor(deps: OperatorMeans) {
+    this.#deps = deps;
   }
 
   /** Sets or releases a hold, or asks for a record or old bodies to go. */
-  async ask(focus: Focus, tell: Tell, step: number): Promise<void> {
-    const { random } = this.#means;
+  async ask(focus: Focus, report: Tell, step: number): Promise<void> {
+    const { random } = this.#deps;
     const open = [...this.#holds.values()].filter((hold) => hold.released_at === null);
     const what = random.next();
     const [holds, erasures] = shares[focus];
-    if (what < holds / 2 || (what < holds && open.length === 0)) return this.#hold(tell, step);
-    if (what < holds) return await this.#release(random.pick(open), tell, step);
-    if (what < holds + erasures) return await this.#erase(tell, step);
-    return await this.#prune(tell, step);
+    if (what < holds / 2 || (what < holds && open.length === 0)) return this.#hold(report, step);
+    if (what < holds) return await this.#release(random.pick(open), report, step);
+    if (what < holds + erasures) return await this.#erase(report, step);
+    return await this.#prune(report, step);
   }
 
-  #hold(tell: Tell, step: number): void {
-    const { random, rules, store } = this.#means;
+  #hold(report: Tell, step: number): void {
+    const { random, rules, store } = this.#deps;
     const now = rules.now();
     const id = random.chance(0.8) ? 'case-1' : 'case-2';
     const known = this.#holds.get(id);
@@ -81,41 +81,41 @@ export class Operator {
     const hold = { id, ...span, reason: 'a case', placed_at: timeText(now), released_at: null };
     this.#holds.set(id, hold);
     store.write(holdPath(id) ?? '', encodeHold(hold));
-    tell(`${step}: hold ${id} ${span.from} to ${span.to}`);
+    report(`${step}: hold ${id} ${span.from} to ${span.to}`);
   }
 
-  async #release(hold: Hold, tell: Tell, step: number): Promise<void> {
-    const { store, rules } = this.#means;
+  async #release(hold: Hold, report: Tell, step: number): Promise<void> {
+    const { store, rules } = this.#deps;
     const released = { ...hold, released_at: timeText(rules.now()) };
     const { kind, wish } = releaseOf(released);
     const signed = await this.#signed(kind, wish as Granted['wish']);
     this.#holds.set(hold.id, released);
     store.write(holdPath(hold.id) ?? '', encodeHold({ ...released, ...signed }));
-    tell(`${step}: release ${hold.id}`);
+    report(`${step}: release ${hold.id}`);
   }
 
-  async #erase(tell: Tell, step: number): Promise<void> {
-    const { random, rules, store } = this.#means;
+  async #erase(report: Tell, step: number): Promise<void> {
+    const { random, rules, store } = this.#deps;
     const { uids } = rules.upstream;
     if (uids.length === 0) return;
     const uid = random.pick(uids);
     const wish = { uid, reason: 'a case', asked_at: timeText(rules.now()) };
     const signed = await this.#signed('erase', wish);
     store.write(requestPath(uid), encodeRequest({ ...wish, ...signed }));
-    tell(`${step}: erase ${uid.slice(0, 8)}`);
+    report(`${step}: erase ${uid.slice(0, 8)}`);
   }
 
-  async #prune(tell: Tell, step: number): Promise<void> {
-    const { random, rules, store } = this.#means;
+  async #prune(report: Tell, step: number): Promise<void> {
+    const { random, rules, store } = this.#deps;
     const now = rules.now();
     const before = now - random.below(25) * day;
     const { signed } = await this.#signed('prune', pruneWish(before, now));
     store.write(prunePath, encodeWish(before, now, signed));
-    tell(`${step}: prune before ${timeText(before)}`);
+    report(`${step}: prune before ${timeText(before)}`);
   }
 
   async #signed(kind: Granted['kind'], wish: Granted['wish']): Promise<{ signed?: string }> {
-    const { rules, key } = this.#means;
+    const { rules, key } = this.#deps;
     (rules.granted as Granted[]).push({ kind, wish });
     if (rules.accepts) return {};
     const of = { origin: rules.origin, archive: this.#archive };
@@ -124,13 +124,13 @@ export class Operator {
 
   /** SHA-256 of archive.json as the process has written it. */
   get #archive(): string {
-    const manifest = this.#means.store.honest.get('archive.json')?.at(-1);
+    const manifest = this.#deps.store.honest.get('archive.json')?.at(-1);
     return hash('sha256', manifest ?? '', 'hex');
   }
 
   /** The lake writes what came since its last cut. */
-  async cutLake(tell: Tell, step: number): Promise<void> {
-    const { process, rules, store, signer } = this.#means;
+  async cutLake(report: Tell, step: number): Promise<void> {
+    const { process, rules, store, signer } = this.#deps;
     const { spool, epoch, next } = process;
     const from = this.#lake.get(spool) ?? 0;
     if (next <= from) return;
@@ -169,6 +169,6 @@ export class Operator {
     const object = `lake/cuts/${path}/${stem}.cut`;
     const line = await signedFacts(facts, [made], { signer, archive: this.#archive, object });
     store.write(object, Buffer.concat([line, made]));
-    tell(`${step}: the lake has events ${from} to ${next} of ${spool}`);
+    report(`${step}: the lake has events ${from} to ${next} of ${spool}`);
   }
 }

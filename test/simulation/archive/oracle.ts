@@ -10,7 +10,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Tell } from '../verdict.ts';
 import type { HostileStore } from './hostile-store.ts';
 import type { Head, Process } from './process.ts';
-import { standingOf } from './standing.ts';
+import { statusOf } from './stored-bodies.ts';
 import type { Branch, Rules } from './truth.ts';
 
 /** An archive at its end. */
@@ -76,10 +76,11 @@ function checkContents({ store, rules }: Ended, branch: Branch, report: Report):
       continue;
     }
     for (const index of indexes) {
-      const standing = standingOf(branch, index, whole);
-      if (standing === 'forged') finding(`whole, and the body of entry ${index} is not upstream's`);
+      const statusView = statusOf(branch, index, whole);
+      if (statusView === 'forged')
+        finding(`whole, and the body of entry ${index} is not upstream's`);
       // What was erased and stands there again is reported.
-      if (standing === 'back' && !report.remarks.some((one) => one.includes(object))) {
+      if (statusView === 'back' && !report.remarks.some((one) => one.includes(object))) {
         finding(`whole, and what was erased from entry ${index} stands there again`);
       }
     }

@@ -8,7 +8,7 @@ import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
 import type { Json } from '../../../src/contracts/json.ts';
 import { silent } from '../../support/silent-log.ts';
 import { type HostileStore, isRefusal, type Life, type StoreCall } from './hostile-store.ts';
-import { standingOf } from './standing.ts';
+import { statusOf } from './stored-bodies.ts';
 import { uidsIn } from './tables.ts';
 import { Branch, type Rules } from './truth.ts';
 import type { TruePage, Upstream } from './upstream.ts';
@@ -35,7 +35,7 @@ export interface ProcessMeans {
 
 /** One archive and the processes that write it, one after another. */
 export class Process {
-  readonly #means: ProcessMeans;
+  readonly #deps: ProcessMeans;
   readonly heads: Head[] = [];
   /** States as they were kept: a mark, and the spool that it is of. */
   readonly states: { readonly mark: Json; readonly spool: string; readonly next: number }[] = [];
@@ -54,18 +54,18 @@ export class Process {
   #keptMost = 0;
   readonly #bundles = new Map<number, readonly Buffer[]>();
 
-  constructor(means: ProcessMeans) {
-    this.#means = means;
-    this.branch = new Branch(means.rules);
+  constructor(deps: ProcessMeans) {
+    this.#deps = deps;
+    this.branch = new Branch(deps.rules);
   }
 
   get upstream(): Upstream {
-    return this.#means.rules.upstream;
+    return this.#deps.rules.upstream;
   }
 
   /** Has upstream send pages, and archives what is held. `changes`: the process ends after so many changes of the store. */
   async archive(count: number, changes = Number.POSITIVE_INFINITY): Promise<void> {
-    const { rules } = this.#means;
+    const { rules } = this.#deps;
     for (let i = 0; i < count; i += 1) {
       const page = rules.upstream.send(this.spool, this.next, rules.now() - 1_000);
       this.held.push(page);
@@ -126,12 +126,12 @@ export class Process {
 
   async #opened(): Promise<ArchiveWriter> {
     if (this.#writer?.isBroken === false) return this.#writer;
-    const { store, signer, operators, rules, shard } = this.#means;
+    const { store, signer, operators, rules, shard } = this.#deps;
     const watcher = {
-      before: this.#means.before,
+      before: this.#deps.before,
       after: (call: StoreCall) => {
         if (call.kind === 'list' && call.name === 'checkpoints/') this.#lookAtKept();
-        this.#means.after(call);
+        this.#deps.after(call);
       },
       wrote: (name: string, body: Buffer) => this.#wrote(name, body),
       removed: (name: string) => this.#removed(name),
@@ -169,13 +169,13 @@ export class Process {
       this.#bundles.set(tile.index, decodeBundle(body, tile.width));
     } else if (name === 'checkpoint') this.#signed(body);
     // Nothing was signed that it knows of: another archive begins.
-    else if (name === 'archive.json') this.branch = new Branch(this.#means.rules);
+    else if (name === 'archive.json') this.branch = new Branch(this.#deps.rules);
     else if (name.startsWith('segments/')) this.#rewrote(name, body);
     else if (name.startsWith('lake/')) this.#rewroteRows(name, body);
   }
 
   #lookAtKept(): void {
-    const { store } = this.#means;
+    const { store } = this.#deps;
     const stands = ({ note, size }: Head) =>
       store.names.some((name) => name.endsWith(`${size}.note`) && store.body(name)?.equals(note));
     this.#keptMost = this.heads.reduce(
@@ -187,22 +187,22 @@ export class Process {
   /** A segment that is written once more, without some records. */
   #rewrote(name: string, body: Buffer): void {
     for (const index of this.branch.segments.get(name) ?? []) {
-      const standing = standingOf(this.branch, index, body);
-      if (standing === 'right') continue;
-      this.#means.rules.finding(`it writes ${name}, in which the body of ${index} is ${standing}`);
+      const statusView = statusOf(this.branch, index, body);
+      if (statusView === 'right') continue;
+      this.#deps.rules.finding(`it writes ${name}, in which the body of ${index} is ${statusView}`);
     }
   }
 
   #rewroteRows(name: string, body: Buffer): void {
-    const first = this.#means.store.honest.get(name)?.[0];
+    const first = this.#deps.store.honest.get(name)?.[0];
     const gone = this.branch.lakeGone.get(name) ?? new Set<string>();
     const left = (first ? uidsIn(first) : []).filter((uid) => !gone.has(uid));
     if (left.join() === uidsIn(body).join()) return;
-    this.#means.rules.finding(`it writes ${name} with other rows than it had`);
+    this.#deps.rules.finding(`it writes ${name} with other rows than it had`);
   }
 
   #signed(body: Buffer): void {
-    const { finding } = this.#means.rules;
+    const { finding } = this.#deps.rules;
     const note = withoutFence(body);
     const checkpoint = parseCheckpoint(parseNote(note).text);
     const { size } = checkpoint;
@@ -243,7 +243,6 @@ export class Process {
     const { pruned, cutOf, lakeGone } = this.branch;
     const isOfCut = name.startsWith('lake/') && pruned.has(cutOf.get(name) ?? '');
     const isGone = pruned.has(name) || isOfCut || lakeGone.has(name);
-    if (!isRequest && !isGone)
-      this.#means.rules.finding(`it removes ${name}, and no entry says so`);
+    if (!isRequest && !isGone) this.#deps.rules.finding(`it removes ${name}, and no entry says so`);
   }
 }

@@ -56,13 +56,13 @@ function stepOf(focus: Focus, random: Random): keyof (typeof chances)['any'] | n
 }
 
 /** One world. */
-export async function runArchive(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
+export async function runArchive(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(seed);
   const random = new Random(seed, saltOf('archive course'));
   const findings: string[] = [];
   const clock = { now: Date.UTC(2026, 0, 5) };
   const attacker = new Attacker(new Random(seed, saltOf('archive attacker')), {
-    ...{ budget: traits.attacks, focus: traits.focus, tell },
+    ...{ budget: traits.attacks, focus: traits.focus, tell: report },
     now: () => clock.now,
   });
   const archives = Array.from({ length: traits.shards }, (_, i) => {
@@ -77,7 +77,7 @@ export async function runArchive(seed: number, tell: Tell = () => undefined): Pr
       now: () => clock.now,
       finding: (text) => {
         if (findings.length < 50) findings.push(text);
-        tell(`FINDING ${text}`);
+        report(`FINDING ${text}`);
       },
     };
     // An operator's key is known by the name that it has.
@@ -101,25 +101,25 @@ export async function runArchive(seed: number, tell: Tell = () => undefined): Pr
       const count = 1 + random.below(traits.burst);
       records += count;
       const changes = random.chance(0.12) ? random.below(14) : Number.POSITIVE_INFINITY;
-      tell(`${step}: ${count} pages${changes < 100 ? `, killed after ${changes} changes` : ''}`);
+      report(`${step}: ${count} pages${changes < 100 ? `, killed after ${changes} changes` : ''}`);
       await process.archive(count, changes);
-      if (process.refusal !== null) tell(`   refused: ${process.refusal}`);
+      if (process.refusal !== null) report(`   refused: ${process.refusal}`);
     } else if (what === 'restart') {
-      tell(`${step}: restart`);
+      report(`${step}: restart`);
       if (random.chance(0.6)) await process.stop();
       process.restart();
     } else if (what === 'loss') {
       const kept =
         random.chance(0.3) && process.states.length > 0 ? random.pick(process.states) : null;
-      tell(`${step}: the state is ${kept === null ? 'lost' : 'an older one'}`);
+      report(`${step}: the state is ${kept === null ? 'lost' : 'an older one'}`);
       process.loseState(kept);
     } else if (what === 'time') {
       clock.now += random.pick([hour, day, 20 * day, 40 * day]);
-      tell(`${step}: it is ${new Date(clock.now).toISOString()}`);
+      report(`${step}: it is ${new Date(clock.now).toISOString()}`);
     } else if (what === 'lake') {
-      if (traits.hasLake) await operator.cutLake(tell, step);
+      if (traits.hasLake) await operator.cutLake(report, step);
     } else {
-      await operator.ask(traits.focus, tell, step);
+      await operator.ask(traits.focus, report, step);
       // So that a hold that is set again after its release is entered both times.
       if (traits.focus === 'holds' && random.chance(0.6)) await process.archive(1);
     }
@@ -130,13 +130,13 @@ export async function runArchive(seed: number, tell: Tell = () => undefined): Pr
     if (findings.length > 0) break;
     attacker.act();
     await process.archive(1);
-    if (process.refusal !== null) tell(`   refused: ${process.refusal}`);
+    if (process.refusal !== null) report(`   refused: ${process.refusal}`);
     if (random.chance(0.5)) await process.stop();
   }
   attacker.leave();
   for (const one of archives) {
     if (findings.length > 0) break;
-    await judge({ ...one, trusted: [own.verifier], wasAttacked: attacker.hasActed, tell });
+    await judge({ ...one, trusted: [own.verifier], wasAttacked: attacker.hasActed, tell: report });
   }
   const crashes = archives.reduce((sum, { process }) => sum + process.crashes, 0);
   return { seed, traits, findings, requests: attacker.calls, records, crashes };

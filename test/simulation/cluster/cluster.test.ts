@@ -30,9 +30,9 @@ test('whoever is killed, stopped or cut off, each record is held and delivered, 
 
 test('a seed does the same again', async () => {
   const lines = async () => {
-    const told: string[] = [];
-    await runCluster(7, (line) => told.push(line));
-    return told;
+    const reported: string[] = [];
+    await runCluster(7, (line) => reported.push(line));
+    return reported;
   };
 
   expect(await lines()).toEqual(await lines());

@@ -47,9 +47,9 @@ export class Course {
   #dues: Due[] = [];
   #order = 0;
 
-  constructor(random: Random, tell: Tell) {
+  constructor(random: Random, report: Tell) {
     this.random = random;
-    this.#tell = tell;
+    this.#tell = report;
   }
 
   tell(line: string): void {

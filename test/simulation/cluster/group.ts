@@ -245,12 +245,12 @@ class Group {
     for (const member of members) {
       member.assignment = Buffer.alloc(0);
       const isLeader = member.id === this.#leader;
-      const told = isLeader ? members : [];
+      const reported = isLeader ? members : [];
       member.joining?.answer({
         ...{ throttleTimeMs: 0, errorCode: 0, generationId: this.generation },
         ...{ protocolType: 'sluice', protocolName: 'one-owner', leader: this.#leader },
         ...{ skipAssignment: false, memberId: member.id },
-        members: told.map(({ id, instance, metadata }) => ({
+        members: reported.map(({ id, instance, metadata }) => ({
           ...{ memberId: id, groupInstanceId: instance, metadata },
         })),
       });

@@ -3,9 +3,9 @@
 
 import { parseConfig } from '../../../src/config/config.ts';
 import { ofShard } from '../../../src/config/shards.ts';
-import { ShardKeeper } from '../../../src/run/shard-keeper.ts';
 import { shardVariable } from '../../../src/run/shard-messages.ts';
-import { takeSeat } from '../../../src/run/shard-seat.ts';
+import { ShardKeeper } from '../../../src/run/shard-supervisor.ts';
+import { takeSeat } from '../../../src/run/shard-worker.ts';
 import type { Life } from './course.ts';
 import { networks } from './kafka.ts';
 import { Child, machines, startedBy } from './machine.ts';
@@ -53,13 +53,13 @@ export class KeepingProcess implements Process {
   readonly #children = new Set<Child>();
   #begun = 0;
 
-  constructor(life: Life, around: Surroundings, instance: string) {
-    const { course, shards } = around;
+  constructor(life: Life, configEnv: Surroundings, instance: string) {
+    const { course, shards } = configEnv;
     const config = configs.get(shards.length);
     if (!config?.state.kafka) throw new RangeError(`no config has ${shards.length} shards`);
     const kafka = { ...config.state.kafka, brokers: [{ host: life.name, port }], instance };
     this.life = life;
-    this.#around = around;
+    this.#around = configEnv;
     this.#config = { ...config, state: { ...config.state, kafka } };
     machines.set(life.name, (shard) => this.#begin(shard));
     this.#keeper = new ShardKeeper({

@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { shardVariable } from '../../../src/run/shard-messages.ts';
-import type { SeatedProcess } from '../../../src/run/shard-seat.ts';
+import type { SeatedProcess } from '../../../src/run/shard-worker.ts';
 import type { Course, Life } from './course.ts';
 import { networks } from './kafka.ts';
 

@@ -5,9 +5,9 @@ import type { Mutation } from '../mutations.ts';
 
 const shardLog = 'src/cluster/log/shard-log.ts';
 const assignment = 'src/cluster/assignment.ts';
-const keeper = 'src/run/shard-keeper.ts';
+const keeper = 'src/run/shard-supervisor.ts';
 const shardProcess = 'src/run/shard-process.ts';
-const seat = 'src/run/shard-seat.ts';
+const seat = 'src/run/shard-worker.ts';
 /** Of the work that a simulated process does with the log of its shard. */
 const work = 'test/simulation/cluster/work.ts';
 
@@ -41,8 +41,8 @@ export const ofCluster: readonly Mutation[] = [
     firstSeed: 849,
   },
   {
-    ...{ of: 'cluster', file: 'src/cluster/hearing.ts' },
-    what: 'who is not heard goes on asking upstream',
+    ...{ of: 'cluster', file: 'src/cluster/group-contact.ts' },
+    what: 'who is not received goes on asking upstream',
     from: 'const silentShareMax = 2 / 3;',
     to: 'const silentShareMax = 1_000;',
     firstSeed: 811,
@@ -87,7 +87,7 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: shardProcess },
-    what: 'a process is told that the group has heard of it when it has not',
+    what: 'a process is reported that the group has received of it when it has not',
     from: 'uptimeMs: uptimeMs() - agoMs',
     to: 'uptimeMs: uptimeMs() - agoMs * 0',
     firstSeed: 3604,
@@ -108,7 +108,7 @@ export const ofCluster: readonly Mutation[] = [
   },
   {
     ...{ of: 'cluster', file: keeper },
-    what: 'a process is not told that another one has its shard',
+    what: 'a process is not reported that another one has its shard',
     from: 'lost: (why: ExportError) => own.process?.lose(why),',
     to: 'lost: (why: ExportError) => own.process?.lose.bind(why),',
     firstSeed: 54,

@@ -40,9 +40,9 @@ export interface Part {
 
 /** Tells the course what a process logs. */
 export function logOf(course: Course, life: Life): Log {
-  const tell = (_event: string, line: string, fields?: object) =>
+  const report = (_event: string, line: string, fields?: object) =>
     course.tell(`${life.name}: ${line}${fields ? ` ${JSON.stringify(fields)}` : ''}`);
-  const log: Log = { ...silent, info: tell, warn: tell, error: tell, with: () => log };
+  const log: Log = { ...silent, info: report, warn: report, error: report, with: () => log };
   return log;
 }
 
@@ -82,10 +82,10 @@ export class LoneProcess implements Process {
   async run(): Promise<void> {
     const clock = this.#course.clockOf(this.life);
     const lost = (why: Error) => this.#end(why);
-    const means = { log: this.#log, clock, lost };
+    const deps = { log: this.#log, clock, lost };
     let ownership: Ownership | null = null;
     try {
-      ownership = await Ownership.gain(this.#settings, means, this.#stop.signal);
+      ownership = await Ownership.gain(this.#settings, deps, this.#stop.signal);
       await this.#work.run(ownership);
     } catch (error) {
       this.#course.tell(`${this.life.name} ends: ${String(error)}`);

@@ -30,9 +30,9 @@ const quietMs = 3 * sessionMs;
 const findingsMax = 5;
 
 /** Runs one seed; `tell` is told each step. */
-export async function runCluster(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
-  const world = new ClusterWorld(seed, tell);
-  tell(JSON.stringify(world.traits));
+export async function runCluster(seed: number, report: Tell = () => undefined): Promise<Verdict> {
+  const world = new ClusterWorld(seed, report);
+  report(JSON.stringify(world.traits));
   // Most of what is refused is asked again, and nobody looks where it came from.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -62,7 +62,7 @@ class ClusterWorld {
   #kills = 0;
   #lives = 0;
 
-  constructor(seed: number, tell: Tell) {
+  constructor(seed: number, report: Tell) {
     const random = new Random(seed, 1);
     const shared = new Random(seed, 3);
     const shards = shared.pick([1, 2, 3, 4]);
@@ -77,7 +77,7 @@ class ClusterWorld {
       clocks: shared.pick(['right', 'set', 'asleep']),
     };
     this.#seed = seed;
-    const course = new Course(new Random(seed, 2), tell);
+    const course = new Course(new Random(seed, 2), report);
     this.#course = course;
     runIn(course);
     const find = (what: string) => {
@@ -247,12 +247,12 @@ class ClusterWorld {
       ...{ course, brokers, groups, life, hearsNames: named },
       isTroubled: () => this.#isTroubled,
     });
-    const around = { course, shards: this.#shards, sharing: this.#sharing };
+    const configEnv = { course, shards: this.#shards, sharing: this.#sharing };
     const name = named ? `name-${n}` : undefined;
     const process =
       shards === 1
-        ? new LoneProcess(life, around, name)
-        : new KeepingProcess(life, around, name ?? life.name);
+        ? new LoneProcess(life, configEnv, name)
+        : new KeepingProcess(life, configEnv, name ?? life.name);
     processes[n] = process;
     course.tell(`${life.name} begins`);
     void process.run().then(() => {

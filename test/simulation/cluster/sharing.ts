@@ -18,7 +18,7 @@ interface Worker {
   /** When it has begun to take it, or has taken it again. */
   readonly since: number;
   /** The group answers it, or whoever it has the shard by. */
-  readonly isHeard: () => boolean;
+  readonly hasContact: () => boolean;
   /** Requests beside whoever works. */
   strays: number;
 }
@@ -42,15 +42,15 @@ export class Sharing {
   readonly #endedAt = new Map<number, number>();
   readonly #in: SharingMeans;
 
-  constructor(means: SharingMeans) {
-    this.#in = means;
+  constructor(deps: SharingMeans) {
+    this.#in = deps;
   }
 
   /** It has begun to take the shard at `since`, knows what it holds, and works from now on. */
-  begins(shard: number, life: Life, since: number, isHeard: () => boolean): void {
+  begins(shard: number, life: Life, since: number, hasContact: () => boolean): void {
     const { course, sessionMs, find } = this.#in;
     course.tell(`${life.name} works on shard ${shard}`);
-    const worker = { life, since, isHeard, strays: 0 };
+    const worker = { life, since, hasContact, strays: 0 };
     this.#known.set(life, worker);
     // It may have slept meanwhile, and others have taken it since.
     if ((this.#workers.get(shard)?.since ?? 0) > since) return;
@@ -73,7 +73,7 @@ export class Sharing {
     const other = this.#workers.get(shard);
     const own = this.#known.get(life);
     if (own === undefined || other === own) return;
-    if (this.workerOf(shard) === null || other?.isHeard() !== true) {
+    if (this.workerOf(shard) === null || other?.hasContact() !== true) {
       // Whom the group has given up, and then knows of no other one, goes on.
       this.#worksNow(shard, { ...own, since: this.#in.course.now });
       return;

@@ -3,7 +3,7 @@
 // matters: a list is read from a checkpoint on, its pages are sent to a sink, and both go into the
 // log.
 
-import type { LogSettings } from '../../../src/cluster/log/settings.ts';
+import type { StateLogSettings } from '../../../src/cluster/log/settings.ts';
 import { ShardLog } from '../../../src/cluster/log/shard-log.ts';
 import type { Membership } from '../../../src/cluster/ownership.ts';
 import type { Clock, Log } from '../../../src/contracts/tools.ts';
@@ -33,7 +33,7 @@ export interface WorkMeans extends ShardWorld {
   readonly course: Course;
   readonly life: Life;
   readonly sharing: Sharing;
-  readonly settings: LogSettings;
+  readonly settings: StateLogSettings;
   readonly log: Log;
 }
 
@@ -46,8 +46,8 @@ export class Work {
   /** The checkpoint that it has given to the log; whether that stands it may not know yet. */
   #written = 0;
 
-  constructor(means: WorkMeans) {
-    this.#in = means;
+  constructor(deps: WorkMeans) {
+    this.#in = deps;
   }
 
   /** Has it end in order. */
@@ -57,7 +57,7 @@ export class Work {
   }
 
   /** Takes the shard and works on it until stopped; rejects with why it has ended. */
-  async run({ confirm, isHeard }: Membership): Promise<void> {
+  async run({ confirm, hasContact }: Membership): Promise<void> {
     const { course, oracle, life, log, settings, sharing, shard } = this.#in;
     const clock = course.clockOf(life);
     const since = course.now;
@@ -69,13 +69,13 @@ export class Work {
     oracle.restored(life.name, this.#written, known);
     let bucket = new Bucket(course.now, tokensAtTakeover);
     this.#stop.signal.throwIfAborted();
-    sharing.begins(shard, life, since, isHeard);
+    sharing.begins(shard, life, since, hasContact);
     this.#stop.signal.addEventListener('abort', () => sharing.ends(shard, life));
     void this.#confirmAgain(clock).catch(() => undefined);
     while (!this.#stop.signal.aborted) {
       await clock.sleep(everyMs, this.#stop.signal);
       await this.#send();
-      if (!isHeard()) {
+      if (!hasContact()) {
         sharing.unheard(shard, life);
         // Others may have asked meanwhile.
         bucket = new Bucket(course.now, tokensAtTakeover);

@@ -116,18 +116,18 @@ export class ModelCollection {
 
   /** Some changes, and those that are due to be taken back. */
   change(now: number): readonly string[] {
-    const told: string[] = [];
+    const reported: string[] = [];
     for (const { row } of this.#flaps.filter(({ at }) => at <= now)) {
       const known = this.#rows.find(({ id }) => id === row.id);
       if (known === undefined) continue;
       this.#replace({ ...row, place: known.place }, now);
-      told.push(`back ${row.id}`);
+      reported.push(`back ${row.id}`);
     }
     this.#flaps = this.#flaps.filter(({ at }) => at > now);
     for (let n = 1 + this.#random.below(this.#traits.burst); n > 0; n -= 1) {
-      told.push(this.#changeOne(now));
+      reported.push(this.#changeOne(now));
     }
-    return told;
+    return reported;
   }
 
   /** Most of them go at once. */

@@ -9,8 +9,8 @@
 
 import type { PollResult } from '../../../src/fetch/outcome.ts';
 import { type ModelCollection, rowIdOf, type Span } from './model.ts';
+import { type Poll, ToldCollection } from './reported.ts';
 import type { ModelServer } from './server.ts';
-import { type Poll, ToldCollection } from './told.ts';
 import type { Traits } from './traits.ts';
 
 /** Polls in a row that may fail while nothing goes wrong any more. */
@@ -104,7 +104,7 @@ export class Oracle {
     if (this.#well.length < failuresMax) findings.push('polls fail though all is well');
     if (!this.told.isBegun) findings.push('there is no baseline');
     for (const [key, content] of this.#standing()) {
-      if (!this.told.isTold(key, content)) findings.push(`not as it is at the end: ${key}`);
+      if (!this.told.isReported(key, content)) findings.push(`not as it is at the end: ${key}`);
     }
     const { trouble, crash, lagMs, flaps, blocked, rules, named, parts } = this.#traits;
     // Where one row is never shown no reading is whole, and what is gone counts as there.
@@ -117,17 +117,17 @@ export class Oracle {
   }
 
   #standing(): ReadonlyMap<string, Span | null> {
-    const standing = new Map<string, Span | null>();
+    const statusView = new Map<string, Span | null>();
     for (const [key, spans] of this.#collection.spans) {
       const last = spans.at(-1);
-      standing.set(key, last?.to === Number.POSITIVE_INFINITY ? last : null);
+      statusView.set(key, last?.to === Number.POSITIVE_INFINITY ? last : null);
     }
-    return standing;
+    return statusView;
   }
 
   #lookForLost(): void {
     for (const [key, content] of this.#standing()) {
-      if (this.told.isTold(key, content) || !this.#isOwed(key, content)) continue;
+      if (this.told.isReported(key, content) || !this.#isOwed(key, content)) continue;
       const what = content === null ? 'deleted' : JSON.stringify(content);
       this.findings.push(`lost: ${key}, ${what}`);
     }
@@ -172,7 +172,9 @@ export class Oracle {
 
   /** Told once while it lasts, and where it lasts. */
   #lookAtScope(result: PollResult | 'killed', { endedAt, troubles }: Poll): void {
-    const told = this.#conditions.filter((condition) => condition === 'source.scope_lost').length;
+    const reported = this.#conditions.filter(
+      (condition) => condition === 'source.scope_lost',
+    ).length;
     if (troubles.scope && this.#mayLose) {
       this.#losses += 1;
       this.#mayLose = false;
@@ -181,13 +183,13 @@ export class Oracle {
     const { detail, trouble, denied } = this.#traits;
     // One that is denied by its id is told so, too.
     const mayDeny = detail && (trouble > 0 || denied);
-    if (told > this.#losses && !mayDeny)
+    if (reported > this.#losses && !mayDeny)
       this.findings.push('the company was told as lost too often');
     const isDenied = result !== 'killed' && result.outcome === 'denied' && troubles.scope;
     if (!isDenied) this.#denials = 0;
     else if (this.#denials++ === 0) this.#deniedSince = endedAt;
     const isLasting = this.#denials > 1 && endedAt - (this.#deniedSince ?? endedAt) > 6_000;
-    if (isLasting && told === 0) {
+    if (isLasting && reported === 0) {
       this.findings.push('the company is lost, and nobody was told');
     }
   }

@@ -19,10 +19,13 @@ import { ModelServer } from './server.ts';
 import { type Traits, traitsOf } from './traits.ts';
 
 /** Runs one seed; `tell` is told each step. */
-export async function runCollection(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
+export async function runCollection(
+  seed: number,
+  report: Tell = () => undefined,
+): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 11));
-  const world = new CollectionWorld(seed, traits, tell);
-  tell(JSON.stringify(traits));
+  const world = new CollectionWorld(seed, traits, report);
+  report(JSON.stringify(traits));
   return await verdictOf(seed, world);
 }
 
@@ -42,12 +45,12 @@ class CollectionWorld implements World {
     with: () => this.#log,
   };
 
-  constructor(seed: number, traits: Traits, tell: Tell) {
+  constructor(seed: number, traits: Traits, report: Tell) {
     this.traits = traits;
     this.#random = new Random(seed, 12);
     this.course = new Course({
       random: this.#random,
-      tell: (line) => tell(line.replace(/"epoch":"[^"]+"/, '"epoch":"…"')),
+      tell: (line) => report(line.replace(/"epoch":"[^"]+"/, '"epoch":"…"')),
       crash: traits.crash,
       ...{ commitFails: traits.trouble / 2, happens: 0.03, requestsMax: 2_000 },
       happen: () => this.#change(),

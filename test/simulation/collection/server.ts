@@ -119,14 +119,14 @@ export class ModelServer {
     const length = total === 'capped' ? Math.min(3, rows.length) : rows.length;
     // A server whose rows are counted says which they are, or how many there are.
     const counted = paging === 'offset' ? { limit, offset } : {};
-    const told = total === 'none' ? {} : { total: length };
+    const reported = total === 'none' ? {} : { total: length };
     const last = page.at(-1);
     const next = this.#next(
       isEmpty ? after : (last?.place ?? null),
       from + page.length < rows.length,
     );
-    const envelope = { ...counted, ...told, ...(paging === 'cursor' ? next : {}) };
-    return this.#bent(page, envelope, { now, isTold: total === 'exact', moves });
+    const envelope = { ...counted, ...reported, ...(paging === 'cursor' ? next : {}) };
+    return this.#bent(page, envelope, { now, isReported: total === 'exact', moves });
   }
 
   /** An empty first page leads on to all rows. */
@@ -140,7 +140,7 @@ export class ModelServer {
   #bent(
     page: readonly Row[],
     envelope: Readonly<Record<string, unknown>>,
-    { now, isTold }: { now: number; isTold: boolean; moves: boolean },
+    { now, isReported }: { now: number; isReported: boolean; moves: boolean },
   ): Answer<Body> {
     const elements = page.map((row) => this.#element(row, now));
     const text = (data: readonly string[], rest = envelope) =>
@@ -156,8 +156,8 @@ export class ModelServer {
       whole.slice(0, whole.length / 2),
       text([...elements, '"text"']),
       // It says itself that it is a part.
-      ...(isTold && elements.length > 0 ? [text([])] : []),
-      ...(isTold && elements.length > 1 ? [text(elements.slice(1))] : []),
+      ...(isReported && elements.length > 0 ? [text([])] : []),
+      ...(isReported && elements.length > 1 ? [text(elements.slice(1))] : []),
       ...(this.#traits.named && elements.length > 0
         ? [text([...elements, elements[0] ?? ''])]
         : []),

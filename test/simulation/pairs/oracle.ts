@@ -40,7 +40,7 @@ export interface OracleMeans {
 export class Oracle {
   readonly findings: string[] = [];
   readonly model: PairModel;
-  readonly #means: OracleMeans;
+  readonly #deps: OracleMeans;
   /** By stream: up to when it is known to be read. */
   readonly #notes = new Map<string, number>();
   /** By stream of the new side: when its first walk was over. */
@@ -55,9 +55,9 @@ export class Oracle {
   /** When a cutover or rollback began that is under way. */
   turnedFrom = 0;
 
-  constructor(means: OracleMeans) {
-    this.#means = means;
-    this.model = new PairModel(means.traits.patienceMs);
+  constructor(deps: OracleMeans) {
+    this.#deps = deps;
+    this.model = new PairModel(deps.traits.patienceMs);
   }
 
   /** Looks at a commit. */
@@ -67,9 +67,9 @@ export class Oracle {
       marksIn(page).map(({ mark, side }): Delivery => ({ key: this.#keyOf(mark, side), side })),
     );
     for (const { key } of came) this.#delivered.set(key, (this.#delivered.get(key) ?? 0) + 1);
-    if (!this.#means.traits.versions) this.#compare(change.what, due, came);
+    if (!this.#deps.traits.versions) this.#compare(change.what, due, came);
     const who = change.what === 'append' ? change.entry.stream : change.what;
-    if (change.what !== 'tick' || came.length > 0) this.#means.tell(said(who, came, this.model));
+    if (change.what !== 'tick' || came.length > 0) this.#deps.tell(said(who, came, this.model));
   }
 
   #compare(what: string, due: readonly Delivery[], came: readonly Delivery[]): void {
@@ -85,7 +85,7 @@ export class Oracle {
   }
 
   #due(change: Change, brake: Brake): readonly Delivery[] {
-    const { now } = this.#means;
+    const { now } = this.#deps;
     switch (change.what) {
       case 'settle':
         return [];
@@ -117,18 +117,18 @@ export class Oracle {
   #isLateWithoutId({ mark, id, side }: Marked, stream: string): boolean {
     if (id !== null || side === 'old') return false;
     const since = this.#asked.get(stream) ?? Number.POSITIVE_INFINITY;
-    const { shown } = this.#means.apis.new;
+    const { shown } = this.#deps.apis.new;
     return shown.some(({ record, shownAt }) => record.mark === mark && shownAt > since);
   }
 
   /** A stream is read. */
   asked(stream: string): void {
-    if (!this.#asked.has(stream)) this.#asked.set(stream, this.#means.now());
+    if (!this.#asked.has(stream)) this.#asked.set(stream, this.#deps.now());
   }
 
   /** Up to when all streams of each side are read. */
   get reached(): Readonly<Record<Side, number>> {
-    const { streams } = this.#means;
+    const { streams } = this.#deps;
     const of = (side: Side) =>
       Math.min(...streams[side].map(({ stream }) => this.#notes.get(stream.name) ?? 0));
     return { old: of('old'), new: of('new') };
@@ -136,11 +136,11 @@ export class Oracle {
 
   #lookAtBrake(brake: Brake): void {
     const { model } = this;
-    if (model.begunAt === null || model.isRetired || this.#means.traits.versions) return;
+    if (model.begunAt === null || model.isRetired || this.#deps.traits.versions) return;
     const how = this.#counted();
     // What differs is decided when its patience is over, and counts in another order then.
-    const isExact = !mayDiffer(this.#means.traits);
-    if (brake.isOn) this.#means.tell(`the brake is on: ${JSON.stringify(how)}`);
+    const isExact = !mayDiffer(this.#deps.traits);
+    if (brake.isOn) this.#deps.tell(`the brake is on: ${JSON.stringify(how)}`);
     if (isExact && brake.isOn && !mayBrake(model, how))
       this.findings.push('the brake is on without a reason');
     if (isExact && !brake.isOn && mustBrake(model, how))
@@ -148,13 +148,13 @@ export class Oracle {
   }
 
   #counted() {
-    const { traits, now } = this.#means;
+    const { traits, now } = this.#deps;
     const { patienceMs, overlapMs } = traits;
     return { now: now(), reached: this.reached, patienceMs, overlapMs };
   }
 
   #turned({ job, came }: Extract<Change, { what: 'turn' }>): readonly Delivery[] {
-    const { apis, now } = this.#means;
+    const { apis, now } = this.#deps;
     const { phase, isForced } = job;
     const isThere = phase === this.model.phase;
     if (came.isDone && isThere) this.findings.push(`moved to ${phase} twice`);
@@ -175,7 +175,7 @@ export class Oracle {
 
   /** What the old side had shown when a move began has to be stored by then. */
   #lookForUnread(): void {
-    const { traits } = this.#means;
+    const { traits } = this.#deps;
     if (traits.old.sorted !== 'arrival' || traits.old.retentionMs !== null) return;
     for (const { record } of this.#rows('old', this.turnedFrom)) {
       if (!this.#stored.old.has(record.mark)) {
@@ -185,13 +185,13 @@ export class Oracle {
   }
 
   #rows(side: Side, now: number): readonly Shown[] {
-    const { apis, streams } = this.#means;
+    const { apis, streams } = this.#deps;
     return streams[side].flatMap(({ company }) => apis[side].rows(company, now));
   }
 
   /** Looks at what an operator gets. */
   lookAtReport(isEnd = false): void {
-    const { report, traits, streams } = this.#means;
+    const { report, traits, streams } = this.#deps;
     const got = report();
     if (got === null || this.model.isRetired || traits.versions) return;
     // What differs is matched when its patience is over.
@@ -206,10 +206,10 @@ export class Oracle {
     this.lookAtReport(true);
     this.#lookForUnstored();
     if (brake.isOn) return;
-    const waiting = this.#means.report()?.waiting ?? 0;
+    const waiting = this.#deps.report()?.waiting ?? 0;
     if (waiting > 0) this.findings.push(`${waiting} records wait in the end`);
-    if (this.#means.traits.versions) {
-      this.findings.push(...flawsOfVersions(this.#means.records, this.#stored, this.#delivered));
+    if (this.#deps.traits.versions) {
+      this.findings.push(...flawsOfVersions(this.#deps.records, this.#stored, this.#delivered));
       return;
     }
     for (const [key, count] of this.#owed()) {
@@ -232,7 +232,7 @@ export class Oracle {
   }
 
   #lookForUnstored(): void {
-    const { apis, now } = this.#means;
+    const { apis, now } = this.#deps;
     for (const side of ['old', 'new'] as const) {
       if (!apis[side].isUp(now()) || (side === 'old' && this.model.isRetired)) continue;
       const counts = new Map<string, number>();
@@ -250,7 +250,7 @@ export class Oracle {
 
   /** It was there at the first walk of the new side, and happened before the comparison begins. */
   #isFromBefore({ side, happenedAt, shownAt, record }: Shown): boolean {
-    const { streams, traits } = this.#means;
+    const { streams, traits } = this.#deps;
     if (side === 'old' || this.model.begunAt === null) return false;
     const of = streams.new.find(({ company }) => company === null || company === record.company);
     const walkedAt = this.#walked.get(of?.stream.name ?? '') ?? Number.POSITIVE_INFINITY;
@@ -259,7 +259,7 @@ export class Oracle {
   }
 
   #keyOf(mark: string, side: Side): string {
-    return this.#means.traits.unrelated ? `${mark} (${side})` : mark;
+    return this.#deps.traits.unrelated ? `${mark} (${side})` : mark;
   }
 }
 

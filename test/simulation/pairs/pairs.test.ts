@@ -17,9 +17,9 @@ test('whatever the two APIs, the operator and the kills do, each record is deliv
 
 test('a seed does the same again', async () => {
   const lines = async () => {
-    const told: string[] = [];
-    await runPairs(7, (line) => told.push(line));
-    return told;
+    const reported: string[] = [];
+    await runPairs(7, (line) => reported.push(line));
+    return reported;
   };
 
   expect(await lines()).toEqual(await lines());

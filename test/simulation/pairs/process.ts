@@ -60,15 +60,15 @@ export interface ProcessMeans {
 export class PairProcess {
   job: Job = { what: 'read', streams: [] };
   readonly store: Store;
-  readonly #means: ProcessMeans;
+  readonly #deps: ProcessMeans;
   readonly #pollers = new Map<string, ListPoller>();
   /** Up to when each stream is read; written with the next tick. */
   #notes = new Map<string, number>();
   #isSettled = false;
 
-  constructor(means: ProcessMeans) {
-    this.#means = means;
-    this.store = new Store({ dir: means.dir, sync: 'none', keepMs: 0 });
+  constructor(deps: ProcessMeans) {
+    this.#deps = deps;
+    this.store = new Store({ dir: deps.dir, sync: 'none', keepMs: 0 });
   }
 
   /** Does the job that is set. */
@@ -87,7 +87,7 @@ export class PairProcess {
   /** What comes by itself, each second: notes are written, and records that waited are released. */
   tick(): void {
     const notes = this.#notes;
-    const now = this.#means.clock.now();
+    const now = this.#deps.clock.now();
     const done = this.#write(
       () => {
         for (const [stream, at] of notes) this.store.receipts.reached(stream, at, now);
@@ -101,18 +101,18 @@ export class PairProcess {
   async #settle(): Promise<void> {
     await settlePairs({ pairs: this.#pairs() }, this.#sources(), silent);
     this.#isSettled = true;
-    this.#means.changed({ what: 'settle' }, []);
+    this.#deps.changed({ what: 'settle' }, []);
   }
 
   #sources(): readonly PairedSource[] {
-    const { sides, traits, streams } = this.#means;
+    const { sides, traits, streams } = this.#deps;
     return pairedSources(streams, traits).filter(({ name }) =>
       sides.some((side) => sourceOf[side] === name),
     );
   }
 
   async #read({ stream }: SideStream, signal: AbortSignal): Promise<PollResult> {
-    const askedAt = this.#means.clock.now();
+    const askedAt = this.#deps.clock.now();
     const poller = this.#pollers.get(stream.name) ?? this.#pollerFor(stream);
     this.#pollers.set(stream.name, poller);
     const result = await poller.poll(signal);
@@ -122,7 +122,7 @@ export class PairProcess {
   }
 
   #pollerFor(stream: SideStream['stream']): ListPoller {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     const pairings = pairingsOf(this.#sources());
     const sideOf = () => sideIn(pairings, stream.source);
     const pairs = this.#pairs();
@@ -139,7 +139,7 @@ export class PairProcess {
   }
 
   async #turn(job: Extract<Job, { what: 'turn' }>, signal: AbortSignal): Promise<void> {
-    const { streams, clock, commit } = this.#means;
+    const { streams, clock, commit } = this.#deps;
     const readNow = async (source: string): Promise<string | null> => {
       const side = source === sourceOf.old ? 'old' : 'new';
       const read = streams[side].map((one) => this.#readToTail(one, signal));
@@ -176,7 +176,7 @@ export class PairProcess {
   }
 
   #spool(): FetchSpool {
-    const { clock, commit } = this.#means;
+    const { clock, commit } = this.#deps;
     const { store } = this;
     const never = () => Promise.reject(new Error('a list does not ask for this'));
     return {
@@ -203,7 +203,7 @@ export class PairProcess {
 
   #pairs(): PairStore {
     const { store } = this;
-    const now = () => this.#means.clock.now();
+    const now = () => this.#deps.clock.now();
     return {
       settle: async (plans) => store.transaction(() => store.pairs.settle(plans, now())),
       waiting: async (...which) => store.pairs.waiting(...which),
@@ -221,7 +221,7 @@ export class PairProcess {
   #write(work: () => void, change: () => Change): boolean {
     const { store } = this;
     const end = store.end;
-    const fails = this.#means.fails();
+    const fails = this.#deps.fails();
     try {
       store.transaction(() => {
         work();
@@ -232,7 +232,7 @@ export class PairProcess {
       return false;
     }
     const held = store.end === end ? [] : store.read(end, Number.MAX_SAFE_INTEGER);
-    this.#means.changed(change(), held);
+    this.#deps.changed(change(), held);
     return true;
   }
 }

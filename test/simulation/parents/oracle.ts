@@ -18,7 +18,7 @@ const asksWhenDoneMax = 2;
 const lastingMs = 5_000;
 
 /** What came of one parent. */
-interface Told {
+interface ReportSink {
   readonly texts: string[];
   lost: number;
 }
@@ -28,7 +28,7 @@ export class Oracle {
   readonly findings: string[] = [];
   readonly #traits: Traits;
   readonly #parents: ReadonlyMap<string, Parent>;
-  readonly #told = new Map<string, Told>();
+  readonly #told = new Map<string, ReportSink>();
   #violations = 0;
 
   constructor(traits: Traits, parents: ReadonlyMap<string, Parent>) {
@@ -45,15 +45,15 @@ export class Oracle {
       return;
     }
     const record = JSON.parse(text) as { parent: string };
-    const told = this.#toldOf(record.parent);
+    const reported = this.#toldOf(record.parent);
     if (parent !== record.parent) this.findings.push(`held as of ${parent}: ${text}`);
     if (this.#parents.get(record.parent)?.shown.has(text) !== true) {
       this.findings.push(`never was: ${text}`);
     }
     const isAgain =
-      this.#traits.of === 'list' ? told.texts.includes(text) : told.texts.at(-1) === text;
+      this.#traits.of === 'list' ? reported.texts.includes(text) : reported.texts.at(-1) === text;
     if (isAgain) this.findings.push(`told again: ${text}`);
-    told.texts.push(text);
+    reported.texts.push(text);
   }
 
   /** Looks at what may not be at any time. */
@@ -100,14 +100,14 @@ export class Oracle {
 
   #takeLost(id: string): void {
     const parent = this.#parents.get(id);
-    const told = this.#toldOf(id);
-    told.lost += 1;
+    const reported = this.#toldOf(id);
+    reported.lost += 1;
     const { trouble, jumps } = this.#traits;
     if (parent?.refusedSince === null && trouble === 0 && !jumps) {
       this.findings.push(`told as lost, and answered: ${id}`);
     }
-    if (told.lost > 1 && this.#traits.trouble === 0 && this.#traits.outage === null) {
-      this.findings.push(`told as lost ${told.lost} times: ${id}`);
+    if (reported.lost > 1 && this.#traits.trouble === 0 && this.#traits.outage === null) {
+      this.findings.push(`told as lost ${reported.lost} times: ${id}`);
     }
   }
 
@@ -119,9 +119,9 @@ export class Oracle {
     }
   }
 
-  #toldOf(id: string): Told {
-    const told = this.#told.get(id) ?? { texts: [], lost: 0 };
-    this.#told.set(id, told);
-    return told;
+  #toldOf(id: string): ReportSink {
+    const reported = this.#told.get(id) ?? { texts: [], lost: 0 };
+    this.#told.set(id, reported);
+    return reported;
   }
 }

@@ -28,10 +28,10 @@ const list: ListReading = {
 let worlds = 0;
 
 /** Runs one seed; `tell` is told each step. */
-export async function runParents(seed: number, tell: Tell = () => undefined): Promise<Verdict> {
+export async function runParents(seed: number, report: Tell = () => undefined): Promise<Verdict> {
   const traits = traitsOf(new Random(seed, 21));
-  const world = new ParentsWorld(seed, traits, tell);
-  tell(JSON.stringify(traits));
+  const world = new ParentsWorld(seed, traits, report);
+  report(JSON.stringify(traits));
   return await verdictOf(seed, world);
 }
 
@@ -45,14 +45,14 @@ class ParentsWorld implements World {
   readonly #upstream: ModelParents;
   readonly #uids = new Set<string>();
 
-  constructor(seed: number, traits: Traits, tell: Tell) {
+  constructor(seed: number, traits: Traits, report: Tell) {
     worlds += 1;
     this.#name = `src${worlds}`;
     this.traits = traits;
     this.#random = new Random(seed, 22);
     this.#upstream = new ModelParents(traits, new Random(seed, 23));
     this.course = new Course({
-      ...{ random: this.#random, tell, crash: traits.crash },
+      ...{ random: this.#random, tell: report, crash: traits.crash },
       ...{ commitFails: traits.trouble / 2, happens: 0.03, requestsMax: 1_000 },
       happen: () => this.#happen(),
       sleep: () => unanswered(),

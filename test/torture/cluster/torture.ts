@@ -52,15 +52,15 @@ export async function runClusterTorture({
   rate = 20,
   processes = 3,
   shards = 1,
-  tell,
+  tell: report,
 }: ClusterTortureOptions): Promise<ClusterTortureResult> {
   const lists = listsOf(seed).filter(({ path }) => path === audit);
   const stage = await openClusterStage({ seed, lists, rate, processes, shards });
   let isWhole = false;
   try {
-    const survived = await breakThings(stage, { seed, forMs, processes, tell });
-    tell('everything is mended; waiting for the processes to catch up');
-    const findings = [...(await heal(stage, tell)), ...stage.defects];
+    const survived = await breakThings(stage, { seed, forMs, processes, tell: report });
+    report('everything is mended; waiting for the processes to catch up');
+    const findings = [...(await heal(stage, report)), ...stage.defects];
     const { takeovers } = stage;
     const { statuses = {} } = stage.sandbox.control.requests()[audit] ?? {};
     const overLimit = statuses['429'] ?? 0;
@@ -77,7 +77,12 @@ export async function runClusterTorture({
 
 async function breakThings(
   stage: ClusterStage,
-  { seed, forMs, processes, tell }: Required<Omit<ClusterTortureOptions, 'rate' | 'shards'>>,
+  {
+    seed,
+    forMs,
+    processes,
+    tell: report,
+  }: Required<Omit<ClusterTortureOptions, 'rate' | 'shards'>>,
 ): Promise<ReadonlyMap<string, number>> {
   const survived = new Map<string, number>();
   const end = performance.now() + forMs;
@@ -88,7 +93,7 @@ async function breakThings(
       for (const act of actsOf(seed, lane, Object.keys(acts), pace)) {
         if (performance.now() + act.afterMs >= end) return;
         await delay(act.afterMs);
-        tell(`${lane}: ${act.name}`);
+        report(`${lane}: ${act.name}`);
         await acts[act.name]?.(stage, act);
         const key = `${lane.replace(/-\d+$/, '')}: ${act.name}`;
         survived.set(key, (survived.get(key) ?? 0) + 1);
@@ -101,13 +106,13 @@ async function breakThings(
 /** Lets the processes catch up, ends them in order, and counts. */
 async function heal(
   stage: ClusterStage,
-  tell: ClusterTortureOptions['tell'],
+  report: ClusterTortureOptions['tell'],
 ): Promise<readonly string[]> {
   stage.sandbox.control.setRate(0);
   const end = performance.now() + healWithinMs;
   let findings = await topicFindings(stage);
   while (findings.length > 0 && performance.now() < end) {
-    tell(`not yet: ${findings[0]}`);
+    report(`not yet: ${findings[0]}`);
     await delay(lookEveryMs);
     findings = await topicFindings(stage);
   }
@@ -131,9 +136,9 @@ async function topicFindings(stage: ClusterStage): Promise<string[]> {
   const lost = [...left].filter(([, count]) => count > 0).map(([text]) => text.slice(0, 100));
   const open = lost.length === 0 ? [] : await unfinishedIn(stage);
   return [
-    ...told('the topic lacks', lost),
-    ...told('the topic has, and shows to no reader of committed records', open),
-    ...told('the topic repeats, or has what upstream never had', invented),
+    ...reported('the topic lacks', lost),
+    ...reported('the topic has, and shows to no reader of committed records', open),
+    ...reported('the topic repeats, or has what upstream never had', invented),
   ];
 }
 
@@ -150,14 +155,14 @@ async function archiveFindings(stage: ClusterStage): Promise<readonly string[]> 
     const twiceInTopic = repeated(inTopic);
     const twice = [...archived].filter(([, times]) => times > 1).map(([uid]) => uid);
     return [
-      ...told(
+      ...reported(
         'the topic has twice',
         events
           .filter(({ uid }) => twiceInTopic.has(uid))
           .map(({ uid, where }) => `${uid} ${where}`),
       ),
-      ...told('the archive has twice', twice),
-      ...told(
+      ...reported('the archive has twice', twice),
+      ...reported(
         'the archive lacks',
         ofUpstream.filter((uid) => !archived.has(uid)),
       ),
@@ -197,7 +202,7 @@ async function unfinishedIn({ kafka }: ClusterStage): Promise<readonly string[]>
     .map(({ offset, timestampMs }) => `${offset}, ${new Date(timestampMs).toISOString()}`);
 }
 
-function told(what: string, all: readonly string[]): readonly string[] {
+function reported(what: string, all: readonly string[]): readonly string[] {
   if (all.length === 0) return [];
   return [`${what}: ${all.length}`, ...all.slice(0, examplesMax).map((one) => `  ${one}`)];
 }

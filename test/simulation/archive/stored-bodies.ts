@@ -8,7 +8,7 @@ import { bodyOf, type TrueRecord } from './upstream.ts';
  * How a page stands in the bytes of its segment: as it is to be, with records that were erased, or as upstream has never
  * sent it.
  */
-export function standingOf(
+export function statusOf(
   branch: Branch,
   index: number,
   whole: Buffer,

@@ -1,6 +1,6 @@
 // What a plan is made with, where a test wants to see what would be asked of the world without a world to ask.
 
-import type { PlanMeans } from '../../src/config/plan.ts';
+import type { PlanDeps } from '../../src/config/plan.ts';
 import type { Clock, Log } from '../../src/contracts/tools.ts';
 import { EndsByUpstream } from '../../src/upstream/announced-ends.ts';
 import { openThrottles } from '../../src/upstream/throttles.ts';
@@ -18,7 +18,7 @@ export interface MeansParts {
 }
 
 /** Means with an HTTP client that asks nobody: `answer` says what comes back, and without it every request fails. */
-export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): PlanMeans {
+export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): PlanDeps {
   const log: Log = {
     debug() {},
     info() {},
@@ -26,7 +26,7 @@ export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): P
     error() {},
     with: () => log,
   };
-  const http: PlanMeans['http'] = {
+  const http: PlanDeps['http'] = {
     async request({ url }) {
       if (answer === undefined) throw new Error(`nothing was to be asked, and ${url} was`);
       const { status, body, headers } = answer(url);

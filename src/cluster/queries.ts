@@ -17,8 +17,8 @@ import {
 import type { HostPort } from '../contracts/settings.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { KafkaFailure } from '../kafka/index.ts';
-import { Connections, failureOf } from '../kafka/log-client.ts';
-import { connectionOf, type LogSettings } from './log/settings.ts';
+import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
+import { connectionOf, type StateLogSettings } from './log/settings.ts';
 
 /** A topic as a broker describes it. */
 export type DescribedTopic = metadataV12.MetadataResponseTopic;
@@ -36,12 +36,12 @@ const patienceMs = 10_000;
 const transactionMs = 30_000;
 
 /** Asks until it is closed. */
-export class Asking {
+export class OwnerQuery {
   readonly #connections: Connections;
   readonly #brokers: readonly HostPort[];
   readonly #clock: Clock;
 
-  constructor(settings: LogSettings, clock: Clock) {
+  constructor(settings: StateLogSettings, clock: Clock) {
     this.#connections = new Connections(connectionOf(settings));
     this.#brokers = settings.brokers;
     this.#clock = clock;
@@ -65,8 +65,8 @@ export class Asking {
   ): Promise<ReadonlyMap<string, string | null | undefined>> {
     const { async: send } = describeConfigsV4.api;
     const asked = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic };
-    const wanted = [{ ...asked, configurationKeys: [...names] }];
-    const { results } = await send(await this.#any(), wanted, false, false);
+    const requested = [{ ...asked, configurationKeys: [...names] }];
+    const { results } = await send(await this.#any(), requested, false, false);
     return new Map(results[0]?.configs.map(({ name, value }) => [name, value]));
   }
 
@@ -144,7 +144,7 @@ export class Asking {
 
 /** True for a protocol error of that name. */
 function isAnswer(error: unknown, name: string): boolean {
-  return failureOf(error).message.includes(`Kafka answered ${name} `);
+  return kafkaFailureOf(error).message.includes(`Kafka answered ${name} `);
 }
 
 /** An answer with errors in parts of it, which the library throws, as it came. */

@@ -1,6 +1,6 @@
 // What a command asks of the process that runs with the config: a row of the state database
 // (requests.ts), which that process looks for each second; with a state in Kafka, and where nothing
-// runs on this machine, a record for whoever works (afar.ts). What must stay true: what was not
+// runs on this machine, a record for whoever works (remote.ts). What must stay true: what was not
 // carried out while somebody waited for it is taken back, so that nothing is moved long after it
 // was asked for.
 
@@ -10,16 +10,16 @@ import { type ErrorCode, ExportError, errorCodes } from '../../contracts/errors.
 import { isObject, type JsonObject } from '../../contracts/json.ts';
 import { holderOf } from '../../hold/lock.ts';
 import type { Wish } from '../../hold/requests.ts';
-import { changeIn, Store } from '../../hold/store.ts';
+import { changeState, Store } from '../../hold/store.ts';
 import { systemClock } from '../../tools/clock.ts';
-import { askAfar, isAfar } from './afar.ts';
+import { askRemote, isRemote } from './remote.ts';
 
 const lookEveryMs = 50;
 const patienceMs = 20_000;
 
 /** True where a process may carry out what is asked: here, or on any machine with a state in Kafka. */
 export function isAtWork(config: Config): boolean {
-  return holderOf(config.state.dir) !== null || isAfar(config);
+  return holderOf(config.state.dir) !== null || isRemote(config);
 }
 
 /** Has whoever is at work do what is asked; returns the answer. Throws what it failed with. */
@@ -31,7 +31,7 @@ export async function askAtWork<T>(
     shape,
   }: { readonly name: string; readonly wish: Wish; readonly shape: z.ZodType<T> },
 ): Promise<T> {
-  const asked = isAfar(config) ? askAfar(config, name, wish) : askBeside(config, name, wish);
+  const asked = isRemote(config) ? askRemote(config, name, wish) : askBeside(config, name, wish);
   const answer = shape.safeParse(successOf(await asked)).data;
   if (answer !== undefined) return answer;
   const what = `request about ${name}: the response cannot be read`;
@@ -68,7 +68,7 @@ async function askBeside(config: Config, name: string, wish: Wish): Promise<Json
 
 /** Leaves it to the next process. */
 export function askLater({ state }: Config, name: string, wish: Wish): void {
-  changeIn(state, ({ requests }) => requests.ask(name, wish, systemClock().now()));
+  changeState(state, ({ requests }) => requests.ask(name, wish, systemClock().now()));
 }
 
 function successOf(answer: JsonObject): JsonObject {

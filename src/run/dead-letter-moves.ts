@@ -2,13 +2,13 @@
 // good. Within the caller's transaction, so that each is in one of the two places at every moment.
 
 import type { Config } from '../config/config.ts';
-import type { HeldLetter } from '../hold/letters.ts';
+import type { HeldDeadLetter } from '../hold/dead-letters.ts';
 import type { Wish } from '../hold/requests.ts';
 import type { Store } from '../hold/store.ts';
 import { selectionFor } from '../send/route.ts';
 
 /** Which letters, and what is to become of them. */
-export type LetterWish = Extract<Wish, { what: 'letters' }>;
+export type DeadLetterWish = Extract<Wish, { what: 'letters' }>;
 
 /** How many were moved, by sink, and how many stay, by the reason. */
 export interface Moved {
@@ -17,26 +17,29 @@ export interface Moved {
 }
 
 /** The letters that a wish names and that are still there. */
-export function lettersOf(store: Store, { letters }: LetterWish): readonly HeldLetter[] {
-  const wanted = new Set(letters.map(([id, uid]) => `${id} ${uid}`));
-  return store.letters.list(null).filter(({ id, uid }) => wanted.has(`${id} ${uid}`));
+export function deadLettersOf(
+  store: Store,
+  { letters }: DeadLetterWish,
+): readonly HeldDeadLetter[] {
+  const requested = new Set(letters.map(([id, uid]) => `${id} ${uid}`));
+  return store.letters.list(null).filter(({ id, uid }) => requested.has(`${id} ${uid}`));
 }
 
 /** Moves them. What would go nowhere stays: its sink has left the config, or no route leads there. */
-export function moveLetters(
+export function moveDeadLetters(
   store: Store,
-  letters: readonly HeldLetter[],
-  does: LetterWish['does'],
+  letters: readonly HeldDeadLetter[],
+  does: DeadLetterWish['does'],
   config: Config,
 ): Moved {
   const now = Date.now();
   if (does === 'drop') {
-    store.dropLetters(letters, now);
+    store.dropDeadLetters(letters, now);
     return { moved: countedBy(letters, ({ sink }) => sink), stuck: {} };
   }
-  const stuck = letters.flatMap((letter) => whyNot(letter, config) ?? []);
+  const stuck = letters.flatMap((deadLetter) => whyNot(deadLetter, config) ?? []);
   const put = letters.filter(
-    (letter) => whyNot(letter, config) === null && store.putBack(letter, now),
+    (deadLetter) => whyNot(deadLetter, config) === null && store.putBack(deadLetter, now),
   );
   return { moved: countedBy(put, ({ sink }) => sink), stuck: countedBy(stuck, (why) => why) };
 }
@@ -46,7 +49,7 @@ function countedBy<T>(all: readonly T[], of: (one: T) => string): Readonly<Recor
   return Object.fromEntries(groups);
 }
 
-function whyNot({ sink, context }: HeldLetter, { sinks, routes }: Config): string | null {
+function whyNot({ sink, context }: HeldDeadLetter, { sinks, routes }: Config): string | null {
   if (!Object.hasOwn(sinks, sink)) return `the sink ${sink} is not in the config`;
   const selection = selectionFor(routes, { source: context.source, sink }, () => undefined);
   return selection === null ? `no route leads from ${context.source} to ${sink}` : null;

@@ -19,7 +19,7 @@ interface Owner {
 }
 
 /** What cuts are read with. */
-interface CutMeans {
+interface CutDeps {
   readonly store: ObjectStore;
   /** The key that signs the archive there, and the SHA-256 of `archive.json`; null: none is known, and every cut counts. */
   key(): Promise<Owner | null>;
@@ -28,14 +28,14 @@ interface CutMeans {
 }
 
 /** The cuts of one lake. */
-export class StandingCuts {
-  readonly #means: CutMeans;
+export class StoredLakeCuts {
+  readonly #deps: CutDeps;
   #cuts: LoggedCuts | null = null;
   /** One is read at a time, since each may be long. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(means: CutMeans) {
-    this.#means = means;
+  constructor(deps: CutDeps) {
+    this.#deps = deps;
   }
 
   /** The cut with that name in the archive; null: there is none that counts. */
@@ -46,7 +46,7 @@ export class StandingCuts {
   }
 
   async #read(object: string): Promise<ObjectContent | null> {
-    const { store, key, refused } = this.#means;
+    const { store, key, refused } = this.#deps;
     const found = await readSmall(store, object, cutBytesMax);
     const by = found === null ? null : await key();
     if (found === null || by === null) return found;
@@ -63,7 +63,7 @@ export class StandingCuts {
 
   /** What the signed log says of cuts. */
   async #logged(by: Verifier): Promise<LoggedCuts> {
-    const { store } = this.#means;
+    const { store } = this.#deps;
     const none = { size: 0, entered: new Map<string, string>(), mayBeUnsigned: false };
     const [note, manifest] = [
       await readSmall(store, checkpointPath),

@@ -1,5 +1,5 @@
 // What an operator and the sinks are told when the state database was damaged and has been mended
-// (hold/mend.ts), or is older than what was delivered from it (hold/older.ts). Streams that went
+// (hold/repair.ts), or is older than what was delivered from it (hold/older.ts). Streams that went
 // back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read
 // anew.
 
@@ -10,13 +10,18 @@ import type { NewPage } from '../contracts/spool.ts';
 import type { Log } from '../contracts/tools.ts';
 import { Identifier } from '../fetch/list/identity.ts';
 import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
-import { type Mended, type MendSettings, mendDatabase, type StreamReset } from '../hold/mend.ts';
 import { findOlder, type Older } from '../hold/older.ts';
+import {
+  type Repaired,
+  type RepairSettings,
+  repairDatabase,
+  type StreamReset,
+} from '../hold/repair.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/time-text.ts';
 
 /** Who is told. */
-export interface MendMeans {
+export interface RepairDeps {
   readonly log: Log;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -24,27 +29,27 @@ export interface MendMeans {
 }
 
 /** Looks the database over and mends it. Throws `state_locked`, `_damaged` or `disk_full`. */
-export function mendState(plan: Plan, state: Config['state'], means: MendMeans): void {
+export function repairState(plan: Plan, state: Config['state'], deps: RepairDeps): void {
   const streams = new Map(
     plan.sources.flatMap((source) => source.streams.map((stream) => [stream.name, stream])),
   );
-  const settings: MendSettings = {
+  const settings: RepairSettings = {
     dir: state.dir,
     sync: state.sync,
     sinks: plan.sinks.map(({ name }) => name),
     streams: [...streams.keys()],
     tell: (reset) => {
       const stream = streams.get(reset.stream);
-      return stream === undefined ? null : resetPage(stream, reset, means);
+      return stream === undefined ? null : resetPage(stream, reset, deps);
     },
   };
-  const mended = mendDatabase(settings);
-  if (mended !== null) tellMended(mended, state.kafka, means.log);
-  const older = mended === null ? findOlder(settings) : null;
-  if (older !== null) tellOlder(older, means.log);
+  const repaired = repairDatabase(settings);
+  if (repaired !== null) reportRepaired(repaired, state.kafka, deps.log);
+  const older = repaired === null ? findOlder(settings) : null;
+  if (older !== null) reportOlder(older, deps.log);
 }
 
-function resetPage(stream: Stream, reset: StreamReset, { now, found }: MendMeans): NewPage {
+function resetPage(stream: Stream, reset: StreamReset, { now, found }: RepairDeps): NewPage {
   const { name, source, company } = stream;
   const condition = conditionRecord(
     stream,
@@ -79,8 +84,8 @@ function resetText({ name, kind }: Stream, { deliveredAt, reason }: StreamReset)
   return `${what} it is read again from ${from}, and repeated events have the same uid`;
 }
 
-function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): void {
-  const { damage, aside, saved, lost, resets, ...rest } = mended;
+function reportRepaired(repaired: Repaired, kafka: Config['state']['kafka'], log: Log): void {
+  const { damage, aside, saved, lost, resets, ...rest } = repaired;
   const kept =
     aside === null
       ? 'There was no file left to keep.'
@@ -104,7 +109,7 @@ function tellMended(mended: Mended, kafka: Config['state']['kafka'], log: Log): 
   });
 }
 
-function tellOlder({ sign, resets }: Older, log: Log): void {
+function reportOlder({ sign, resets }: Older, log: Log): void {
   log.error('state_older', 'the state is older than the deliveries made from it', {
     code: 'state_older',
     sign,

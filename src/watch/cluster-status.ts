@@ -2,12 +2,12 @@
 // committed: what `sluice cluster` prints, and the page of every process shows. Names and addresses
 // come from whoever may join the groups, so they are text, and no longer than is worth reading.
 
-import type { StoredStanding } from './standing.ts';
+import type { StoredStatus } from './status-facts.ts';
 
-type StoredSinks = StoredStanding['sinks'];
+type StoredSinks = StoredStatus['sinks'];
 
 /** A process that works or stands by. */
-export interface StandingProcess {
+export interface ProcessStatus {
   /** `state.kafka.instance`; null: it was given none. */
   readonly instance: string | null;
   readonly host: string | null;
@@ -27,7 +27,7 @@ export interface StandingProcess {
 }
 
 /** A process that was replaced without having ended in order: what it may still write is refused. */
-export interface FencedProcess extends Pick<StandingProcess, 'instance' | 'shards'> {
+export interface FencedProcess extends Pick<ProcessStatus, 'instance' | 'shards'> {
   readonly host: string;
   readonly pid: number;
   /** Since when another one has what it had. */
@@ -35,11 +35,11 @@ export interface FencedProcess extends Pick<StandingProcess, 'instance' | 'shard
 }
 
 /** All of it. */
-export interface ClusterStanding extends Pick<StoredStanding, 'streams' | 'sinks'> {
+export interface ClusterStatus extends Pick<StoredStatus, 'streams' | 'sinks'> {
   readonly prefix: string;
   /** Left out: one. */
   readonly shards?: number;
-  readonly processes: readonly StandingProcess[];
+  readonly processes: readonly ProcessStatus[];
   /** How the configs of processes differ from the one that is looked by, a sentence for each. */
   readonly config_differences: readonly string[];
   readonly takeovers: number;
@@ -52,7 +52,7 @@ export interface ClusterStanding extends Pick<StoredStanding, 'streams' | 'sinks
 /** Whoever can look at it. Each look goes on from the one before, until closed. */
 export interface ClusterSight {
   /** Throws an ExportError where Kafka does not tell. */
-  look(): Promise<ClusterStanding>;
+  look(): Promise<ClusterStatus>;
   /** Lets go of all that is kept from one look to the next. */
   close(): void;
 }

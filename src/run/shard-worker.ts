@@ -1,9 +1,9 @@
-// A process that another one has started for one shard (shard-keeper.ts): what it knows of the
+// A process that another one has started for one shard (shard-supervisor.ts): what it knows of the
 // membership of that one, and what it tells it. What must stay true: it never outlives the one that
 // has started it, nobody else would know of it; and it polls only while the group has heard of that
 // one, told by the clock that both share.
 
-import { Hearing } from '../cluster/hearing.ts';
+import { GroupContact } from '../cluster/group-contact.ts';
 import type { Membership } from '../cluster/ownership.ts';
 import type { Config } from '../config/config.ts';
 import { ofShard } from '../config/shards.ts';
@@ -11,7 +11,7 @@ import { type ExportError, UsageError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { systemClock } from '../tools/clock.ts';
-import type { Moment } from '../watch/live.ts';
+import type { StatusMoment } from '../watch/live.ts';
 import type { EventTap } from '../watch/tail.ts';
 import { uptimeMs } from './shard-child.ts';
 import {
@@ -43,7 +43,7 @@ export interface ShardSeat {
 }
 
 interface SeatShown {
-  readonly look: () => Moment;
+  readonly look: () => StatusMoment;
   readonly tap: () => EventTap | null;
   readonly retry: Pipeline['askNow'];
 }
@@ -59,14 +59,14 @@ export interface SeatedProcess {
   readonly send?:
     | ((message: FromShard, to: undefined, how: undefined, sent: () => void) => unknown)
     | undefined;
-  on(event: 'message', heard: (message: ToShard) => void): unknown;
-  once(event: 'disconnect', heard: () => void): unknown;
-  off(event: string, heard: (message: ToShard) => void): unknown;
+  on(event: 'message', received: (message: ToShard) => void): unknown;
+  once(event: 'disconnect', received: () => void): unknown;
+  off(event: string, received: (message: ToShard) => void): unknown;
   disconnect?(): void;
   exit(code: number): void;
 }
 
-const tellEveryMs = 1_000;
+const reportEveryMs = 1_000;
 
 /** The seat of a process; null: it was started for none. Throws a UsageError where nobody has started it so. */
 export function takeSeat(
@@ -85,17 +85,17 @@ export function takeSeat(
   const abandoned = () => own.exit(1);
   own.once('disconnect', abandoned);
   const shard = Number(given);
-  let look: () => Moment | null = () => null;
+  let look: () => StatusMoment | null = () => null;
   let runs = false;
   let status: Config['status'] = null;
   const over = new AbortController();
-  const tell = async () => {
+  const report = async () => {
     for (;;) {
       send(own, { say: 'standing', runs, moment: look() });
-      await clock.sleep(tellEveryMs, over.signal);
+      await clock.sleep(reportEveryMs, over.signal);
     }
   };
-  tell().catch((error) => {
+  report().catch((error) => {
     if (!over.signal.aborted) throw error;
   });
   return {
@@ -117,16 +117,16 @@ export function takeSeat(
       // Of thousands of streams it is too much to be told for nobody.
       if (status !== null) look = shown.look;
       const tails = new AskedTails(shown.tap, (message) => send(own, message));
-      const heard = (message: ToShard) => {
+      const received = (message: ToShard) => {
         if (message.say === 'ask now') shown.retry(message.name);
         else tails.heard(message);
       };
-      own.on('message', heard);
+      own.on('message', received);
       return {
         close() {
           look = () => null;
           tails.close();
-          own.off('message', heard);
+          own.off('message', received);
         },
       };
     },
@@ -145,7 +145,7 @@ function send(own: SeatedProcess, message: FromShard): void {
 
 class Seat implements Membership {
   readonly #own: SeatedProcess;
-  readonly #hearing: Hearing;
+  readonly #hearing: GroupContact;
   readonly #asked = new Map<number, PromiseWithResolvers<number>>();
   readonly #forget: () => void;
   #last = 0;
@@ -158,8 +158,8 @@ class Seat implements Membership {
     lost: (why: ExportError) => void,
   ) {
     this.#own = own;
-    this.#hearing = new Hearing(sessionMs, tools);
-    const heard = (message: ToShard) => {
+    this.#hearing = new GroupContact(sessionMs, tools);
+    const received = (message: ToShard) => {
       switch (message.say) {
         case 'heard': {
           const agoMs = uptimeMs() - message.uptimeMs;
@@ -177,12 +177,12 @@ class Seat implements Membership {
           lost(receivedError(message.error));
       }
     };
-    own.on('message', heard);
-    this.#forget = () => own.off('message', heard);
+    own.on('message', received);
+    this.#forget = () => own.off('message', received);
   }
 
-  get isHeard(): () => boolean {
-    return this.#hearing.isHeard;
+  get hasContact(): () => boolean {
+    return this.#hearing.hasContact;
   }
 
   get givenUp(): number {

@@ -29,7 +29,7 @@ export interface Poll {
 }
 
 /** What was told of one key last; null: that it is not there. More than one where that is open. */
-interface Told {
+interface ReportSink {
   readonly options: readonly (Content | null)[];
   readonly version: number | null;
   /** What was told before it, and when it was left. */
@@ -70,7 +70,7 @@ export class ToldCollection {
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
   readonly #deniedUntil: ReadonlyMap<string, number>;
-  #told = new Map<string, Told>();
+  #told = new Map<string, ReportSink>();
   #isBegun = false;
   /** Polls of before the baseline. */
   #reading: Poll[] = [];
@@ -121,7 +121,7 @@ export class ToldCollection {
   }
 
   /** What was told of each key, or may have been. */
-  isTold(key: string, content: Content | null): boolean {
+  isReported(key: string, content: Content | null): boolean {
     const { options } = this.#told.get(key) ?? { options: [null] };
     return options.some((option) => isSame(option, content));
   }
@@ -159,24 +159,24 @@ export class ToldCollection {
   #takeChange(change: ToldChange, { begunAt, endedAt, troubles }: Poll): void {
     const { lagMs, rules, jumps, schema } = this.#traits;
     const key = keyFor(change, this.#traits);
-    const told = this.#told.get(key) ?? { options: [null], version: null };
+    const reported = this.#told.get(key) ?? { options: [null], version: null };
     const before = change.before === undefined ? null : this.#contentOf(change, change.before);
     const after = change.after === undefined ? null : this.#contentOf(change, change.after);
-    const { version } = told;
-    const isNew = told.options.every((option) => option === null);
+    const { version } = reported;
+    const isNew = reported.options.every((option) => option === null);
     const isState = change.change === 'state';
     const expected = isNew || change.change === 'created' ? 1 : version && version + 1;
     if (expected !== null && change.entity_version !== expected) {
       this.#find(`version ${expected} is due`, change);
     }
-    if (!isState && !told.options.some((option) => isSame(option, before))) {
-      this.#find(`not what was told before: ${JSON.stringify(told.options)}`, change);
+    if (!isState && !reported.options.some((option) => isSame(option, before))) {
+      this.#find(`not what was told before: ${JSON.stringify(reported.options)}`, change);
     }
     const is = before === null ? 'created' : after === null ? 'deleted' : 'updated';
     if (change.change !== is && !isState) this.#find(`it is ${is}`, change);
     const left = { content: before, at: endedAt };
     this.#told.set(key, { options: [after], version: change.entity_version, left });
-    const { content = null, at = 0 } = told.left ?? {};
+    const { content = null, at = 0 } = reported.left ?? {};
     const isBack = is === 'updated' && content !== null && isSame(content, after);
     if (isBack && !jumps && !schema && endedAt - at < rules.settleMs - pollMs) {
       this.#find('told though it goes back at once', change);
@@ -184,11 +184,11 @@ export class ToldCollection {
     const window = { from: begunAt - lagMs, to: endedAt };
     // One that nobody may read by its id is told as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;
-    const standing = mayBePart ? { listed: after.listed } : after;
+    const statusView = mayBePart ? { listed: after.listed } : after;
     const isUpdate = is === 'updated' && before !== null && after !== null && !mayBePart;
     const stood = isUpdate
       ? this.#valuesStood(key, [before, after], window)
-      : standing === null || this.#collection.stood(key, standing, window);
+      : statusView === null || this.#collection.stood(key, statusView, window);
     if (!stood) {
       this.#find('it did not stand', change);
     }

@@ -6,7 +6,7 @@ import type { DeadLetter } from '../contracts/spool.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** A dead letter that is held, without its record. */
-export interface HeldLetter {
+export interface HeldDeadLetter {
   readonly id: number;
   readonly sink: string;
   readonly uid: string;
@@ -20,36 +20,36 @@ export interface HeldLetter {
 const facts = 'SELECT id, sink, uid, offset, reason, at, context FROM dead_letter';
 
 /** The table of dead letters. */
-export class Letters {
+export class DeadLetters {
   readonly #statements: Statements;
 
   constructor(statements: Statements) {
     this.#statements = statements;
   }
 
-  add(sink: string, letter: DeadLetter, now: number): void {
+  add(sink: string, deadLetter: DeadLetter, now: number): void {
     this.#statements.run(
       'INSERT INTO dead_letter (sink, uid, offset, reason, at, context, record) VALUES (?, ?, ?, ?, ?, ?, ?)',
       sink,
-      letter.uid,
-      letter.offset,
-      letter.reason,
+      deadLetter.uid,
+      deadLetter.offset,
+      deadLetter.reason,
       now,
-      JSON.stringify(letter.context),
-      letter.record,
+      JSON.stringify(deadLetter.context),
+      deadLetter.record,
     );
   }
 
   /** All of them, or those of one sink, oldest first. */
-  list(sink: string | null): readonly HeldLetter[] {
+  list(sink: string | null): readonly HeldDeadLetter[] {
     const chosen = `${facts} WHERE coalesce(?, sink) = sink ORDER BY id`;
-    return this.#statements.rows(chosen, sink).map(heldLetter);
+    return this.#statements.rows(chosen, sink).map(heldDeadLetter);
   }
 
   /** The newest of one sink, newest first. */
-  newest(sink: string, countMax: number): readonly HeldLetter[] {
+  newest(sink: string, countMax: number): readonly HeldDeadLetter[] {
     const newest = `${facts} WHERE sink = ? ORDER BY id DESC LIMIT ?`;
-    return this.#statements.rows(newest, sink, countMax).map(heldLetter);
+    return this.#statements.rows(newest, sink, countMax).map(heldDeadLetter);
   }
 
   /** How many each sink has. */
@@ -69,7 +69,7 @@ export class Letters {
   }
 }
 
-function heldLetter(row: Row): HeldLetter {
+function heldDeadLetter(row: Row): HeldDeadLetter {
   return {
     id: Number(row.id),
     sink: String(row.sink),

@@ -15,14 +15,14 @@ import { type Config, readConfig } from '../config/config.ts';
 import { inShards, ofShard, shardsOf } from '../config/shards.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
-import type { Asked } from '../pipeline.ts';
+import type { RetryRequest } from '../pipeline.ts';
 import { joinedMoment } from '../watch/joined.ts';
-import type { Moment } from '../watch/live.ts';
+import type { StatusMoment } from '../watch/live.ts';
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';
 import { agreeOnHomes } from './homes.ts';
-import type { Member } from './member-note.ts';
+import type { MemberFile } from './member-note.ts';
 import type { ReloadRequests } from './reload-requests.ts';
 import { ShardProcess } from './shard-process.ts';
 import { ShardTally } from './shard-tally.ts';
@@ -41,7 +41,7 @@ export interface KeeperMeans {
   /** A changed config may drop streams and sinks. */
   readonly removalAllowed: boolean;
   /** What the commands of this machine read of this process; left out: nothing. */
-  readonly member?: Pick<Member, 'note'> | undefined;
+  readonly member?: Pick<MemberFile, 'note'> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
@@ -53,7 +53,7 @@ const pauseMsMax = 30_000;
 
 /** The shards of this process. */
 export class ShardKeeper {
-  readonly #means: KeeperMeans;
+  readonly #deps: KeeperMeans;
   #config: Config;
   /** What the other processes know of its config. */
   #print: ConfigPrint | null;
@@ -67,10 +67,10 @@ export class ShardKeeper {
   #given: number | null = null;
   readonly #tally = new ShardTally();
 
-  constructor(means: KeeperMeans) {
-    this.#means = means;
-    this.#config = means.config;
-    this.#print = printOf(means.config);
+  constructor(deps: KeeperMeans) {
+    this.#deps = deps;
+    this.#config = deps.config;
+    this.#print = printOf(deps.config);
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -85,14 +85,14 @@ export class ShardKeeper {
   }
 
   /** The status of all workers together. */
-  look(): Moment {
+  look(): StatusMoment {
     const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);
     const commits = moments.flatMap(({ cluster }) => cluster?.commitMs ?? []);
-    const { share, takeovers, heardAt } = this.#tally;
+    const { share, takeovers, heardAt: receivedAt } = this.#tally;
     return {
       ...joinedMoment(moments, this.#config.state.maxBytes, this.#standsBy()),
       cluster: {
-        ...{ share, takeovers, heardAt },
+        ...{ share, takeovers, heardAt: receivedAt },
         commitMs: commits.length === 0 ? null : Math.max(...commits),
       },
     };
@@ -102,13 +102,13 @@ export class ShardKeeper {
   #standsBy(): string | null {
     const { owned, failing } = this.#tally.share;
     if (owned.length > 0 || failing.length > 0 || this.#processes.size > 0) return null;
-    return this.#means.drains.isDrained()
+    return this.#deps.drains.isDrained()
       ? 'it is drained: sluice cluster undrain lets it work again'
       : `other processes have the shards of ${this.#config.state.kafka?.prefix} in Kafka`;
   }
 
   /** Has the streams and sinks of a name asked now. */
-  askNow(name: string): readonly Asked[] {
+  askNow(name: string): readonly RetryRequest[] {
     return [...this.#processes.values()].flatMap((one) => one.askNow(name));
   }
 
@@ -119,14 +119,13 @@ export class ShardKeeper {
   async run(stop: AbortSignal): Promise<number> {
     for (const part of inShards(this.#config)) {
       // Told once, instead of by each of its shards.
-      if (part.state.kafka)
-        await refuseBeside(part.state.kafka, this.#means.clock, { waits: true });
+      if (part.state.kafka) await refuseBeside(part.state.kafka, this.#deps.clock, { waits: true });
     }
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
     const left = await this.#left();
     for (const shard of [...shardsOf(this.#config), ...left]) this.#serve(shard, ending);
-    const beside = this.#means.once
+    const beside = this.#deps.once
       ? []
       : [this.#balance(ending), this.#reloads(ending), this.#notes(ending)].map((work) =>
           work.catch(() => undefined),
@@ -134,7 +133,7 @@ export class ShardKeeper {
     const ended = async () =>
       Math.max(0, ...(await Promise.all([...this.#served.values()].map(({ done }) => done))));
     try {
-      const through = this.#means.once ? ended() : aborted(stop, this);
+      const through = this.#deps.once ? ended() : aborted(stop, this);
       await Promise.race([through, this.#failed.promise]);
       // What is served may change until then.
       return await ended();
@@ -148,9 +147,9 @@ export class ShardKeeper {
   async #left(): Promise<readonly number[]> {
     const { kafka } = this.#config.state;
     if (kafka === null) return [];
-    const wanted = shardsOf(this.#config);
-    const used = await usedShards(kafka, this.#means.clock);
-    return used.filter((shard) => !wanted.includes(shard));
+    const requested = shardsOf(this.#config);
+    const used = await usedShards(kafka, this.#deps.clock);
+    return used.filter((shard) => !requested.includes(shard));
   }
 
   #serve(shard: number, stop: AbortSignal): void {
@@ -160,7 +159,7 @@ export class ShardKeeper {
     const done = this.#keep(shard, ending)
       .catch((error) => {
         if (ending.aborted) return 0;
-        this.#means.log.error('shard_failed', 'cannot work on a shard', { shard });
+        this.#deps.log.error('shard_failed', 'cannot work on a shard', { shard });
         this.#failed.reject(error);
         return 1;
       })
@@ -170,12 +169,12 @@ export class ShardKeeper {
 
   /** Waits for a shard and works on it, again and again. */
   async #keep(shard: number, stop: AbortSignal): Promise<number> {
-    const { clock } = this.#means;
+    const { clock } = this.#deps;
     for (let pauseMs = pauseMsMin; ; ) {
       const begunAt = clock.monotonic();
       const isLeft = !shardsOf(this.#config).includes(shard);
       const code = await this.#turn(shard, isLeft, stop);
-      if (this.#means.once || isLeft || stop.aborted) return code;
+      if (this.#deps.once || isLeft || stop.aborted) return code;
       pauseMs = code === 0 || clock.monotonic() - begunAt > pauseMsMax ? pauseMsMin : pauseMs * 2;
       if (code !== 0) await clock.sleep(Math.min(pauseMs, pauseMsMax), stop);
     }
@@ -183,11 +182,11 @@ export class ShardKeeper {
 
   /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
   async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
-    const { clock, drains, env } = this.#means;
+    const { clock, drains, env } = this.#deps;
     // What is left over is delivered, and nothing read.
-    const beyond = isLeft && !this.#means.once ? ['--once'] : [];
-    const args = [...this.#means.args, ...beyond];
-    const log = this.#means.log.with({ shard });
+    const beyond = isLeft && !this.#deps.once ? ['--once'] : [];
+    const args = [...this.#deps.args, ...beyond];
+    const log = this.#deps.log.with({ shard });
     const member = ofShard(this.#config, shard).state.kafka;
     if (member === null) return 0;
     const kafka = { ...member, config: () => this.#print };
@@ -209,8 +208,8 @@ export class ShardKeeper {
     const turn = drains.orDrained(stop);
     try {
       const { sessionMs } = kafka;
-      const means = { shard, args, env, ownership, sessionMs, clock, log };
-      const process = new ShardProcess(means);
+      const deps = { shard, args, env, ownership, sessionMs, clock, log };
+      const process = new ShardProcess(deps);
       own.process = process;
       this.#processes.set(shard, process);
       this.#tally.started(shard, process);
@@ -232,7 +231,7 @@ export class ShardKeeper {
 
   /** Has the commands of this machine know which shards are here. */
   async #notes(stop: AbortSignal): Promise<void> {
-    const { member, clock } = this.#means;
+    const { member, clock } = this.#deps;
     while (member !== undefined) {
       member.note({ standing_by: this.#standsBy(), shards: this.#tally.share });
       await clock.sleep(noteEveryMs, stop);
@@ -241,7 +240,7 @@ export class ShardKeeper {
 
   /** Gives away what is more than a fair share. */
   async #balance(stop: AbortSignal): Promise<void> {
-    const { clock, log, random } = this.#means;
+    const { clock, log, random } = this.#deps;
     for (;;) {
       const { kafka } = this.#config.state;
       if (kafka === null) return;
@@ -265,23 +264,23 @@ export class ShardKeeper {
 
   /** Serves what a changed config has work for; what is in each shard its process reads by itself. */
   async #reloads(stop: AbortSignal): Promise<void> {
-    const { requests, env, config, log, removalAllowed } = this.#means;
+    const { requests, env, config, log, removalAllowed } = this.#deps;
     while (requests !== undefined) {
       const reason = await requests.next(stop);
       if (reason === 'SIGHUP') for (const one of this.#processes.values()) one.reload();
       try {
         const next = readConfig(config.file, { env });
-        const wanted = new Set(shardsOf({ ...next, state: config.state }));
-        const dropped = shardsOf(this.#config).filter((shard) => !wanted.has(shard));
+        const requested = new Set(shardsOf({ ...next, state: config.state }));
+        const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
         // Its process refuses what drops its streams.
         if (dropped.length > 0 && !removalAllowed) continue;
-        const { control } = this.#means.drains;
+        const { control } = this.#deps.drains;
         if (control)
-          await agreeOnHomes({ ...next, state: config.state }, { ...this.#means, control });
+          await agreeOnHomes({ ...next, state: config.state }, { ...this.#deps, control });
         this.#config = { ...next, state: this.#config.state };
         this.#print = printAfter(this.#print, printOf(next), removalAllowed);
-        if (control) storeDeployment(next.state.kafka, { ...this.#means, control });
-        for (const shard of wanted) this.#serve(shard, stop);
+        if (control) storeDeployment(next.state.kafka, { ...this.#deps, control });
+        for (const shard of requested) this.#serve(shard, stop);
         for (const shard of dropped) {
           this.#served.get(shard)?.end(new Error('the config has no more work for it'));
           this.#served.delete(shard);

@@ -3,10 +3,10 @@
 // lost, knows nothing of the newest objects. What must stay true: a cut counts only where the object
 // of its own name is there, which is written last.
 
-import type { Numbering, Reach } from '../../../src/contracts/numbering.ts';
+import type { Numbering, PositionReach } from '../../../src/contracts/numbering.ts';
 import { reachOf } from '../../../src/contracts/numbering.ts';
 import type { ObjectStore } from '../../../src/objects/store.ts';
-import { stemIn, type Written, writtenOf } from './cut.ts';
+import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 
 /** What is asked of the place of objects. */
@@ -19,8 +19,8 @@ const eventsMax = 500_000;
 const namesBegin = '2';
 
 /** What was found. */
-export interface Standing {
-  readonly reach: Reach;
+export interface TopObjectState {
+  readonly reach: PositionReach;
   /** Events that stand there and that the state may know nothing of, by what is kept of uids. */
   readonly known: Set<string>;
   /** The newest object's name; empty where there is none. */
@@ -31,7 +31,7 @@ export interface Standing {
 export async function lookAtBucket(
   store: CutStore,
   { numbering, after }: { readonly numbering: Numbering; readonly after: string },
-): Promise<Standing> {
+): Promise<TopObjectState> {
   const found = await newestObjects(store, after);
   const reaches = found.map(({ place }) => reachOf(place, numbering));
   const known = new Set<string>();
@@ -53,7 +53,7 @@ export async function lookAtBucket(
   };
 }
 
-async function newestObjects(store: CutStore, after: string): Promise<readonly Written[]> {
+async function newestObjects(store: CutStore, after: string): Promise<readonly WrittenObject[]> {
   let names: string[] = [];
   for await (const { name } of store.list(namesBegin, after)) {
     if (stemIn(name) === null) continue;
@@ -66,7 +66,7 @@ async function newestObjects(store: CutStore, after: string): Promise<readonly W
   return found.filter((one) => one !== null);
 }
 
-async function uidsOf(store: CutStore, { name, bytes, events }: Written): Promise<string[]> {
+async function uidsOf(store: CutStore, { name, bytes, events }: WrittenObject): Promise<string[]> {
   const method = name.endsWith('.zst') ? 'zstd' : 'gzip';
   const length = uidListBytes(events, method);
   if (length > bytes) return [];

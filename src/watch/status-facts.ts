@@ -249,7 +249,7 @@ export const shardShare = z.object({
   ),
 });
 
-const standing = z.object({
+const statusView = z.object({
   /** With `state.kafka` of several shards: what this process has of them. */
   shards: shardShare.optional(),
   /** Why the config as it stands in its file does not run; null: it does. */
@@ -270,7 +270,7 @@ const standing = z.object({
 const names = many(z.string());
 
 /** What `status --json` prints. */
-export const storedStanding = standing.extend({
+export const storedStatus = statusView.extend({
   /** The process that runs with it; null: none does. */
   running: z.string().nullable(),
   state_dir: z.string(),
@@ -366,7 +366,7 @@ const matter = z.object({
 });
 
 /** What `/status.json` answers. */
-export const liveStanding = standing.extend({
+export const liveStatus = statusView.extend({
   at: z.iso.datetime(),
   started_at: z.iso.datetime(),
   /** Nothing keeps the journey from going on; else the first of the reasons. */
@@ -410,21 +410,21 @@ export const liveStanding = standing.extend({
 });
 
 /** What both fillers know. */
-export type Standing = z.output<typeof standing>;
+export type StatusFacts = z.output<typeof statusView>;
 /** As the database has it. */
-export type StoredStanding = z.output<typeof storedStanding>;
+export type StoredStatus = z.output<typeof storedStatus>;
 /** As the journey that runs has it. */
-export type LiveStanding = z.output<typeof liveStanding>;
-export type StoredStream = StoredStanding['streams'][number];
-export type LiveStream = LiveStanding['streams'][number];
-export type LiveSink = LiveStanding['sinks'][number];
+export type LiveStatus = z.output<typeof liveStatus>;
+export type StoredStream = StoredStatus['streams'][number];
+export type LiveStream = LiveStatus['streams'][number];
+export type LiveSink = LiveStatus['sinks'][number];
 export type ShardShare = z.output<typeof shardShare>;
 export type Sum = z.output<typeof sum>;
 export type PathLimit = z.output<typeof budget>;
 export type LastError = z.output<typeof lastError>;
 export type LiveError = z.output<typeof liveError>;
 export type RemovedSink = z.output<typeof removedSink>;
-export type StoredUpstream = StoredStanding['upstreams'][number];
+export type StoredUpstream = StoredStatus['upstreams'][number];
 export type Matter = z.output<typeof matter>;
 
 /** What a stream waits for while the spool is full. */

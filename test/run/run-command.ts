@@ -4,20 +4,20 @@
 import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
 
 /** What a command said, and the code it ended with. */
-export interface Heard {
+export interface Received {
   readonly out: readonly string[];
   readonly err: readonly string[];
   readonly code: ExitCode;
 }
 
 /** Runs a command with this environment. What it throws is the caller's to expect. */
-export async function heard(
-  command: (means: Means) => Promise<ExitCode>,
+export async function received(
+  command: (deps: Means) => Promise<ExitCode>,
   env: Means['env'] = {},
-): Promise<Heard> {
+): Promise<Received> {
   const out: string[] = [];
   const err: string[] = [];
-  const means: Means = {
+  const deps: Means = {
     env,
     out: (line) => out.push(line),
     err: (line) => err.push(line),
@@ -26,5 +26,5 @@ export async function heard(
       throw new Error(`the command ended the process with ${code}`);
     },
   };
-  return { out, err, code: await command(means) };
+  return { out, err, code: await command(deps) };
 }

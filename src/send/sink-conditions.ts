@@ -5,19 +5,23 @@
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord } from '../contracts/change.ts';
-import type { Told } from '../contracts/sink.ts';
+import type { ReportSink } from '../contracts/sink.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 
 /** The page of it; `now`: epoch milliseconds. */
-export function toldPage(sink: string, { about, ...told }: Told, now: number): NewPage {
+export function conditionPage(
+  sink: string,
+  { about, ...reported }: ReportSink,
+  now: number,
+): NewPage {
   const record: ConditionRecord = {
-    ...told,
+    ...reported,
     source: sink,
     stream: sink,
     observed_at: timeText(now),
   };
-  const identity = JSON.stringify(['told', sink, told.condition, about]);
+  const identity = JSON.stringify(['told', sink, reported.condition, about]);
   return {
     context: { source: sink, stream: sink, kind: 'condition', fetchedAt: now, isOfSink: true },
     body: Buffer.from(JSON.stringify([record])),

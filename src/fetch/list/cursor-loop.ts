@@ -11,7 +11,7 @@ import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import type { Place } from './page.ts';
+import type { ListPosition } from './page.ts';
 import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
@@ -25,7 +25,7 @@ interface Followed {
 }
 
 /** Watches one walk. */
-export class CircleWatch {
+export class CursorLoopWatch {
   readonly #stream: string;
   /** Cursors followed since something was surely new, and since the last page with records. */
   readonly #cursors = new Set<string>();
@@ -83,7 +83,7 @@ export class CircleWatch {
    * leads round. The end where there were only empty pages in that round: behind its last record a
    * list may lead on with cursors that take turns.
    */
-  follow(next: Place | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
+  follow(next: ListPosition | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
     if (next?.by !== 'cursor') return 'on';
     if (progress) {
       this.#cursors.clear();

@@ -13,7 +13,7 @@ import type { OwnSpool } from '../hold/spool.ts';
 import type { BootTools } from './tools.ts';
 
 /** What they are taken up with. */
-export interface AfarMeans {
+export interface RemoteCommandDeps {
   /** Of which shard what is asked is taken up. */
   readonly shard: number;
   readonly control: Control;
@@ -26,26 +26,29 @@ const lookEveryMs = 250;
 const keptMs = 86_400_000;
 
 /** Takes up and answers until stopped, also where Kafka says nothing meanwhile. Never rejects. */
-export async function serveCommandsFromAfar(means: AfarMeans, stop: AbortSignal): Promise<void> {
-  await Promise.race([serve(means, stop), aborted(stop, means)]);
+export async function serveRemoteCommands(
+  deps: RemoteCommandDeps,
+  stop: AbortSignal,
+): Promise<void> {
+  await Promise.race([serve(deps, stop), aborted(stop, deps)]);
 }
 
-async function serve(means: AfarMeans, stop: AbortSignal): Promise<void> {
-  const { control, tools } = means;
+async function serve(deps: RemoteCommandDeps, stop: AbortSignal): Promise<void> {
+  const { control, tools } = deps;
   let isKnown = false;
   while (!stop.aborted) {
     try {
       if (!isKnown) await control.caughtUp();
       isKnown = true;
-      await look(means);
+      await look(deps);
     } catch (error) {
-      if (!stop.aborted) tellNotServed(tools.log, error);
+      if (!stop.aborted) reportNotServed(tools.log, error);
     }
     await tools.clock.sleep(lookEveryMs, stop).catch(() => undefined);
   }
 }
 
-async function look({ shard, control, spool, tools }: AfarMeans): Promise<void> {
+async function look({ shard, control, spool, tools }: RemoteCommandDeps): Promise<void> {
   const rows = (await spool.requests()).filter(({ command }) => command !== null);
   for (const row of rows) await settle(row, control, spool);
   const known = new Set(rows.map(({ command }) => command));
@@ -67,15 +70,15 @@ async function settle(
   spool: OwnSpool,
 ): Promise<void> {
   if (command === null) return;
-  const isWanted = control.commands.has(command);
-  if (answer === null && isWanted) return;
-  if (answer !== null && isWanted && !control.answers.has(command)) {
+  const isRequested = control.commands.has(command);
+  if (answer === null && isRequested) return;
+  if (answer !== null && isRequested && !control.answers.has(command)) {
     await control.answer(command, answer);
   }
   await spool.withdraw(id);
 }
 
-function tellNotServed(log: Log, error: unknown): void {
+function reportNotServed(log: Log, error: unknown): void {
   log.warn('remote_commands_failed', 'remote commands cannot be answered at the moment', {
     error: String(error),
   });

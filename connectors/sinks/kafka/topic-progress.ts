@@ -8,13 +8,18 @@ import { z } from 'zod';
 import type { Json } from '../../../src/contracts/json.ts';
 import {
   type Numbering,
+  type PositionReach,
   presentEpoch,
-  type Reach,
   reachOf,
 } from '../../../src/contracts/numbering.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import type { Committed, Ranges, TopicReader, WrittenOffsets } from '../../../src/kafka/index.ts';
+import type {
+  CommittedPosition,
+  Ranges,
+  TopicReader,
+  WrittenOffsets,
+} from '../../../src/kafka/index.ts';
 import { forget, withoutKnown } from '../../shared/known-events.ts';
 import { readCommittedNote, writtenNote } from './committed-note.ts';
 
@@ -22,7 +27,7 @@ import { readCommittedNote, writtenNote } from './committed-note.ts';
 const markShape = z.object({ offsets: z.record(z.string(), z.string()) });
 
 /** What is known from the start. */
-export interface StandingSettings {
+export interface TopicProgressSettings {
   readonly numbering: Numbering;
   readonly mark: Json | null;
   readonly reader: TopicReader;
@@ -30,21 +35,21 @@ export interface StandingSettings {
 }
 
 /** Kept for as long as the sink is open. */
-export class TopicStanding {
-  readonly #settings: StandingSettings;
+export class TopicProgress {
+  readonly #settings: TopicProgressSettings;
   #offsets: Readonly<Record<string, string>>;
   #looked = false;
   #unknown: Ranges = {};
   readonly #known = new Set<string>();
 
-  constructor(settings: StandingSettings) {
+  constructor(settings: TopicProgressSettings) {
     this.#settings = settings;
     const mark = markShape.safeParse(settings.mark);
     this.#offsets = mark.success ? mark.data.offsets : {};
   }
 
   /** What this commit means; null: nothing is. Reads the topic back if need be: the first time, or where the topic is ahead. */
-  async reach(found: Committed | null, signal: AbortSignal): Promise<Reach | null> {
+  async reach(found: CommittedPosition | null, signal: AbortSignal): Promise<PositionReach | null> {
     const { numbering } = this.#settings;
     const note = found === null ? null : readCommittedNote(found.note);
     const place = { spool: numbering.spool, epoch: note?.epoch ?? 0, next: found?.position ?? 0 };
@@ -75,7 +80,7 @@ export class TopicStanding {
   }
 
   /** What is committed with a batch. */
-  placeAfter({ end }: Batch): Committed {
+  placeAfter({ end }: Batch): CommittedPosition {
     const unknown = this.#known.size === 0 ? undefined : this.#unknown;
     const note = writtenNote({ epoch: presentEpoch(this.#settings.numbering), unknown });
     return { position: end, note };

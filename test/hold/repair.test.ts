@@ -15,12 +15,12 @@ import {
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { presentEpoch, reachOf } from '../../src/contracts/numbering.ts';
-import { mendDatabase, type StreamReset } from '../../src/hold/mend.ts';
 import { findOlder } from '../../src/hold/older.ts';
+import { repairDatabase, type StreamReset } from '../../src/hold/repair.ts';
 import { openSpool } from '../../src/hold/spool.ts';
 import { Store } from '../../src/hold/store.ts';
 import { tempDir } from '../support/temp.ts';
-import { type Accounts, copied, lossesIn, mend, sinks, streams, twoRuns } from './accounts.ts';
+import { type Accounts, copied, lossesIn, repair, sinks, streams, twoRuns } from './accounts.ts';
 import { changeUids, overwrite, placeOf, rootOf, sqlitePage } from './damages.ts';
 import { rowsIn } from './rows.ts';
 
@@ -54,23 +54,23 @@ describe.each(Object.entries(unreadable))('mendDatabase, where the database %s',
     const dir = copied(closed.dir);
     damage(join(dir, 'sluice.db'));
 
-    const { mended, told } = mend(dir);
-    const again = mend(dir);
+    const { repaired, told: reported } = repair(dir);
+    const again = repair(dir);
 
-    expect(mended?.saved).toBe(0);
-    expect(mended?.lost).toBeNull();
-    expect(mended?.resets).toEqual(told);
-    expect(told.map(({ stream }) => stream).toSorted()).toEqual([...streams]);
-    expect(told.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);
+    expect(repaired?.saved).toBe(0);
+    expect(repaired?.lost).toBeNull();
+    expect(repaired?.resets).toEqual(reported);
+    expect(reported.map(({ stream }) => stream).toSorted()).toEqual([...streams]);
+    expect(reported.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);
     expect(lossesIn(dir, closed)).toEqual([]);
     const store = new Store({ dir, sync: 'normal', keepMs: 0 });
     expect(store.streams.recall('audit').checkpoint).toEqual({ last: 60 });
     expect(store.streams.recall('logs').checkpoint).toEqual({ last: 17 });
     expect(store.read(0, 1e9).map(({ context }) => context.stream)).toEqual(
-      told.map(({ stream }) => stream),
+      reported.map(({ stream }) => stream),
     );
     store.close();
-    expect(again.mended).toBeNull();
+    expect(again.repaired).toBeNull();
   });
 });
 
@@ -103,14 +103,14 @@ describe.each(Object.entries(partial))('mendDatabase, where the database %s', (_
     const dir = copied(closed.dir);
     damage(dir, join(dir, 'sluice.db'));
 
-    const { mended, told } = mend(dir);
+    const { repaired, told: reported } = repair(dir);
     const losses = lossesIn(dir, closed);
-    const again = mend(dir);
+    const again = repair(dir);
 
-    expect(mended).not.toBeNull();
+    expect(repaired).not.toBeNull();
     expect(losses).toEqual([]);
-    expect(mended?.resets).toEqual(told);
-    expect(again.mended).toBeNull();
+    expect(repaired?.resets).toEqual(reported);
+    expect(again.repaired).toBeNull();
   });
 });
 
@@ -118,10 +118,10 @@ test('mendDatabase leaves streams where they are when nothing that counts is mis
   const dir = copied(closed.dir);
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
 
-  const { mended, told } = mend(dir);
+  const { repaired, told: reported } = repair(dir);
 
-  expect(mended).toMatchObject({ saved: 100, lost: 0, resets: [], deadLettersSaved: true });
-  expect(told).toEqual([]);
+  expect(repaired).toMatchObject({ saved: 100, lost: 0, resets: [], deadLettersSaved: true });
+  expect(reported).toEqual([]);
   const store = new Store({ dir, sync: 'normal', keepMs: 0 });
   expect(store.streams.recall('audit').checkpoint).toEqual({ last: 140 });
   expect([store.progress('a').position, store.progress('b').position]).toEqual([120, 80]);
@@ -134,11 +134,11 @@ test('mendDatabase leaves no sink waiting for events that were the last and are 
   const dir = copied(closed.dir);
   changeUids(dir, closed.end - 1);
 
-  const mended = mendDatabase({ dir, sync: 'normal', sinks, streams, tell: () => null });
+  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, tell: () => null });
 
   const store = new Store({ dir, sync: 'normal', keepMs: 0 });
   const last = store.read(0, 1e9).at(-1);
-  expect(mended?.lost).toBe(5);
+  expect(repaired?.lost).toBe(5);
   expect(store.end).toBe((last?.first ?? 0) + (last?.count ?? 0));
   store.close();
 });
@@ -154,7 +154,7 @@ test('mendDatabase goes on as the same spool in an epoch of its own, since what 
   const before = numbering();
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'note'), Buffer.alloc(sqlitePage));
 
-  mend(dir);
+  repair(dir);
 
   const after = numbering();
   const last = { spool: before.spool, epoch: presentEpoch(before), next: closed.end };
@@ -170,7 +170,7 @@ test('mendDatabase believes no number of before where streams go back: what come
   before.close();
   truncateSync(join(dir, 'sluice.db'), 3 * sqlitePage);
 
-  const { told } = mend(dir);
+  const { told: reported } = repair(dir);
 
   const after = new Store({ dir, sync: 'normal', keepMs: 0, readOnly: true });
   const reach = reachOf(
@@ -178,7 +178,7 @@ test('mendDatabase believes no number of before where streams go back: what come
     after.numbering,
   );
   after.close();
-  expect(told.length).toBeGreaterThan(0);
+  expect(reported.length).toBeGreaterThan(0);
   expect(reach).toEqual({ position: 0, ahead: true });
 });
 
@@ -189,22 +189,22 @@ test.each(['cut', 'emptied', 'removed'])(
     const log = join(dir, 'sluice.db-wal');
     if (how === 'removed') rmSync(log);
     else truncateSync(log, how === 'cut' ? Math.floor(statSync(log).size / 2) : 0);
-    const told: StreamReset[] = [];
+    const reported: StreamReset[] = [];
     const settings = { dir, sync: 'normal', sinks, streams } as const;
-    const tell = (reset: StreamReset) => {
-      told.push(reset);
+    const report = (reset: StreamReset) => {
+      reported.push(reset);
       return null;
     };
 
-    const mended = mendDatabase({ ...settings, tell });
-    const found = findOlder({ ...settings, tell });
+    const repaired = repairDatabase({ ...settings, tell: report });
+    const found = findOlder({ ...settings, tell: report });
     const spool = await openSpool({ ...settings, keepMs: 0, bytesMax: 1e9 });
     await spool.close();
-    const again = findOlder({ ...settings, tell });
+    const again = findOlder({ ...settings, tell: report });
 
-    expect([mended, again]).toEqual([null, null]);
+    expect([repaired, again]).toEqual([null, null]);
     expect(found?.sign).toMatch(/^[ab] had come to event \d+$/);
-    expect(told.map(({ reason }) => reason)).toEqual(told.map(() => 'state_older'));
+    expect(reported.map(({ reason }) => reason)).toEqual(reported.map(() => 'state_older'));
     expect(lossesIn(dir, killed)).toEqual([]);
   },
 );
@@ -221,7 +221,7 @@ test('mendDatabase does not let SQLite pass over the log where the header asks f
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), 18, Buffer.from([1, 1]));
 
-  expect(mend(dir).mended?.damage).toContain('journal mode');
+  expect(repair(dir).repaired?.damage).toContain('journal mode');
 
   expect(lossesIn(dir, killed)).toEqual([]);
 });
@@ -231,9 +231,9 @@ test('mendDatabase keeps the damaged files as they were found, for their owner o
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
   const found = ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
 
-  const { mended } = mend(dir);
+  const { repaired } = repair(dir);
 
-  const aside = mended?.aside ?? '';
+  const aside = repaired?.aside ?? '';
   expect(aside).toMatch(/damaged-\d{4}-\d\d-\d\dT\d{6}\.\d{3}Z$/);
   const kept = ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(aside, name)));
   expect(kept.map((bytes, index) => bytes.equals(found[index] ?? Buffer.of()))).toEqual([
@@ -251,9 +251,9 @@ test('mendDatabase reads again from the start where no place is known to be deli
   writeFileSync(join(dir, 'sluice.db'), 'nothing');
   writeFileSync(join(dir, 'delivered.json'), readFileSync(join(dir, 'delivered.json')).subarray(9));
 
-  const { told } = mend(dir);
+  const { told: reported } = repair(dir);
 
-  expect(told).toEqual(
+  expect(reported).toEqual(
     streams.map((stream) => ({ stream, deliveredAt: null, reason: 'state_damaged' })),
   );
   expect(lossesIn(dir, closed)).toEqual([]);
@@ -263,8 +263,8 @@ test('mendDatabase does nothing in a directory where there is no database yet', 
   const dir = tempDir();
   appendFileSync(join(dir, 'sluice.db'), '');
 
-  expect(mend(dir).mended).toBeNull();
-  expect(mend(tempDir()).mended).toBeNull();
+  expect(repair(dir).repaired).toBeNull();
+  expect(repair(tempDir()).repaired).toBeNull();
   expect(statSync(join(dir, 'sluice.db')).size).toBe(0);
 });
 
@@ -273,7 +273,7 @@ test('mendDatabase leaves a sound database as it is, also one that was killed', 
   const files = () => ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(dir, name)));
   const before = files();
 
-  expect(mend(dir).mended).toBeNull();
+  expect(repair(dir).repaired).toBeNull();
 
   expect(files().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([
     true,
@@ -286,7 +286,7 @@ test('mendDatabase leaves a database of a newer sluice to be refused', () => {
   const dir = copied(closed.dir);
   overwrite(join(dir, 'sluice.db'), 63, Buffer.from([77]));
 
-  expect(mend(dir).mended).toBeNull();
+  expect(repair(dir).repaired).toBeNull();
   expect(() => new Store({ dir, sync: 'normal', keepMs: 0 })).toThrow('newer sluice (schema 77)');
 });
 
@@ -294,12 +294,12 @@ test('mendDatabase finishes what a start that was cut off had begun', () => {
   const dir = copied(closed.dir);
   const path = join(dir, 'sluice.db');
   writeFileSync(path, 'nothing');
-  mend(dir);
+  repair(dir);
   const whole = readFileSync(path);
   const cutOff = (files: Readonly<Record<string, Uint8Array>>) => {
     rmSync(path);
     for (const [name, bytes] of Object.entries(files)) writeFileSync(join(dir, name), bytes);
-    return mend(dir).mended;
+    return repair(dir).repaired;
   };
 
   const beforeItTookItsName = cutOff({
@@ -319,7 +319,7 @@ test('mendDatabase finishes what a start that was cut off had begun', () => {
 test('spool goes on in a mended directory, and streams’ places are known there too', async () => {
   const dir = copied(killed.dir);
   overwrite(join(dir, 'sluice.db'), rootOf(dir, 'entity'), Buffer.alloc(sqlitePage));
-  mend(dir);
+  repair(dir);
   const spool = await openSpool({ dir, sync: 'normal', keepMs: 0, sinks, bytesMax: 1e9 });
   const { end } = spool.gauge;
 
@@ -332,7 +332,7 @@ test('spool goes on in a mended directory, and streams’ places are known there
   }
   await spool.close();
   renameSync(join(dir, 'sluice.db'), join(dir, 'gone'));
-  const second = mend(dir);
+  const second = repair(dir);
 
   expect(seen.size).toBeGreaterThanOrEqual(2);
   expect(second.told.every(({ deliveredAt }) => deliveredAt !== null)).toBe(true);

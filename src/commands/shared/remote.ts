@@ -14,7 +14,7 @@ import type { Wish } from '../../hold/requests.ts';
 import { systemClock } from '../../tools/clock.ts';
 
 /** A state in Kafka, looked at from a machine where nothing runs with it. */
-export type AfarConfig = Config & {
+export type RemoteConfig = Config & {
   readonly state: { readonly kafka: NonNullable<Config['state']['kafka']> };
 };
 
@@ -22,12 +22,12 @@ export type AfarConfig = Config & {
 const patienceMs = 30_000;
 
 /** True where a command has to look into Kafka, and ask whoever has the state there. */
-export function isAfar(config: Config): config is AfarConfig {
+export function isRemote(config: Config): config is RemoteConfig {
   return config.state.kafka !== null && holderOf(config.state.dir) === null;
 }
 
 /** Whether a process works there, or may soon. */
-export async function isServed({ kafka }: AfarConfig['state']): Promise<boolean> {
+export async function isServed({ kafka }: RemoteConfig['state']): Promise<boolean> {
   const { processesOf } = await import('../../cluster/processes.ts');
   const processes = await processesOf(kafka, systemClock());
   return processes.some(({ works, isDrained }) => works || !isDrained);
@@ -35,13 +35,13 @@ export async function isServed({ kafka }: AfarConfig['state']): Promise<boolean>
 
 /** Works with a copy of what tells how streams and sinks stand, which goes with the end of it. */
 export async function withCopy<T>(
-  config: AfarConfig,
+  config: RemoteConfig,
   work: (copy: Config) => Promise<T> | T,
 ): Promise<T> {
   // Its client takes long to load.
-  const { StandingCopy } = await import('../../cluster/copy.ts');
+  const { StateCopy } = await import('../../cluster/copy.ts');
   const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
-  const copy = new StandingCopy(config.state.kafka, dir, systemClock());
+  const copy = new StateCopy(config.state.kafka, dir, systemClock());
   try {
     await copy.catchUp().finally(() => copy.close());
     return await work({ ...config, state: { ...config.state, dir } });
@@ -51,8 +51,8 @@ export async function withCopy<T>(
 }
 
 /** Has whoever works do it, and resolves with the answer: of a successor, where that one ends meanwhile. */
-export async function askAfar(
-  { state }: AfarConfig,
+export async function askRemote(
+  { state }: RemoteConfig,
   name: string,
   wish: Wish,
 ): Promise<JsonObject> {

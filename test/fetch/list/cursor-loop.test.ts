@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CircleWatch } from '../../../src/fetch/list/circle.ts';
+import { CursorLoopWatch } from '../../../src/fetch/list/cursor-loop.ts';
 import type { Identified } from '../../../src/fetch/list/identity.ts';
 import { isOneSecond, type TimeSpan } from '../../../src/fetch/list/record-time.ts';
 import { identityWords } from '../../../src/fetch/list/repeats.ts';
@@ -14,8 +14,8 @@ function pageOf(number: number): Identified {
   return { count: 1, words, named: Uint8Array.of(1), digests: [] } as unknown as Identified;
 }
 
-function watchOf(spans: readonly (TimeSpan | null)[]): CircleWatch {
-  const watch = new CircleWatch('s', false);
+function watchOf(spans: readonly (TimeSpan | null)[]): CursorLoopWatch {
+  const watch = new CursorLoopWatch('s', false);
   for (const [number, span] of spans.entries()) {
     watch.look(pageOf(number), true);
     watch.note(span);

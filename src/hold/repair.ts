@@ -29,7 +29,7 @@ import { databaseName } from './schema.ts';
 import { Store } from './store.ts';
 
 /** What is mended, and for whom. */
-export interface MendSettings {
+export interface RepairSettings {
   readonly dir: string;
   readonly sync: 'full' | 'normal';
   /** The sinks of the config: what all of them have passed need not be read again. */
@@ -50,7 +50,7 @@ export interface StreamReset {
 }
 
 /** What was done. */
-export interface Mended {
+export interface Repaired {
   /** What was wrong, in SQLite's words or ours. */
   readonly damage: string;
   /** Where the damaged database is now; null where there was no file left. */
@@ -64,7 +64,7 @@ export interface Mended {
 }
 
 const partial = `${databaseName}.partial`;
-const mended = `${databaseName}.mended`;
+const repaired = `${databaseName}.mended`;
 /** SQLite's names for what belongs to a database file. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
 
@@ -73,7 +73,7 @@ const suffixes = ['', '-wal', '-shm', '-journal'];
  * is none. Throws `state_locked` while another process holds the directory, and `disk_full`, the
  * damaged database untouched.
  */
-export function mendDatabase(settings: MendSettings): Mended | null {
+export function repairDatabase(settings: RepairSettings): Repaired | null {
   const { dir } = settings;
   const lock = takeLock(dir);
   try {
@@ -83,17 +83,17 @@ export function mendDatabase(settings: MendSettings): Mended | null {
   }
 }
 
-function lookAndMend(settings: MendSettings): Mended | null {
+function lookAndMend(settings: RepairSettings): Repaired | null {
   const { dir } = settings;
   try {
-    if (existsSync(join(dir, mended)) && !existsSync(join(dir, databaseName))) replace(dir);
+    if (existsSync(join(dir, repaired)) && !existsSync(join(dir, databaseName))) replace(dir);
     remove(dir, partial);
-    remove(dir, mended);
+    remove(dir, repaired);
     const copy = readDelivered(dir);
     const damage = damageIn(dir, copy);
     if (damage === null) return null;
     const rebuilt = rebuild(settings, copy);
-    renameSync(join(dir, partial), join(dir, mended));
+    renameSync(join(dir, partial), join(dir, repaired));
     syncDirectory(dir);
     const aside = replace(dir);
     writeDelivered(dir, rebuilt.copy);
@@ -115,7 +115,7 @@ function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
 /** Puts the mended database in place; also where an earlier start was cut off at it. */
 function replace(dir: string): string | null {
   const aside = setAside(dir);
-  renameSync(join(dir, mended), join(dir, databaseName));
+  renameSync(join(dir, repaired), join(dir, databaseName));
   syncDirectory(dir);
   return aside;
 }
@@ -152,11 +152,11 @@ function syncDirectory(path: string): void {
 interface Rebuilt {
   /** The second copy that belongs to the new database. */
   readonly copy: DeliveredCopy;
-  readonly report: Pick<Mended, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
+  readonly report: Pick<Repaired, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
 /** Makes the new database: the same spool in an epoch of its own, lost numbers void. */
-function rebuild(settings: MendSettings, copy: DeliveredCopy | null): Rebuilt {
+function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
   const found = saveWhatCanBeRead(dir, sync, copy);
   const store = new Store({ dir, sync, name: partial, keepMs: 0 });
@@ -256,7 +256,7 @@ function missingBefore(store: Store, sinks: readonly string[], end: Offset): num
 interface GoingBack {
   readonly streams: Iterable<string>;
   readonly places: DeliveredCopy['streams'];
-  readonly tell: MendSettings['tell'];
+  readonly tell: RepairSettings['tell'];
 }
 
 function goBack(store: Store, { streams, places, tell }: GoingBack): readonly StreamReset[] {

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { keptUid } from '../../../connectors/shared/known-events.ts';
-import { TopicStanding } from '../../../connectors/sinks/kafka/standing.ts';
+import { TopicProgress } from '../../../connectors/sinks/kafka/topic-progress.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import { anEvent } from '../../support/an-event.ts';
 import { silent } from '../../support/silent-log.ts';
@@ -15,7 +15,7 @@ const lines = {
 test('events that another process has sent meanwhile are left out when the topic turns out to be ahead', async () => {
   const [here, there] = [anEvent({ offset: 7 }), anEvent({ offset: 8 })];
   const inTopic = new Set<string>();
-  const standing = new TopicStanding({
+  const statusView = new TopicProgress({
     numbering: { spool: 's', epochs: [{ id: 100, until: null }] },
     ...{ mark: null, log: silent },
     reader: {
@@ -28,12 +28,12 @@ test('events that another process has sent meanwhile are left out when the topic
     position,
     note: JSON.stringify({ epoch }),
   });
-  await standing.reach(committed(100, 7), signal);
+  await statusView.reach(committed(100, 7), signal);
   const batch: Batch = { id: 'b', events: [here, there], pages: [], lines, start: 7, end: 9 };
-  expect(standing.missing(batch).events).toEqual([here, there]);
+  expect(statusView.missing(batch).events).toEqual([here, there]);
 
   inTopic.add(keptUid(here));
-  await standing.reach(committed(200, 8), signal);
+  await statusView.reach(committed(200, 8), signal);
 
-  expect(standing.missing(batch).events).toEqual([there]);
+  expect(statusView.missing(batch).events).toEqual([there]);
 });

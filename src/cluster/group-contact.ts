@@ -20,7 +20,7 @@ interface HearingTools {
 }
 
 /** What is known of when the group has heard of this process. */
-export class Hearing {
+export class GroupContact {
   readonly #sessionMs: number;
   readonly #tools: HearingTools;
   #last: SentAt = { monotonic: Number.NEGATIVE_INFINITY, now: Number.NEGATIVE_INFINITY };
@@ -50,13 +50,13 @@ export class Hearing {
   /**
    * True while no successor can have begun. Told in the log when that ends, and when it is so again.
    */
-  readonly isHeard = (): boolean => {
+  readonly hasContact = (): boolean => {
     const { clock, log } = this.#tools;
     const { monotonic, now } = this.#last;
     const silentMs = Math.max(clock.monotonic() - monotonic, clock.now() - now);
-    const isHeard = silentMs < this.#sessionMs * silentShareMax;
-    if (isHeard === this.#isSilenceTold) {
-      if (isHeard)
+    const hasContact = silentMs < this.#sessionMs * silentShareMax;
+    if (hasContact === this.#isSilenceTold) {
+      if (hasContact)
         log.info(
           'group_recovered',
           'the group coordinator responds again; polling and sending resumed',
@@ -69,8 +69,8 @@ export class Hearing {
           fields,
         );
       }
-      this.#isSilenceTold = !isHeard;
+      this.#isSilenceTold = !hasContact;
     }
-    return isHeard;
+    return hasContact;
   };
 }
