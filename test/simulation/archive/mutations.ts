@@ -29,8 +29,8 @@ export const ofArchive: readonly Mutation[] = [
   {
     ...{ of, file: `${src}/recovery.ts` },
     what: 'tiles are believed at a restart',
-    from: 'if (statusView !== null && !tree.root.equals(statusView.root)) {',
-    to: 'if (statusView !== null && tree.size < 0) {',
+    from: 'if (stored !== null && !tree.root.equals(stored.root)) {',
+    to: 'if (stored !== null && tree.size < 0) {',
   },
   {
     ...{ of, file: `${src}/recovery.ts` },
