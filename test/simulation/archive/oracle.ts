@@ -76,11 +76,10 @@ function checkContents({ store, rules }: Ended, branch: Branch, report: Report):
       continue;
     }
     for (const index of indexes) {
-      const statusView = statusOf(branch, index, whole);
-      if (statusView === 'forged')
-        finding(`whole, and the body of entry ${index} is not upstream's`);
+      const current = statusOf(branch, index, whole);
+      if (current === 'forged') finding(`whole, and the body of entry ${index} is not upstream's`);
       // What was erased and stands there again is reported.
-      if (statusView === 'back' && !report.remarks.some((one) => one.includes(object))) {
+      if (current === 'back' && !report.remarks.some((one) => one.includes(object))) {
         finding(`whole, and what was erased from entry ${index} stands there again`);
       }
     }

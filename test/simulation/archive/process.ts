@@ -187,9 +187,9 @@ export class Process {
   /** A segment that is written once more, without some records. */
   #rewrote(name: string, body: Buffer): void {
     for (const index of this.branch.segments.get(name) ?? []) {
-      const statusView = statusOf(this.branch, index, body);
-      if (statusView === 'right') continue;
-      this.#deps.rules.finding(`it writes ${name}, in which the body of ${index} is ${statusView}`);
+      const current = statusOf(this.branch, index, body);
+      if (current === 'right') continue;
+      this.#deps.rules.finding(`it writes ${name}, in which the body of ${index} is ${current}`);
     }
   }
 

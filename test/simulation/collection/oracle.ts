@@ -117,12 +117,12 @@ export class Oracle {
   }
 
   #standing(): ReadonlyMap<string, Span | null> {
-    const statusView = new Map<string, Span | null>();
+    const current = new Map<string, Span | null>();
     for (const [key, spans] of this.#collection.spans) {
       const last = spans.at(-1);
-      statusView.set(key, last?.to === Number.POSITIVE_INFINITY ? last : null);
+      current.set(key, last?.to === Number.POSITIVE_INFINITY ? last : null);
     }
-    return statusView;
+    return current;
   }
 
   #lookForLost(): void {

@@ -184,11 +184,11 @@ export class ToldCollection {
     const window = { from: begunAt - lagMs, to: endedAt };
     // One that nobody may read by its id is told as it is listed.
     const mayBePart = after?.detailed === nothing && troubles.any;
-    const statusView = mayBePart ? { listed: after.listed } : after;
+    const current = mayBePart ? { listed: after.listed } : after;
     const isUpdate = is === 'updated' && before !== null && after !== null && !mayBePart;
     const stood = isUpdate
       ? this.#valuesStood(key, [before, after], window)
-      : statusView === null || this.#collection.stood(key, statusView, window);
+      : current === null || this.#collection.stood(key, current, window);
     if (!stood) {
       this.#find('it did not stand', change);
     }
