@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { type Compression, compressed } from '../../src/contracts/compression.ts';
 import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import { headerValue, type Secret } from '../../src/contracts/settings.ts';
+import { headerValue, type Secret } from '../../src/contracts/secret.ts';
 import type { Delivery } from '../../src/contracts/sink.ts';
 import {
   HttpFailure,

@@ -8,7 +8,8 @@ import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
-import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
+import { duration, proxy, secret, tls } from '../../src/contracts/settings.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {

@@ -8,7 +8,8 @@ import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { ExportError } from '../../src/contracts/errors.ts';
 import { isObject } from '../../src/contracts/json.ts';
-import { duration, proxy, Secret, secret, tls } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
+import { duration, proxy, secret, tls } from '../../src/contracts/settings.ts';
 import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
 import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {

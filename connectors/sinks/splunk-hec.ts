@@ -9,11 +9,11 @@ import { z } from 'zod';
 import { compression } from '../../src/contracts/compression.ts';
 import { defineSink } from '../../src/contracts/definition.ts';
 import type { Event } from '../../src/contracts/event.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import {
   duration,
   headers as moreHeaders,
   proxy,
-  Secret,
   secret,
   tls,
 } from '../../src/contracts/settings.ts';

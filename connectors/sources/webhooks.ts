@@ -5,11 +5,11 @@
 
 import { z } from 'zod';
 import { defineSource } from '../../src/contracts/definition.ts';
+import type { Secret } from '../../src/contracts/secret.ts';
 import {
   duration,
   hostPortSetting,
   parseHostPort,
-  type Secret,
   secret,
   size,
 } from '../../src/contracts/settings.ts';

@@ -6,7 +6,7 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { ExportError, errorCodeOf } from '../contracts/errors.ts';
-import type { Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { Signer, Verifier } from './note.ts';
 

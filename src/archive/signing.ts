@@ -3,7 +3,8 @@
 
 import { z } from 'zod';
 import { ExportError, errorText } from '../contracts/errors.ts';
-import { duration, Secret, secret } from '../contracts/settings.ts';
+import { Secret } from '../contracts/secret.ts';
+import { duration, secret } from '../contracts/settings.ts';
 import { parseSigningKey, parseVkey, type Signer } from './note.ts';
 import { commandSigner } from './signing-command.ts';
 

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
 import { isObject } from '../contracts/json.ts';
-import { Secret } from '../contracts/settings.ts';
+import { Secret } from '../contracts/secret.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type IssueValue, sentenceOf, shownValue } from './issue-text.ts';
 import { nearest, unknownKey } from './nearest.ts';

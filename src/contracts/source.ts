@@ -4,7 +4,8 @@
 
 import type { RecordKind } from './event.ts';
 import type { JsonObject } from './json.ts';
-import type { HostPort, Secret } from './settings.ts';
+import type { Secret } from './secret.ts';
+import type { HostPort } from './settings.ts';
 import type { Upstream, UpstreamRequest } from './upstream.ts';
 
 /** In which order a list endpoint gives its records. */

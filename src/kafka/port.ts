@@ -5,7 +5,8 @@
 
 import type { Compression } from '../contracts/compression.ts';
 import type { Offset, Uid } from '../contracts/event.ts';
-import type { HostPort, Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
+import type { HostPort } from '../contracts/settings.ts';
 import type { Log, TlsSettings, Tools } from '../contracts/tools.ts';
 
 /** One record for the topic; clients that are shared with others know ours by its uid. */

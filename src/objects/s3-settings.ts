@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { duration, proxy, type Secret, secret, tls } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
+import { duration, proxy, secret, tls } from '../contracts/settings.ts';
 import type { TlsSettings } from '../contracts/tools.ts';
 
 const connectMsMax = 10_000;

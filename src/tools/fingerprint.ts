@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { isObject } from '../contracts/json.ts';
-import { Secret } from '../contracts/settings.ts';
+import { Secret } from '../contracts/secret.ts';
 import type { Clock } from '../contracts/tools.ts';
 
 /** Equal for values that say the same, whatever the order of their keys. */

@@ -5,7 +5,7 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
-import type { Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
 import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { describeProblem, parseObject, problemDetails, readProblem } from '../tools/problem.ts';

@@ -1,7 +1,7 @@
 // All token sources of the program, one for each credential however many upstreams name it.
 
 import { asExportError } from '../contracts/errors.ts';
-import { headerValue } from '../contracts/settings.ts';
+import { headerValue } from '../contracts/secret.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { fingerprintOf } from '../tools/fingerprint.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';

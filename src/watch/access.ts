@@ -8,7 +8,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
-import type { Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
 
 /** What readers bring, each where it is set; both null: nothing. */
 export interface Credentials {

@@ -10,7 +10,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails } from '../contracts/errors.ts';
-import type { Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
 import type { Log, TlsSettings } from '../contracts/tools.ts';
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 

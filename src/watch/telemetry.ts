@@ -4,7 +4,7 @@
 // loses no count and is not sent again: the next one says more. What must stay true: a collector
 // that is slow, gone or refuses costs the journey nothing.
 
-import type { Secret } from '../contracts/settings.ts';
+import type { Secret } from '../contracts/secret.ts';
 import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
 import type { Family } from './metrics.ts';
 

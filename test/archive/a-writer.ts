@@ -23,7 +23,7 @@ import { pageRange, readPage } from '../../src/archive/segments.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import { type ArchiveWriter, openWriter } from '../../src/archive/writer.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import { type HeldPage, uidBytes } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';

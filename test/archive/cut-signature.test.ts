@@ -13,7 +13,7 @@ import { ArchiveReader } from '../../src/archive/reader.ts';
 import { rotateKey } from '../../src/archive/rotate.ts';
 import { verifyArchive } from '../../src/archive/verify/verify.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import type { Secret } from '../../src/contracts/settings.ts';
+import type { Secret } from '../../src/contracts/secret.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { systemClock } from '../../src/tools/clock.ts';

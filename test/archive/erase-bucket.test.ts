@@ -5,7 +5,7 @@ import { ListObjectVersionsCommand } from '@aws-sdk/client-s3';
 import { beforeAll, expect, test } from 'vitest';
 import { lockedStore } from '../../connectors/sinks/archive/locked.ts';
 import { lakeSink } from '../../connectors/sinks/lake.ts';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import { openStore } from '../../src/objects/open.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { readUids } from '../../src/parquet/read.ts';

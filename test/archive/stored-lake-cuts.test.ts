@@ -9,7 +9,7 @@ import { lakeSink } from '../../connectors/sinks/lake.ts';
 import { noHeads } from '../../src/archive/heads.ts';
 import { encodeManifest } from '../../src/archive/layout.ts';
 import { emptyRoot } from '../../src/archive/merkle.ts';
-import type { Secret } from '../../src/contracts/settings.ts';
+import type { Secret } from '../../src/contracts/secret.ts';
 import type { HeldPage } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { readParquet } from '../../src/parquet/read.ts';

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { headerValue } from '../../src/contracts/settings.ts';
+import { headerValue } from '../../src/contracts/secret.ts';
 import { aConfig, configEnv, flawLines, withFirst } from './config-text.ts';
 
 test.each([

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import { openBucket } from '../../src/objects/s3.ts';
 import { bucketFailure } from '../../src/objects/s3-failure.ts';
 import { aProxy } from '../support/http-proxy.ts';

@@ -14,7 +14,7 @@ import {
   PutBucketPolicyCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import { openStore } from '../../src/objects/open.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { endChild, isRunning, runProgram, spawnChild } from './children.ts';

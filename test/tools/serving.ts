@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import { afterThisTest } from '../support/temp.ts';
 

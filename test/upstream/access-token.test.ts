@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import type { Clock, HttpClient } from '../../src/contracts/tools.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
 import type { TokenAnswer } from '../../src/upstream/access-token.ts';

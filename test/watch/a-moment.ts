@@ -8,7 +8,7 @@ import {
   request,
 } from 'node:http';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import type { ClusterStatus, ProcessStatus } from '../../src/watch/cluster-status.ts';

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { JsonMetricsSerializer } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { expect, test } from 'vitest';
-import { Secret } from '../../src/contracts/settings.ts';
+import { Secret } from '../../src/contracts/secret.ts';
 import type { Log } from '../../src/contracts/tools.ts';
 import { openHttpClient } from '../../src/tools/http-client.ts';
 import { type HttpReceiver, inTurn, startHttpReceiver } from '../support/http-receiver.ts';

@@ -11,7 +11,7 @@ import { signerOf } from '../../../src/archive/signing.ts';
 import { segmentBytesMax } from '../../../src/archive/writer.ts';
 import { ExportError, errorCodeOf, errorText } from '../../../src/contracts/errors.ts';
 import type { Json } from '../../../src/contracts/json.ts';
-import type { Secret } from '../../../src/contracts/settings.ts';
+import type { Secret } from '../../../src/contracts/secret.ts';
 import type { Sink, SinkOpening } from '../../../src/contracts/sink.ts';
 import type { Tools } from '../../../src/contracts/tools.ts';
 import { openStore } from '../../../src/objects/open.ts';

@@ -3,7 +3,7 @@
 
 import type { Compression } from '../../../src/contracts/compression.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
-import { Secret } from '../../../src/contracts/settings.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';

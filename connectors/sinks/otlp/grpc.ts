@@ -13,7 +13,7 @@ import {
   ExportError,
   errorText,
 } from '../../../src/contracts/errors.ts';
-import { headerValue } from '../../../src/contracts/settings.ts';
+import { headerValue } from '../../../src/contracts/secret.ts';
 import { type TlsFileKey, tlsFaults } from '../../../src/contracts/tls-files.ts';
 import type { Clock, HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
 import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';

@@ -8,7 +8,7 @@
 import type { Inspection } from '../../../src/contracts/definition.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
-import { Secret } from '../../../src/contracts/settings.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { HttpResponse } from '../../../src/contracts/tools.ts';
 import { getOnce, type HttpReceiver, type PostContext, postOnce } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';

@@ -5,7 +5,7 @@
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject } from '../../../src/contracts/json.ts';
-import { Secret } from '../../../src/contracts/settings.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { HttpResponse, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';

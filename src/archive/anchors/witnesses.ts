@@ -5,7 +5,7 @@
 // witness says; and one that is slow or lies takes nothing from the others.
 
 import { ExportError, errorText } from '../../contracts/errors.ts';
-import type { Secret } from '../../contracts/settings.ts';
+import type { Secret } from '../../contracts/secret.ts';
 import type { HttpClient, HttpResponse } from '../../contracts/tools.ts';
 import type { ObjectStore } from '../../objects/store.ts';
 import type { Published } from '../log.ts';

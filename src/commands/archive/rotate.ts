@@ -8,7 +8,7 @@ import { signerOf, signingSettings } from '../../archive/signing.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { inShards } from '../../config/shards.ts';
 import { UsageError } from '../../contracts/errors.ts';
-import { Secret } from '../../contracts/settings.ts';
+import { Secret } from '../../contracts/secret.ts';
 import { hasState } from '../../hold/database.ts';
 import { takeLock } from '../../hold/lock.ts';
 import { changeState, lookInto } from '../../hold/store.ts';

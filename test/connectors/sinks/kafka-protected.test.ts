@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { kafkaSink } from '../../../connectors/sinks/kafka.ts';
 import type { SinkSettings } from '../../../src/contracts/definition.ts';
-import type { Secret } from '../../../src/contracts/settings.ts';
+import type { Secret } from '../../../src/contracts/secret.ts';
 import type { SinkOpening } from '../../../src/contracts/sink.ts';
 import type { TlsSettings } from '../../../src/contracts/tools.ts';
 import { makeCa, makeUntrustedCa } from '../../support/certificates.ts';

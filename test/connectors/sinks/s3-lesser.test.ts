@@ -94,7 +94,7 @@ describe(`s3 sink before ${name}`, () => {
     const { bucket, settings } = await aFront(['checksums']);
     const { credentials: _, ...where } = settings;
     const plain = await server.store(bucket, '');
-    const { Secret } = await import('../../../src/contracts/settings.ts');
+    const { Secret } = await import('../../../src/contracts/secret.ts');
     const { access_key_id, secret_access_key } = settings.credentials;
     const store = await openStore(`s3://${bucket}`, {
       ...where,

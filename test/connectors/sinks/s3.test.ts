@@ -6,7 +6,7 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { s3Sink } from '../../../connectors/sinks/s3.ts';
-import { Secret } from '../../../src/contracts/settings.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 import { openStore } from '../../../src/objects/open.ts';
 import { startHttpReceiver } from '../../support/http-receiver.ts';

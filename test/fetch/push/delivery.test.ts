@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../../src/contracts/settings.ts';
+import { Secret } from '../../../src/contracts/secret.ts';
 import type { DeliveryRules } from '../../../src/contracts/source.ts';
 import {
   type DeliveryHead,
