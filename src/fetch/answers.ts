@@ -1,11 +1,11 @@
-// Every answer of upstream held, where a sink proves what upstream has answered (a page sink): else
-// the chain from what was asked to what comes next would have holes. It stands around a stream's
-// upstream and spool, so that no engine knows of it. An answer whose body is held as a page becomes
-// that page's context; any other becomes a page of the kind `answer`, which only page sinks get. It
-// is held with the stream's next page, at the end of its poll, or once many wait.
-// What must stay true: answers are held in the order in which they came, and before the poll that
-// they came in has ended; one that says what was held lately is left out, so that an idle stream
-// costs an answer now and then; a failing disk drops none: the poll fails, and they wait.
+// Stores every upstream response if a sink proves upstream's responses (a page sink): the chain from each request to
+// the next must have no holes. It wraps a stream's upstream and spool, so the list and collection engines are unaware
+// of them. A response whose body is stored as a page becomes that page's context. Any other response becomes a page of
+// kind `answer`, which only page sinks receive; it is stored with the stream's next page, at the end of its poll, or
+// once enough wait.
+// Invariants: responses are stored in the order of their arrival and before their poll ends. A response equal to a
+// recent one is skipped, so an idle stream stores one only now and then. A disk failure drops none: the poll fails, and
+// they keep waiting.
 
 import { hash } from 'node:crypto';
 import { asExportError } from '../contracts/errors.ts';
@@ -20,53 +20,58 @@ import { type EncodingDeps, EncodingWatch } from './encoding.ts';
 import type { PollResult } from './outcome.ts';
 import { pageContext } from './own-pages.ts';
 
-/** What answers are held with. */
+/** Dependencies of the response store. */
 export interface AnswersDeps {
   readonly spool: FetchSpool;
   readonly tools: EncodingDeps['tools'];
   readonly found?: EncodingDeps['found'];
-  /** One that says the same again is held once in so long; undefined: none is. It may change. */
+  /**
+   * Minimum time between two stored copies of the same response; undefined: responses are not stored. It may change.
+   */
   readonly everyMs: () => number | undefined;
 }
 
-/** An answer that is not held yet. */
+/** A response that is not stored yet. */
 interface Pending {
   readonly context: PageContext;
-  /** The memory that the answer came in. */
+  /** The buffer that the response arrived in. */
   readonly body: Uint8Array;
-  /** What `next` and `records` are added to, once they are known. */
+  /** `next` and `records` are added once they are known. */
   readonly facts: { -readonly [K in keyof AnswerFacts]: AnswerFacts[K] };
-  /** Whose it is, where a stream asks for many at a time. */
+  /** The parent it belongs to, for a stream with parents. */
   readonly parent: string | null;
 }
 
-/** What was held of an answer to the same request. */
+/** The last stored response to the same request. */
 interface Held {
   readonly at: number;
   readonly digest: string;
 }
 
-/** Answers wait for the page that they may be until so much has come. */
+/** Limit in bytes for responses that wait for their page. */
 const pendingBytesMax = 1024 * 1024;
-/** The latest are still being judged: a page and the next one, of several parents at a time. */
+/**
+ * How many of the latest responses may still be under judgement: a page and the next one, for several parents at a
+ * time.
+ */
 const judgedMax = { list: 2, collection: 2, parents: 8, push: 0 } as const;
-/** Of a failure so much is held. */
+/** Stored bytes of a failed response. */
 const failureBytesMax = 64 * 1024;
-/** A body above this is handed over to the spool's thread, while whoever asked still reads it. */
+/** A larger body is transferred to the spool's thread, so it is copied while the requester still reads it. */
 const sharedBytesMax = 1024 * 1024;
-/** Requests whose last answer is remembered. */
+/** Number of requests whose last response is remembered. */
 const rememberedMax = 1_000;
 const dateMax = 100;
 
-/** The answers that one stream gets. */
+/** The responses to one stream. */
 export class StreamResponses {
-  /** The stream, and the spool that its pages go to, as its poller is to see them. */
+  /** The wrapped stream and spool, for its poller. */
   readonly stream: Stream;
   readonly spool: FetchSpool;
   readonly #deps: AnswersDeps;
   #pending: Pending[] = [];
   readonly #lately = new Map<string, Held>();
-  /** Places where the list was read before, while the poller reads it again from one of them. */
+  /** Cursors of an earlier reading, while the poller reads again from one of them. */
   #earlier: ReadonlySet<string> = new Set();
   readonly #encoding: EncodingWatch;
 
@@ -89,7 +94,7 @@ export class StreamResponses {
     };
   }
 
-  /** A poll, with all that was answered in it held at its end. */
+  /** Runs a poll, and stores all its responses at its end. */
   async during(poll: () => Promise<PollResult>): Promise<PollResult> {
     let result: PollResult;
     try {
@@ -172,7 +177,7 @@ export class StreamResponses {
     return { context, body: status === 200 ? body : body.slice(0, failureBytesMax), facts, parent };
   }
 
-  /** Appends, with the answers that came before one of its pages, each in its place. */
+  /** Appends, with the responses that arrived before each of its pages, in order. */
   async #append(entry: Append): Promise<number> {
     if (this.stream.kind === 'push') for (const { body } of entry.pages) this.#encoding.see(body);
     const taken: Pending[] = [];
@@ -184,15 +189,15 @@ export class StreamResponses {
       const context = { ...page.context, answer: own.facts };
       return [...this.#news(before.slice(0, -1)), { ...page, context }];
     });
-    // A checkpoint must not come to a place that no held answer has led to: it may be the last thing
-    // that this process holds.
+    // A checkpoint must not reach a position to which no stored response led: this may be the last write of this
+    // process.
     const leading = this.#leadingTo(entry);
     const before = leading === undefined ? [] : this.#takeUpTo(leading);
     taken.push(...before);
     return await this.#held(taken, { ...entry, pages: [...pages, ...this.#news(before)] });
   }
 
-  /** The latest that waits of those that lead to where a checkpoint goes on. */
+  /** The latest waiting response that led to the checkpoint's position. */
   #leadingTo({ checkpoint, parent }: Append): Pending | undefined {
     if (checkpoint === undefined || this.#pending.length === 0) return undefined;
     const text = JSON.stringify(checkpoint);
@@ -203,14 +208,14 @@ export class StreamResponses {
     });
   }
 
-  /** Holds what waits, but for the latest. */
+  /** Stores the waiting responses except the latest `but`. */
   async #hold(but: number): Promise<void> {
     const taken = this.#pending.splice(0, Math.max(0, this.#pending.length - but));
     const pages = this.#news(taken);
     if (pages.length > 0) await this.#held(taken, { stream: this.stream.name, pages });
   }
 
-  /** Takes an answer out of those that wait, with the ones to the same asker before it. */
+  /** Removes a response from the waiting ones, with the earlier ones of the same parent. */
   #takeUpTo(last: Pending): Pending[] {
     const end = this.#pending.indexOf(last);
     const isTaken = (one: Pending, at: number) => at <= end && one.parent === last.parent;
@@ -229,13 +234,13 @@ export class StreamResponses {
     }
   }
 
-  /** The pages of answers, without those that say what was held lately. */
+  /** The pages of responses, without those that equal a recently stored one. */
   #news(answers: readonly Pending[]): readonly NewPage[] {
     return answers.flatMap(({ context, body, facts }) => {
       const { status, path, asked } = facts;
       const isOfAll = status === 401 || status === 429 || status >= 500;
       const key = isOfAll ? `${status}` : `${status} ${context.parent} ${path} ${asked}`;
-      // A failure says something else each time, such as the request's id.
+      // Each failure has different text, such as the id of the request.
       const digest = status === 200 ? hash('sha256', body, 'base64') : '';
       const { fetchedAt: at } = context;
       const before = this.#lately.get(key);
@@ -249,8 +254,8 @@ export class StreamResponses {
 }
 
 /**
- * The page of an answer that is no record. It has one number of the spool's, for positions, and is
- * marked for a sink that no config can have: a version that knows of no answers passes it over.
+ * The page of a response without records. It uses one sequence number of the spool, for positions, and is addressed to
+ * a sink that no config can name, so a version without response pages skips it.
  */
 function answerPage(context: PageContext, answered: Uint8Array): NewPage {
   const body = answered.length > sharedBytesMax ? answered.slice() : answered;
@@ -270,7 +275,7 @@ function factsOf(
   };
 }
 
-/** What was asked for: the request without the parameter that names a place, and that. */
+/** The request as stored: without the parameter of the position, and the position. */
 function askedOf(
   { path, query, address, body }: UpstreamRequest,
   { cursor_param, offset_param, page_param }: Pagination,

@@ -1,7 +1,6 @@
-// The spool as a backfill's reader sees it: memory under a key of the backfill's own, and of each
-// page only the records of the time asked for. The live stream's checkpoint and what it knows of
-// repeats are neither asked nor changed. What must stay true: a record whose time cannot be read is
-// held rather than left out; what is counted becomes durable with its page.
+// The spool as a backfill's reader sees it: memory under the backfill's own key, and of each page only the records of
+// the requested time. The live stream's checkpoint and memory are neither read nor changed. Invariants: a record with
+// an unreadable time is stored, not dropped; counts become durable together with their page.
 
 import { z } from 'zod';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -10,7 +9,7 @@ import { cutRecords } from '../tools/record-list.ts';
 import type { ListDeps } from './list/reader.ts';
 import { recordTime } from './list/record-time.ts';
 
-/** Epoch milliseconds: from `fromMs` on, before `toMs`. */
+/** Epoch milliseconds: from `fromMs` inclusive to `toMs` exclusive. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -19,16 +18,16 @@ export interface Span {
 const counts = z.object({
   /** Records read so far. */
   read: z.int(),
-  /** Those that were held for the sinks. */
+  /** Records stored for the sinks. */
   held: z.int(),
-  /** Those among them that have no readable time. */
+  /** Stored records without a readable time. */
   untimed: z.int(),
   /** Time of the list's first record, and of the last one read; epoch milliseconds. */
   firstAt: z.number().nullable(),
   reachedAt: z.number().nullable(),
 });
 
-/** What a backfill has counted and met. */
+/** The counts of a backfill. */
 export type BackfillCounts = Readonly<z.infer<typeof counts>>;
 
 const nothingYet: BackfillCounts = {
@@ -39,26 +38,26 @@ const nothingYet: BackfillCounts = {
   reachedAt: null,
 };
 
-/** Where the counts stand among what is kept of a stream's entities. */
+/** The key of the counts among the stored entities of a stream. */
 const countsKey = 'backfill';
 
-/** What the view is made with. */
+/** Dependencies of the view. */
 export interface BackfillSpoolDeps {
   readonly spool: FetchSpool;
-  /** Names the backfill's memory; no stream has this name. */
+  /** The name of the backfill's memory; no stream has this name. */
   readonly key: string;
   readonly span: Span;
-  /** Dotted paths of a record's time; the first that parses wins. */
+  /** Dotted paths of a record's time; the first readable one wins. */
   readonly time: readonly string[];
 }
 
-/** The view and its counts, as they are durable. */
+/** The view and its durable counts. */
 export interface BackfillSpool {
   readonly view: ListDeps['spool'];
   readonly counts: BackfillCounts;
 }
 
-/** Opens the view. Its `recall` throws `checkpoint_mismatch` for what no backfill has written. */
+/** Opens the view. Its `recall` throws `checkpoint_mismatch` for state that no backfill has written. */
 export function backfillSpool(deps: BackfillSpoolDeps): BackfillSpool {
   const { spool, key } = deps;
   let known = nothingYet;
@@ -76,8 +75,8 @@ export function backfillSpool(deps: BackfillSpoolDeps): BackfillSpool {
       ...entry,
       stream: key,
       pages: pages.flatMap(({ reduced }) => (reduced === null ? [] : [reduced])),
-      // Beside an entity a checkpoint is none that a damaged state could go back to: it would begin
-      // anew, and may be deleted.
+      // A checkpoint with an entity is never chosen as a fallback for a damaged state: a backfill then restarts, and
+      // its checkpoint may be deleted.
       entities: { put: [[countsKey, JSON.stringify(next)]], drop: [] },
     };
     const block = await spool.append(chosen);
@@ -114,11 +113,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A page, and which of its records are wanted. */
+/** A page, and its selected records. */
 interface Picked {
-  /** For each record that is new to the backfill, in order; none for a page of our own. */
+  /** For each record that is new to the backfill, in order: whether it is requested; empty for a page of conditions. */
   readonly wanted: readonly boolean[];
-  /** The page with only these; null where there are none. */
+  /** The page with only the requested records; null: none is left. */
   readonly reduced: NewPage | null;
   readonly untimed: number;
   readonly firstAt: number | null;
@@ -157,7 +156,7 @@ function reducedTo(
     : { ...page, kept, uids: selected(page.uids, requested, uidBytes) };
 }
 
-/** Those of `bytes`' pieces that are wanted. */
+/** The requested records of `bytes`. */
 function selected(
   bytes: Uint8Array,
   requested: readonly boolean[],

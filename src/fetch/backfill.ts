@@ -1,8 +1,7 @@
-// Events of a past time, read for the sinks once more or for the first time. Upstream documents no
-// time filter, so the list is walked from its start by cursor or offset, and records outside the
-// time asked for are left out on their way into the spool (backfill-spool.ts). What must stay true:
-// an event has the uid and the context that the live stream gives it, and a walk that was cut short
-// goes on where its last page was committed, with the same command.
+// Reads past events for the sinks, again or for the first time. Upstream documents no time filter, so the list is
+// walked from its start by cursor or offset, and records outside the requested time are dropped on the way to the spool
+// (backfill-spool.ts). Invariants: an event has the uid and context that the live stream gives it; an interrupted walk
+// resumes at its last committed page, with the same command.
 
 import type { Failure } from '../contracts/answer.ts';
 import type { ListReading } from '../contracts/definition.ts';
@@ -30,18 +29,18 @@ import { mismatch, type PollResult } from './outcome.ts';
 /** A past time of a source's lists, to be read to its end. */
 export interface PastTime {
   readonly span: Span;
-  /** The name of a stream's memory, which no stream has, ends so. */
+  /** Suffix of the names of the streams' memory; no stream name ends so. */
   readonly memory: string;
-  /** Waits before each request until it takes nothing from the live streams. */
+  /** Waits before each request so that the live streams keep their rate. */
   readonly paceOf: (stream: ListStream) => (signal: AbortSignal) => Promise<void>;
 }
 
-/** What one stream's backfill is read with. */
+/** Dependencies of one stream's backfill. */
 export interface BackfillDeps extends Pick<ListDeps, 'inFlight' | 'found'> {
   readonly stream: ListStream;
   readonly list: Pick<ListReading, 'order' | 'lookbackMs'>;
   readonly span: Span;
-  /** Names its checkpoint. */
+  /** The name of its checkpoint. */
   readonly key: string;
   readonly spool: FetchSpool;
   readonly clock: Clock;
@@ -49,13 +48,13 @@ export interface BackfillDeps extends Pick<ListDeps, 'inFlight' | 'found'> {
   readonly pace: (signal: AbortSignal) => Promise<void>;
 }
 
-/** How far a stream's backfill has come. */
+/** The progress of a stream's backfill. */
 export interface BackfillState extends Omit<BackfillCounts, 'firstAt'> {
-  /** Share of the way, from 0 to 1, told from the times met; null while nothing can be said. */
+  /** Progress from 0 to 1, estimated from event times; null: unknown. */
   readonly share: number | null;
 }
 
-/** Reads one list stream's past. */
+/** Reads the past of one list stream. */
 export class Backfill {
   readonly #deps: BackfillDeps;
   readonly #spool: BackfillSpool;
@@ -78,7 +77,7 @@ export class Backfill {
       log,
       order: 'auto',
       start: 'beginning',
-      // It reads nothing again.
+      // It never reads anything twice.
       patienceMs: 0,
       inFlight,
       found,
@@ -90,7 +89,7 @@ export class Backfill {
     return { ...counts, share: this.#share() };
   }
 
-  /** Reads on, to the end of the list or of the time asked for. Never throws for upstream. */
+  /** Continues to the end of the list or of the requested time. Upstream failures are results, never exceptions. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
       const { whole } = await this.#reader.load();
@@ -118,7 +117,7 @@ export class Backfill {
     const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
     const { stream, span, list } = this.#deps;
     const first = firstPlace(stream.pagination, span.fromMs - list.lookbackMs);
-    // Records without ids are told apart by counting them from the list's start.
+    // Records without ids are distinguished by counting them from the start of the list.
     const isAnew = resume === null || countAnew;
     let { firstAt } = this.#spool.counts;
     return {
@@ -127,7 +126,7 @@ export class Backfill {
       anchored: true,
       trail: false,
       stopAt: (taken) => {
-        // What is counted of this page is durable later.
+        // The counts of this page become durable later.
         firstAt ??= recordTime(taken.page.records.at(0) ?? null, this.#deps.stream.time);
         return this.#isPast(taken, firstAt);
       },
@@ -145,9 +144,8 @@ export class Backfill {
   }
 
   /**
-   * A list whose order is known is past the time asked for once it is so by more than records come
-   * late. What is known of the order may be wrong or long ago, so the walk itself has to have gone
-   * that way.
+   * A list with a known order is past the requested time once it is past by more than the lateness of records. The
+   * known order may be wrong or outdated, so the walk itself must have moved in that direction.
    */
   #isPast({ span: met }: Taken, begunAt: number | null): boolean {
     const { span, list } = this.#deps;
@@ -162,7 +160,7 @@ export class Backfill {
     );
   }
 
-  /** As the config pins it or the live stream has learned it. */
+  /** The order as the config pins it or the live stream has learned it. */
   async #orderOfLive(): Promise<Order | 'unknown'> {
     const { list, spool, stream } = this.#deps;
     if (list.order !== 'auto') return list.order;
@@ -170,13 +168,13 @@ export class Backfill {
     return parseListCheckpoint(checkpoint)?.growth.order ?? 'unknown';
   }
 
-  /** A place that upstream no longer takes costs a walk from the start, repeats left out. */
+  /** A rejected position costs a walk from the start of the list, without repeats. */
   async #failed(failure: Failure): Promise<PollResult> {
     this.#reader.discard();
     const { resume } = (await this.#reader.load()).end;
     const anew = { end: { resume: null, overlap: null } };
     if (failure.about === 'sort') {
-      // In another order, so from its start.
+      // The list now has another order, so it is walked from its start.
       await this.#reader.commit({ server: { unsorted: true }, ...anew });
       return { outcome: 'retry', cause: failure.cause };
     }
@@ -196,7 +194,7 @@ export class Backfill {
     });
   }
 
-  /** Told from the time that was reached, between where the walk began and where it is to end. */
+  /** Estimated from the time reached, between the start and the goal of the walk. */
   #share(): number | null {
     const { firstAt, reachedAt } = this.#spool.counts;
     if (this.#reader.loaded?.whole.swept === true) return 1;
@@ -206,7 +204,7 @@ export class Backfill {
     return Math.min(1, Math.max(0, (reachedAt - firstAt) / (goal - firstAt)));
   }
 
-  /** The time at which the walk ends; null where nobody knows how far back a list goes. */
+  /** The time at which the walk ends; null: the length of the list's history is unknown. */
   #goal(isForward: boolean): number | null {
     const { span, list, clock } = this.#deps;
     const isKnown = this.#order !== 'unknown';

@@ -37,7 +37,7 @@ export class EncodingWatch {
     this.#deps = deps;
   }
 
-  /** Looks at a body that was read. */
+  /** Checks a body that was read. */
   see(body: Uint8Array): void {
     if (this.#state === 'valid' && !isUtf8(body)) this.#state = 'due';
   }

@@ -1,14 +1,14 @@
-// What is held of an upstream's look-ups: their rows, and how it went to read them. What cannot be
-// read is as if nothing had been looked up yet.
+// The stored look-ups of an upstream: their rows, and the result of the last reading. State that cannot be read counts
+// as no look-ups.
 
 import { z } from 'zod';
 import { lookupNames } from '../contracts/lookups.ts';
 
 const table = z.object({
-  /** When it was read last, epoch milliseconds; null: never. */
+  /** When it was last read, epoch milliseconds; null: never. */
   at: z.number().nullable(),
   names: z.array(z.tuple([z.int(), z.string()])),
-  /** Why it could not be read lately; null: it could. */
+  /** Why the last reading failed; null: it did not. */
   error: z.string().nullable(),
 });
 
@@ -17,20 +17,20 @@ const held = z.object({
   tables: z.partialRecord(z.enum(lookupNames), table),
 });
 
-/** What is held of an upstream's look-ups, under `lookupsKey`. */
+/** The stored look-ups of an upstream, under `lookupsKey`. */
 export type HeldLookups = z.infer<typeof held>;
 
-/** The name that an upstream's look-ups are held by, which no stream has. */
+/** The name under which an upstream's look-ups are stored; no stream has this name. */
 export function lookupsKey(upstream: string): string {
   return `${upstream}#lookups`;
 }
 
-/** Whose look-ups are held by this name; null: nobody's. */
+/** The upstream whose look-ups have this name; null: another name. */
 export function lookedUpAt(key: string): string | null {
   return /^(.+)#lookups$/.exec(key)?.[1] ?? null;
 }
 
-/** Look-ups as they are held; none where that cannot be read. */
+/** Parses stored look-ups; none if they cannot be read. */
 export function parseLookups(body: unknown): HeldLookups {
   return held.safeParse(body).data ?? { version: 1, tables: {} };
 }

@@ -1,6 +1,6 @@
-// The look-ups of one upstream: read once for all sources that want them, held in the state, and
-// renewed daily. What must stay true: no record waits for one; one that cannot be read whole stays
-// as it was last, however old, and what is wrong with it is told in the status.
+// The look-ups of one upstream: read once for all sources that use them, stored in the state, and renewed daily.
+// Invariants: no record waits for a look-up; one that cannot be read completely keeps its last content, however old,
+// and the status shows its error.
 
 import type { ParsedRecord } from '../contracts/event.ts';
 import { isObject } from '../contracts/json.ts';
@@ -20,7 +20,7 @@ const paths: Readonly<Record<LookupName, string>> = {
   icmpv6_types: '/api/firewall/v1/icmpv6-types',
 };
 
-/** What they are read with. */
+/** Dependencies of the reading. */
 export interface LookupDeps {
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface LookupDeps {
 
 const renewMs = 24 * 3_600_000;
 const retryMs = 10 * 60_000;
-/** A byte counts so many; names are a line at most. */
+/** The largest number of a byte field; names are at most a line long. */
 const numberMax = 255;
 const nameLengthMax = 100;
 
@@ -44,12 +44,12 @@ export class Lookups {
     this.wanted = requested;
   }
 
-  /** Those that are known by now. */
+  /** The look-ups known so far. */
   get names(): NumberNames {
     return this.#names;
   }
 
-  /** Takes up what is held and keeps it fresh until aborted. */
+  /** Loads the stored look-ups and keeps them fresh until aborted. */
   async run(deps: LookupDeps, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const waitMs = await this.renew(deps, signal).catch((error) => {
@@ -62,7 +62,7 @@ export class Lookups {
     }
   }
 
-  /** Reads what is missing or old; resolves with how long to wait for the next time. */
+  /** Reads missing or old look-ups; resolves with the wait until the next time, milliseconds. */
   async renew({ spool, clock, log }: LookupDeps, signal: AbortSignal): Promise<number> {
     const key = lookupsKey(this.#upstream.name);
     const { tables } = parseLookups((await spool.recall(key)).checkpoint);
@@ -97,7 +97,7 @@ export class Lookups {
     );
   }
 
-  /** Its rows, or why it cannot be read whole. */
+  /** The rows of a look-up, or why it cannot be read completely. */
   async #read(
     lookup: LookupName,
     { spool, clock, log }: LookupDeps,
@@ -122,7 +122,7 @@ export class Lookups {
     return rows.length > 0 ? rows : `reading ${paths[lookup]}: no row has a number and a name`;
   }
 
-  /** The document says what is looked up and not how it is paged, as with all that is read whole. */
+  /** The upstream documents name the look-ups but not their paging, so it is detected as for any collection. */
   #streamOf(lookup: LookupName): CollectionStream {
     const path = paths[lookup];
     const name = `${lookupsKey(this.#upstream.name)}/${lookup}`;
@@ -145,7 +145,7 @@ export class Lookups {
 const numberKeys = ['number', 'value', 'protocol', 'type', 'code', 'id'];
 const nameKeys = ['name', 'keyword', 'label', 'description'];
 
-/** The document shows no fields: the first that holds a byte, and the first that holds words. */
+/** The documents show no fields: the first byte value, and the first text. */
 function rowOf(value: ParsedRecord | undefined): [number, string] | null {
   if (!isObject(value)) return null;
   const number = numberKeys

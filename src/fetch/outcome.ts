@@ -1,13 +1,12 @@
-// How one poll of a stream ends.
+// The result of one poll of a stream.
 
 import type { Failure } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';
 
 /**
- * `done`: read up to the tail, or so far that others should have their turn (`more`); `againMs`:
- * it goes on after this wait, or what was seen is to be looked at a second time, whatever the
- * schedule says; `doubt`: it may be no more than a part. Else why it could not be read; `advanced`: it came
- * further than before, so that the wait begins anew.
+ * `done`: read to the tail, or until other streams have their turn (`more`). `againMs`: poll again after this wait, or
+ * take a second look then, whatever the schedule says. `doubt`: the list read may be only a part. Otherwise the reason
+ * why the stream could not be read; `advanced`: the poll got further than before, so waits start small again.
  */
 export type PollResult =
   | {
@@ -19,34 +18,34 @@ export type PollResult =
     }
   | FailedPoll;
 
-/** A poll that came to no end, in the Answer's words. */
+/** A failed poll. */
 export type FailedPoll = Failure & { readonly advanced?: boolean };
 
 /**
- * A refusal that has lasted for so long is taken for one. A gateway answers 404 or a redirect in
- * the upstream's place while that is deployed, and what is shorter is nobody's business.
+ * A rejection must last this long before it is reported. A gateway answers 404 or a redirect in place of an upstream
+ * that is being deployed; a shorter failure needs no report.
  */
 export const passingMsMax = 5_000;
 
-/** The usual wait, to which the waits after a denial grow. */
+/** The usual wait; waits after a denial grow up to it. */
 export const deniedWaitMsMax = 15 * 60_000;
 
-/** True for a 403 that asks to wait: a rate limit of some servers, until it lasts. */
+/** True for a 403 with a wait: the rate limit of some servers, until it lasts. */
 export function isPatience({ status, wait }: Pick<Failure, 'status' | 'wait'>): boolean {
   return status === 403 && wait !== undefined;
 }
 
-/** For how long a failure is not yet a refusal. */
+/** How long a failure is not yet a rejection, milliseconds. */
 export function passingMs(failure: Pick<Failure, 'status' | 'wait'>): number {
   return isPatience(failure) ? deniedWaitMsMax : passingMsMax;
 }
 
-/** A checkpoint that is not of this stream as configured, which does not mend by asking. */
+/** A checkpoint that does not belong to this stream as configured; retries cannot repair it. */
 export function mismatch(cause: ExportError): Failure {
   return { outcome: 'refused', isDefinite: true, cause };
 }
 
-/** The error that halts a stream whose checkpoint is not its own. */
+/** The error that halts a stream with a foreign checkpoint. */
 export function checkpointMismatch(stream: string, why: string): ExportError {
   return new ExportError(
     'checkpoint_mismatch',

@@ -1,6 +1,5 @@
-// Pages that sluice writes itself: conditions of a source and changes of a configuration. They are
-// held in the spool beside upstream's pages and travel like them, so that nothing told to an
-// operator can be lost either.
+// Pages that sluice writes itself: conditions of a source and changes of a configuration. They are stored in the spool
+// beside upstream's pages and delivered in the same way, so reports to operators cannot be lost either.
 
 import type { Condition, ConditionRecord } from '../contracts/change.ts';
 import type { PageContext } from '../contracts/event.ts';
@@ -8,7 +7,7 @@ import type { Stream } from '../contracts/source.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 
-/** What is told with a page of a stream. */
+/** The context of a page of a stream. */
 export function pageContext(
   { source, name, company }: Stream,
   kind: PageContext['kind'],
@@ -17,7 +16,7 @@ export function pageContext(
   return { source, stream: name, kind, ...(company === undefined ? {} : { company }), fetchedAt };
 }
 
-/** A page of our own records, or of these as a JSON array, one uid each. */
+/** A page of sluice's own records, given as objects or as a JSON array, one uid each. */
 export function ownPage(
   context: PageContext,
   records: readonly object[] | Uint8Array,
@@ -32,16 +31,16 @@ export function ownPage(
   };
 }
 
-/** One condition, before it is stamped with its stream and time. */
+/** One condition, without the stamp of its stream and time. */
 export interface Finding {
   readonly condition: Condition | 'removals_held';
   readonly message: string;
   readonly details?: ConditionRecord['details'];
-  /** The uid of the one record that it is about: found again, it is the same event. */
+  /** The uid of the record it is about: a repeated condition is then the same event. */
   readonly about?: string;
 }
 
-/** That an immutable record stands for another content than before. */
+/** The condition of an immutable record with another content than before. */
 export function violation(uid: string): Finding {
   return {
     condition: 'integrity_violation',
@@ -52,15 +51,15 @@ export function violation(uid: string): Finding {
   };
 }
 
-/** A finding as the record that sinks get. */
+/** A condition as the record for sinks. */
 export type FindingRecord<C = Finding['condition']> = Omit<ConditionRecord, 'condition'> & {
   readonly condition: C;
 };
 
-/** Told of each finding once it is durable. */
+/** Called with each condition once it is durable. */
 export type OnFinding = (record: FindingRecord) => void;
 
-/** Stamps a finding with its stream and time. */
+/** Stamps a condition with its stream and time. */
 export function conditionRecord<C extends Finding['condition']>(
   stream: { readonly name: string; readonly source: string },
   finding: Finding & { readonly condition: C },

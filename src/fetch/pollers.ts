@@ -1,5 +1,5 @@
-// What reads a stream, by its kind. It reads one poll at a time and remembers what it needs between
-// two; another one, made anew, goes on from what is durable.
+// Creates the poller of a stream, by its kind. A poller runs one poll at a time and keeps memory between polls; a new
+// poller resumes from the durable state.
 
 import type { CollectionReading, ListReading } from '../contracts/definition.ts';
 import { invariant } from '../contracts/errors.ts';
@@ -24,45 +24,45 @@ export interface PolledSource {
   readonly name: string;
   readonly list: ListReading | null;
   readonly collection: CollectionReading | null;
-  /** Left out: it reads by no parents. */
+  /** Undefined: the source has no parents. */
   readonly parents?: PlannedParents | undefined;
-  /** Its lists are read to the end of a past time, and not live. */
+  /** Its lists are read to the end of a past time instead of live. */
   readonly past?: PastTime;
-  /** It takes the place of another source. */
+  /** It succeeds another source. */
   readonly succeeds?: Succession;
 }
 
-/** What reads one stream. */
+/** Reads one stream. */
 export interface Poller {
   poll(signal: AbortSignal): Promise<PollResult>;
-  /** Nothing comes in by itself any more. */
+  /** Accepts no more deliveries. */
   close?(): void;
-  /** What came in by itself. */
+  /** Counts of pushed deliveries. */
   readonly counts?: Deliveries;
-  /** Of whom it reads. */
+  /** Status of its parents. */
   readonly parents?: ParentsState | undefined;
 }
 
-/** What it reads with. */
+/** Dependencies of a poller. */
 export interface PollerDeps {
   readonly spool: FetchSpool;
   readonly tools: Tools;
   readonly random: () => number;
   readonly found?: OnFinding;
-  /** Parents that a stream begins with. */
+  /** The parents known when a stream begins. */
   readonly known: (stream: string) => AsyncIterable<readonly string[]>;
-  /** Told of each stream that is read to the end of a past time. */
+  /** Called for each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
   readonly listening: (stream: PushStream) => Pick<PushDeps, 'door' | 'wake' | 'told'>;
-  /** True where its successor delivers: a company that is gone is the end of the API. */
+  /** True once its successor delivers: a company that is gone is the end of the API. */
   readonly isMoved?: () => boolean;
-  /** Of a successor: from when on its records are compared, epoch milliseconds. */
+  /** For a successor: from when its records are compared, epoch milliseconds. */
   readonly comparedFrom?: () => Promise<number>;
-  /** Of a successor's collection: beside its predecessor's last reported state. */
+  /** For a successor's collection: the comparison with its predecessor's last reported state. */
   readonly inherited?: CollectionDeps['inherited'];
 }
 
-/** Makes the poller of a stream; nothing is asked yet. */
+/** Creates the poller of a stream; sends no request yet. */
 export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps): Poller {
   const { spool, tools, found } = deps;
   const { clock } = tools;
@@ -83,7 +83,7 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
   const reads = { spool, clock, log, inFlight, found };
   if (stream.kind === 'parents') {
     invariant(parents !== undefined, `${source.name} says which parents there are`);
-    // Each parent's bodies are counted by themselves.
+    // The bodies of each parent are counted separately.
     const known = () => deps.known(stream.name);
     const { random } = deps;
     return new ParentsPoller({ ...reads, stream, list, reading: parents, random, known });
@@ -104,7 +104,7 @@ export function pollerFor(source: PolledSource, stream: Stream, deps: PollerDeps
   );
 }
 
-/** The bodies that a poll reads count until it ends, those of pages until they are held. */
+/** The bodies of a poll are counted until it ends; those of pages until they are stored. */
 function counted(poller: Poller, { http: { inFlight } }: Tools): Poller {
   return {
     poll: (signal) => {

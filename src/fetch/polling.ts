@@ -1,7 +1,6 @@
-// The streams that are polled, each made from its source's plan and ended by itself, so that one
-// can be made anew while the others go on. What must stay true: a stream that has been stopped has
-// nothing under way any more; whatever it had held is durable, and the next one under its name goes
-// on from there.
+// The polled streams. Each is created from its source's plan and stopped separately, so one can be replaced while the
+// others run. Invariant: a stopped stream has no work under way; everything it stored is durable, and the next stream
+// with its name resumes there.
 
 import type { RecordReading } from '../contracts/definition.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
@@ -33,18 +32,21 @@ export interface PlannedSource extends PolledSource {
   readonly streams: readonly Stream[];
   readonly reading: RecordReading;
   readonly schedule: Schedule;
-  /** How long none of its streams may be silent, in milliseconds; left out: as long as they are. */
+  /** How long each of its streams may be silent, milliseconds; undefined: without limit. */
   readonly expectMs?: number;
-  /** What its numbers are looked up in. */
+  /** The look-ups of its numbers. */
   readonly lookups?: Lookups;
-  /** Every answer is held; what says the same again once in so long. Left out: none is held. */
+  /**
+   * Store every response; minimum time between two copies of an equal one, milliseconds. Undefined: responses are not
+   * stored.
+   */
   readonly answersEveryMs?: number;
 }
 
-/** What streams are polled with. */
+/** Dependencies of polling. */
 export interface PollingDeps extends Pick<PollerDeps, 'tools' | 'random' | 'found'> {
   readonly spool: Spool;
-  /** Left out: no upstream ends. */
+  /** Undefined: no upstream ends. */
   readonly ends?: { endOf?(upstream: string): number | null };
 }
 
@@ -54,23 +56,23 @@ export interface FailedStream {
   readonly cause: ExportError;
 }
 
-/** Polls that run at the same time, over all streams. */
+/** Limit of concurrent polls over all streams. */
 const pollsAtOnceMax = 32;
 /** First polls are spread over this much time per stream. */
 const jitterMsPerStream = 10;
 const jitterMsMax = 30_000;
-/** A run that ends by itself waits so long for look-ups, and no longer. */
+/** Longest wait for look-ups of a run with `--once`, milliseconds. */
 const lookupsMsMax = 5_000;
 
 interface Polled {
   readonly upstream: string;
   readonly stream: Stream;
   readonly runner: StreamRunner;
-  /** Null where nothing is expected of it. */
+  /** Null: its silence is not watched. */
   readonly silence: SilenceWatch | null;
-  /** The next poll begins with what is durable. */
+  /** Makes the next poll start from the durable state. */
   readonly forget: () => void;
-  /** Nothing comes in by itself any more. */
+  /** Accepts no more deliveries. */
   readonly close: () => void;
   readonly stop: AbortController;
   /** Null until it is started. */
@@ -94,10 +96,10 @@ export class Polling {
   readonly #feed: Feed;
   readonly #sources = new Map<string, PlannedSource>();
   #pairings: readonly Pairing[] = [];
-  /** Streams of successors that may read. */
+  /** Streams of successors that may be read. */
   readonly #walking = new Set<string>();
   readonly #streams = new Map<string, Polled>();
-  /** Each kept fresh by one, whatever the number of its sources. */
+  /** One renewal each, however many sources use it. */
   readonly #lookups = new Map<Lookups, Pick<Polled, 'stop' | 'ended'>>();
   readonly #failed = Promise.withResolvers<never>();
 
@@ -117,17 +119,17 @@ export class Polling {
     return Array.from(this.#streams.values(), ({ runner }) => runner.state);
   }
 
-  /** How far the streams of a past time have come. */
+  /** The progress of the backfilled streams. */
   get backfills(): readonly BackfillState[] {
     return this.#backfills.map(({ state }) => state);
   }
 
-  /** Rejects when a stream ends for a fault of ours. */
+  /** Rejects when a stream ends because of a bug. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
 
-  /** Makes the streams of these sources, without those named in `but`; nothing is asked. */
+  /** Creates the streams of these sources except those in `but`; sends no request yet. */
   add(sources: readonly PlannedSource[], but: ReadonlySet<string> = new Set()): void {
     for (const source of sources) {
       this.#sources.set(source.name, source);
@@ -161,7 +163,7 @@ export class Polling {
     }
   }
 
-  /** Polls every stream that is not polled yet, until it is stopped. */
+  /** Starts every stream that is not polled yet. */
   start(): void {
     for (const polled of this.#streams.values()) {
       if (polled.ended !== null) continue;
@@ -183,14 +185,14 @@ export class Polling {
     return { spool, clock: tools.clock, log: tools.log };
   }
 
-  /** Has a stream polled now; when, where upstream wants a wait. Undefined: no such name. */
+  /** Polls a stream now, or returns the time until which upstream's wait lasts. Undefined: no such stream. */
   askNow(name: string): number | null | undefined {
     return this.#streams.get(name)?.runner.askNow();
   }
 
   /**
-   * Reads the streams of a source to their tails from now on. Null; or why one could not be, within
-   * this time.
+   * Reads the streams of a source to their tails, beginning now. Returns null, or why one could not be read in this
+   * time.
    */
   async readNow(source: string, withinMs: number): Promise<string | null> {
     const { clock } = this.#deps.tools;
@@ -205,14 +207,14 @@ export class Polling {
     return cannot.find((why) => why !== null) ?? null;
   }
 
-  /** Does work while nothing of a stream is under way; it goes on from what is durable then. */
+  /** Runs work while no poll of the stream is under way; the stream then resumes from the durable state. */
   async whileStill<T>(name: string, work: () => Promise<T>): Promise<T> {
     const polled = this.#streams.get(name);
     if (polled === undefined) return await work();
     return await polled.runner.whileStill(() => work().finally(polled.forget));
   }
 
-  /** Stops these streams, or all; resolves when nothing of them is under way. */
+  /** Stops these streams, or all; resolves when none of their work is under way. */
   async stop(names?: readonly string[]): Promise<void> {
     const lookups = names === undefined ? [...this.#lookups.values()] : [];
     const streams = (names ?? this.names).flatMap((name) => this.#streams.get(name) ?? []);
@@ -223,7 +225,7 @@ export class Polling {
     if (names === undefined) await this.#listeners.sweep();
   }
 
-  /** Forgets streams that have been stopped. */
+  /** Removes stopped streams. */
   async remove(names: readonly string[]): Promise<void> {
     for (const name of names) {
       this.#streams.delete(name);
@@ -233,12 +235,12 @@ export class Polling {
     await this.#listeners.sweep();
   }
 
-  /** Reads every stream up to its tail once. Resolves with those that could not be. */
+  /** Reads every stream to its tail once. Resolves with the failed ones. */
   async once(limit: AbortSignal): Promise<readonly FailedStream[]> {
     const failed: FailedStream[] = [];
     const soon = AbortSignal.any([limit, AbortSignal.timeout(lookupsMsMax)]);
     const renewed = Array.from(this.#lookups.keys(), (one) => one.renew(this.#lookupDeps, soon));
-    // Names that come too late are there the next time.
+    // Names that arrive too late are available in the next run.
     await Promise.allSettled(renewed);
     const asked = [...this.#streams.values()].filter(({ stream }) => stream.kind !== 'push');
     const reads = new Map<string, Promise<void>>();
@@ -248,7 +250,7 @@ export class Polling {
       return reading;
     };
     const readSource = async (source: string) => {
-      // What it takes its parents from goes first.
+      // Its parents' source is read first.
       const each = this.#sources.get(source)?.parents?.each;
       if (each !== undefined && 'of' in each) await read(each.of);
       const own = asked.filter(({ stream }) => stream.source === source);
@@ -269,13 +271,13 @@ export class Polling {
           async () => (await this.#heldBack(source, stream)) ?? (await poller().poll(signal)),
         ),
       timetable: timetable(source.schedule, tools.clock),
-      // Who brings something waits for the answer, and is not to wait for others' polls.
+      // A sender waits for the response and must not wait for polls of other streams.
       turns: stream.kind === 'push' ? turnsOf(1) : this.#turns,
       clock: tools.clock,
       log: tools.log.with({ stream: stream.name }),
       random,
       jitterMs: stream.kind === 'push' ? 0 : random() * jitterMs,
-      // What is noted of a stream is of the live one.
+      // Stored facts of a stream describe the live one.
       note: (facts) => {
         if (source.past === undefined) spool.note('stream', stream.name, facts);
       },
@@ -291,7 +293,7 @@ export class Polling {
     });
   }
 
-  /** What a poll of a successor comes to that may not begin its first walk; null: it may. */
+  /** The poll result of a successor that must not begin its first walk; null: it may. */
   async #heldBack({ name, list, past }: PlannedSource, stream: Stream): Promise<PollResult | null> {
     const pairing = this.#pairings.find(({ plan }) => plan.successor === name);
     if (pairing === undefined || past !== undefined || stream.kind !== 'list') return null;
@@ -308,7 +310,7 @@ export class Polling {
     return null;
   }
 
-  /** True where the successor of a source delivers and is read, or has moved on itself. */
+  /** True if a source's successor delivers and is read, or has itself been succeeded. */
   hasMoved(source: string): boolean {
     const pairing = this.#pairings.find(({ plan }) => plan.predecessor === source);
     if (pairing === undefined) return false;
@@ -317,7 +319,7 @@ export class Polling {
     const runners = Array.from(this.#streams.values()).flatMap(({ stream, runner }) =>
       stream.source === successor ? [runner] : [],
     );
-    // Before its first poll after a start nothing speaks against it.
+    // Before its first poll after a start, a runner has no failure.
     const isRead = runners.length > 0 && runners.every(({ failure }) => failure === null);
     return isRead || this.hasMoved(successor);
   }
@@ -368,7 +370,7 @@ export class Polling {
     return pollerFor(source, stream, read);
   }
 
-  /** What upstream tells of is read soon by whatever reads it: that is where the truth stands. */
+  /** News from upstream triggers a poll soon: the polled data are the source of truth. */
   #nudge(upstream: string, events: ReadonlySet<string | null>): void {
     for (const polled of this.#streams.values()) {
       if (polled.upstream !== upstream) continue;
@@ -377,16 +379,16 @@ export class Polling {
   }
 }
 
-/** How often a stream that is being read to its tail is looked at. */
+/** Interval of checks while a stream is read to its tail, milliseconds. */
 const readLookMs = 20;
 
-/** Polls a stream until one poll that began from now on has found the tail; null, or why not. */
+/** Polls a stream until a poll that began after now has found the tail; null, or the failure. */
 async function readOn(
   runner: StreamRunner,
   isOver: () => boolean,
   clock: PollingDeps['tools']['clock'],
 ): Promise<string | null> {
-  // A poll that is under way may have passed by what is new.
+  // A poll under way may have missed new records.
   const begun = runner.state.polls + (runner.state.state === 'polling' ? 1 : 0);
   runner.askNow();
   for (;;) {
@@ -399,7 +401,7 @@ async function readOn(
   }
 }
 
-/** Reads a stream up to its tail once. */
+/** Reads a stream to its tail once. */
 async function readOnce(
   { stream: { name: stream }, runner, silence }: Polled,
   failed: FailedStream[],

@@ -1,6 +1,5 @@
-// When a stream is polled: so long after the last poll began (`every`), or when a cron expression
-// says so. A poll that takes longer than its period is never doubled; the ticks that it ran over
-// are skipped and counted.
+// When a stream is polled: a fixed time after the start of the last poll (`every`), or at the times of a cron
+// expression. Polls never overlap; ticks missed by a long poll are skipped and counted.
 
 import type { Clock } from '../contracts/tools.ts';
 import { parseCron } from './cron.ts';
@@ -10,15 +9,15 @@ export type Schedule =
   | { readonly everyMs: number }
   | { readonly cron: string; readonly timezone: string | undefined };
 
-/** Tells the waits of one stream. */
+/** The waits of one stream. */
 export interface Timetable {
-  /** Milliseconds until the next poll, when the last one began at this monotonic time. */
+  /** Milliseconds until the next poll, if the last one began at this monotonic time. */
   untilNext(begunAt: number): number;
-  /** Polls that fell due while one was still running. */
+  /** Number of polls that became due while one was running. */
   readonly skipped: number;
 }
 
-/** The wait where an expression has no next time; `check` refuses such expressions. */
+/** The wait if an expression has no next time; `check` rejects such expressions. */
 const neverMs = 366 * 86_400_000;
 
 /** A timetable for one stream. */
@@ -44,7 +43,7 @@ function interval(everyMs: number, clock: Clock): Timetable {
 function cron(schedule: { cron: string; timezone: string | undefined }, clock: Clock): Timetable {
   const calendar = parseCron(schedule.cron, schedule.timezone);
   let skipped = 0;
-  /** The tick of the last wait, and how far the next one is from it. */
+  /** The tick of the last wait, and its distance to the next one. */
   let announced: { readonly at: number; readonly spacing: number } | null = null;
   return {
     get skipped() {

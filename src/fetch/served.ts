@@ -1,7 +1,6 @@
-// What upstream serves of a list now, gathered in memory and held nowhere: to be compared with what
-// was held of it before. The list is walked as a backfill walks it, in a spool of the walk's own, so
-// the live stream's checkpoint and what it knows of repeats are neither asked nor changed, and a
-// record has the uid that the live stream gives it.
+// The records that upstream serves for a list now, collected in memory only, for comparison with the archive. The list
+// is walked like a backfill, in a spool of its own: the live stream's checkpoint and memory are neither read nor
+// changed, and a record has the uid that the live stream gives it.
 
 import type { ExportError } from '../contracts/errors.ts';
 import type { ParsedRecord } from '../contracts/event.ts';
@@ -12,17 +11,17 @@ import { sourceTextAt, valueAt } from '../tools/records.ts';
 import { Backfill, type BackfillDeps } from './backfill.ts';
 import { recordTime } from './list/record-time.ts';
 
-/** One record, as far as it is compared. */
+/** One record, reduced to the compared fields. */
 export interface KnownRecord {
-  /** In hex; another for another content. */
+  /** In hex; differs for other content. */
   readonly uid: string;
-  /** Upstream's own, as JSON; null: it has none. */
+  /** Upstream's own id, as JSON; null: it has none. */
   readonly id: string | null;
-  /** When it happened, epoch milliseconds; null: nobody can tell. */
+  /** Event time, epoch milliseconds; null: unknown. */
   readonly at: number | null;
 }
 
-/** Attempts in a row that come no further. */
+/** Limit of consecutive attempts without progress. */
 const attemptsMax = 8;
 const waitMsMin = 1_000;
 const waitMsMax = 60_000;
@@ -46,19 +45,19 @@ export function keptRecords(
   });
 }
 
-/** A number as upstream wrote it: ids of 64 bits differ in digits that a double does not keep. */
+/** A number as upstream wrote it: ids of 64 bits have digits that a double drops. */
 function idOf(record: ParsedRecord, bytes: Uint8Array, path: string): string | null {
   const named = valueAt(record, path);
   if (typeof named === 'number') return sourceTextAt(bytes, path);
   return named === undefined || named === null ? null : JSON.stringify(named);
 }
 
-/** Statuses by which upstream says that a list is not there. */
+/** Statuses by which upstream reports that a list does not exist. */
 const goneStatuses: readonly (number | undefined)[] = [404, 410];
 
 /**
- * The records of a span of time that upstream serves now; an error where it says that the list is
- * not there. Rejects with why they cannot be read, or with the signal's reason.
+ * The records of a time span that upstream serves now; an error if upstream reports that the list does not exist.
+ * Rejects with the reason why they cannot be read, or with the signal's reason.
  */
 export async function servedRecords(
   deps: Omit<BackfillDeps, 'key' | 'found'>,
@@ -88,7 +87,7 @@ export async function servedRecords(
 
 const ownKey = '#compared';
 
-/** A spool in memory for one walk; of other streams it says what the real one does. */
+/** A spool in memory for one walk; other streams are read from the real spool. */
 function ownSpool(real: FetchSpool, took: (page: NewPage) => void): FetchSpool {
   const blocks: { readonly block: number; readonly bytes: Uint8Array }[] = [];
   const entities = new Map<string, string>();

@@ -1,8 +1,7 @@
-// A stream that is expected to bring something: one from which no new record has come for so long
-// is told as silent, once, and as heard when one comes again. Polls may go well meanwhile, fail, or
-// never end, so that it is looked at by the clock and not by polls. What must stay true: when it
-// was heard last and whether its silence was told are durable, the latter in one transaction with
-// the event that tells it; and time in which nothing was asked is no silence.
+// Detects a silent stream. If a stream that is expected to bring records has no new record for `expect`, it is reported
+// as silent, once, and as resumed when a record arrives. Its polls may succeed, fail or hang meanwhile, so the check
+// uses the clock and not the polls. Invariants: the time of the last new record and the reported silence are durable,
+// the latter in one transaction with its event; time without polls is no silence.
 
 import { z } from 'zod';
 import type { Spool } from '../contracts/spool.ts';
@@ -12,32 +11,32 @@ import { Identifier } from './list/identity.ts';
 import { conditionRecord, type Finding, type OnFinding, ownPage } from './own-pages.ts';
 import type { RunnerState } from './stream-runner.ts';
 
-/** What is known of a stream's silence; held beside its checkpoint, under `silenceKey`. */
+/** The stored facts on a stream's silence, beside its checkpoint under `silenceKey`. */
 const silence = z.object({
   version: z.literal(1),
-  /** When the last new record came, or it was first expected; epoch milliseconds. */
+  /** When the last new record arrived, or the first was first expected; epoch milliseconds. */
   heardAt: z.number(),
-  /** Its silence was told and is not over. */
+  /** Its silence was reported and has not ended. */
   told: z.boolean(),
 });
 
 type Silence = Readonly<z.infer<typeof silence>>;
 
-/** The name that a stream's silence is held by, which no stream has. */
+/** The name under which a stream's silence is stored; no stream has this name. */
 export function silenceKey(stream: string): string {
   return `${stream}#silence`;
 }
 
-/** Since when a stream is silent, by what is held of it; null: it is not. */
+/** Since when a stream is silent, from its stored facts; null: it is not. */
 export function silentSince(held: unknown): number | null {
   const known = silence.safeParse(held).data;
   return known?.told === true ? known.heardAt : null;
 }
 
-/** What a stream is listened to with. */
+/** Dependencies of the check. */
 export interface SilenceDeps {
   readonly stream: { readonly name: string; readonly source: string; readonly company?: string };
-  /** How long it may be silent. */
+  /** How long it may be silent, milliseconds. */
   readonly expectMs: number;
   readonly spool: Pick<Spool, 'append' | 'recall'>;
   readonly clock: Clock;
@@ -45,12 +44,12 @@ export interface SilenceDeps {
   readonly found?: OnFinding | undefined;
 }
 
-/** Looks are so many in the time that is allowed, so that it is not told much too late. */
+/** Number of checks within the allowed time, so the report is not much too late. */
 const looks = 20;
 const lookMsMin = 50;
 const lookMsMax = 30_000;
 
-/** Listens to one stream. */
+/** Watches one stream. */
 export class SilenceWatch {
   readonly #deps: SilenceDeps;
   readonly #runner: () => RunnerState;
@@ -64,7 +63,7 @@ export class SilenceWatch {
     this.#begunAt = deps.clock.now();
   }
 
-  /** Looks until aborted. */
+  /** Checks until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, expectMs } = this.#deps;
     const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expectMs / looks));
@@ -74,7 +73,7 @@ export class SilenceWatch {
     }
   }
 
-  /** Tells what has changed since the last look; on a full disk, say, the next one does. */
+  /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */
   async look(): Promise<void> {
     const { log } = this.#deps;
     await this.#look().catch((error) =>
@@ -96,7 +95,7 @@ export class SilenceWatch {
       return;
     }
     const isAsked = polls > 0 || now - this.#begunAt >= expectMs;
-    // Nothing is expected of an API that has ended.
+    // An API that has ended is not expected to bring records.
     if (isEnded === true || known.told || !isAsked || now - known.heardAt < expectMs) return;
     await this.#save({ ...known, told: true }, this.#silent(known));
   }

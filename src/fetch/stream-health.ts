@@ -1,6 +1,6 @@
-// How a stream fares: what each poll's end makes of its state, and how long to wait after it. A wait
-// that was decided on the way here (answer.ts) is obeyed; where none was, it lasts until the
-// schedule says so, or grows from failure to failure.
+// The state of a stream: the effect of each poll's result on it, and the wait until the next poll. A wait that the
+// response has decided (contracts/answer.ts) is kept; otherwise the wait follows the schedule, or grows with each
+// failure.
 
 import type { Wait } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
@@ -15,18 +15,18 @@ import {
 } from './outcome.ts';
 import type { Timetable } from './schedule.ts';
 
-/** Polls that found the tail wait at least this long, whatever the schedule says. */
+/** Minimum wait after a poll that found the tail, whatever the schedule says. */
 const idleWaitMsMin = 100;
-/** Polls that failed wait at least this long, whatever upstream says. */
+/** Minimum wait after a failed poll, whatever upstream says. */
 const retryWaitMsMin = 1_000;
-/** To which waits grow while nobody decides one: rights may be given, the rest be mended. */
+/** Limit of growing waits: rights may be granted, other faults repaired. */
 const waitMsMax = { denied: deniedWaitMsMax, refused: 3_600_000, blocked: 3_600_000 };
 
-/** The wait of who has decided none; an operator may cut it short. */
+/** The wait if the response decided none; an operator may cut it short. */
 export const notDecided: Wait = { ms: 0, cut: () => undefined };
 
 interface HealthDeps {
-  /** A failure that the end of its API explains, with that; default: as it is. */
+  /** The failure, with the end of its API if that explains it; default: unchanged. */
   readonly named?: (cause: ExportError) => ExportError;
   readonly timetable: Timetable;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ interface HealthDeps {
   readonly random: () => number;
 }
 
-/** How one stream fares. */
+/** The state of one stream. */
 export class StreamHealth {
   readonly #deps: HealthDeps;
   readonly #failures;
@@ -52,7 +52,7 @@ export class StreamHealth {
     this.#refusals = lastingBackOff(deps);
   }
 
-  /** As the last poll has left it. */
+  /** The state after the last poll. */
   get state() {
     return {
       state: this.#state,
@@ -64,8 +64,8 @@ export class StreamHealth {
   }
 
   /**
-   * What a poll's end means for the stream, and for how long it waits. `isEnded`: a failure is the end
-   * of its API, which is no fault and reported elsewhere.
+   * Applies a poll's result to the state, and returns the wait. `isEnded`: the failure is the end of its API, which is
+   * no fault and is reported elsewhere.
    */
   observe(result: PollResult, begunAt: number, isEnded = false): Wait {
     const { clock, timetable } = this.#deps;
@@ -76,7 +76,7 @@ export class StreamHealth {
     this.#doubt(result.doubt ?? null);
     this.#state = 'waiting';
     if (result.fresh > 0 || !result.more) this.beginWaitsAnew();
-    // A list that goes on and on without a record must not become a hot loop.
+    // A list that never ends and brings no record must not become a hot loop.
     if (result.more && result.againMs === undefined) {
       return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
     }
@@ -84,7 +84,7 @@ export class StreamHealth {
     return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
   }
 
-  /** What was read to its end and may yet be no more than a part. */
+  /** Logs a doubt that only a part of the list is read. */
   #doubt(doubt: ExportError | null): void {
     const { log } = this.#deps;
     if (doubt === null && this.#error !== null)
@@ -100,13 +100,13 @@ export class StreamHealth {
     this.#error = doubt;
   }
 
-  /** What made waits grow is over, or an operator says so. */
+  /** The cause of growing waits is over, or an operator says so. */
   beginWaitsAnew(): void {
     this.#failures.reset();
     this.#refusals.reset();
   }
 
-  /** A wait of next to nothing would be a hot loop, whoever asks: where it comes again it grows. */
+  /** A wait near zero would be a hot loop: repeated ones grow. */
   #failed(failed: FailedPoll, isEnded: boolean): Wait {
     const { outcome, cause, wait = notDecided, isDefinite, advanced } = failed;
     if (advanced === true) this.beginWaitsAnew();
@@ -121,7 +121,7 @@ export class StreamHealth {
     const decided = isDecided && !isTooShort ? wait : { ...notDecided, ...wait, ms: growing() };
     const { code, message, next, details } = this.#deps.named?.(cause) ?? cause;
     const ours = { code, error: message, next };
-    // First for who reads, and last since no detail may go by one of these names.
+    // First for the reader of the line, and last because no detail may overwrite these names.
     const fields = { ...ours, ...details, ...ours, wait_ms: decided.ms };
     if (isEnded)
       this.#deps.log.debug(

@@ -1,6 +1,6 @@
-// The loop of one stream: poll, wait as long as its health says, poll. An operator may cut a wait
-// short, but not what upstream asked for. One poll at a time per stream, and no more than a fixed
-// number over all streams. A stream that fails, fails alone.
+// The loop of one stream: poll, wait as its health decides, poll. An operator may cut a wait short, except one that
+// upstream requires. Invariants: one poll at a time per stream, and a limited number over all streams; a failing stream
+// does not affect others.
 
 import type { Wait } from '../contracts/answer.ts';
 import { asExportError, type ExportError } from '../contracts/errors.ts';
@@ -12,7 +12,7 @@ import type { Timetable } from './schedule.ts';
 import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';
 
-/** What status and metrics show of a stream. */
+/** The facts on a stream for status and metrics. */
 export interface RunnerState {
   readonly name: string;
   readonly source: string;
@@ -22,26 +22,26 @@ export interface RunnerState {
   readonly skipped: number;
   /** Epoch milliseconds of the last poll that reached the tail; null before the first. */
   readonly caughtUpAt: number | null;
-  /** Epoch ms of its next poll, past while it waits its turn; null: it is polled, or ended. */
+  /** Epoch milliseconds of its next poll, past while it waits for its turn; null: it is polling, or has ended. */
   readonly nextPollAt: number | null;
   readonly error: ExportError | null;
-  /** Its last poll has found the tail. */
+  /** Its last poll found the tail. */
   readonly isAtTail?: boolean;
   /** Its polls fail, and that is no fault: its API has ended, and its successor delivers. */
   readonly isEnded?: boolean;
-  /** Where upstream brings its records. */
+  /** For pushed streams. */
   readonly deliveries?: Deliveries;
-  /** Where it reads something of each of many. */
+  /** For streams with parents. */
   readonly parents?: ParentsState;
 }
 
-/** How many deliveries were taken, repeated, or refused for which reason. */
+/** Numbers of accepted, repeated and rejected deliveries, by outcome. */
 export type Deliveries = Readonly<Record<string, number>>;
 
-/** What only streams of some kinds have to show. */
+/** Facts that only some kinds of streams have. */
 export type Besides = Pick<RunnerState, 'deliveries' | 'parents'>;
 
-/** What a stream is polled with. */
+/** Dependencies and settings of a runner. */
 export interface RunnerSettings {
   readonly name: string;
   readonly source: string;
@@ -52,21 +52,21 @@ export interface RunnerSettings {
   readonly log: Log;
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;
-  /** Wait before the first poll, so that thousands of streams do not start at once. */
+  /** Wait before the first poll, so that thousands of streams do not start at once, milliseconds. */
   readonly jitterMs: number;
-  /** Told after each poll, for status. */
+  /** Called after each poll, for status. */
   readonly note: (facts: JsonObject) => void;
-  /** Told where all that upstream showed by then, epoch milliseconds, is held. */
+  /** Called once everything that upstream showed by this time (epoch milliseconds) is stored. */
   readonly reached: (at: number) => void;
-  /** True where its failures are no fault: its API has ended, and its successor delivers. */
+  /** True if its failures are no fault: its API has ended, and its successor delivers. */
   readonly isExcused?: () => boolean;
-  /** A failure that the end of its API explains, with that and the next step; else as it is. */
+  /** The failure, with the end of the API and the next step if that explains it; else unchanged. */
   readonly named?: (cause: ExportError) => ExportError;
-  /** What there is to show of some kinds only. */
+  /** Facts that only some kinds of streams have. */
   readonly besides?: () => Besides;
 }
 
-/** However often upstream tells of something new, a poll begins no sooner after another than this. */
+/** Minimum time between the starts of two polls, however often upstream announces news. */
 const nudgedMsMin = 5_000;
 
 interface Work {
@@ -80,17 +80,17 @@ export class StreamRunner {
   readonly #health: StreamHealth;
   /** Ends the wait under way. */
   #wake: (() => void) | null = null;
-  /** An operator has asked in the middle of a poll, which may have passed by what is new. */
+  /** An operator requested a poll during a poll, which may have missed new records. */
   #isAskedAgain = false;
-  /** Upstream has told of something new; a poll that begins after that looks for it. */
+  /** Upstream has announced news; a poll that begins later reads it. */
   #isNudged = false;
-  /** Ends the wait under way soon; null: it waits for something else than its schedule. */
+  /** Ends the wait under way soon; null: it waits for something other than its schedule. */
   #soon: (() => void) | null = null;
-  /** The last poll found the tail, so that it waits for its schedule and for nothing else. */
+  /** The last poll found the tail, so the stream waits for its schedule only. */
   #isAtRest = false;
-  /** Work that wants nothing of the stream under way. */
+  /** Work that must not overlap with a poll. */
   readonly #works: Work[] = [];
-  /** Ends the poll or wait under way, for such work or because polling stops. */
+  /** Aborts the poll or wait under way, for such work or because polling stops. */
   #interrupt = new AbortController();
   #isRunning = false;
   #isPolling = false;
@@ -115,17 +115,17 @@ export class StreamRunner {
     };
   }
 
-  /** Polls that have ended, since the start. */
+  /** Polls that have ended since the start. */
   get polls(): number {
     return this.#health.state.polls;
   }
 
-  /** Why its last poll failed, also where that is no fault; null: it did not. */
+  /** Why its last poll failed, also if that is no fault; null: it did not. */
   get failure(): ExportError | null {
     return this.#health.state.error;
   }
 
-  /** True where its polls fail and that is no fault. */
+  /** True if its polls fail and that is no fault. */
   get isEnded(): boolean {
     return this.failure !== null && this.#settings.isExcused?.() === true;
   }
@@ -134,7 +134,7 @@ export class StreamRunner {
     return this.failure && (this.#settings.named?.(this.failure) ?? this.failure);
   }
 
-  /** As its health has it; failures of an API that has ended are none. */
+  /** Its health's state; failures of an ended API are none. */
   get #shown() {
     const { state } = this.#health;
     if (!this.isEnded) return { ...state, error: this.#named, isEnded: false };
@@ -166,7 +166,7 @@ export class StreamRunner {
     }
   }
 
-  /** Polls until all was read once, and looked at again if asked. Null, or what halted it. */
+  /** Polls until everything was read once, and again if requested. Null, or the failure. */
   async runOnce(signal: AbortSignal): Promise<ExportError | null> {
     const end = this.#begin(signal);
     let before: Wait | null = null;
@@ -185,10 +185,10 @@ export class StreamRunner {
     }
   }
 
-  /** Runs from now on; gives what ends that. Each further promise of a stream at rest would count. */
+  /** Starts the runner; returns a function that ends it. Each additional promise of an idle stream would use memory. */
   #begin(signal: AbortSignal): () => Promise<void> {
     this.#isRunning = true;
-    // Signals made of two others would be most of what a stream at rest takes.
+    // Signals made by AbortSignal.any would be most of an idle stream's memory.
     const stop = () => this.#interrupt.abort(signal.reason);
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
@@ -204,8 +204,8 @@ export class StreamRunner {
   }
 
   /**
-   * Polls now rather than when the wait is over. Where upstream has asked for the wait that stays,
-   * and its end is returned, epoch milliseconds.
+   * Polls now instead of at the end of the wait. If upstream requires the wait, the wait stays, and its end is
+   * returned, epoch milliseconds.
    */
   askNow(): number | null {
     this.#health.beginWaitsAnew();
@@ -215,14 +215,14 @@ export class StreamRunner {
     return endsAt;
   }
 
-  /** Polls soon, where it would wait for its schedule. */
+  /** Polls soon if the stream waits for its schedule. */
   nudge(): void {
     if (this.#isNudged) return;
     this.#isNudged = true;
     this.#soon?.();
   }
 
-  /** Does work while nothing of the stream is under way: a poll is broken off and made anew. */
+  /** Runs work while the stream is idle: a poll under way is aborted and repeated. */
   whileStill<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isRunning) return work();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -231,7 +231,7 @@ export class StreamRunner {
     return promise;
   }
 
-  /** A wait and the poll after it, or the work that breaks them off; then the next wait. */
+  /** A wait and the poll after it, or the work that interrupts them; returns the next wait. */
   async #turn(
     before: Wait | null,
     signal: AbortSignal,
@@ -288,7 +288,7 @@ export class StreamRunner {
     }
   }
 
-  /** One poll, and how long to wait after it. */
+  /** One poll, and the wait after it. */
   async #poll(signal: AbortSignal): Promise<{ result: PollResult; wait: Wait }> {
     const { turns, poll, name, clock } = this.#settings;
     const begunAt = clock.monotonic();
@@ -300,7 +300,7 @@ export class StreamRunner {
     try {
       const result = await poll(signal).catch((error): PollResult => {
         signal.throwIfAborted();
-        // A fault of ours, in this stream: the others go on, and this one is asked again.
+        // A bug affects this stream only: the others continue, and this one is polled again.
         return { outcome: 'retry', cause: asExportError(error, `reading ${name}`) };
       });
       this.#isAtRest = result.outcome === 'done' && !result.more && result.againMs === undefined;
@@ -320,7 +320,7 @@ export class StreamRunner {
 
   #note(waitMs: number): void {
     const { clock, note, source, besides } = this.#settings;
-    // Whether a failure is a fault is judged by the reader: the successor's state changes later.
+    // The reader judges whether a failure is a fault: the successor's state changes later.
     const { state, polls, records, caughtUpAt } = this.#health.state;
     const error = this.#named;
     note({

@@ -1,12 +1,12 @@
-// How many streams poll at the same time. Whoever waits is served in the order of asking.
+// Limits the number of streams that poll at the same time. Waiting streams are served in order.
 
 /** Bounded concurrency. */
 export interface Turns {
-  /** Resolves with the function that gives the turn back. */
+  /** Resolves with the function that releases the turn. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 
-/** At most `max` at a time. */
+/** At most `max` turns at a time. */
 export function turnsOf(max: number): Turns {
   let free = max;
   const waiting: (() => void)[] = [];
@@ -25,7 +25,7 @@ export function turnsOf(max: number): Turns {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const abort = () => {
         const place = waiting.indexOf(resolve);
-        // Not there when its turn has just come: then it is taken, and given back by who took it.
+        // Absent if its turn has just come: then the turn is taken, and its owner releases it.
         if (place >= 0) waiting.splice(place, 1);
         reject(signal.reason);
       };

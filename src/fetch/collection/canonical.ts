@@ -1,18 +1,17 @@
-// JSON in a form that two texts share exactly when they say the same: keys sorted, numbers as their
-// source text (so `1.0` and integers beyond 2^53 stay what they are), some paths left out, some
-// arrays without order. By this a collection tells a change of configuration from a server that
-// prints the same thing differently.
+// Canonical JSON: two texts have the same form exactly if they mean the same. Keys are sorted, numbers keep their
+// source text (`1.0` and integers beyond 2^53 stay distinct), ignored paths are dropped, and some arrays are unordered.
+// A collection uses it to distinguish a configuration change from a server that formats the same data differently.
 
 import { createHash } from 'node:crypto';
 
-/** What is not compared. Paths are dotted; an array's elements have the array's path. */
+/** The parts that are not compared. Paths are dotted; an array's elements have the array's path. */
 export interface ComparisonRules {
   readonly ignore: readonly string[];
-  /** Arrays whose order says nothing. */
+  /** Arrays whose order has no meaning. */
   readonly unordered: readonly string[];
 }
 
-/** JSON whose numbers are their source text. `JSON.stringify` writes it with every digit. */
+/** JSON whose numbers keep their source text. `JSON.stringify` writes them with every digit. */
 export type ExactJson =
   | null
   | boolean
@@ -21,12 +20,12 @@ export type ExactJson =
   | readonly ExactJson[]
   | { readonly [key: string]: ExactJson };
 
-/** What `JSON.rawJSON` makes (ECMAScript 2026, JSON.parse source text access). */
+/** The result of `JSON.rawJSON` (ECMAScript 2026, JSON.parse source text access). */
 interface RawNumber {
   readonly rawJSON: string;
 }
 
-// The type library does not know these two yet.
+// The type library lacks these two functions.
 const exact = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): value is RawNumber;
@@ -39,7 +38,7 @@ export function parseExact(text: string): ExactJson {
   );
 }
 
-/** True for an object; not for an array, null, or a number. */
+/** True for an object; false for an array, null, or a number. */
 export function isExactObject(
   value: ExactJson | undefined,
 ): value is { readonly [key: string]: ExactJson } {
@@ -48,7 +47,7 @@ export function isExactObject(
   );
 }
 
-/** The canonical text of a value that stands at `path`. */
+/** The canonical text of a value at `path`. */
 export function canonicalText(value: ExactJson, comparison: ComparisonRules, path = ''): string {
   if (exact.isRawJSON(value)) return value.rawJSON;
   if (Array.isArray(value)) {
@@ -74,7 +73,7 @@ export function contentHash(text: string, comparison: ComparisonRules): string {
     .digest('hex');
 }
 
-/** A dotted path, one step further down. */
+/** A dotted path, extended by one key. */
 export function childPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }

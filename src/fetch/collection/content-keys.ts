@@ -1,7 +1,7 @@
-// Keys that are made from content, of elements that upstream sends without ids. An id of upstream's in the same form is
-// matched like one of these.
+// Keys made from content, for elements that upstream sends without ids. An upstream id in the same form is matched like
+// one of these.
 
-/** Keys that are a digest of content end so. */
+/** The form of an id that is a digest of content. */
 const contentId = /^sha256:[0-9a-f]{16}(#\d+)?$/;
 
 /** True for the id of an element that upstream sent without one. */
@@ -9,14 +9,14 @@ function isContentId(id: string): boolean {
   return contentId.test(id);
 }
 
-/** The list that a key stands in, where it is made from content; null for any other key. */
+/** The list of a key that is made from content; null for any other key. */
 export function contentGroup(key: string): string | null {
   if (!key.includes('"sha256:')) return null;
   const parts = JSON.parse(key) as readonly string[]; // made from strings alone
   return isContentId(parts.at(-1) ?? '') ? JSON.stringify(parts.slice(0, -1)) : null;
 }
 
-/** A key in a list that is not in use: the element's own, or numbered. */
+/** A key that its list does not use: the element's own, or a numbered one. */
 export function freshKey(ownKey: string, isUsed: (key: string) => boolean): string {
   if (!isUsed(ownKey)) return ownKey;
   const parts = JSON.parse(ownKey) as readonly string[]; // made from strings alone

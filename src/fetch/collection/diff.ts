@@ -1,6 +1,5 @@
-// What differs between two versions of an entity: the paths that a change event names, and the
-// fields that are new, by which a server that begins to send one more field is told from many
-// changes at once.
+// The differences between two versions of an entity: the paths that a change event names, and the new fields. New
+// fields on many entities show that the server's schema has changed, not the entities.
 
 import {
   type ComparisonRules,
@@ -11,10 +10,10 @@ import {
   parseExact,
 } from './canonical.ts';
 
-/** Paths named in one change event; more are not told one by one. */
+/** Limit of paths in one change event. */
 const pathsMax = 100;
 
-/** Dotted paths that differ, in order; an array differs as a whole. Empty: nothing compared. */
+/** Dotted paths that differ, in order; an array differs as a whole. Empty: no compared path differs. */
 export function changedPaths(
   before: string,
   after: string,

@@ -1,7 +1,7 @@
-// Entities as a collection's answers show them. An entity's text is made of upstream's own bytes,
-// so numbers keep every digit, and bytes that are not UTF-8 are kept (tools/lossless-text.ts). An entity with parts holds their order as a list of their ids, and a
-// part does not hold its place: one rule put at the top of a policy is one rule created and one
-// policy updated, not a change of every rule below it.
+// Parses a collection's responses into entities. An entity's text consists of upstream's own bytes: numbers keep every
+// digit, and bytes that are not UTF-8 are kept (tools/lossless-text.ts). An entity with parts stores their order as a
+// list of ids, and a part does not store its position. So a rule inserted at the top of a policy is one created rule
+// and one updated policy, and no change of the rules below.
 
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
@@ -20,18 +20,18 @@ import { partialObjectSign, partialSign, type Reported } from '../list/partial.t
 
 /** One entity, as read. */
 export interface Entity {
-  /** Unique within its stream: kind and id, and for a part those of what it stands in. */
+  /** Unique within its stream: kind and id, and for a part also those of its parent. */
   readonly key: string;
   readonly kind: string;
   readonly id: string;
   readonly name?: string;
   readonly parentId?: string;
-  /** The list of its parent's that it stands in, `nat_rules`, and its place (no content). */
+  /** For a part: the parent's list that contains it, e.g. `nat_rules`, and its index there (not content). */
   readonly list?: string;
   readonly place?: number;
   /** The entity as upstream sent it, JSON; a lossless text. */
   readonly text: string;
-  /** A digest of what the list shows of it; left out where that was not read. */
+  /** A digest of its list element; absent if the list was not read. */
   readonly listed?: string;
 }
 
@@ -40,14 +40,14 @@ export interface Element {
   readonly value: JsonObject;
   /** As upstream sent it; a lossless text. */
   readonly text: string;
-  /** As text; a number with all its digits. Null where there is none. */
+  /** As text, a number with all its digits; null: it has none. */
   readonly id: string | null;
 }
 
-/** What an entity's key is made from; it is JSON, so that no id can be taken for two. */
+/** The parts of an entity's key. The key is their JSON, so no two ids can collide. */
 type KeyParts = readonly [kind: string, id: string, list?: string, part?: string];
 
-/** An element of a list; null where it is no object. */
+/** An element of a list; null if it is no object. */
 export function elementOf(
   value: Json | undefined,
   bytes: Uint8Array,
@@ -58,8 +58,8 @@ export function elementOf(
 }
 
 /**
- * The elements of a list within an entity as parts of it, each with an id of its own: upstream's, or
- * a digest of its content, numbered where one comes again.
+ * The elements of a list within an entity as its parts, each with a unique id: upstream's, or a digest of its content,
+ * numbered if it repeats.
  */
 function partsOf(
   kind: string,
@@ -79,10 +79,10 @@ function partsOf(
 }
 
 /**
- * An entity and its parts, from the answer for its id: itself, or wrapped in `data`. `listed` is
- * what the list shows of it; where there is no list, `id` is for one that tells none. Null where
- * the answer is not that entity, or holds parts that are in no list. Where the answer reports that
- * something is missing (`lost`), only its parts were really seen.
+ * An entity and its parts, from the response for its id: the object itself, or wrapped in `data`. `listed`: its list
+ * element; for a single object without a list, its `id` is used if the response has none. Null if the response is
+ * another entity, or holds parts outside a list. If the response reports missing data (`lost`), only its parts were
+ * really seen.
  */
 export function detailEntities(
   { name: stream, entity: { kind, ids }, detail, single = false }: CollectionStream,
@@ -106,7 +106,7 @@ export function detailEntities(
     const list = shownText(name);
     const member = value[list];
     const shape = detail?.parts;
-    // A number of parts may well be called as they are.
+    // A count of parts may have the name of the parts.
     if (shape?.isList(list) !== true || typeof member === 'number') {
       members.set(name, memberText(bytes, name));
       continue;
@@ -130,7 +130,7 @@ export function detailEntities(
   return { entities: [whole, ...parts], lost };
 }
 
-/** Names of the members of an object that stands in these bytes; lossless texts. */
+/** Names of the members of the object in these bytes; lossless texts. */
 function namesIn(value: JsonObject, bytes: Uint8Array): readonly string[] {
   if (isUtf8(bytes)) return Object.keys(value);
   return Object.keys(JSON.parse(losslessText(bytes.subarray(bomEnd(bytes)))) as JsonObject); // the same
@@ -141,7 +141,7 @@ function memberText(bytes: Uint8Array, name: string): string {
   return found === null ? 'null' : losslessText(found);
 }
 
-/** What an entity's key says: its kind, the id to ask for, and for a part the list it stands in. */
+/** The parts of an entity's key: its kind, its id for a request, and for a part the list that contains it. */
 export function keyParts(key: string): {
   readonly kind: string;
   readonly id: string;
@@ -151,7 +151,7 @@ export function keyParts(key: string): {
   return { kind, id, list: part === undefined ? null : (list ?? null) };
 }
 
-/** The elements of a list within an entity; null where it is none, or not of objects. */
+/** The elements of a list within an entity; null if it is no list of objects. */
 function elementsAt(
   member: Json | undefined,
   { bytes, name, shape }: { bytes: Uint8Array; name: string; shape: EntityKind },
@@ -164,7 +164,7 @@ function elementsAt(
   return elements.length === member.length ? elements : null;
 }
 
-/** The id as text: the first path at which a text or a number stands. */
+/** The id as text: the first path with a text or a number. */
 function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[]): string | null {
   for (const path of ids) {
     const id = valueAt(value, path);
@@ -174,7 +174,7 @@ function idOf(value: JsonObject, bytes: Uint8Array, ids: readonly string[]): str
   return null;
 }
 
-/** An element as an entity, under a key of its own. */
+/** An element as an entity, under its own key. */
 export function entityOf(
   key: KeyParts,
   { value: { name }, text, id }: Element & { readonly id: string },

@@ -1,8 +1,8 @@
-// What one reading of a configuration leads to: the changes and conditions to tell, and the
-// entities as they are then told. Entities come as the reading goes; what shows itself at once,
-// that one is new or waits, may be committed on the way, what rests on the whole reading comes last.
-// Nothing is written here; the poller commits it. The rules by which an entity counts as changed or
-// gone are in judge.ts; this is where a second look is asked for, and upstream for what is missing.
+// The result of one reading (generation) of a configuration: the changes and conditions to report, and the new
+// last-reported state of the entities. Entities arrive during the reading. Results that depend on one entity only may
+// be committed meanwhile; results that depend on the whole reading come last. Nothing is written here; the poller
+// commits. The rules for changes and removals are in judge.ts; this file decides on second looks and on queries for
+// missing entities.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { CollectionReading } from '../../contracts/definition.ts';
@@ -22,7 +22,7 @@ import { askedOnce, type StillThere } from './rotation.ts';
 import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import type { Volatile } from './volatile.ts';
 
-/** What a generation is made with. */
+/** Dependencies of a generation. */
 export interface GenerationDeps {
   readonly stream: CollectionStream;
   readonly clock: Clock;
@@ -30,29 +30,29 @@ export interface GenerationDeps {
   readonly reading: CollectionReading;
 }
 
-/** What is known before a generation, and what is to be done on its way. */
+/** The state before a generation, and its callback. */
 export interface GenerationStart {
   readonly known: KnownEntities;
-  /** The paths that are volatile. */
+  /** The volatile paths. */
   readonly volatile: Volatile;
   /** There is no baseline yet. */
   readonly isFirst: boolean;
-  /** So much was missing the last time already. */
+  /** The previous reading also missed suspiciously many entities. */
   readonly wasSuspect: boolean;
-  /** Commits what there is so far. */
+  /** Commits the results so far. */
   save(): Promise<void>;
 }
 
-/** Text of entities, and changes, that are held on the way. */
+/** Limits for uncommitted entity text, and for uncommitted changes. */
 const heldBytesMax = 1024 * 1024;
 const heldChangesMax = 1_000;
-/** Changes that are stored until it shows whether their path is volatile. */
+/** Limit of changes that wait until their path is known to be volatile or not. */
 const undecidedMax = 1_000;
-/** A value that was another one in so many readings in a row is unstable. */
+/** A value that differed in this many readings in a row is unstable. */
 const unstableAfter = 3;
-/** Unstable entities that are named. */
+/** Limit of unstable entities that are named. */
 const examplesMax = 10;
-/** Denied entities named in one condition. */
+/** Limit of denied entities named in one condition. */
 const namedMax = 20;
 
 /** One generation. */
@@ -60,17 +60,17 @@ export class Generation implements EntityTaker {
   readonly changes: EntityChange[] = [];
   readonly findings: Finding[] = [];
   readonly known: KnownEntities;
-  /** So much is missing that it is not believed yet. */
+  /** So many entities are missing that the absence is not believed yet. */
   suspect: boolean;
-  /** Something differs that a second look is to confirm. */
+  /** A difference needs a second look. */
   unsure = false;
   readonly #deps: GenerationDeps;
   readonly #start: GenerationStart;
-  /** How many were known before it. */
+  /** Number of entities known before. */
   readonly #before: number;
-  /** How many changes and conditions were committed. */
+  /** Number of committed changes and conditions. */
   committed = 0;
-  /** Entities with a value that differs at each reading, and cannot be volatile. */
+  /** Entities with a value that differs at each reading although its path cannot be volatile. */
   readonly unstable: { readonly kind: string; readonly id: string; readonly path: string }[] = [];
   #differences = new Map<string, Difference>();
   readonly #fields = new FieldTally();
@@ -92,13 +92,13 @@ export class Generation implements EntityTaker {
     await this.#spill();
   }
 
-  /** What was seen is as true where the rest of the reading comes to nothing. */
+  /** Seen entities stay valid even if the rest of the reading fails. */
   async #spill(): Promise<void> {
     const isMuch = this.known.bytes > heldBytesMax || this.changes.length > heldChangesMax;
     if (isMuch) await this.#start.save();
   }
 
-  /** All there is so far is committed. */
+  /** All results so far are committed. */
   settle(): void {
     this.committed += this.changes.length + this.findings.length;
     this.changes.length = 0;
@@ -106,7 +106,7 @@ export class Generation implements EntityTaker {
     this.known.settle();
   }
 
-  /** Until there is a baseline, nobody can tell a new entity from one that was missed. */
+  /** Until there is a baseline, a new entity and a missed one look the same. */
   #takeFirst(seen: readonly Entity[], states: ReadonlyMap<string, EntityState>): void {
     for (const entity of seen) {
       const before = states.get(entity.key);
@@ -141,7 +141,7 @@ export class Generation implements EntityTaker {
     }
     for (const difference of compared.differences) {
       const { entity, due, moved } = difference;
-      // Where the form changed while it was read, some are confirmed before the others are.
+      // If the schema changed during the reading, some entities are confirmed before others.
       this.#fields.note(difference);
       volatile.note(entity.kind, moved);
       this.unsure ||= difference.isUnsure && due.length < difference.leaves.length;
@@ -152,7 +152,7 @@ export class Generation implements EntityTaker {
     }
   }
 
-  /** Reads may trail a write: what differs is reported only if a later reading shows it too. */
+  /** A reading may show a state from before a write: a difference is reported only if a later reading shows it too. */
   #keepWaiting({ entity, before, pending: all }: Difference): void {
     const { ignore } = this.rulesOf(entity.kind);
     const paths = all.filter(({ path }) => !ignore.includes(path));
@@ -164,7 +164,7 @@ export class Generation implements EntityTaker {
     return this.#start.volatile.rulesOf(kind);
   }
 
-  /** What was told of them stays; new ones are taken as the list shows them. */
+  /** The last reported state of a denied entity stays; a new one is created from its list element. */
   async deny(entities: readonly Entity[], { cause }: Failure): Promise<void> {
     const { clock, stream } = this.#deps;
     const deniedAt = clock.now();
@@ -187,8 +187,8 @@ export class Generation implements EntityTaker {
   }
 
   /**
-   * Takes a first reading's end. `told` closes the baseline with what is known by then. What was
-   * told as it was met, and is gone, is an absence like any other.
+   * Ends a first reading. `told`: closes the baseline with the entities known by then. An entity that was reported when
+   * seen, and is gone now, is an ordinary absence.
    */
   async finishFirst(reading: FullScan, told: boolean): Promise<void> {
     const { stream } = this.#deps;
@@ -201,8 +201,8 @@ export class Generation implements EntityTaker {
   }
 
   /**
-   * Takes a reading's end. `isSecondLook`: it is there for what was seen to differ the last time, so
-   * soon after that it says nothing more of what is missing.
+   * Ends a reading. `isSecondLook`: the reading confirms earlier differences and comes too soon to say anything new
+   * about absences.
    */
   async finish(reading: FullScan, isSecondLook: boolean, stillThere: StillThere): Promise<void> {
     const { log } = this.#deps;
@@ -214,7 +214,7 @@ export class Generation implements EntityTaker {
     const missing = this.#missing(reading);
     const gone = reading.flaw === null ? missing : [];
     await this.#reportDifferences(gone);
-    // Also of one that is listed again and was not asked by its id, or in vain.
+    // Also for an entity that is listed again and was not requested by its id, or in vain.
     for await (const [key, state] of this.known.each(this.known.returned)) {
       this.known.put(key, { ...state, absent: null });
       await this.#spill();
@@ -228,7 +228,7 @@ export class Generation implements EntityTaker {
     return this.#deps.reading.baseline === 'full';
   }
 
-  /** Known entities that a complete reading does not show; parts of one not asked are not judged. */
+  /** Known entities that a complete reading does not show. Parts of an entity that was not requested are not judged. */
   #missing({ asked }: FullScan): readonly string[] {
     const { kind } = this.#deps.stream.entity;
     return this.known.unseen.filter((key) => {
@@ -238,12 +238,12 @@ export class Generation implements EntityTaker {
     });
   }
 
-  /** Values that went back to reported ones in this reading. */
+  /** Values that returned to an already reported one in this reading. */
   get flaps(): number {
     return this.#flaps;
   }
 
-  /** Reports what is due, once the whole reading has shown which paths are volatile. */
+  /** Reports the due differences, once the whole reading has shown which paths are volatile. */
   async #reportDifferences(gone: readonly string[]): Promise<void> {
     const { volatile } = this.#start;
     this.findings.push(...(await volatile.learn(this.known, this.#deps.clock.now())));
@@ -262,7 +262,7 @@ export class Generation implements EntityTaker {
     this.#emitDifferences(accepted, gone);
   }
 
-  /** Of what is gone no field can be new. */
+  /** An entity that is gone has no new fields. */
   #emitDifferences(
     differences: ReadonlyMap<Difference, readonly DifferingValue[]>,
     gone: readonly string[],
@@ -295,7 +295,7 @@ export class Generation implements EntityTaker {
     });
   }
 
-  /** The entity with these differences reported; the others wait on. */
+  /** The entity's state with these differences reported; the others keep waiting. */
   #changedState(
     { entity, before, leaves: all, pending, moved }: Difference,
     leaves: readonly DifferingValue[],
@@ -327,7 +327,7 @@ export class Generation implements EntityTaker {
     };
   }
 
-  /** A value that was reported and moves at each reading is followed further. */
+  /** A value that was reported although it differs at each reading is tracked further. */
   #followed(one: PendingPath, isMoving: boolean, { kind, id }: Entity): PendingPath[] {
     if (!isMoving) return [];
     const isUnstable = one.values.length > unstableAfter;
@@ -337,7 +337,7 @@ export class Generation implements EntityTaker {
     return [{ ...one, readings: 0, ...(isUnstable && { unstable: true }) }];
   }
 
-  /** Tells what is gone, once that is sure. */
+  /** Reports removals that are certain. */
   async #emitAbsences(missing: readonly string[], stillThere: StillThere): Promise<void> {
     const { reading: rules, stream, log, clock } = this.#deps;
     const now = clock.now();
@@ -375,7 +375,7 @@ export class Generation implements EntityTaker {
     this.changes.push({ change: 'deleted', key, state: last, before: state.text });
   }
 
-  /** Its key and place are no part of it. */
+  /** The state without the entity's key and position. */
   #firstState({ key: _, place: __, ...entity }: Entity): EntityState {
     return {
       ...entity,

@@ -1,8 +1,7 @@
-// What a reading says about entities that are known. Pure: the last reported version and the one
-// read now go in, and what may be reported comes out. What must stay true: a difference is reported
-// only where an entity was really seen, and an absence only where complete readings agree on it for
-// long enough. A value is confirmed by itself, whatever else of the entity differs: a counter that
-// moves at each reading hides no change beside it.
+// Compares a reading with the known entities. Pure: the last reported version and the version just read go in; the
+// reportable differences come out. Invariants: a difference is reported only if the entity was really seen; an absence
+// is reported only if complete readings agree on it for long enough. Each value is confirmed by itself, so a counter
+// that differs at each reading hides no change beside it.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
 import { shownText } from '../../tools/lossless-text.ts';
@@ -13,41 +12,41 @@ import { type DifferingValue, differing, merged } from './paths.ts';
 import { type EntityState, isOfOldText, type PendingPath } from './state.ts';
 import { learnedAfter } from './volatile.ts';
 
-/** Entities as they were last reported, by key. */
+/** Last reported entities, by key. */
 export type KnownEntities = ReadonlyMap<string, EntityState>;
 
-/** How the entities of a kind are compared. */
+/** The comparison rules for a kind of entity. */
 export type EntityRules = Pick<
   CollectionReading,
   'confirmAfterMs' | 'settleMs' | 'ignore' | 'unordered'
 >;
 
-/** An entity whose content is not the last reported one. */
+/** An entity whose content differs from the last reported one. */
 export interface Difference {
   readonly entity: Entity;
   readonly before: EntityState;
   readonly leaves: readonly DifferingValue[];
-  /** The values that wait to be confirmed, or have just been. */
+  /** Values that wait for confirmation, or were just confirmed. */
   readonly pending: readonly PendingPath[];
-  /** The values that may be reported: confirmed, or another one in each of some readings. */
+  /** Values that may be reported: confirmed, or different in each of some readings. */
   readonly due: readonly DifferingValue[];
-  /** The values that are other ones than in the reading before, by path. */
+  /** Values that differ from the previous reading, by path. */
   readonly moved: readonly (readonly [path: string, pending: PendingPath])[];
-  /** A second look may confirm something. */
+  /** A second look may confirm a value. */
   readonly isUnsure: boolean;
 }
 
-/** A reading beside what is known. */
+/** A reading compared with the known entities. */
 export interface ScanComparison {
   readonly created: readonly Entity[];
   readonly differences: readonly Difference[];
-  /** States whose waiting is over or has changed, without anything to report. */
+  /** States whose wait is over or has changed, with nothing to report. */
   readonly settled: readonly (readonly [key: string, state: EntityState])[];
-  /** Values that went back to a reported one. */
+  /** Number of values that returned to a reported one. */
   readonly flaps: number;
 }
 
-/** Compares what was seen with what is known. Entities that were not seen are not looked at. */
+/** Compares the seen entities with the known ones. Unseen entities are not judged. */
 export function compare(
   known: KnownEntities,
   seen: readonly Entity[],
@@ -91,8 +90,8 @@ export function compare(
 }
 
 /**
- * A state of an older version with the bytes of the entity, wherever that shows the same text; it
- * lost them, and only the text can differ.
+ * A state of an older version, with the entity's bytes wherever the two show the same text. The older version lost the
+ * bytes, so only the text can differ.
  */
 function withBytes(before: EntityState, text: string, rules: EntityRules): EntityState {
   const shown = parseExact(shownText(text));
@@ -104,10 +103,10 @@ function withBytes(before: EntityState, text: string, rules: EntityRules): Entit
   return { ...before, text: known, lossless: true };
 }
 
-/** Readings that show another value each, after which one is reported without being confirmed. */
+/** After this many readings with a different value each, the value is reported unconfirmed. */
 const unconfirmedMax = 3;
 
-/** Follows each value that differs from reading to reading. */
+/** Tracks each differing value from reading to reading. */
 function track(
   found: Pick<Difference, 'entity' | 'before' | 'leaves'>,
   rules: EntityRules,
@@ -145,14 +144,14 @@ function track(
     if (isOver || isConfirmedWhole || readings >= unconfirmedMax) due.push(leaf);
     isUnsure ||= values.length <= learnedAfter;
   }
-  // What differed and does not any more has gone back to the reported value.
+  // A value that no longer differs has returned to the reported one.
   flaps += [...byKey.values()].filter(
     ({ path, readings }) => readings > 0 && !rules.ignore.includes(path),
   ).length;
   return { entity, before, leaves, pending, due, moved, isUnsure, flaps };
 }
 
-/** True where a version before 0.3 has seen this content as a whole, long enough ago. */
+/** True if a version before 0.3 has seen this content as a whole, long enough ago. */
 function isOfOldVersion(
   { entity, before: { pending } }: Pick<Difference, 'entity' | 'before'>,
   rules: EntityRules,
@@ -164,13 +163,13 @@ function isOfOldVersion(
   );
 }
 
-/** Selects the values that went back to the ones reported before the last, within `settle`. */
+/** Selects the values that returned to the ones reported before the last, within `settle`. */
 function flapOf(
   { entity, before: { previous }, leaves }: Pick<Difference, 'entity' | 'before' | 'leaves'>,
   rules: EntityRules,
   now: number,
 ): (leaf: DifferingValue) => boolean {
-  // A clock that was set back would make all wait until it is that late again.
+  // If the clock was set back, do not make all values wait until it catches up.
   const isRecent = (at: number) => now >= at && now - at < rules.settleMs;
   if (previous === null || leaves.length === 0) return () => false;
   const { hash, at, paths } = previous;
@@ -182,18 +181,18 @@ function flapOf(
     paths.some((one) => one.key === key && one.value === after && isRecent(one.at));
 }
 
-/** An absence of so many at once may be upstream's fault: it needs so many whole readings. */
+/** Complete readings needed if suspiciously many entities are absent, because upstream may be at fault. */
 const suspectReadings = 3;
 
 /** How the absences of a complete reading are judged. */
 export interface AbsenceRule {
-  /** So much is missing that it is not believed yet. */
+  /** So many entities are missing that the absence is not believed yet. */
   readonly suspect: boolean;
-  /** An absence that was counted so often, and lasted so long, is a removal. */
+  /** True if an absence was counted often enough, for long enough, to be a removal. */
   isDue(absent: EntityState['absent'], now: number): boolean;
 }
 
-/** The rule where so many of those known are missing. */
+/** The rule for this share of missing entities. */
 export function absenceRule(
   missing: number,
   known: number,
@@ -209,17 +208,17 @@ export function absenceRule(
   };
 }
 
-/** Fewer entities than this with the same new field are changes of their own. */
+/** With fewer entities than this, a new field is a change of each entity. */
 const driftMin = 3;
 
-/** Which fields entities have that they had not, and the other way round, by kind. */
+/** Fields that entities gained and lost in a reading, by kind. */
 export class FieldTally {
   readonly #added = new Map<string, Map<string, number>>();
   readonly #gone = new Map<string, Map<string, number>>();
-  /** Each counts once, however often a reading shows it. */
+  /** An entity counts once, however often the reading shows it. */
   readonly #keys = new Set<string>();
 
-  /** Counts what differs, whether it is told now or once it is confirmed. */
+  /** Counts an entity's differences, whether they are reported now or after confirmation. */
   note({ entity: { key, kind, text }, before }: Pick<Difference, 'entity' | 'before'>): void {
     if (this.#keys.has(key)) return;
     this.#keys.add(key);
@@ -228,9 +227,9 @@ export class FieldTally {
   }
 
   /**
-   * Fields that appeared on more than half of a kind's entities at once: the server's form has
-   * changed, not they. Where there are such, those that have gone from as many are of the old form:
-   * a field that was renamed. `kinds`: how many entities of each kind are there.
+   * Fields that appeared on more than half of a kind's entities at once: the server's schema has changed, not the
+   * entities. If there are any, fields that disappeared from as many entities belong to the old schema (a renamed
+   * field). `kinds`: number of entities of each kind.
    */
   drifted(kinds: ReadonlyMap<string, number>): ReadonlyMap<string, ReadonlySet<string>> {
     const drifted = new Map<string, ReadonlySet<string>>();

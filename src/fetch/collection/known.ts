@@ -1,7 +1,6 @@
-// The entities of a collection as they were told. Their rows stand in the database; in memory there
-// is no more of each than its key and what shows that it is as it was, so that a hundred thousand
-// of them are little, and a reading without changes asks the database for nothing. What must stay
-// true: what is put here and not committed is gone with this object, which is then made anew.
+// The last reported entities of a collection. Their rows are in the database. Memory holds only the key and a digest of
+// each, so a hundred thousand entities are small, and a reading without changes needs no database query. Invariant:
+// entries put here and not committed disappear with this object, which the poller then rebuilds.
 
 import type { EntityChange, Spool } from '../../contracts/spool.ts';
 import { contentGroup } from './content-keys.ts';
@@ -9,11 +8,11 @@ import { keyParts } from './entities.ts';
 import { type EntityState, isOfOldText, readEntityState } from './state.ts';
 
 /**
- * What is kept of an entity, four words: the digest of what the list showed of it when it was
- * looked at, the reading that has shown it last, and flags.
+ * Memory per entity, in four words: the digest of its list element at the last look (two words), the last reading that
+ * showed it, and flags.
  */
 const wordsEach = 4;
-/** A change or an absence of it waits to be sure, or its list's digest is not known. */
+/** A change or absence waits for confirmation, or the digest of its list element is unknown. */
 const waits = 1;
 const denied = 2;
 /** It was missing from the last readings. */
@@ -21,27 +20,27 @@ const absent = 4;
 /** It has a value that differs at each reading. */
 const unstable = 8;
 
-/** Rows read from the database at a time. */
+/** Rows per database query. */
 const rowsMax = 200;
-/** Entities that are looked at one by one, in memory at a time. */
+/** Full states in memory at a time during an iteration. */
 const statesMax = 1_000;
 
-/** Entities by key, as they were told last. */
+/** The last reported entities, by key. */
 export class KnownEntities {
   readonly #spool: Pick<Spool, 'entities'>;
   readonly #stream: string;
-  /** Where the words of each key stand. */
+  /** Index of each key's words. */
   readonly #places = new Map<string, number>();
   readonly #free: number[] = [];
   #words = new Int32Array(64 * wordsEach);
   readonly #kinds = new Map<string, number>();
   readonly #put = new Map<string, EntityState>();
   readonly #drop = new Set<string>();
-  /** Keys that are made from content, by the list that they stand in. */
+  /** Keys made from content, by list. */
   readonly #unnamed = new Map<string, Set<string>>();
-  /** These by what the list showed of them, as of this reading's start. */
+  /** These keys by their list element's digest, as of the start of this reading. */
   #listed: ReadonlyMap<string, readonly string[]> | null = null;
-  /** Keys seen in this reading that are not known. */
+  /** Unknown keys seen in this reading. */
   readonly #strangers = new Set<string>();
   #reading = 1;
   #bytes = 0;
@@ -52,8 +51,7 @@ export class KnownEntities {
   }
 
   /**
-   * Looks through the rows of a stream. `anew`: they are none of what is told from now on, and are
-   * dropped with the first commit.
+   * Loads the rows of a stream. `anew`: the rows belong to an earlier beginning and are dropped with the first commit.
    */
   static async load(
     spool: Pick<Spool, 'entities'>,
@@ -76,7 +74,7 @@ export class KnownEntities {
     return this.#places.size;
   }
 
-  /** How many there are of each kind. */
+  /** Number of entities of each kind. */
   get kinds(): ReadonlyMap<string, number> {
     return this.#kinds;
   }
@@ -86,26 +84,26 @@ export class KnownEntities {
     return [...this.#places.keys()].filter((key) => keyParts(key).kind === kind);
   }
 
-  /** Entities with a value that differs at each reading. */
+  /** Number of entities with a value that differs at each reading. */
   get unstable(): number {
     let count = 0;
     for (const place of this.#places.values()) if (this.#hasFlag(place, unstable)) count += 1;
     return count;
   }
 
-  /** Text that is put and not committed, about. */
+  /** Approximate size of uncommitted text. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** A reading begins: nothing is seen. */
+  /** Starts a reading: nothing is seen. */
   begin(): void {
     this.#reading += 1;
     this.#listed = null;
     this.#strangers.clear();
   }
 
-  /** Notes that a key is there; false where it was seen before. */
+  /** Marks a key as seen; false if it was seen before. */
   see(key: string): boolean {
     const place = this.#places.get(key);
     if (this.#isSeenAt(place, key)) return false;
@@ -118,7 +116,7 @@ export class KnownEntities {
     return this.#isSeenAt(this.#places.get(key), key);
   }
 
-  /** It is not there after all. */
+  /** Undoes `see`. */
   unsee(key: string): void {
     const place = this.#places.get(key);
     if (place !== undefined) this.#words[place + 2] = 0;
@@ -132,7 +130,7 @@ export class KnownEntities {
     return unseen;
   }
 
-  /** Keys that this reading has shown, and of which an absence is noted still. */
+  /** Keys that this reading has shown and that still have a recorded absence. */
   get returned(): readonly string[] {
     const returned: string[] = [];
     for (const [key, place] of this.#places) {
@@ -141,7 +139,7 @@ export class KnownEntities {
     return returned;
   }
 
-  /** True where nothing of the entity waits, and the list showed the same of it when it was told. */
+  /** True if nothing of the entity waits, and its list element has the digest of the last report. */
   isAsListed(key: string, listed1: number, listed2: number): boolean {
     const place = this.#places.get(key);
     if (place === undefined || this.#hasFlag(place, waits)) return false;
@@ -152,12 +150,12 @@ export class KnownEntities {
     return this.#places.has(key);
   }
 
-  /** Keys that are made from content, of one list (`contentGroup`). */
+  /** Keys made from content, of one list (`contentGroup`). */
   unnamed(group: string): ReadonlySet<string> {
     return this.#unnamed.get(group) ?? new Set();
   }
 
-  /** One of them that the list showed like this and nothing waits of, not seen yet. */
+  /** One of these keys with this digest, with nothing waiting and not seen yet. */
   unnamedAsListed(group: string, listed1: number, listed2: number): string | null {
     this.#listed ??= Map.groupBy(this.unnamed(group), (key) => {
       const place = this.#places.get(key) ?? 0;
@@ -172,7 +170,7 @@ export class KnownEntities {
     return place !== undefined && this.#hasFlag(place, denied);
   }
 
-  /** Those of these entities that are known, in full. */
+  /** The full states of the known ones among these keys. */
   async states(keys: readonly string[]): Promise<ReadonlyMap<string, EntityState>> {
     const stored = keys.filter((key) => this.#places.has(key) && !this.#put.has(key));
     const rows = stored.length === 0 ? null : await this.#spool.entities(this.#stream, stored);
@@ -213,13 +211,13 @@ export class KnownEntities {
     this.#drop.add(key);
   }
 
-  /** What is to be committed. */
+  /** The changes to commit. */
   get change(): EntityChange {
     const put = Array.from(this.#put, ([key, state]) => [key, JSON.stringify(state)] as const);
     return { put, drop: [...this.#drop] };
   }
 
-  /** It is committed. */
+  /** The changes are committed. */
   settle(): void {
     this.#put.clear();
     this.#drop.clear();
@@ -245,7 +243,7 @@ export class KnownEntities {
     this.#strangers.delete(key);
   }
 
-  /** A place for a key that is new. */
+  /** Assigns words to a new key. */
   #take(key: string, kind: string): number {
     const place = this.#free.pop() ?? this.#places.size * wordsEach;
     if (place >= this.#words.length) {
@@ -274,7 +272,7 @@ export class KnownEntities {
   }
 }
 
-/** A digest of two words as its row has it. */
+/** A digest of two words in the form of its row. */
 export function digestText(word1: number, word2: number): string {
   return `${(word1 >>> 0).toString(16)}.${(word2 >>> 0).toString(16)}`;
 }

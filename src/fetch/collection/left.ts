@@ -1,18 +1,18 @@
-// Collections that the config no longer has: the paths that were learned as volatile are forgotten when a process runs
-// without them, so that a source that returns learns them again. What must stay true: nothing else of them changes; they resume
-// at what was last reported.
+// Collections that the config no longer has: their learned volatile paths are forgotten when a process runs without
+// them, so a source that returns learns them again. Invariant: nothing else of their state changes; they resume at the
+// last reported state.
 
 import { z } from 'zod';
 import type { Stream } from '../../contracts/source.ts';
 import type { FetchSpool } from '../../contracts/spool.ts';
 import { parseCollectionCheckpoint } from './state.ts';
 
-/** The name that the collections of the last config are stored by; no stream has it. */
+/** The name under which the collections of the last config are stored; no stream has this name. */
 const collectionsKey = '#collections';
 
 const stored = z.object({ version: z.literal(1), names: z.array(z.string()) });
 
-/** Notes the collections of a config, and resets what was learned of those that it no longer has. */
+/** Stores the collections of a config, and resets the learned paths of those that it no longer has. */
 export async function forgetLeft(
   spool: Pick<FetchSpool, 'append' | 'recall'>,
   sources: readonly { readonly streams: readonly Stream[] }[],

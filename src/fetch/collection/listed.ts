@@ -1,7 +1,7 @@
-// The entities that a list shows, page by page: what is new or has changed is taken, or is to be
-// asked by its id, and of one that is as it was no more is looked at than its digest. What must stay
-// true: an id is one entity, however often it is listed, and what has no id is known by its content:
-// where that differs from all known content, it is matched at the end of the list (match.ts).
+// The entities of a list, page by page. New or changed ones are accepted, or queued for a request by id. For an
+// unchanged one only its digest is compared. Invariants: an id is one entity, however often it is listed; an element
+// without id is known by its content. Content that differs from all known content is matched at the end of the list
+// (match.ts).
 
 import { createHash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -15,9 +15,9 @@ import { digestText, type KnownEntities } from './known.ts';
 import { type KnownElement, matchElements } from './match.ts';
 import type { RotationShare } from './rotation.ts';
 
-/** What a reading gives its entities to. */
+/** The receiver of a reading's entities. */
 export interface EntityTaker {
-  /** What is known before; what the reading sees is noted there. */
+  /** The state before the reading; seen entities are marked in it. */
   readonly known: Pick<
     KnownEntities,
     | 'begin'
@@ -31,18 +31,18 @@ export interface EntityTaker {
     | 'unnamedAsListed'
     | 'states'
   >;
-  /** How the entities of a kind are compared. */
+  /** The comparison rules for a kind of entity. */
   rulesOf(kind: string): EntityRules;
-  /** Entities that are new, may have changed, or were asked by their ids. */
+  /** Accepts entities that are new, may have changed, or were requested by id. */
   take(entities: readonly Entity[]): Promise<void>;
-  /** Entities that are denied by their ids while others are not, as the list shows them. */
+  /** Marks entities that are denied by id while others are not; they are given as listed. */
   deny(entities: readonly Entity[], failure: Failure): Promise<void>;
 }
 
-/** What a list shows of an entity that it does not show. */
+/** The list element of an entity that is not in a list. */
 export const nothingListed: Element = { value: {}, text: '{}', id: null };
 
-/** An element without an id, and with content that no entity is known to have. */
+/** An element without an id and with unknown content. */
 interface Stranger {
   readonly ownKey: string;
   readonly element: Element;
@@ -50,22 +50,22 @@ interface Stranger {
   readonly listed: string;
 }
 
-/** Text of such elements that is held until the end of the list; more are new entities. */
+/** Limit in bytes for elements kept until the end of the list; further ones count as new entities. */
 const strangersBytesMax = 32 * 1024 * 1024;
 
 /** The entities of a list, page by page. */
 export class ListedEntities {
-  /** Different keys so far. */
+  /** Number of different keys so far. */
   count = 0;
   readonly round: RotationShare;
   flaw: string | null = null;
   readonly #stream: CollectionStream;
   readonly #taker: EntityTaker;
-  /** How often a key has come, where more than once. */
+  /** How often a key was seen, if more than once. */
   readonly #times = new Map<string, number>();
   #strangers: Stranger[] = [];
   #strangersBytes = 0;
-  /** The list that keys made from content stand in. */
+  /** The list that contains the keys made from content. */
   readonly #group: string;
 
   constructor(stream: CollectionStream, taker: EntityTaker, round: RotationShare) {
@@ -116,8 +116,8 @@ export class ListedEntities {
   }
 
   /**
-   * Takes an element without an id, where others of the list are known: one with known content is
-   * seen, any other waits for the end of the list. False: it is a new entity.
+   * Handles an element without an id if other elements of the list are known: one with known content is marked as seen,
+   * any other waits for the end of the list. False: it is a new entity.
    */
   #isUnnamed(records: RecordList, index: number): boolean {
     const { known } = this.#taker;
@@ -143,8 +143,8 @@ export class ListedEntities {
   }
 
   /**
-   * Matches the elements without ids at the end of a list. `isPart`: others may be missing from it,
-   * so that an element that is like one of these says nothing in this reading.
+   * Matches the elements without ids at the end of a list. `isPart`: the list may be incomplete, so a similar element
+   * says nothing in this reading.
    */
   async end(isPart: boolean): Promise<void> {
     const strangers = this.#strangers;
@@ -168,8 +168,8 @@ export class ListedEntities {
   }
 
   /**
-   * The key of an element and the id in it. One that comes again is numbered; with an id of its own
-   * it has moved meanwhile, and is one all the same: null.
+   * The key of an element and its id. A repeated element without an id is numbered. A repeated element with an id has
+   * moved meanwhile and is the same entity: null.
    */
   #keyOf(name: string, isId: boolean): readonly [key: string, id: string] | null {
     const { kind } = this.#stream.entity;
@@ -191,10 +191,10 @@ export class ListedEntities {
   }
 }
 
-/** Entities that are handed on at a time. */
+/** Entities per call of `take`. */
 const takenAtOnce = 200;
 
-/** The known elements of a list that have no ids; `order`: their ids as the list had them. */
+/** The known elements of a list without ids. `order`: their ids in the order of the list. */
 export async function knownElements(
   { known }: EntityTaker,
   group: string,
@@ -216,7 +216,7 @@ const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
 
-/** An element's id as text, found without parsing it where that is plain. */
+/** An element's id as text, found without parsing if it is plain. */
 export function idAt(
   records: RecordList,
   index: number,
@@ -229,7 +229,7 @@ export function idAt(
   return elementOf(records.at(index), records.raw(index), entity.ids)?.id ?? null;
 }
 
-/** Of an element without an id. */
+/** The content digest of an element without an id. */
 function digestOf(element: Uint8Array): string {
   return createHash('sha256').update(element).digest('hex').slice(0, 16);
 }

@@ -1,12 +1,13 @@
-// Which known element is which element of a list, where upstream sends no ids. An element keeps the key of the
-// content that it was first seen with, so a counter in it makes no entity and deletes none. Elements are paired
+// Matches the elements of a list with the known ones if upstream sends no ids. An element keeps the key of its first
+// seen content, so a counter in it neither creates nor deletes an entity. Elements are paired by four rules, in this
+// order:
 //
-//   1   in order, where their texts are equal and most of their numbers have moved
-//   2   by content, volatile and ignored paths left out; by the key that the content itself has
-//   3   by content without numbers and times, where that tells the element from all others, or where a number is equal
-//   4   by position between two elements that are paired, in a list whose order is known
+// 1. in order, if their texts are equal and most of their numbers have changed
+// 2. by content without volatile and ignored paths; by the key of the content itself
+// 3. by content without numbers and times, if that is unique, or if a number is equal
+// 4. by position between two paired elements, in a list with known order
 //
-// What must stay true: no key is given to two elements, and an element that cannot be paired is a new one.
+// Invariants: no key is given to two elements; an element that cannot be paired is new.
 
 import { shownText } from '../../tools/lossless-text.ts';
 import {
@@ -19,32 +20,32 @@ import {
 } from './canonical.ts';
 import { pointOf } from './volatile.ts';
 
-/** An element as it was last reported. */
+/** An element as last reported. */
 export interface KnownElement {
   readonly key: string;
   /** JSON text. */
   readonly text: string;
-  /** Its place in the list, from 0; null: not known. */
+  /** Its index in the list; null: unknown. */
   readonly place: number | null;
-  /** This reading has shown it already. */
+  /** This reading has already shown it. */
   readonly isSeen: boolean;
 }
 
-/** An element in this reading, in the order of the list. */
+/** An element of this reading, in list order. */
 export interface SeenElement {
-  /** The key that its content has. */
+  /** The key of its content. */
   readonly ownKey: string;
   readonly text: string;
 }
 
-/** How elements were paired: keys of known ones by the index of the seen one. */
+/** The pairs: keys of known elements by index of the seen element. */
 export interface Matched {
   readonly keys: ReadonlyMap<number, string>;
-  /** The pairs of rule 2, which need no other element to be judged. */
+  /** Pairs of rule 2, which are certain without other elements. */
   readonly sure: ReadonlySet<number>;
 }
 
-/** Pairs of one group that are compared one by one; in a larger group they are paired in order. */
+/** Limit of pairs compared one by one in a group; a larger group is paired in order. */
 const pairsMax = 40_000;
 
 /** Pairs the elements of one list. */
@@ -64,7 +65,7 @@ export function matchElements(
   return { keys: matching.keys, sure };
 }
 
-/** An element's content: whole, without numbers and times, and these by themselves. */
+/** An element's content: whole, without numbers and times, and the numbers and times alone. */
 interface Shape {
   readonly whole: string;
   readonly texts: string;
@@ -105,7 +106,7 @@ class Matching {
     this.#eachOpen(({ ownKey }) => (this.#free.has(ownKey) ? ownKey : undefined));
   }
 
-  /** Elements of equal texts whose numbers have mostly moved: there a number that is equal is chance. */
+  /** Elements with equal texts whose numbers have mostly changed: there, an equal number is chance. */
   byMoved(): void {
     const known = this.#freeBy('texts');
     const shown = Map.groupBy(this.#open, (at) => this.#seenShapes[at]?.texts ?? '');
@@ -135,14 +136,14 @@ class Matching {
     const open = Map.groupBy(this.#open, (at) => this.#seenShapes[at]?.texts ?? '');
     for (const [texts, seen] of open) {
       const keys = free.get(texts) ?? [];
-      // With nothing but numbers, one element is as good as another.
+      // With only numbers, no element is distinguishable.
       const isOnly = all.get(texts)?.length === 1 && allSeen.get(texts)?.length === 1;
       const isPlaced = keys.some((key) => this.#free.get(key)?.place !== null);
       if (isOnly || !isPlaced) this.#pair(keys, seen, isOnly ? 0 : 1);
     }
   }
 
-  /** Pairs those that have the most numbers and times in common, `least` of them; infinite: in order. */
+  /** Pairs the elements with the most numbers and times in common, at least `least`; infinite: in order. */
   #pair(keys: readonly string[], seen: readonly number[], least: number): void {
     if (least === Number.POSITIVE_INFINITY || keys.length * seen.length > pairsMax) {
       if (least === 1) return;
@@ -181,7 +182,7 @@ class Matching {
     }
   }
 
-  /** Pairs what stands between the same two elements: first by texts, then, where as many are left, in order. */
+  /** Pairs the elements between the same two paired ones: first by texts, then, if equally many remain, in order. */
   #fill(gap: readonly number[], between: readonly string[]): void {
     if (gap.length === 0) return;
     const free = between.filter((key) => this.#free.has(key));
@@ -213,7 +214,7 @@ class Matching {
   }
 }
 
-/** Numbers and times, one after the other. */
+/** Comparator for sorting: compares numbers and times in sequence. */
 function inOrder(some: readonly string[], others: readonly string[]): number {
   for (const [index, one] of some.entries()) {
     const [a, b] = [pointOf(one) ?? 0, pointOf(others[index] ?? '') ?? 0];
@@ -224,7 +225,7 @@ function inOrder(some: readonly string[], others: readonly string[]): number {
 
 function shapeOf(text: string, comparison: ComparisonRules): Shape {
   const points: string[] = [];
-  // A byte that is another one makes no other element.
+  // A different byte makes no different element.
   const value = parseExact(shownText(text));
   const texts = withoutPoints(value, '', { comparison, points });
   return { whole: canonicalText(value, comparison), texts, points };

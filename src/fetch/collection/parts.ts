@@ -1,6 +1,6 @@
-// The parts of an entity that upstream sends without ids, such as rules of a policy: each has the key of the known part
-// that it is matched with (match.ts), and the entity names it by that. What must stay true: where all parts have ids or
-// known content, nothing of them differs from what was read.
+// The parts of an entity that upstream sends without ids, such as rules of a policy: each gets the key of its matched
+// known part (match.ts), and the entity refers to it by that key. Invariant: if all parts have ids or known content,
+// the entities stay as they were read.
 
 import { contentGroup, freshKey } from './content-keys.ts';
 import type { Entity } from './entities.ts';
@@ -8,8 +8,8 @@ import { type EntityTaker, knownElements } from './listed.ts';
 import { matchElements } from './match.ts';
 
 /**
- * Entities as read, with their parts under the keys that these are known by. `isPart`: parts may be
- * missing, so one that is only like a known one says nothing and is left out.
+ * Entities as read, with their parts under their known keys. `isPart`: parts may be missing, so a part that only
+ * resembles a known one is dropped.
  */
 export async function withKnownParts(
   entities: readonly Entity[],
@@ -70,13 +70,13 @@ async function matched(
   });
 }
 
-/** The entity that holds the parts, with their ids in one list replaced. */
+/** The entity that holds the parts, with the ids in one list replaced. */
 function renamedIn(text: string, list: string, ids: ReadonlyMap<string, string>): string {
   const name = JSON.stringify(list);
   const before = idsIn(text, list);
   if (before === null) return text;
   const after = before.map((id) => ids.get(id) ?? id);
-  // As entities.ts has written it; within a text no quote stands by itself.
+  // In the form that entities.ts writes; within a JSON text every quote is escaped.
   return text.replace(
     `${name}:${JSON.stringify(before)}`,
     () => `${name}:${JSON.stringify(after)}`,
@@ -89,7 +89,7 @@ function idsIn(text: string, list: string): readonly string[] | null {
   return Array.isArray(ids) && ids.every((id) => typeof id === 'string') ? ids : null;
 }
 
-/** The ids in a list of an entity as it was last reported. */
+/** The ids in a list of an entity as last reported. */
 async function orderOf(
   { known }: EntityTaker,
   of: { readonly parentId: string; readonly list: string; readonly entities: readonly Entity[] },

@@ -1,8 +1,7 @@
-// Where two versions of an entity differ, path by path, and an entity made of some of these
-// differences. A list of objects is compared element by element, by an id that all of them have or
-// else by position, so that a counter in one rule hides no change of another. What must stay true:
-// with every difference accepted the result is the newer version, with none the older one; what is
-// not compared always has its newer value.
+// The differing paths of two versions of an entity, and the merge of some of these differences. A list of objects is
+// compared element by element, by an id that all have, or else by position, so a counter in one rule hides no change of
+// another. Invariants: with every difference accepted, the merge is the newer version; with none, the older one; paths
+// that are not compared always have their newer value.
 
 import { createHash } from 'node:crypto';
 import { unescapedBytes } from '../../tools/lossless-text.ts';
@@ -15,20 +14,20 @@ import {
   parseExact,
 } from './canonical.ts';
 
-/** One value that differs. */
+/** One differing value. */
 export interface DifferingValue {
-  /** Where it is, with the element of each list: `rules[7].action`. */
+  /** Its path with the element of each list: `rules[7].action`. */
   readonly key: string;
-  /** The same for all elements: `rules.action`, as `ignore` names it. */
+  /** Its path without elements, as `ignore` names it: `rules.action`. */
   readonly path: string;
-  /** The member of the entity that it is in. */
+  /** The top-level member that contains it. */
   readonly top: string;
-  /** Canonical texts, or a digest of a long one; empty where there is no value. */
+  /** Canonical texts, or a digest of a long one; empty: no value. */
   readonly before: string;
   readonly after: string;
 }
 
-/** Differences of one entity that are tracked one by one; with more it differs as a whole. */
+/** Limit of tracked differences per entity; with more, the entity differs as a whole. */
 const leavesMax = 64;
 
 /** Members that may hold an element's id. */
@@ -45,7 +44,7 @@ interface At {
 type Value = ExactJson | undefined;
 const root: At = { path: '', key: '', top: '' };
 
-/** The values that differ; one for the whole entity where they are too many. */
+/** The differing values; one for the whole entity if there are too many. */
 export function differing(
   before: ExactJson,
   after: ExactJson,
@@ -87,7 +86,7 @@ function collect(before: Value, after: Value, at: At, deps: Collecting): void {
   }
 }
 
-/** The newer version with the older value wherever a difference is not accepted; JSON texts. */
+/** The newer version with the older value at each difference that is not accepted; JSON texts. */
 export function merged(
   before: string,
   after: string,
@@ -132,14 +131,14 @@ function merge(before: Value, after: Value, at: At, deps: Merging): Value {
     });
 }
 
-/** The members to be compared one by one; null where the values are compared as they are. */
+/** The members to compare one by one; null: the values are compared as a whole. */
 function membersOf(before: Value, after: Value): readonly string[] | null {
   const isInside = (value: Value) => value === undefined || isExactObject(value);
   if (!isInside(before) || !isInside(after)) return null;
   const names = [after, before].flatMap((value) =>
     isExactObject(value) ? Object.keys(value) : [],
   );
-  // An empty object beside nothing is a difference of its own.
+  // An empty object on one side only is a difference itself.
   if (names.length === 0) return before === undefined || after === undefined ? null : [];
   return [...new Set(names)];
 }
@@ -157,7 +156,7 @@ interface Pair {
   readonly afterAt: number;
 }
 
-/** The elements of two lists; `ids`: in which order they are, as text. Null: no lists of objects. */
+/** The elements of two lists. `ids`: their order, as text. Null: these are no lists of objects. */
 function pairsOf(
   before: Value,
   after: Value,
@@ -189,7 +188,7 @@ function pairsOf(
   return { ids: null, pairs };
 }
 
-/** An id of each element, all different; null where there are none. */
+/** A unique id for each element; null: there is none. */
 function idsIn(elements: readonly ExactJson[], name: string): readonly string[] | null {
   const ids = elements.map((one) => {
     const id = memberOf(one, name);
@@ -202,7 +201,7 @@ function idsIn(elements: readonly ExactJson[], name: string): readonly string[] 
 
 const plain: ComparisonRules = { ignore: [], unordered: [] };
 
-/** Elements without ids and order, sorted by what does not count anything. */
+/** Elements without ids and order, sorted by their content without numbers. */
 function bySkeleton(elements: readonly ExactJson[]): readonly ExactJson[] {
   const keyed = elements.map((one) => {
     const text = canonicalText(one, plain);
@@ -245,7 +244,7 @@ function textOf(value: Value, { path }: At, comparison: ComparisonRules): string
   return value === undefined ? '' : canonicalText(value, comparison, path);
 }
 
-/** No canonical text begins as the digest does. */
+/** No canonical text begins like the digest. */
 function shortText(text: string): string {
   return text.length <= textMax ? text : `sha256:${digestOf(text)}`;
 }

@@ -1,15 +1,15 @@
-// How a configuration that is only ever served whole becomes a stream of changes. A poll is one
-// generation: one reading of everything, compared with what was told last. What a failed or short
-// reading does not show is unknown, never gone:
+// Turns a configuration that upstream serves only as a whole into a stream of changes. A poll is one generation: one
+// reading of everything, compared with the last reported state. Invariant: anything that a failed or short reading does
+// not show is unknown, never gone.
 //
-//   created, updated   told from what was really seen, also in an incomplete reading; an update only once a second reading
-//                      some time later has shown it as well
-//   deleted            only after complete readings have agreed on it for long enough, and upstream's by-id read says so too
-//   the first reading  is a baseline: a summary, or each entity's state
-//   the company lost   told once as a condition; nothing is deleted
+// - created, updated: reported from entities really seen, also in an incomplete reading; an update only after a second,
+//   later reading shows it too
+// - deleted: reported only after complete readings agree for long enough, and a request by id confirms it
+// - first reading: the baseline, as a summary or as each entity's state
+// - company lost: reported once as a condition; nothing is deleted
 //
-// What must stay true: a change, the entity as told with it, and the checkpoint are committed in one
-// transaction; a generation is one, where its text is not too much to be held.
+// Invariant: a change, the entity's new reported state and the checkpoint are committed in one transaction; a
+// generation is one transaction unless its text is too large for memory.
 
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -32,22 +32,22 @@ import {
 } from './state.ts';
 import { Volatile } from './volatile.ts';
 
-/** What a collection is read with. */
+/** Dependencies of a collection's poller. */
 export interface CollectionDeps extends GenerationDeps {
   readonly spool: FetchSpool;
   readonly found?: OnFinding | undefined;
-  /** True where its successor delivers: a list that is gone is the end of the API. */
+  /** True once its successor delivers: a list that is gone is the end of the API. */
   readonly isMoved?: (() => boolean) | undefined;
   /**
-   * Of a successor: what is left to report of a first full scan, beside its predecessor's last reported
-   * state; null: there is nothing to compare with.
+   * For a successor: compares its first full scan with its predecessor's last reported state; null: there is nothing to
+   * compare with.
    */
   readonly inherited?: (() => Promise<Inherited | null>) | undefined;
 }
 
-/** Compares what a first full scan shows with the predecessor's state. */
+/** Compares a first full scan with the predecessor's state. */
 export interface Inherited {
-  /** The changes that are still to be reported, and what was compared. */
+  /** The changes that are still to be reported, and the comparison's counts. */
   compare(changes: readonly EntityChange[]): Promise<{
     readonly changes: readonly EntityChange[];
     readonly scan: PairScan;
@@ -57,8 +57,8 @@ export interface Inherited {
 }
 
 /**
- * Incomplete readings in a row that are tried again soon. What is wrong after that does not mend by
- * asking, so the stream goes on by its schedule; a baseline is then made of what can be read.
+ * Incomplete readings in a row that are retried soon. After that the cause is lasting: the stream follows its schedule,
+ * and a baseline is made from the readable part.
  */
 const incompleteMax = 3;
 
@@ -67,16 +67,16 @@ export class CollectionPoller {
   readonly #deps: CollectionDeps;
   readonly #reader: CollectionReader;
   readonly #identifier: Identifier;
-  /** The reading to come is to confirm what the one before has shown. */
+  /** The next reading is to confirm the previous one. */
   #isSecondLook = false;
-  /** Since when the company cannot be read (monotonic); null: it can, as far as is known. */
+  /** Since when the company cannot be read (monotonic); null: it can be, as far as known. */
   #lostAt: number | null = null;
-  /** Null where they are to be looked through again. */
+  /** Null: to be loaded again. */
   #known: KnownEntities | null = null;
 
-  /** What the digest of a listed entity leaves out; the reader goes by this very array. */
+  /** The paths that a list element's digest omits; the reader uses this very array. */
   readonly #ignored: string[] = [];
-  /** Null where it is to be read from the checkpoint. */
+  /** Null: to be read from the checkpoint. */
   #volatile: Volatile | null = null;
   /** Set while the first full scan is compared with the predecessor's state. */
   #inherited: Inherited | null = null;
@@ -89,17 +89,17 @@ export class CollectionPoller {
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
-  /** One generation. Never throws for what upstream did. */
+  /** One generation. Upstream failures are results, never exceptions. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const { spool } = this.#deps;
     try {
       await spool.room(signal);
       const polled = await this.#poll(await this.#checkpoint(), signal);
-      // What refuses a configuration for now is no reason to halt.
+      // A rejected configuration is temporary and no reason to halt.
       const isPassing = polled.outcome === 'refused' || polled.outcome === 'blocked';
       return isPassing ? { ...polled, outcome: 'retry' } : polled;
     } catch (error) {
-      // What was made of a reading and not committed is none of what is known.
+      // State from an uncommitted reading is invalid.
       this.#known = null;
       this.#volatile = null;
       if (signal.aborted || !(error instanceof ExportError)) throw error;
@@ -109,13 +109,13 @@ export class CollectionPoller {
     }
   }
 
-  /** Where the stream is; entities that are not of this beginning are not known. */
+  /** The stored checkpoint; entities of an earlier beginning are unknown. */
   async #checkpoint(): Promise<CollectionCheckpoint> {
     const { stream, spool, reading } = this.#deps;
     const { checkpoint: held } = await spool.recall(stream.name);
     const before =
       held === null ? null : readCollectionCheckpoint(stream.name, held, stream.fingerprint);
-    // Versions before 0.2 told the states of a baseline at its end only.
+    // Versions before 0.2 reported the states of a baseline only at its end.
     const isUnreported = before?.baseline === 'open' && before.statesTold !== true;
     const anew = before === null || (isUnreported && reading.baseline === 'full');
     if (anew || this.#known === null) {
@@ -154,7 +154,7 @@ export class CollectionPoller {
     return isScopeLost(reading) ? await this.#loseScope(generation, before, reading) : reading;
   }
 
-  /** The volatile paths, and what of a listed entity is not looked at by them. */
+  /** The volatile paths; list digests omit them too. */
   #volatileOf(before: CollectionCheckpoint): Volatile {
     const { stream, reading } = this.#deps;
     this.#volatile ??= new Volatile(stream.name, reading, before.volatile ?? []);
@@ -214,7 +214,7 @@ export class CollectionPoller {
       incomplete,
       scopeLost: false,
       suspect: generation.suspect,
-      // What failed has its turn again.
+      // A failed share of the rotation is repeated.
       rotation: flaw === null || isLasting ? reading.rotation : before.rotation,
       endless: isEndless || (flaw !== null && before.endless === true) || undefined,
       ...this.#learnedFrom(generation, before),
@@ -224,7 +224,7 @@ export class CollectionPoller {
     return { outcome: 'done', fresh, more: false, doubt: flaw.cause };
   }
 
-  /** What status shows of values that differ at each reading, or went back. */
+  /** Facts for `status`: values that differ at each reading, and values that returned. */
   #learnedFrom(
     { known, unstable, flaps }: Generation,
     before: CollectionCheckpoint,
@@ -240,8 +240,8 @@ export class CollectionPoller {
   }
 
   /**
-   * A second look is taken once: what differs then is looked at again with the next reading. Where
-   * entities are left to be asked by their ids, they are at once.
+   * A second look is done once: differences in it wait for the next reading. If entities are left to be requested by
+   * id, the next reading is due at once.
    */
   #done(fresh: number, unsure: boolean, left: number): PollResult {
     const more = left > 0;
@@ -250,7 +250,7 @@ export class CollectionPoller {
     return this.#isSecondLook ? { ...done, againMs: this.#deps.reading.confirmAfterMs } : done;
   }
 
-  /** Commits what there is to tell, in the name of a generation. */
+  /** Commits the results so far, in the name of a generation. */
   async #commit(
     made: Generation,
     checkpoint: CollectionCheckpoint,
@@ -301,7 +301,7 @@ export class CollectionPoller {
   }
 }
 
-/** Told once until the list has an end again. */
+/** The condition of a list without an end; reported once until the list has an end again. */
 function endless({ name }: CollectionStream): Finding {
   return {
     condition: 'source.paging_suspected',
@@ -309,7 +309,7 @@ function endless({ name }: CollectionStream): Finding {
   };
 }
 
-/** The company itself, or what stands for it, is denied or gone: never a removal. */
+/** The company itself, or the endpoint for it, is denied or gone: never a removal. */
 function isScopeLost({ outcome, status }: Failure): boolean {
   return (outcome === 'denied' && status === 403) || (outcome === 'refused' && status === 404);
 }

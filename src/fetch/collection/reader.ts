@@ -1,10 +1,8 @@
-// One reading of a collection: its one entity, or its list and then entities by their ids, where the
-// list shows no more than a part of them; not all of these in each reading (rotation.ts). List and
-// entities can disagree while somebody works on them: one that is listed and answered with 404 is
-// looked for in the list once more; if it is still there, nothing is known of it in this reading.
-// What must stay true: a reading says that it is complete only if every request of it was answered
-// as it should be. One that is not is good for what it shows. Of an entity that is as it was, no
-// more is looked at than its digest.
+// One reading of a collection: its single object, or its list and then entities by id if the list shows only a part of
+// them (not all in each reading, see rotation.ts). List and entities can disagree during edits: an entity that is
+// listed and answers 404 is searched for in the list once more; if it is still there, its state is unknown in this
+// reading. Invariant: a reading is complete only if each of its requests succeeded. An incomplete one is valid for the
+// entities it shows. For an unchanged entity only its digest is compared.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { CollectionStream } from '../../contracts/source.ts';
@@ -29,32 +27,32 @@ import { withKnownParts } from './parts.ts';
 import { type Rotation, RotationShare, type RoundDeps } from './rotation.ts';
 import { type ReaderDeps, WholeList } from './whole-list.ts';
 
-/** One reading. What is missing from an incomplete one says nothing. */
+/** One reading. Absence from an incomplete reading has no meaning. */
 export interface FullScan {
-  /** Keys of the entities whose parts were seen as well; null: there is nothing to ask by an id. */
+  /** Keys of the entities whose parts were seen too; null: the collection has no requests by id. */
   readonly asked: ReadonlySet<string> | null;
-  /** Why it may not be complete; null: it is. */
+  /** Why it may be incomplete; null: it is complete. */
   readonly flaw: Failure | null;
   readonly isEndless: boolean;
-  /** New and changed entities that are still to be asked by their ids. */
+  /** New and changed entities that are still to be requested by id. */
   readonly left: number;
   readonly rotation?: Rotation;
 }
 
-/** What a reading goes by. */
+/** The parameters of a reading. */
 export interface FullScanDeps extends RoundDeps {
   readonly rotation?: Rotation | undefined;
-  /** The readings before it were incomplete: what keeps this one from being whole is there to stay. */
+  /** The previous readings were incomplete, so the cause is lasting. */
   readonly isLasting: boolean;
 }
 
-/** What is known of one entity; `flaw` where it cannot be told. */
+/** The result for one entity; `flaw`: its state is unknown. */
 type DetailRead =
   | readonly Entity[]
   | 'gone'
   | { readonly flaw: Failure; readonly parts?: readonly Entity[] };
 
-/** So many are not denied each by itself. */
+/** Denials beyond this number are not reported one by one. */
 const deniedMax = 10;
 
 /** Reads one collection. */
@@ -62,7 +60,7 @@ export class CollectionReader {
   readonly #stream: CollectionStream;
   readonly #list: WholeList;
   readonly #clock: ReaderDeps['clock'];
-  /** When a detail first asked to wait with a 403; null: none did in the last reading. */
+  /** When a detail first answered 403 with a wait; null: none did in the last reading. */
   #patientSince: number | null = null;
 
   constructor(deps: ReaderDeps) {
@@ -71,7 +69,7 @@ export class CollectionReader {
     this.#list = new WholeList(deps);
   }
 
-  /** One reading of everything. A failure is one of the list's first page. */
+  /** One reading of everything. A failure is a failure of the list's first page. */
   async read(
     taker: EntityTaker,
     { rotation, isLasting, ...deps }: FullScanDeps,
@@ -157,8 +155,8 @@ export class CollectionReader {
     if (missing.size === 0) return { asked, flaw };
     const again = await this.#stillListed(missing, signal);
     const listedYet = again.ids.flatMap((id) => missing.get(id) ?? []);
-    // Where none is found by its id, the list is all there is to be had; where others are, one that
-    // is not may be gone and still listed. What has parts is nothing without them.
+    // If no entity is found by id, the list is all that can be read. If others are found, a missing one may be gone and
+    // still listed. An entity with parts is useless without them.
     const hasNone = asked.size === 0 && this.#stream.detail?.parts === undefined;
     const isBlind = again.isWhole && hasNone;
     const isKnownSo = listedYet.every(({ key }) => isLasting || taker.known.isDenied(key));
@@ -168,14 +166,14 @@ export class CollectionReader {
     return { asked, flaw };
   }
 
-  /** A 403 that asks to wait is a denial only once it has lasted for the usual wait. */
+  /** A 403 with a wait is a denial only after it has lasted for the usual wait. */
   #isDenial(flaw: Failure): boolean {
     if (flaw.outcome !== 'denied' || flaw.status !== 403) return false;
     const now = this.#clock.monotonic();
     return !isPatience(flaw) || now - (this.#patientSince ?? now) >= passingMs(flaw);
   }
 
-  /** By its id, where that can be asked: `gone` only for a plain 404, or a part its list lost. */
+  /** Requests an entity by id, if possible: `gone` only for a plain 404, or for a part that its list lost. */
   async stillThere(key: string, signal: AbortSignal): Promise<'there' | 'gone' | 'unknown'> {
     if (this.#stream.detail === undefined) return 'gone';
     const { id, list } = keyParts(key);
@@ -183,7 +181,7 @@ export class CollectionReader {
     if (read === 'gone') return 'gone';
     if ('flaw' in read) return 'unknown';
     if (read.some((entity) => entity.key === key)) return 'there';
-    // A list of parts that is not there at all says nothing about the parts in it.
+    // A missing list of parts says nothing about its parts.
     const holder = JSON.parse(read[0]?.text ?? '{}') as Record<string, unknown>; // made from parsed JSON
     return list !== null && Array.isArray(holder[list]) ? 'gone' : 'unknown';
   }
@@ -208,7 +206,7 @@ export class CollectionReader {
     return read?.entities ?? unknown(`${entity.kind} ${JSON.stringify(id)} cannot be read`);
   }
 
-  /** One deleted while the list was read is gone by now; one that is still listed is unknown. */
+  /** An entity deleted during the reading is gone by now; one that is still listed is unknown. */
   async #stillListed(
     missing: ReadonlyMap<string, Entity>,
     signal: AbortSignal,
@@ -237,7 +235,7 @@ export class CollectionReader {
   }
 }
 
-/** Asks for the one object that a collection may be, and for the entities in it. */
+/** Requests the single object of a collection, and its entities. */
 export async function askSingle(
   stream: CollectionStream,
   signal: AbortSignal,
@@ -253,7 +251,7 @@ export async function askSingle(
   return { outcome: 'ok', entities: read.entities };
 }
 
-/** The failure of an answer that reports missing data, where that is not accepted. */
+/** The failure of a response that reports missing data, if that is not accepted. */
 function partOf(
   { name, list }: CollectionStream,
   read: ReturnType<typeof detailEntities>,

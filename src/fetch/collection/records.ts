@@ -1,5 +1,5 @@
-// Changes of a configuration as the records that sinks get. Before and after are written with every
-// digit that upstream sent, which a parsed number would lose.
+// Changes of a configuration as records for the sinks. Before and after are written with every digit that upstream
+// sent; a parsed number would lose some.
 
 import type { ChangeRecord } from '../../contracts/change.ts';
 import type { PageContext } from '../../contracts/event.ts';
@@ -12,7 +12,7 @@ import { type ComparisonRules, parseExact } from './canonical.ts';
 import { changedPaths } from './diff.ts';
 import type { EntityState } from './state.ts';
 
-/** One change, before it is stamped. */
+/** One change, without the generation's stamp. */
 export interface EntityChange {
   readonly change: ChangeRecord['change'];
   readonly key: string;
@@ -20,7 +20,7 @@ export interface EntityChange {
     EntityState,
     'kind' | 'id' | 'name' | 'parentId' | 'list' | 'version' | 'hash'
   >;
-  /** Where the entity stands at this reading. */
+  /** The entity's position in this reading. */
   readonly place?: number | undefined;
   /** JSON text of the entity. */
   readonly before?: string;
@@ -28,7 +28,7 @@ export interface EntityChange {
   readonly count?: number;
 }
 
-/** What every change of one generation has in common. */
+/** The fields common to every change of one generation. */
 export interface GenerationStamp {
   readonly company: string | undefined;
   readonly generation: number;
@@ -37,10 +37,10 @@ export interface GenerationStamp {
   readonly now: number;
 }
 
-/** Records of one page: a page is what a sink reads at a time. */
+/** Limit of records per page: a sink reads a page at a time. */
 const pageRecordsMax = 500;
 
-/** A change as the record that sinks get; what is undefined is not written. */
+/** A change as the record for sinks; undefined fields are omitted. */
 export function changeRecord(
   { change, state, place, before, after, count }: EntityChange,
   stamp: GenerationStamp,
@@ -67,12 +67,12 @@ export function changeRecord(
   };
 }
 
-/** True where the change has bytes that are not UTF-8. */
+/** True if the change has bytes that are not UTF-8. */
 export function hasRawBytes({ before = '', after = '' }: EntityChange): boolean {
   return !before.isWellFormed() || !after.isWellFormed();
 }
 
-/** Records as pages, with a uid each; `isRaw` names those with bytes that are not UTF-8, by index. */
+/** Records as pages, with a uid each. `isRaw`: whether the record at an index has bytes that are not UTF-8. */
 export function recordPages(
   context: PageContext,
   records: readonly object[],
@@ -82,7 +82,7 @@ export function recordPages(
   const pages: NewPage[] = [];
   for (let from = 0; from < records.length; from += pageRecordsMax) {
     const to = from + pageRecordsMax;
-    // Exact numbers are for writing only: senders parse the body, as they would after a restart.
+    // Exact numbers are only for writing: senders parse the body, as after a restart.
     const texts = records.slice(from, to).map((record, index) => {
       const text = JSON.stringify(record);
       return isRaw(from + index) ? unescapedBytes(text) : text;
@@ -93,7 +93,7 @@ export function recordPages(
   return pages;
 }
 
-/** To be written, not to be read: its numbers are their source text. */
+/** For writing only: its numbers are their source text. */
 function exactly(text: string | undefined): Json | undefined {
   return text === undefined ? undefined : (parseExact(text) as unknown as Json);
 }

@@ -1,41 +1,40 @@
-// Which entities are asked by their ids in a reading. Where they are few, all; else those that are
-// new, have changed in the list or wait, and of the others so many that all have had their turn
-// within the sweep. An entity's place in the rotation is a hash of its key, so that the rotation
-// stands at one number, whatever comes and goes: those are due that it passes. What must stay true:
-// no reading asks for more than its bound, and what is left over comes first in a later one.
+// Which entities are requested by id in a reading. If there are few, all; else the new, changed and waiting ones, and
+// enough of the others that each has its turn within the sweep. An entity's position in the rotation is a hash of its
+// key, so the rotation's state is one number, whichever entities come and go. Invariant: no reading requests more than
+// its bound; urgent entities left over come first in a later reading.
 
 import type { EntityState } from './state.ts';
 
-/** Entities up to this number are all asked with each reading. */
+/** Up to this number, all entities are requested in each reading. */
 const fewMax = 1_000;
-/** Entities asked in one reading. */
+/** Limit of entities requested in one reading. */
 const asksMax = 5_000;
 
-/** Where a rotation stands, from 0 up to 1, and when it came there; epoch milliseconds. */
+/** The state of a rotation: a position from 0 up to 1, and its time in epoch milliseconds. */
 export interface Rotation {
   readonly at: number;
   readonly time: number;
 }
 
-/** What a round goes by. */
+/** The parameters of one reading's share. */
 export interface RoundDeps {
   readonly now: number;
   readonly sweepMs: number;
-  /** How many entities are known. */
+  /** Number of known entities. */
   readonly known: number;
 }
 
-/** An entity that is to be asked by its id. */
+/** An entity to be requested by id. */
 interface Asked {
   readonly key: string;
-  /** The listed element's id and lossless text. */
+  /** The list element's id and lossless text. */
   readonly id: string | null;
   readonly text: string;
   readonly listed: string;
 }
 
 interface Candidate extends Asked {
-  /** How far ahead of the rotation it stands. */
+  /** Its distance ahead of the rotation. */
   readonly ahead: number;
   readonly isUrgent: boolean;
 }
@@ -57,7 +56,7 @@ export class RotationShare {
     this.#isAll = known <= fewMax;
   }
 
-  /** Takes an entity in where it is to be asked. One that is denied is, when its turn comes. */
+  /** Adds an entity if it is to be requested. A denied entity is requested when its turn comes. */
   offer(
     key: string,
     { isUrgent, isDenied }: { readonly isUrgent: boolean; readonly isDenied: boolean },
@@ -70,31 +69,31 @@ export class RotationShare {
     if (this.#candidates.length >= 2 * asksMax) this.#cut();
   }
 
-  /** Forgets what was offered. */
+  /** Clears the candidates. */
   clear(): void {
     this.#candidates = [];
     this.#left = 0;
   }
 
-  /** Those to ask; to be called once all were offered. */
+  /** The entities to request; call after all were offered. */
   chosen(): readonly Asked[] {
     if (this.#candidates.length > asksMax) this.#cut();
     return this.#candidates;
   }
 
-  /** New and changed ones that had no turn. */
+  /** New and changed entities that had no turn. */
   get left(): number {
     return this.#left;
   }
 
-  /** Where the rotation stands after it. */
+  /** The rotation after this reading. */
   get after(): Rotation {
     const lastAsked = Math.max(0, ...this.#candidates.map(({ ahead }) => ahead));
     const step = this.#left === 0 ? this.#step : lastAsked;
     return { at: (this.#at + step) % 1, time: this.#now };
   }
 
-  /** Keeps the urgent ones, and of these and of the others those that stand nearest. */
+  /** Keeps the urgent entities first, then the nearest ones. */
   #cut(): void {
     const inOrder = this.#candidates.toSorted(
       (a, b) => Number(b.isUrgent) - Number(a.isUrgent) || a.ahead - b.ahead,
@@ -104,10 +103,10 @@ export class RotationShare {
   }
 }
 
-/** Asks upstream for one entity that is missing, where it can be asked. */
+/** Requests one missing entity by id, if possible. */
 export type StillThere = (key: string) => Promise<'there' | 'gone' | 'unknown'>;
 
-/** Asks for so many of the missing as a reading may, and for no parts of what is gone. */
+/** Limits the requests for missing entities per reading, and requests no parts of an entity that is gone. */
 export function askedOnce(stillThere: StillThere) {
   const gone = new Set<string>();
   let asks = 0;
@@ -126,7 +125,7 @@ function placeOf(key: string): number {
   for (let at = 0; at < key.length; at += 1) {
     hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
   }
-  // The last characters of a key, in which ids differ, reach the high bits only so.
+  // Spreads the last characters of a key, in which ids differ, to the high bits.
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;

@@ -1,7 +1,6 @@
-// What a collection keeps: its checkpoint, and each entity as it was last told. Both are committed
-// in one transaction with the changes that lead to them, so a crash either repeats a whole
-// generation or none of it. As with lists, state that cannot be read halts its stream with a clear
-// message; nothing is ever silently begun anew.
+// The stored state of a collection: its checkpoint, and each entity as last reported. Invariants: both are committed in
+// one transaction with their changes, so a crash repeats a generation as a whole or not at all; state that cannot be
+// read halts the stream with a clear error, and a stream never restarts silently.
 
 import { z } from 'zod';
 import type { Json } from '../../contracts/json.ts';
@@ -9,9 +8,9 @@ import { checkpointMismatch } from '../outcome.ts';
 
 const volatilePath = z.strictObject({
   kind: z.string(),
-  /** As `ignore` names it. */
+  /** In the form of `ignore`. */
   path: z.string(),
-  /** How many entities it moved on, and values of one of them. */
+  /** Number of entities on which it changed, and two values of one of them. */
   entities: z.int(),
   first: z.string(),
   last: z.string(),
@@ -23,63 +22,63 @@ const collectionCheckpoint = z.strictObject({
   version: z.literal(1),
   kind: z.literal('snapshot'),
   fingerprint: z.string(),
-  /** New whenever the stream is started anew: its baseline is not a change. */
+  /** New each time the stream starts from nothing: its baseline is not a change. */
   epoch: z.string(),
-  /** Readings so far. */
+  /** Number of readings. */
   generation: z.int(),
-  /** `open` until the first complete reading: what is seen until then was there before. */
+  /** `open` until the first complete reading: entities seen until then existed before. */
   baseline: z.enum(['open', 'told']),
   /** Incomplete readings in a row. */
   incomplete: z.int(),
-  /** The company was denied or gone at the last reading, and this was told. */
+  /** The company was denied or gone at the last reading, and this was reported. */
   scopeLost: z.boolean(),
-  /** So much was missing at the last reading that removals are held. */
+  /** So many entities were missing at the last reading that removals are held back. */
   suspect: z.boolean(),
-  /** The entities known while the baseline is open were told as they were met. */
+  /** The entities known while the baseline is open were reported when they were seen. */
   statesTold: z.boolean().optional(),
-  /** Where the rotation of those asked by their ids stands, and since when. */
+  /** The state of the rotation of requests by id. */
   rotation: z.strictObject({ at: z.number(), time: z.number() }).optional(),
-  /** The list had no end at the last reading, and this was told. */
+  /** The list had no end at the last reading, and this was reported. */
   endless: z.boolean().optional(),
   /** Paths that were learned as volatile. */
   volatile: z.array(volatilePath).optional(),
-  /** Entities with a value that differs at each reading and is not learned, and some of them. */
+  /** Number of entities with an unlearned value that differs at each reading, and examples. */
   unstable: z
     .strictObject({
       entities: z.int(),
       examples: z.array(z.strictObject({ kind: z.string(), id: z.string(), path: z.string() })),
     })
     .optional(),
-  /** Returns to a reported value that were not reported. */
+  /** Number of unreported returns to a reported value. */
   flaps: z.int().optional(),
 });
 
 /** A path that was learned as volatile. */
 export type VolatilePath = Readonly<z.infer<typeof volatilePath>>;
 
-/** a collection's checkpoint. */
+/** A collection's checkpoint. */
 export type CollectionCheckpoint = Readonly<z.infer<typeof collectionCheckpoint>>;
 
-/** A value that differs from the last reported one and is to be confirmed. */
+/** A value that differs from the last reported one and waits for confirmation. */
 const pendingPath = z.strictObject({
-  /** Where it is, as in paths.ts; empty: the whole entity. */
+  /** Its key, as in paths.ts; empty: the whole entity. */
   key: z.string(),
-  /** The same as `ignore` names it. */
+  /** Its path in the form of `ignore`. */
   path: z.string(),
   /** When its latest value was first seen, epoch milliseconds. */
   at: z.number(),
-  /** Readings that showed a difference since it was last reported. */
+  /** Readings that showed a difference since the last report. */
   readings: z.int(),
-  /** The last values of readings in a row, each other than the one before it; the latest last. */
+  /** Values of consecutive readings, each different from the previous one; the latest last. */
   values: z.array(z.string()),
-  /** It was reported without being confirmed, since it differs at each reading. */
+  /** It was reported unconfirmed because it differs at each reading. */
   unstable: z.boolean().optional(),
 });
 
-/** A value that differs from the last reported one and is to be confirmed. */
+/** A value that differs from the last reported one and waits for confirmation. */
 export type PendingPath = Readonly<z.infer<typeof pendingPath>>;
 
-/** As versions before 0.3 kept it: a digest of the whole content. */
+/** The form of versions before 0.3: a digest of the whole content. */
 const seenAt = z.strictObject({ hash: z.string(), at: z.number() });
 
 const entityState = z.strictObject({
@@ -88,41 +87,41 @@ const entityState = z.strictObject({
   name: z.string().optional(),
   parentId: z.string().optional(),
   list: z.string().optional(),
-  /** Counts the contents told. */
+  /** Number of reported contents. */
   version: z.int(),
   hash: z.string(),
-  /** As it was reported last, and as upstream sent it; a lossless text (tools/lossless-text.ts). */
+  /** The last reported text, as upstream sent it; a lossless text (tools/lossless-text.ts). */
   text: z.string(),
   /**
-   * U+FFFD in the text is what upstream sent. Versions before 0.3 wrote it for each byte that is not
-   * UTF-8, so it is set where the text has such a character.
+   * U+FFFD in the text is what upstream sent. Versions before 0.3 wrote it for each byte that is not UTF-8, so this is
+   * set if the text has the character.
    */
   lossless: z.literal(true).optional(),
-  /** A digest of what the list showed of it then; versions before 0.2 kept none. */
+  /** A digest of its list element then; versions before 0.2 stored none. */
   listed: z.string().optional(),
-  /** Since when it is denied by its id, epoch milliseconds; what was told stays. */
+  /** Since when it is denied by id, epoch milliseconds; the last reported state stays. */
   deniedAt: z.number().optional(),
-  /** Values that were seen and are still to be confirmed. */
+  /** Seen values that wait for confirmation. */
   pending: z.union([z.strictObject({ paths: z.array(pendingPath) }), seenAt]).nullable(),
-  /** The content before this one and when it was left: going back to it at once is a flap. */
+  /** The previous content and when it was replaced: an immediate return to it is a flap. */
   previous: z
     .strictObject({
       hash: z.string(),
       at: z.number(),
-      /** The values that were reported as changed; left out by versions before 0.3. */
+      /** The values reported as changed; absent before version 0.3. */
       paths: z
         .array(z.strictObject({ key: z.string(), value: z.string(), at: z.number() }))
         .optional(),
     })
     .nullable(),
-  /** Complete readings in a row that it was missing from, and when the first was. */
+  /** Consecutive complete readings without it, and the time of the first. */
   absent: z.strictObject({ since: z.number(), count: z.int() }).nullable(),
 });
 
-/** An entity as it was told last. */
+/** An entity as last reported. */
 export type EntityState = Readonly<z.infer<typeof entityState>>;
 
-/** True where bytes that are not UTF-8 may be missing in the text: an older version wrote it. */
+/** True if bytes that are not UTF-8 may be missing from the text: an older version wrote it. */
 export function isOfOldText({ text, lossless }: Pick<EntityState, 'text' | 'lossless'>): boolean {
   return lossless !== true && text.includes('\ufffd');
 }
@@ -145,12 +144,12 @@ export function freshCollectionCheckpoint(
   };
 }
 
-/** Reads a checkpoint's text back; null where it is none of a collection. */
+/** Parses a checkpoint; null: it is not a collection's checkpoint. */
 export function parseCollectionCheckpoint(held: Json): CollectionCheckpoint | null {
   return collectionCheckpoint.safeParse(held).data ?? null;
 }
 
-/** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
+/** Parses a checkpoint. Throws `checkpoint_mismatch` if it does not belong to this stream. */
 export function readCollectionCheckpoint(
   stream: string,
   held: Json,
@@ -166,7 +165,7 @@ export function readCollectionCheckpoint(
   return parsed;
 }
 
-/** Reads an entity back. Throws `checkpoint_mismatch` when it cannot be read. */
+/** Parses an entity's state. Throws `checkpoint_mismatch` if it cannot be read. */
 export function readEntityState(stream: string, body: string): EntityState {
   try {
     return entityState.parse(JSON.parse(body));

@@ -1,13 +1,12 @@
-// Which paths are volatile: counters, clocks and other values that differ at each reading and are no
-// change of the entity. A path is learned from the entities that moved in one reading:
+// Volatile paths: counters, clocks and other values that differ at each reading and are no change of the entity. A path
+// is learned from the entities whose value moved in one reading, by either rule:
 //
-//   a   numbers or times that moved in one direction in four readings in a row, on three entities, or on all that have
-//       the path where these are fewer
-//   b   any numbers or times on more than half of the entities that have the path, three at least; texts on ten at least,
-//       with no value that comes back
+// - a: numbers or times that moved in one direction in four readings in a row, on three entities, or on all that have
+//   the path if these are fewer
+// - b: any numbers or times on more than half of the entities that have the path, at least three; texts on at least
+//   ten, with no value that returns
 //
-// What must stay true: one entity never hides a path of the others, and a path that `never_ignore`
-// names is not learned.
+// Invariants: one entity never hides a path of the others; a path that `never_ignore` names is not learned.
 
 import type { CollectionReading } from '../../contracts/definition.ts';
 import { cleanText } from '../../tools/clean-text.ts';
@@ -21,16 +20,16 @@ export const learnedAfter = 4;
 const fewest = 3;
 const fewestTexts = 10;
 
-/** A path of a kind of entities, and what was seen of it in one reading. */
+/** A path of a kind of entities, and its movements in one reading. */
 export interface Moving {
   readonly kind: string;
   readonly path: string;
-  /** How many moved in so many readings in a row, or more; index 0 is not used. */
+  /** Number of entities whose value moved in at least n readings in a row; index 0 is unused. */
   readonly up: number[];
   readonly down: number[];
   readonly scale: number[];
   readonly texts: number[];
-  /** Values of one entity that moved the longest. */
+  /** Values of the entity that moved the longest. */
   values: readonly string[];
 }
 
@@ -47,7 +46,7 @@ class VolatileTally {
     return this.#moving.values();
   }
 
-  /** Counts one entity: its values that moved in this reading, by path. */
+  /** Adds one entity: its values that moved in this reading, by path. */
   note(kind: string, moved: readonly (readonly [path: string, pending: PendingPath])[]): void {
     for (const [path, all] of Map.groupBy(moved, ([own]) => own)) {
       const series = all.map(([, { values }]) => values);
@@ -68,12 +67,12 @@ class VolatileTally {
     }
   }
 
-  /** Entities that moved so often in a row. */
+  /** Number of entities that moved in `run` readings in a row. */
   movers({ up, down, scale, texts }: Moving, run: number): number {
     return Math.max(up[run] ?? 0, down[run] ?? 0, scale[run] ?? 0, texts[run] ?? 0);
   }
 
-  /** True where enough entities moved in so many readings in a row for the path to be volatile. */
+  /** True if enough entities moved in `run` readings in a row for the path to be volatile. */
   isVolatile(kind: string, path: string, run: number, haveMore: HaveMore): Promise<boolean> {
     const moving = this.#moving.get(keyOf(kind, path));
     if (moving === undefined) return Promise.resolve(false);
@@ -102,9 +101,9 @@ class VolatileTally {
   }
 }
 
-/** Paths that are learned at most, so that a hostile upstream cannot grow the state without end. */
+/** Limit of learned paths, so a hostile upstream cannot grow the state without bound. */
 const learnedMax = 256;
-/** Entities that are looked at one by one, to count those that have a path. */
+/** Entities per batch when counting those that have a path. */
 const countedAtOnce = 200;
 
 /** The volatile paths of one collection: learned before, and in the reading under way. */
@@ -113,9 +112,9 @@ export class Volatile {
   readonly #stream: string;
   #learned: readonly VolatilePath[];
   #tally = new VolatileTally();
-  /** Paths that moved often enough in the reading before to become volatile. */
+  /** Paths that almost moved often enough in the previous reading to become volatile. */
   #likely: ReadonlySet<string> = new Set();
-  /** More entities than so many have a path, as counted before. */
+  /** Cached counts: more entities than this have the path. */
   readonly #counted = new Map<string, number>();
   readonly #rules = new Map<string, CollectionReading>();
 
@@ -132,12 +131,12 @@ export class Volatile {
     return this.#learned;
   }
 
-  /** A reading begins. */
+  /** Starts a reading. */
   begin(): void {
     this.#tally = new VolatileTally();
   }
 
-  /** How the entities of a kind are compared: without what is volatile. */
+  /** The comparison rules for a kind, without volatile paths. */
   rulesOf(kind: string): CollectionReading {
     const known = this.#rules.get(kind) ?? this.#rulesFor(kind);
     this.#rules.set(kind, known);
@@ -162,8 +161,8 @@ export class Volatile {
   }
 
   /**
-   * True for a value that is not reported now: its path is volatile, or as many entities have moved
-   * there as this value has differed, and the next reading shows whether it is.
+   * True for a value that is not reported now: its path is volatile, or as many entities moved there as this value has
+   * differed, and the next reading decides.
    */
   async leavesOut(
     kind: string,
@@ -177,7 +176,7 @@ export class Volatile {
     return await this.#tally.isVolatile(kind, path, times, this.#counting(known));
   }
 
-  /** Learns what the reading has shown; a condition for each path. */
+  /** Learns from the reading; returns a condition for each new path. */
   async learn(known: KnownEntities, now: number): Promise<readonly Finding[]> {
     const findings: Finding[] = [];
     const likely = new Set<string>();
@@ -230,7 +229,7 @@ export class Volatile {
   }
 }
 
-/** A value in a message: short, and without what could end a line. */
+/** A value for a message: short, and without line breaks. */
 function shown(text = ''): string {
   return text === '' ? 'none' : cleanText(text, shownMax);
 }
@@ -242,7 +241,7 @@ function isWithin(path: string, paths: readonly string[]): boolean {
   return paths.some((one) => path === one || path.startsWith(childPath(one, '')));
 }
 
-/** True where an entity has a value at a path; elements of a list have the list's path. */
+/** True if an entity has a value at a path; elements of a list have the list's path. */
 function hasPath(value: unknown, path: string): boolean {
   if (path === '') return true;
   if (Array.isArray(value)) return value.some((one) => hasPath(one, path));
@@ -262,7 +261,7 @@ function add(counts: number[], at: number): void {
   counts[at] = (counts[at] ?? 0) + 1;
 }
 
-/** The direction of values that are numbers or times; null: none, or both. */
+/** The direction of numbers or times; null: none, or both. */
 function directionOf(values: readonly string[]): 'up' | 'down' | null {
   const points = pointsOf(values);
   if (points === null || points.length < 2) return null;
@@ -275,7 +274,7 @@ function isOnScale(values: readonly string[]): boolean {
   return pointsOf(values) !== null;
 }
 
-/** Values as numbers; what was absent or null before the first one does not count. */
+/** Values as numbers; an absent or null first value is skipped. */
 function pointsOf(values: readonly string[]): readonly (bigint | number)[] | null {
   const [first] = values;
   const known = first === '' || first === 'null' ? values.slice(1) : values;

@@ -1,7 +1,6 @@
-// A list read whole, from its start to its end, by the same walk as a list's records
-// (list/follow.ts), with the same rules for what is its end and what is a part. Each page is
-// handed on as it comes, and none is kept. What must stay true: a list is whole only if each
-// request was answered and no row was hidden. Anything short of that is good for what it showed.
+// A list read whole, from start to end, by the same walk as a list stream (list/follow.ts), with the same rules for its
+// end and for partial pages. Each page is passed on when it arrives, and none is kept. Invariant: a list is whole only
+// if each request succeeded and no row was hidden. Otherwise it is valid only for the elements it showed.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -22,40 +21,40 @@ import type { Stage, Taken } from '../list/stage.ts';
 import type { Walked, WalkReader } from '../list/walk.ts';
 import type { Finding } from '../own-pages.ts';
 
-/** What a collection is read with. */
+/** Dependencies of a collection's reader. */
 export interface ReaderDeps {
   readonly stream: CollectionStream;
-  /** Before a request, room in it is waited for. */
+  /** Each request waits for room in it. */
   readonly spool: Pick<Spool, 'room'>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What the pages of a list are handed to. */
+/** The receiver of the pages of a list. */
 interface PageTaker {
-  /** The list begins, perhaps anew, since rows have moved. */
+  /** The list begins, or begins again because rows have moved. */
   begin(): void;
-  /** The records at these indices were not on the page before. */
+  /** The records at these indices were not on the previous page. */
   page(records: RecordList, fresh: readonly number[]): Promise<void>;
 }
 
 /** How the list ended. */
 interface Listing {
-  /** Why it may not be whole; null: it is. */
+  /** Why it may not be whole; null: it is whole. */
   readonly flaw: Failure | null;
-  /** It went on for longer than any list does. */
+  /** It was longer than any list can be. */
   readonly isEndless: boolean;
 }
 
-/** A list longer than this many pages is not a list but a circle. */
+/** A list with more pages is a cursor loop. */
 const pagesMax = 10_000;
 
-/** Reads the list of a collection. Of a page all is new that was not on the one before. */
+/** Reads the list of a collection. A record is new if it was not on the previous page. */
 export class WholeList implements WalkReader {
   readonly deps: WalkReader['deps'];
-  /** Each page is handed on before the one behind it. */
+  /** Each page is passed on before the next one. */
   readonly isWhole = true;
-  /** What was learned of the server; never saved. Empty pages are passed over. */
+  /** Facts learned about the server; never saved. Empty pages are skipped. */
   checkpoint = joinedChange(
     freshCheckpoint({
       ...{ fingerprint: '', epoch: '', order: 'unknown', since: null, ignore: [], olderUpTo: 0 },
@@ -68,10 +67,10 @@ export class WholeList implements WalkReader {
   #taker: PageTaker | null = null;
   #waiting: Taken | null = null;
   #pages = 0;
-  /** Rows shown so far, and how many there are at least, as far as upstream says. */
+  /** Rows shown so far, and the lowest length that upstream has reported. */
   #rows = 0;
   #least = 0;
-  /** A row that upstream does not show. */
+  /** A row that upstream hides. */
   #hidden: Finding | null = null;
 
   constructor({ stream, spool, clock, log }: ReaderDeps) {
@@ -82,7 +81,7 @@ export class WholeList implements WalkReader {
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
-  /** One reading. A failure is one of its first page. */
+  /** One reading. A failure is a failure of its first page. */
   async read(taker: PageTaker, signal: AbortSignal): Promise<Answer<Listing>> {
     this.#taker = taker;
     const empties = { count: 0 };
@@ -130,13 +129,13 @@ export class WholeList implements WalkReader {
   }
 
   #add({ place, taken }: Stage): void {
-    // Rows have moved where it comes again, and the list is read anew.
+    // Rows have moved, and the list is read again.
     if (isFirst(place)) this.#begin();
     this.#pages += 1;
     this.#waiting = taken;
     const { page, judged } = taken;
     this.#rows += judged.fresh.length;
-    // Rows come and go meanwhile.
+    // Rows come and go during the reading.
     this.#least = Math.min(page.total ?? 0, this.#pages === 1 ? (page.total ?? 0) : this.#least);
   }
 
@@ -175,7 +174,7 @@ export class WholeList implements WalkReader {
     return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
   }
 
-  /** A row with an id is the same row whatever it holds: that may differ at each answer. */
+  /** A row with an id is the same row with any content, which may differ in each response. */
   identify({ records }: Page): Identified {
     const identified = this.#identifier.identify(records);
     const { words, named, count } = identified;
@@ -197,7 +196,7 @@ export class WholeList implements WalkReader {
     return true;
   }
 
-  /** A hidden row is told with each reading. */
+  /** A hidden row is reported with each reading. */
   stage(
     _taken: Taken | null,
     { told: _told, ...change }: CheckpointChange,

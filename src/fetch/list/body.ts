@@ -1,6 +1,6 @@
-// The first look at an upstream's body: JSON or not, nested within bounds, and no error in a 200's
-// clothing. Whatever is not plainly a good answer is nothing: it is never taken for an empty list,
-// because that would be loss.
+// The first check of a response body: it must be JSON within the nesting bound, and a 200 must not carry an error.
+// Invariant: a body that is not plainly valid is an error and never an empty list. An empty list would lose its
+// records.
 
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json } from '../../contracts/json.ts';
@@ -11,33 +11,33 @@ import { type RecordList, scanBody, scanLines } from '../../tools/record-list.ts
 import { parseBody } from '../../tools/records.ts';
 import { partialSign, type Reported } from './partial.ts';
 
-/** A body as parsed, or why it is none. */
+/** A parsed body, or the reason why it was rejected. */
 export type JsonBody =
   | { readonly good: true; readonly value: Json }
   | { readonly good: false; readonly cause: ExportError };
 
-/** A list's body: its envelope, parsed and as text, and its records, found but not parsed. */
+/** The body of a list: its envelope, parsed and as text, and its records, located but not parsed. */
 export type ListBody =
   | {
       readonly good: true;
-      /** As it is held. */
+      /** The bytes that the spool stores. */
       readonly body: Uint8Array;
       readonly value: Json;
       readonly text: Uint8Array;
       readonly records: RecordList | null;
-      /** Of lines: the last one reports that others are missing, and is no record. */
+      /** Line formats only: the last line reports missing records and is no record itself. */
       readonly lost?: Reported | null;
     }
   | { readonly good: false; readonly cause: ExportError };
 
-/** Parses a body. `doing` begins the message, e.g. `reading audit`. */
+/** Parses a body. `doing` is the start of the error message, e.g. `reading audit`. */
 export function readJson(body: Uint8Array, doing: string): JsonBody {
   return judged(doing, () => ({ value: parseBody(body) }));
 }
 
 /**
- * Reads the body of a list, with the array of records at `items`, a record's id at `id`, and what
- * is no part of its content at the paths of `ignore`; `isLines`: each line is a record.
+ * Reads the body of a list. `items`: path of the array of records; `id`: path of a record's id; `ignore`: paths that do
+ * not count as content; `isLines`: each line is one record.
  */
 export function readList(
   body: Uint8Array,
@@ -65,15 +65,15 @@ export function readList(
   });
 }
 
-/** A line that reports a failure is short; a longer one is a record. */
+/** Limit in bytes for a line that reports a failure; a longer line is a record. */
 const reportBytesMax = 16 * 1024;
-/** Members of a line that only reports how the response ended. */
+/** The only members that a line may have to count as a report on how the response ended. */
 const reportMembers: ReadonlySet<string> = new Set([
   ...['errors', 'error', 'partial', 'timed_out', 'success', 'title', 'detail', 'status', 'type'],
   ...['message', 'trace_id', 'request_id', 'code', 'took', 'instance'],
 ]);
 
-/** Takes the line off that reports missing records in place of an envelope. */
+/** Removes a last line that reports missing records, which line formats send in place of an envelope. */
 function reportedIn(lines: Uint8Array): {
   readonly lines: Uint8Array;
   readonly lost: Reported | null;
@@ -104,7 +104,7 @@ function judged<T extends { readonly value: Json }>(doing: string, read: () => T
   return { good: true as const, ...body };
 }
 
-/** An answer that makes no sense, which is asked for again. */
+/** The error for a malformed response; the page is requested again. */
 export function nonsense(doing: string, what: string): ExportError {
   return new ExportError('upstream_nonsense', `${doing}: ${what}`, {
     next: 'sluice requests it again and never treats it as the end of the data. If it lasts, check path and pagination of the source.',

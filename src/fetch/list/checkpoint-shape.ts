@@ -1,6 +1,6 @@
-// What stands in a list stream's checkpoint, a record for each concern. What must stay true: every
-// checkpoint that an earlier version has written can be read. Fields that came later than the first
-// version have a default, and those of an older one are left out.
+// The schema of a list stream's checkpoint, with one record for each concern. Invariant: a checkpoint written by any
+// earlier version can be read. Fields added after the first version have a default; fields of older versions are
+// dropped.
 
 import { z } from 'zod';
 
@@ -10,99 +10,102 @@ const place = z.union([
   z.strictObject({ by: z.literal('offset'), offset: z.int().min(0), window }),
 ]);
 
-/** As the last block of identities that were made otherwise: all, by version 0.1.0. */
+/** As `olderUpTo`: all identities were made by version 0.1.0. */
 export const byOldVersion = Number.MAX_SAFE_INTEGER;
 
-/** Where the list was seen to grow (growth.ts). */
+/** Where the list grows (growth.ts). */
 const growth = z.object({
   order: z.enum(['oldest_first', 'newest_first', 'mixed', 'unknown']),
-  /** When that was learned; null: it was not, or by an older version. */
+  /** When the order was learned; null: not learned, or by an older version. */
   learnedAt: z.number().nullable().default(null),
 });
 
-/** The list's end (read-end.ts). Keys are those of records, in base64. */
+/** The end of the list (read-end.ts). Keys are keys of records, in base64. */
 const end = z.object({
-  /** Where the next poll asks for what is new; null: where that is has to be found by a round. */
+  /** Position from which the next poll reads new records; null: a full scan must find it. */
   resume: place.nullable(),
-  /** A walk ended at `resume`, so that what it shows from then on has come in since. */
+  /** A walk ended at `resume`, so every later record there is new. */
   atEnd: z.boolean().default(false),
-  /** Records that were read already and that the answer at `resume` may show again. */
+  /** Records already read that the response at `resume` may contain again. */
   again: z.int().default(0),
-  /** Keys of the last records before an offset `resume`, which must reappear. */
+  /** Keys of the last records before an offset `resume`; they must reappear. */
   overlap: z.string().nullable(),
-  /** Keys of the records of the page at `resume`, for records without ids. */
+  /** Keys of the records on the page at `resume`, for records without ids. */
   resumePage: z.string().nullable(),
   /**
-   * Records without ids may be held that stand behind `resume`, from a walk that died: going on
-   * there would hold them again, so the list is first counted through from its start.
+   * A walk that did not finish may have stored records without ids that come after `resume`. Resuming there would store
+   * them twice, so the list is first counted through from its start.
    */
   countAnew: z.boolean(),
-  /** When a record last arrived through `resume`, and the one before, which proves the end. */
+  /** When a record last arrived through `resume`; `provenAt`: the arrival before it, which proves the end. */
   arrivedAt: z.number().nullable().default(null),
   provenAt: z.number().nullable(),
-  /** When a round last found the list grown at its end where `resume` had shown nothing. */
+  /** When a full scan last found growth at the end that `resume` had not shown. */
   blindAt: z.number().nullable().default(null),
 });
 
-/** The list's start (read-start.ts). */
+/** The start of the list (read-start.ts). */
 const start = z.object({
-  /** A walk that has not joined up yet: where it goes on, and its first block of identities. */
+  /** A walk that has not yet reached known records: its next position and its first block of identities. */
   openWalk: z.strictObject({ next: place, block: z.int() }).nullable(),
 });
 
-/** A walk through the whole list that is under way (read-round.ts). */
+/** A full scan under way (read-round.ts). */
 const round = z.strictObject({
-  /** Where it goes on, and the keys of the last records before an offset, which must reappear. */
+  /** Its next position, and the keys of the last records before an offset, which must reappear. */
   next: place,
   overlap: z.string().nullable(),
   begunAt: z.number(),
-  /** Time spent on it, milliseconds. */
+  /** Time spent on the scan, milliseconds. */
   spentMs: z.number(),
-  /** The memory's own when it began. */
+  /** `memory.watermark` when the scan began. */
   watermark: z.number().nullable(),
   horizon: z.number().nullable(),
-  /** It has met a known record, and the earliest event time: whether the list reaches so far. */
+  /**
+   * `known`: the scan has seen a known record. `earliest`: earliest event time seen. Both show whether the list reaches
+   * back to known records.
+   */
   known: z.boolean(),
   earliest: z.number().nullable(),
-  /** Rows between the list's start and `next`, and its length at the beginning; null: unknown. */
+  /** Rows between the start of the list and `next`, and the length of the list when the scan began; null: unknown. */
   read: z.int().nullable().default(null),
   total: z.number().nullable().default(null),
 });
 
-/** The whole list. */
+/** The list as a whole. */
 const whole = z.object({
-  /** It was walked through once, so that everything seen by then is anchored. */
+  /** A full scan has finished, so all identities stored by then are anchored. */
   swept: z.boolean(),
   round: round.nullable().default(null),
-  /** Time spent on the last round. */
+  /** Duration of the last full scan, milliseconds. */
   sweptInMs: z.number().default(0),
 });
 
-/** When the list was last looked through for what its ends do not show; 0: never. */
+/** When the list was last checked for records that its ends do not show, epoch milliseconds; 0: never. */
 const looked = z.object({
-  /** When the last round began. */
+  /** Start of the last full scan. */
   sweptAt: z.number(),
-  /** For records that came late. */
+  /** Last check for late records. */
   rewoundAt: z.number(),
-  /** At the end where it is not known to grow. */
+  /** Last check at the end where the list is not known to grow. */
   probedAt: z.number(),
 });
 
-/** What is known of the records that were read. */
+/** The memory of records that were read. */
 const memory = z.object({
   /** Latest event time seen, never in the future; epoch milliseconds. */
   watermark: z.number().nullable(),
-  /** Records without ids were met: they are counted, which takes more care than an id. */
+  /** Records without ids were seen. They are counted, which requires more care than ids. */
   nameless: z.boolean().default(true),
-  /** Stretches of remembered records, oldest first: how many, and their latest event time. */
+  /** Groups of remembered records, oldest first: number of records and their latest event time. */
   remembered: z.array(z.strictObject({ count: z.int(), latest: z.number() })).default([]),
-  /** Records up to this event time may be forgotten; null: none are. */
+  /** Records up to this event time may have been forgotten; null: none. */
   horizon: z.number().nullable().default(null),
-  /** Dotted paths that were no part of a record's content. */
+  /** `ignore` of the last poll: dotted paths that are not content. */
   ignore: z.array(z.string()).default([]),
   /**
-   * Blocks of identities up to this one were made otherwise: by version 0.1.0, whose checkpoints
-   * lack the key, or with another `ignore`.
+   * Blocks of identities up to this one were made by other rules: by version 0.1.0, whose checkpoints lack this key, or
+   * with another `ignore`.
    */
   olderUpTo: z.int().default(byOldVersion),
   /** Most records that were read again had changed (drift.ts). */
@@ -117,53 +120,55 @@ const memory = z.object({
     .default(null),
 });
 
-/** What was learned of the server. */
+/** Facts learned about the server. */
 const server = z.object({
-  /** Largest page limit that it was found to take; 0: it takes none; null: nothing is known. */
+  /** Largest page limit that the server accepts; 0: it accepts no limit; null: unknown. */
   limitMax: z.int().nullable(),
-  /** It refuses the sorting that the source asks for, which is left out since. */
+  /** The server rejects the sorting of the source; requests omit it since. */
   unsorted: z.boolean().default(false),
-  /** It has sent the key of the next cursor, so that its absence is doubtful. */
+  /** The server has sent the next-cursor key, so a response without the key is doubtful. */
   hasNext: z.boolean(),
-  /** It has ended the list with null, so that the key's absence is an error. */
+  /** The server has ended the list with null, so a missing key is an error. */
   endsWithNull: z.boolean(),
-  /** It leads on from the list's very end: to empty pages, or the last one again (tail.ts). */
+  /**
+   * The server sends a next cursor at the very end of the list: to empty pages, or to the last page again (tail.ts).
+   */
   endless: z.enum(['empty', 'again']).nullable().default(null),
-  /** Most empty pages in a row that a record stood behind. */
+  /** Longest run of empty pages that was followed by a record. */
   gap: z.int().default(0),
-  /** Keys of a longer list's first records, to notice that a cursor is ignored; base64. */
+  /** Keys of the first records of a longer list, to detect a server that ignores the cursor; base64. */
   firstPage: z.string().nullable(),
 });
 
-/** From when on records are wanted; epoch milliseconds. */
+/** From when records are requested; epoch milliseconds. */
 const requested = z.object({
-  /** Those before this time are not (`start`). */
+  /** Records before this time are not requested (`start`). */
   since: z.number().nullable(),
-  /** Until the list was read to its end: those of before are known, not new (`start: now`). */
+  /** Until the list was read to its end, records before this time are known and not new (`start: now`). */
   standingBefore: z.number().nullable().default(null),
 });
 
-/** What the sinks were told. */
+/** Conditions already reported to the sinks. */
 const reported = z.object({
-  /** Keys of records before rows that upstream will not show, told as gaps; base64. */
+  /** Keys of the records before rows that upstream hides, reported as gaps; base64. */
   gaps: z.array(z.string()).default([]),
-  /** The company was denied or gone when it was asked last. */
+  /** The last request found the company denied or gone. */
   scopeLost: z.boolean().default(false),
-  /** Only a part may be read (paging-doubt.ts): the sign in words, and the likely paging. */
+  /** Only part of the list may be read (paging-doubt.ts): the sign in words, and the likely paging. */
   suspected: z
     .strictObject({
       sign: z.string(),
       said: z.string(),
       likely: z.string().nullable(),
       next: z.string(),
-      /** Only a walk through the whole list can tell. */
+      /** Only a walk through the whole list can decide. */
       isWhole: z.boolean(),
     })
     .nullable()
     .default(null),
 });
 
-/** What is known of a list, by what it is about. */
+/** The parts of a list's checkpoint, by concern. */
 export const concerns = {
   growth,
   end,
@@ -176,12 +181,12 @@ export const concerns = {
   told: reported,
 };
 
-/** A checkpoint of the version that is written. */
+/** The checkpoint version that is written. */
 export const listCheckpoint = z.object({
   version: z.literal(2),
   kind: z.literal('list'),
   fingerprint: z.string(),
-  /** New whenever the stream is started anew. */
+  /** New each time the stream starts from nothing. */
   epoch: z.string(),
   ...concerns,
 });

@@ -1,9 +1,8 @@
-// A list stream's checkpoint: how it begins, is read back, and changes. It is committed in the same
-// transaction as the page that it follows. A checkpoint of an unknown version, of another endpoint
-// or with a damaged field halts its stream with a clear message: never is a stream silently started
-// afresh. Only where the paging was changed, which is how a list that was read in part is mended, is
-// it read again from its start; what is known of its records stays. Version 1 held the same fields
-// side by side.
+// A list stream's checkpoint: its first state, its parsing and its changes. It is committed in the same transaction as
+// the page that it follows. Invariant: an unknown version, another endpoint or a damaged field halts the stream with a
+// clear error; a stream never restarts silently. Only changed paging restarts the list from its start, because that
+// repairs a list that was read in part; the memory of its records stays. Version 1 held the same fields in one flat
+// object.
 
 import type { z } from 'zod';
 import { isObject, type Json } from '../../contracts/json.ts';
@@ -12,21 +11,21 @@ import { checkpointMismatch } from '../outcome.ts';
 import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { ListPosition } from './page.ts';
 
-/** As the time of the last round: rows came in where they are not read, one is due at once. */
+/** As the time of the last full scan: a full scan is due at once, because rows arrived where no walk reads. */
 export const roundRequested = 0;
 
 /** A list stream's checkpoint. */
 export type ListCheckpoint = Readonly<z.infer<typeof listCheckpoint>>;
 
-/** What a step changes of it. */
+/** The fields that one step changes. */
 export type CheckpointChange = {
   readonly [Concern in keyof typeof concerns]?: Partial<ListCheckpoint[Concern]>;
 };
 
-/** A round under way. */
+/** A full scan under way. */
 export type RoundState = NonNullable<ListCheckpoint['whole']['round']>;
 
-/** At the list's start, where nothing is known but records. */
+/** At the start of the list, where only records are known. */
 const atStart = {
   growth: { order: 'unknown', learnedAt: null },
   end: {
@@ -85,7 +84,7 @@ export function freshCheckpoint(parts: {
   };
 }
 
-/** A list's checkpoint of either version; null where it is none that can be read. */
+/** Parses a checkpoint of either version; null: it is not a list's checkpoint. */
 export function parseListCheckpoint(held: Json): ListCheckpoint | null {
   const isOld = isObject(held) && held.version === 1;
   const sides = Object.keys(concerns).map((concern) => [concern, held]);
@@ -93,7 +92,7 @@ export function parseListCheckpoint(held: Json): ListCheckpoint | null {
   return listCheckpoint.safeParse(current).data ?? null;
 }
 
-/** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
+/** The checkpoint after its stream's identity blocks were renumbered: each block number is greater by `by`. */
 export function withBlocksMoved(held: Json, by: number): Json {
   const parsed = parseListCheckpoint(held);
   if (parsed === null) return held;
@@ -105,7 +104,7 @@ export function withBlocksMoved(held: Json, by: number): Json {
   });
 }
 
-/** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
+/** Reads a stored checkpoint. Throws `checkpoint_mismatch` if it does not belong to this stream. */
 export function readCheckpoint(stream: string, held: Json, fingerprint: string): ListCheckpoint {
   const parsed = parseListCheckpoint(held);
   if (parsed === null)
@@ -115,12 +114,12 @@ export function readCheckpoint(stream: string, held: Json, fingerprint: string):
   if (before.endpoint !== now.endpoint) {
     throw checkpointMismatch(stream, 'base address, path or fixed parameters have changed since');
   }
-  // An older version kept the style alone.
+  // An older version stored only the style.
   const isPaged = before.paging === now.paging || before.paging === now.style;
   return { ...parsed, fingerprint, ...(isPaged ? {} : atStart) };
 }
 
-/** A checkpoint or change with another behind it, whose value counts where both have one. */
+/** A checkpoint or change joined with a later one; the later value wins. */
 export function joinedChange<First extends CheckpointChange>(
   first: First,
   second: CheckpointChange,
@@ -132,9 +131,9 @@ export function joinedChange<First extends CheckpointChange>(
   return both as First; // each concern has its own fields only
 }
 
-/** The checkpoint of a list that is to be read again: from a cursor on or, with null, whole. */
+/** The checkpoint of a list that is to be read again: from a cursor, or with null from its start. */
 export function rewound(checkpoint: ListCheckpoint, cursor: string | null): ListCheckpoint {
-  // What looks new at its end need not have come in there.
+  // A record that looks new at the end may not have arrived there.
   if (cursor === null) {
     const due = {
       whole: { round: null },
@@ -156,13 +155,13 @@ function printOf(fingerprint: string): { endpoint: string; style: string; paging
   return { endpoint: text(0, 3), style: text(3, 4), paging: text(3) };
 }
 
-/** What the offsets of a checkpoint with this fingerprint count. */
+/** The unit of the offsets in a checkpoint with this fingerprint. */
 export function unitOf(fingerprint: string): 'page' | 'record' {
   const { paging } = printOf(fingerprint);
   return paging.includes('"page_param"') ? 'page' : 'record';
 }
 
-/** True where the list's end is known, so that what is new there can be asked for. */
+/** True if the end of the list is known, so new records can be requested from there. */
 export function knowsEnd({ whole, end }: ListCheckpoint): boolean {
   return whole.swept && end.resume !== null && !end.countAnew;
 }

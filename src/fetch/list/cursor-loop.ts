@@ -1,10 +1,8 @@
-// Whether a walk goes in a circle: servers have led clients round and round with cursors that come
-// again, and with new cursors to pages that come again. Records with ids show it by being known;
-// records without ids on a page that nobody is thought to have read always look new, so pages are
-// compared as well. A circle ends the walk with an error, before anything of its second round is
-// held. The page before over again is no circle yet: it may be the list's last one (tail.ts); nor
-// are the pages of one second, behind which a server whose cursors are times may have nothing more
-// to show.
+// Detects a cursor loop in a walk. Servers have sent cursors that repeat, and new cursors to pages that repeat. Records
+// with ids show the loop because they are known. Records without ids on a page that counts as unread always look new,
+// so pages are compared too. Invariant: a loop ends the walk with an error before any record of its second pass is
+// stored. Two cases are no loop: the previous page again, which may be the last page of the list (tail.ts), and pages
+// of one second, after which a server with time-based cursors may have nothing more.
 
 import { hash } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -15,10 +13,13 @@ import type { ListPosition } from './page.ts';
 import { isOneSecond, type TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
-/** What a page is to those before: `again`: the last one's end; `first`: all of the first. */
+/**
+ * How a page compares with earlier pages: `again`: it equals the end of the last one; `first`: it equals the first
+ * page.
+ */
 export type Sameness = 'other' | 'again' | 'first';
 
-/** What the page was that a cursor is followed from. */
+/** The page from which a cursor is followed. */
 interface Followed {
   readonly progress: boolean;
   readonly isEmpty: boolean;
@@ -27,21 +28,24 @@ interface Followed {
 /** Watches one walk. */
 export class CursorLoopWatch {
   readonly #stream: string;
-  /** Cursors followed since something was surely new, and since the last page with records. */
+  /** Cursors followed since the last surely new record, and since the last page with records. */
   readonly #cursors = new Set<string>();
   readonly #sinceRecords = new Set<string>();
   readonly #pages = new Map<string, number>();
-  /** Pages with records that were not the one before over again. */
+  /** Pages with records, without repeats of the page before. */
   #count = 0;
-  /** The last of them with something surely new. */
+  /** Number of the last such page with a surely new record. */
   #newAt = 0;
-  /** When the records of each happened. */
+  /** Event-time span of each such page. */
   readonly #spans: (TimeSpan | null)[] = [];
-  /** Of these, how many are known, and from when to when. A long walk asks with each page. */
+  /**
+   * Running totals over the spans, because a long walk queries them on each page: how many are known, the earliest and
+   * the latest time.
+   */
   #timed = 0;
   #earliest = Number.POSITIVE_INFINITY;
   #latest = Number.NEGATIVE_INFINITY;
-  /** Keys of the last one's records. */
+  /** Keys of the last page's records. */
   #last: Buffer = Buffer.alloc(0);
   readonly #isPoll: boolean;
 
@@ -52,8 +56,8 @@ export class CursorLoopWatch {
   }
 
   /**
-   * Looks at a page with records before it is judged; `isFull`: it may hold all that was asked for.
-   * `circle`: it stood before the one before.
+   * Checks a page with records before it is judged. `isFull`: the page may be as long as its limit. `circle`: the page
+   * equals one from before the previous page.
    */
   look(identified: Identified, isFull: boolean): Sameness | 'circle' {
     const { count } = identified;
@@ -62,7 +66,7 @@ export class CursorLoopWatch {
     const page = hash('sha256', keys);
     const before = this.#pages.get(page);
     const isBefore = before === this.#count;
-    // Many of the same record without an id are many records.
+    // Equal records without ids may be many records.
     const isNamed = identified.named[0] === 1;
     const isOne = !isNamed && keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
     if (before !== undefined && isBefore && !(isOne && isFull)) {
@@ -79,9 +83,9 @@ export class CursorLoopWatch {
   }
 
   /**
-   * A cursor that was followed before in this walk, with nothing surely new since (`progress`),
-   * leads round. The end where there were only empty pages in that round: behind its last record a
-   * list may lead on with cursors that take turns.
+   * Checks the next cursor. A cursor that this walk has followed before, without a surely new record since
+   * (`progress`), is a loop. It is the end if the loop has only empty pages: after its last record a list may alternate
+   * between cursors.
    */
   follow(next: ListPosition | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
     if (next?.by !== 'cursor') return 'on';
@@ -98,7 +102,7 @@ export class CursorLoopWatch {
     return 'on';
   }
 
-  /** When the records happened on the page that was looked at last. */
+  /** Stores the event-time span of the page that was checked last. */
   note(span: TimeSpan | null): void {
     const at = this.#count - 1;
     if (at < 0 || (this.#spans[at] ?? null) !== null) return;
@@ -109,22 +113,22 @@ export class CursorLoopWatch {
     this.#latest = Math.max(this.#latest, span.latest);
   }
 
-  /** All that the walk has met happened within one second. */
+  /** All events of the walk so far happened within one second. */
   get isOneSecond(): boolean {
     return this.#timed === this.#spans.length && this.#latest - this.#earliest < 1_000;
   }
 
-  /** From this page on all is of one second, which is not all of the list. */
+  /** From this page on, all events are of one second, and that second is not the whole list. */
   #isLastSecond(from: number): boolean {
     return (from > 1 || this.#isPoll) && isOneSecond(this.#spans.slice(from - 1));
   }
 
-  /** Behind this page of the list's end something new has come in, which moved its rows on. */
+  /** A new record arrived after this page at the end of the list and moved its rows. */
   #hasMoved(from: number): boolean {
     return this.#isPoll && this.#newAt > from;
   }
 
-  /** What a circle ends the walk with. */
+  /** The failure that ends the walk. */
   get failure(): Failure {
     const cause = new ExportError(
       'pagination_loop',

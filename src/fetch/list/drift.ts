@@ -1,10 +1,9 @@
-// A field that differs at each reading, such as an age or a counter, makes each record that is read
-// again look like another version of itself. Where that is so of most, they are no news but a
-// flood: they are held back, neither delivered nor known as delivered, and the sinks are told once,
-// with the paths that differ, until `ignore` names them. Records that were never read before go on
-// meanwhile. What must stay true: nothing is held back for good that stands still. Where most have
-// stayed as they were last seen for a while, the brake is off, and a round tells what they are now;
-// a field that changes now and then makes that while longer each time, up to a day.
+// Drift: a field that differs at each reading, such as an age or a counter, makes each re-read record look like a new
+// version. If most re-read records differ, the changes are a flood and no news. They are held back (neither delivered
+// nor known as delivered), and the sinks receive one condition with the differing paths until `ignore` names the paths.
+// Records that were never read before are delivered as usual. Invariant: a stable record is not held back for good.
+// Once most records have kept their last seen content for a while, the hold ends and a full scan reports their present
+// content. A field that changes now and then doubles that while each time, up to a day.
 
 import { changedPaths } from '../collection/diff.ts';
 import type { Finding } from '../own-pages.ts';
@@ -12,29 +11,29 @@ import type { Identified } from './identity.ts';
 import { KeyTable } from './key-table.ts';
 import { identityWords } from './repeats.ts';
 
-/** Records read again below which nothing is said of most of them. */
+/** Below this number of re-read records no verdict is made. */
 const recordsMin = 10;
-/** Records read again that are weighed together: what was before them counts ever less. */
+/** Size of the sample of re-read records; older ones count less and less. */
 const recordsMax = 100;
 const dayMs = 24 * 3_600_000;
-/** Contents last seen of records that are held back. */
+/** Limit for remembered contents of held-back records. */
 const seenMax = 500_000;
-/** A larger record is not kept to see what differs. */
+/** A larger record is not kept for comparison. */
 const sampleBytesMax = 16 * 1024;
 const pathsMax = 10;
 
-/** What the checkpoint keeps of it; times in epoch milliseconds. */
+/** The part that the checkpoint stores; times in epoch milliseconds. */
 export interface DriftState {
   readonly isHeld: boolean;
   /** When most records were last seen to differ. */
   readonly at: number;
-  /** How long most have to stay as they are. */
+  /** How long most records must stay unchanged before the hold ends. */
   readonly patienceMs: number;
-  /** When the sinks were told; null: they have still to be. */
+  /** When the condition was reported to the sinks; null: not yet. */
   readonly toldAt: number | null;
 }
 
-/** Watches what is read again of one stream. */
+/** Watches re-read records of one stream. */
 export class ReReadDrift {
   #state: DriftState | null;
   readonly #patienceMs: number;
@@ -55,14 +54,14 @@ export class ReReadDrift {
     return this.#state;
   }
 
-  /** Other versions of records that are read again are held back. */
+  /** Changed versions of re-read records are held back. */
   get isHeld(): boolean {
     return this.#state?.isHeld ?? false;
   }
 
   /**
-   * Weighs how many of a page's records that are read again are as they were seen last, and how
-   * many are not; below zero where more of what was weighed before is as it was.
+   * Adds a page's counts of re-read records: unchanged (`same`) and changed (`moved`). `moved` is negative if records
+   * counted earlier turn out to be unchanged.
    */
   weigh(same: number, moved: number, now: number): void {
     if (same === 0 && moved === 0) return;
@@ -74,7 +73,7 @@ export class ReReadDrift {
     this.#moved *= share;
     const state = this.#state;
     if (total >= recordsMin && this.#moved > this.#same) this.#hold(now);
-    // Ids that stay as they were are shared: what else they said goes with the next reading.
+    // Unchanged ids are shared ids: their other contents are delivered at the next reading.
     else if (state?.isHeld === true && (moved < 0 || now - state.at >= state.patienceMs)) {
       this.#state = { ...state, isHeld: false };
       this.#seen = new KeyTable();
@@ -88,7 +87,7 @@ export class ReReadDrift {
       toldAt: null,
     };
     if (state?.isHeld === true) {
-      // Not at each page: each is a commit.
+      // Not on each page, because each change is a commit.
       if (now - state.at >= patienceMs / 8) this.#state = { ...state, at: now };
       return;
     }
@@ -100,19 +99,19 @@ export class ReReadDrift {
     };
   }
 
-  /** True where a record that is held back is as it was seen last. */
+  /** True if a held-back record has the content that was seen last. */
   isAsSeen(words: Uint32Array, at: number): boolean {
     const slot = this.#seen.find(idKey(words, at), 0);
     return slot >= 0 && this.#seen.value(slot) === contentOf(words, at);
   }
 
-  /** Takes note of a record that is held back. */
+  /** Remembers the content of a held-back record. */
   see(words: Uint32Array, at: number): void {
     if (this.#seen.size >= seenMax) this.#seen = new KeyTable();
     this.#seen.set(idKey(words, at), 0, contentOf(words, at));
   }
 
-  /** Keeps a record as it was sent, to see what differs when it comes again. */
+  /** Keeps a record's bytes, to compare with its next version. */
   keep({ words, records }: Identified, index: number): void {
     const raw = records.raw(index);
     if (raw.length > sampleBytesMax) return;
@@ -128,7 +127,7 @@ export class ReReadDrift {
     return this.#sample !== null;
   }
 
-  /** Sees what differs, where this is another version of the record that was kept. */
+  /** Finds the differing paths if this record is another version of the kept one. */
   compare(identified: Identified, index: number): void {
     const before = this.#sample;
     const { words, records } = identified;
@@ -142,17 +141,17 @@ export class ReReadDrift {
     this.keep(identified, index);
   }
 
-  /** The sinks are to be told. */
+  /** The condition is still to be reported to the sinks. */
   get isUnreported(): boolean {
     return this.isHeld && this.#state?.toldAt === null;
   }
 
-  /** They are, and it is known what differs. */
+  /** The condition is due, and the differing paths are known. */
   get isClear(): boolean {
     return this.isUnreported && this.#paths.size > 0;
   }
 
-  /** What the sinks are told, once. */
+  /** Builds the condition, once. */
   tell(stream: string, now: number): Finding {
     if (this.#state !== null) this.#state = { ...this.#state, toldAt: now };
     const paths = [...this.#paths];
@@ -169,9 +168,9 @@ export class ReReadDrift {
 }
 
 /**
- * How many ids more seem to have moved in a walk, by the rows of a page whose content stands and
- * those with another one; below zero where ids of pages before had not moved after all. `moved` is
- * the walk's: the ids that were counted, with 0 those that were taken back.
+ * How many more ids of this walk have changed content, from a page's rows with known content (`alreadyKnown`) and with
+ * other content (`versions`). Negative if ids of earlier pages turn out unchanged. `moved` belongs to the walk: the
+ * counted ids, with value 0 for those taken back.
  */
 export function movedIn(
   words: Uint32Array,
@@ -197,7 +196,7 @@ export function movedIn(
   return moved.size - before - stayed;
 }
 
-/** The key of an id by itself, whatever its content. */
+/** The key of an id without its content. */
 function idKey(words: Uint32Array, at: number): Uint32Array {
   return Uint32Array.of(words[at] ?? 0, words[at + 1] ?? 0, 0, 0);
 }

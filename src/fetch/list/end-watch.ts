@@ -1,6 +1,5 @@
-// What the end of a walk says of the paging: whether the last page shows more, whether the walk has
-// passed as many rows as the list has, and whether upstream heeds the places it is asked for at
-// all.
+// The verdict on the paging at the end of a walk: does the last page show more rows, has the walk passed as many rows
+// as the list has, and does upstream honour the requested positions at all.
 
 import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Sameness } from './cursor-loop.ts';
@@ -17,33 +16,33 @@ import {
 } from './paging-doubt.ts';
 import { keyBytes } from './repeats.ts';
 
-/** Rows between the list's start and a place, and its length at first; null: unknown. */
+/** Rows between the start of the list and a position, and the first length that upstream reported; null: unknown. */
 export interface Passed {
   readonly read: number | null;
   readonly total: number | null;
 }
 
-/** Before a walk from the list's start. */
+/** Before a walk from the start of the list. */
 export const nonePassed: Passed = { read: 0, total: null };
 export const notKnown: Passed = { read: null, total: null };
 
-/** A page that a walk ends with. */
+/** The page that ends a walk. */
 export interface Last {
   readonly page: Page;
-  /** Where upstream leads on nevertheless. */
+  /** The next position that upstream names nevertheless. */
   readonly onward: ListPosition | null;
   readonly sameness: Sameness;
-  /** It may hold all that was asked for. */
+  /** The page may be as long as its limit. */
   readonly isFull: boolean;
 }
 
-/** Pages that come again at later offsets until it is not rows that move; short ones move. */
+/** How often a page may repeat at later offsets before the offset counts as ignored; rows of short pages may move. */
 const sameMax = (rows: number) => (rows <= 3 ? 10 : 3);
 
 /** Watches one walk. */
 export class EndWatch {
   readonly #stream: ListEndpoint;
-  /** What is not told by `start` is passed, yet nobody knows what the length counts then. */
+  /** False with `start`: rows before it are passed unreported, and the meaning of the length is then unknown. */
   readonly #isWhole: boolean;
   #read: number | null;
   #total: number | null;
@@ -57,14 +56,14 @@ export class EndWatch {
     this.#total = total;
   }
 
-  /** What was passed so far. */
+  /** Rows passed so far. */
   get passed(): Passed {
     return { read: this.#read, total: this.#total };
   }
 
-  /** Takes note of a page of which so many rows were not passed before. */
+  /** Adds a page with `rows` rows that were not passed before. */
   pass(place: ListPosition, { total }: Page, rows: number): void {
-    // A length is that of the window.
+    // In a window, the length is that of the window.
     if (place.window !== undefined && isFirst(place)) this.#read = 0;
     if (this.#read === null) return;
     if (this.#read === 0) this.#total = total;
@@ -72,8 +71,8 @@ export class EndWatch {
   }
 
   /**
-   * False where the offset is not heeded, and the page is all there is. A failure where there is
-   * more than this page, which comes whatever is asked for.
+   * False if upstream ignores the offset and the page is the whole list. A failure if upstream ignores the offset and
+   * the list has more than this page.
    */
   isHeeded(
     place: ListPosition,
@@ -90,7 +89,7 @@ export class EndWatch {
     this.#before = text;
     if (this.#same < sameMax(count)) return true;
     const { more, total } = page;
-    // Behind its last page a list may show that page, where others came before it.
+    // After its last page a list may show that page again.
     const begun = place.offset - this.#same;
     const isLast = begun > 1 || (begun === 1 && this.#read !== null);
     if (isLast && withinWindow(this.#stream.pagination).style === 'page') return false;
@@ -98,7 +97,7 @@ export class EndWatch {
     return partRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
   }
 
-  /** That a window of time ends before all of it was read; its page is passed. */
+  /** The failure if a window of time ends before it was read completely. Call after `pass`. */
   partOfWindow(place: ListPosition, last: Last): PartRead | null {
     if (place.window === undefined) return null;
     const { page, whole } = this.verdicts(place, { ...last, onward: null });
@@ -106,7 +105,7 @@ export class EndWatch {
     return doubt && partRead(this.#stream, doubt);
   }
 
-  /** What the end says; its page is passed. */
+  /** The verdicts at the end of a walk. Call after `pass`. */
   verdicts(place: ListPosition, { page, onward, sameness, isFull }: Last): EndVerdicts {
     const { more } = page;
     const leadsOn = typeof page.next === 'string' || onward !== null;

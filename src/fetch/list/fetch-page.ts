@@ -1,7 +1,6 @@
-// One page of a list, asked for as its source declares it: the request, and what the answer means.
-// The order of query parameters never changes, since a cursor may be bound to the query that it
-// came from. The answer's envelope is checked and never guessed at: an answer without its array of
-// records says nothing about the list's end.
+// Requests one page of a list as its source declares and interprets the response. Invariants: the order of query
+// parameters never changes, because a cursor may be bound to its query; a response without its array of records is an
+// error and never the end of the list.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
@@ -24,11 +23,11 @@ import {
 } from './page.ts';
 import { partialEnvelope, partialError } from './partial.ts';
 
-/** Statuses that a cursor which upstream no longer takes can meet. */
+/** Statuses of a rejected cursor. */
 const cursorStatuses = new Set([400, 404, 409, 410, 422]);
 const validationStatuses = new Set([400, 422]);
 
-/** Asks for one page, once. Rejects only with the signal's reason. */
+/** Requests one page, once. Rejects only with the signal's reason. */
 export async function fetchPage(
   stream: ListEndpoint,
   query: PageQuery,
@@ -117,7 +116,7 @@ function readPage(
   };
 }
 
-/** Why a next page cannot be followed. */
+/** The reason why a next page cannot be followed. */
 class Odd {
   readonly what: string;
 
@@ -126,7 +125,9 @@ class Odd {
   }
 }
 
-/** What names the next page; undefined where nothing in the answer does, or nothing could. */
+/**
+ * The position of the next page as the response names it; undefined: the response names none, or the style has none.
+ */
 function nextOf(
   {
     value,
@@ -156,7 +157,7 @@ function addressOf(address: string, { url }: Body, rebase: boolean): string | Od
   );
 }
 
-/** Empty text is no cursor: servers write it for "no more". A number keeps its digits. */
+/** The cursor at `path`. Empty text is no cursor: servers write it for "no more". A number keeps its digits. */
 function textAt(value: Json, text: Uint8Array, path: string): string | null | undefined | Odd {
   const next = valueAt(value, path);
   if (next === undefined || next === null) return next;
@@ -165,14 +166,14 @@ function textAt(value: Json, text: Uint8Array, path: string): string | null | un
   return new Odd(`${path} is neither text nor null`);
 }
 
-/** The refusal of a page, with what of its request it is about. */
+/** A rejected page request, with the part of the request that caused the rejection. */
 function aboutWhat(
   { name, pagination, sorting }: ListEndpoint,
   { place, limit, unsorted }: PageQuery,
   refusal: Failure,
 ): Failure {
   const { status = 0, cause } = refusal;
-  // Some name the field with where it stands: `query.cursor`, `/cursor`.
+  // Some servers name the field with its location: `query.cursor`, `/cursor`.
   const field = refusal.field?.split(/[./]/).at(-1);
   const { cursor_param, limit_param, offset_param } = pagination;
   const isValidation = validationStatuses.has(status);

@@ -1,8 +1,7 @@
-// Following a list from a place, page by page, under one of the strategies of poller.ts. Each page
-// is committed with the step of the checkpoint that follows from it, in order, small ones together
-// (group.ts); the next page is asked for meanwhile. However a walk ends, all that it took is
-// committed by then, or the commit's failure is how it ends. A walk ends at the end of the list,
-// where its strategy says so, at a loop, or when others are to have their turn.
+// A walk: reads a list from a position, page by page, for one of the strategies of poller.ts. Each page is committed
+// with its checkpoint step, in order; small pages are grouped (group.ts). The next page is requested meanwhile.
+// Invariant: when a walk ends, everything it accepted is committed, or the commit's failure is the walk's result. A
+// walk ends at the end of the list, if its strategy says so, at a cursor loop, or to give other streams their turn.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -28,10 +27,10 @@ import {
 import { type Looked, TailWatch } from './tail.ts';
 import { anew, type Walk, type Walked, type WalkReader } from './walk.ts';
 
-/** Walks begun anew because rows moved, before the poll gives up. */
+/** Restarts of a walk after rows moved, before the poll fails. */
 const restartsMax = 3;
 
-/** Follows the list. A failure: no page, a loop, or rows that do not stop moving. */
+/** Follows the list. Fails if a page fails, at a cursor loop, or if rows do not stop moving. */
 export async function follow(
   reader: WalkReader,
   walk: Walk,
@@ -55,10 +54,10 @@ export async function follow(
   return { outcome: 'retry', cause: new ExportError('upstream_nonsense', moving, { next }) };
 }
 
-/** How one walk has ended: rows moved under it at a place, or not. */
+/** The end of one walk; `shifted`: rows moved, and the walk must restart at this position. */
 type Ended = Answer<Omit<Walked, 'restarted'>> | { readonly shifted: ListPosition };
 
-/** A page that was read, and where the walk goes on; `last`: what its end would say. */
+/** A page that was read, and the walk's next position. `last`: input for the verdicts if the walk ends here. */
 interface Read extends Pick<Stage, 'next' | 'onward' | 'ended' | 'taken' | 'overlap'> {
   readonly last: Last;
 }
@@ -74,11 +73,11 @@ class Following {
   readonly #end: EndWatch;
   #reading: PageRole;
   #left: string | null;
-  /** No page with records was met so far. */
+  /** No page with records so far. */
   #isFirst = true;
-  /** The list's first page was met, and had less than was asked for. */
+  /** The first page of the list was read and was shorter than its limit. */
   #isShort = false;
-  /** Keys of the last records of the page before. */
+  /** Keys of the last records of the previous page. */
   #before: Buffer = Buffer.alloc(0);
   #fresh = 0;
 
@@ -106,7 +105,7 @@ class Following {
       return await this.#follow(AbortSignal.any([signal, over.signal]));
     } finally {
       over.abort(new Error('the walk is over'));
-      // What was taken is as good as it was.
+      // Commit the pages accepted so far also after a failure.
       await this.#flush();
     }
   }
@@ -137,7 +136,7 @@ class Following {
       const goesOn = !ended && paused === null;
       if (goesOn) {
         upcoming = ask(next);
-        // A fault is met when the page is awaited, after this one is staged.
+        // An error is handled when the page is awaited, after this one is staged; without this it would be unhandled.
         upcoming.catch(() => undefined);
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
@@ -157,7 +156,7 @@ class Following {
     }
   }
 
-  /** Takes what is new on a page, and tells where the walk goes on. */
+  /** Accepts the new records of a page and finds the next position. */
   #read(place: ListPosition, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
     const identified = this.#reader.identify(page);
     if (page.partial !== null) return this.#readPart(place, page, identified);
@@ -167,7 +166,7 @@ class Following {
     const accepted = this.#pager.accept(identified);
     if (accepted === null) return 'shifted';
     this.#tally.at = null;
-    // Rows that are counted go nowhere but on, and some of them are asked for twice.
+    // Counted rows cannot loop, and some rows are requested twice on purpose.
     const sameness = place.by === 'offset' ? 'other' : this.#circle.look(identified, isFull);
     if (sameness === 'circle') return this.#circle.failure;
     const overlap = Math.max(accepted, this.#again(identified, sameness));
@@ -188,7 +187,7 @@ class Following {
     const last = { page, onward: isWithin ? ahead : null, sameness, isFull };
     const met = { taken, overlap, last };
     if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...met };
-    // Where no window is over, nothing was asked for.
+    // Without a closed window, nothing was requested.
     const reported = place.window?.to === null ? undefined : null;
     const ended = !isWithin ? reported : identified.count === 0 ? 'empty' : 'again';
     if (place.window === undefined) return { next: null, onward: ahead, ended, ...met };
@@ -199,8 +198,8 @@ class Following {
   }
 
   /**
-   * Takes the records of a page from which others are missing. The walk ends there: the page's place
-   * is not passed. A failure where its records cannot be distinguished from ones that were read.
+   * Accepts the records of a page from which others are missing, and ends the walk: the position is not passed. Fails
+   * if its records cannot be distinguished from known ones.
    */
   #readPart(place: ListPosition, page: Page, identified: Identified): Read | Failure {
     const known = this.#pager.accept(identified);
@@ -214,7 +213,7 @@ class Following {
     return { next: place, onward: place, ended: undefined, taken, overlap: known ?? 0, last };
   }
 
-  /** Stages such a page: it is requested again, and its records are then known. */
+  /** Stages a partial page. The page is requested again, and its records are known then. */
   #stagePart(place: ListPosition, { last: _, ...met }: Read): void {
     const { identified, fresh, identities } = met.taken.judged;
     const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
@@ -232,8 +231,8 @@ class Following {
   }
 
   /**
-   * Awaits a page; where it is long in coming, what was taken before it is committed meanwhile.
-   * Where it leaves open whether its cursor leads on, the place is asked once more.
+   * Awaits a page. If it is slow, the steps before it are committed meanwhile. If the response leaves open whether a
+   * next page exists, the position is requested once more.
    */
   async #arrival(
     upcoming: Promise<Answer<FetchedPage>>,
@@ -269,7 +268,7 @@ class Following {
     return taken;
   }
 
-  /** How many leading records came on the page before; without ids they would look new. */
+  /** Number of leading records that were on the previous page; without ids they would look new. */
   #again(identified: Identified, sameness: Sameness): number {
     if (sameness !== 'other') return identified.count;
     const mayBegin = this.#reader.checkpoint.server.endless === 'again' && this.#before.length > 0;
@@ -302,7 +301,7 @@ class Following {
     return { ...met, ...configEnv, place, overlap, nameless };
   }
 
-  /** A window that ends before all of it was read is read again from its start. */
+  /** Restarts a window that ended before it was read completely. */
   #anew(stage: Stage): Stage {
     const start = startOf(this.#reader.deps.stream.pagination, stage.place);
     const resume = () => ({ resume: start, overlap: null });
@@ -332,7 +331,7 @@ class Following {
       ...(gap === null ? {} : { told: { gaps: gap.gaps } }),
     };
     const change = joinedChange(learned, step);
-    // A window is found again by its time.
+    // A window is found again by its time, so it needs no trail.
     const isOnTrail = this.#walk.trail && place.window === undefined && next !== null;
     const trail = isOnTrail && place.by === 'cursor' ? place.cursor : null;
     if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {

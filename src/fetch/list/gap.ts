@@ -1,26 +1,25 @@
-// Rows that upstream does not show (HTTP 451). Where rows are counted, reading goes on behind one,
-// and the sinks are told of the gap once: the row is known again by the last record before it,
-// whose key the checkpoint keeps.
+// Rows that upstream hides (HTTP 451). In an offset list, reading continues after the hidden row, and the sinks receive one
+// gap condition. The gap is identified by the key of the last record before it, which the checkpoint stores.
 
 import type { ExportError } from '../../contracts/errors.ts';
 import type { Finding } from '../own-pages.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
-/** Gaps remembered; one that is forgotten is told again if it is met again. */
+/** Limit of remembered gaps. A forgotten gap is reported again when it is seen again. */
 const gapsMax = 64;
 
-/** What is known besides the page that stands before the row. */
+/** Facts about the row, apart from the page before it. */
 interface Hidden {
-  /** Why it is not shown, in upstream's words. */
+  /** Why the row is hidden, from upstream's response. */
   readonly hidden: ExportError;
   /** The stream's name. */
   readonly name: string;
-  /** Gaps that were told. */
+  /** Gaps that were reported. */
   readonly told: readonly string[];
 }
 
-/** The gap behind a page, and what the checkpoint keeps of it; null where it was told. */
+/** The gap after a page, and the checkpoint's new list of gaps; null: it was reported before. */
 export function gapAt(
   { place, next, pager }: Pick<Stage, 'place' | 'next' | 'pager'>,
   { hidden, name, told: reported }: Hidden,

@@ -1,29 +1,27 @@
-// Steps of a walk that are held together. Where pages are small, a transaction, an fsync and a
-// waking of the spool's thread for each cost more than reading them does. So steps wait here for
-// those that follow, up to a size and for a moment, and are appended as one. What must stay true:
-// the one append leaves behind what the appends of its steps, one after the other, would have left,
-// with no moment between them. So all are of one walk, whose identities are anchored all or none,
-// and are given in their order.
+// Groups the steps of a walk into one append. With small pages, a transaction, an fsync and a wake-up of the spool's
+// thread per page cost more than the reading. So steps wait here for later ones, up to a size and a short time.
+// Invariant: one append leaves the same state as the appends of its steps in sequence, with no moment between them. So
+// all steps belong to one walk, whose identities are all anchored or none, and keep their order.
 
 import type { Append } from '../../contracts/spool.ts';
 import type { Clock } from '../../contracts/tools.ts';
 
-/** One step: a page or none, its identities and the checkpoint that follows it. */
+/** One step: an optional page, its identities and its checkpoint. */
 export type ListStep = Omit<Append, 'entities'>;
 
-/** A group is whole with so many bytes of pages: what lies beyond can have its own. */
+/** A group with this many bytes of pages is complete. */
 const groupBytes = 512 * 1024;
-/** A step waits no longer than this for the page behind it. */
+/** Longest wait of a step for the next page. */
 const groupMs = 20;
 
 /** The wait of a group's first step. */
 interface Wait {
-  /** Resolves with true when it has lasted long enough. */
+  /** Resolves with true when the time is over. */
   readonly isOver: Promise<boolean>;
   readonly end: AbortController;
 }
 
-/** The steps that are not asked to be held yet. */
+/** The steps that are not appended yet. */
 export class StepGroup {
   readonly #clock: Clock;
   #steps: ListStep[] = [];
@@ -47,7 +45,7 @@ export class StepGroup {
     for (const { body } of step.pages) this.#bytes += body.length;
   }
 
-  /** Resolves when `coming` has settled or a step has waited enough; true if that was first. */
+  /** Resolves when `coming` has settled or the first step has waited long enough; true in the second case. */
   async isLate(coming: Promise<unknown>): Promise<boolean> {
     if (this.isEmpty) return false;
     this.#wait ??= this.#begin();
@@ -64,7 +62,7 @@ export class StepGroup {
     return { isOver, end };
   }
 
-  /** The steps as one append; null where there is none. The group is empty from then on. */
+  /** Returns the steps as one append and empties the group; null if it is empty. */
   take(): Append | null {
     const steps = this.#steps;
     const last = steps.at(-1);
@@ -74,13 +72,13 @@ export class StepGroup {
     return {
       ...last,
       pages: steps.flatMap(({ pages }) => pages),
-      // Memory of their own: what shares it would be sent to the spool's thread as well.
+      // A copy of their own memory: a shared buffer would be sent whole to the spool's thread.
       identities: new Uint8Array(Buffer.concat(identities)),
       trail: steps.flatMap(({ trail }) => trail ?? []),
     };
   }
 
-  /** Forgets the steps. */
+  /** Drops the steps. */
   clear(): void {
     this.#steps = [];
     this.#bytes = 0;

@@ -1,6 +1,5 @@
-// Where new records come into a list, which is all that teaches its order. A new record between
-// known ones may have come late and teaches nothing; only a new very first or very last one does,
-// in a list of which something was known before.
+// Learns the order of a list from the positions at which new records arrive. A new record between known ones may be
+// late and teaches nothing. Only a new very first or very last record does, in a list with known records.
 
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { Identified } from './identity.ts';
@@ -8,36 +7,36 @@ import { isFirst } from './page.ts';
 import { identityWords, keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
-/** What one walk shows of it. */
+/** The growth that one walk shows. */
 export class WalkGrowth {
   #known: boolean;
   #knownCount = 0;
   #firstIsNew = false;
   #lastIsNew = false;
-  /** Who the last record of the last page with records is. */
+  /** Key of the last record on the last page with records. */
   #last = '';
   #ended = false;
   #fresh = 0;
   #inOrder = true;
 
-  /** `known`: the walk begins behind records that are known. */
+  /** `known`: the walk begins after known records. */
   constructor(known: boolean) {
     this.#known = known;
   }
 
-  /** Notes a page of the walk. */
+  /** Adds a page of the walk. */
   note({ place, next, taken, overlap }: Stage): void {
     const { fresh } = taken.judged;
     const count = taken.page.records.length;
     const known = count - overlap - fresh.length;
     if (isFirst(place)) this.#firstIsNew ||= fresh[0] === 0;
-    // Rows of the page before say nothing of what is behind it, nor does a page that ends as it did:
-    // where a list leads on at its end, its last rows come again.
+    // Rows of the previous page say nothing about later ones. Neither does a page that ends as the previous one did: at
+    // its end a list may repeat its last rows.
     const last = lastKey(taken.judged.identified);
     const isAgain = fresh.length === 0 && last === this.#last;
     if (count > overlap && !isAgain) this.#lastIsNew = fresh.at(-1) === count - 1;
     if (count > 0) this.#last = last;
-    // All that was known stands before all that is new.
+    // All known records come before all new ones.
     const isBehind = fresh.length === 0 || fresh[0] === count - fresh.length;
     this.#inOrder &&= isBehind && (this.#fresh === 0 || known === 0);
     this.#fresh += fresh.length;
@@ -46,7 +45,7 @@ export class WalkGrowth {
     this.#ended ||= next === null;
   }
 
-  /** What was known stands before what has come in, though none of it was met. */
+  /** The known records come before the new ones, although the walk saw none of them. */
   confirm(): void {
     this.#known = true;
   }
@@ -56,7 +55,7 @@ export class WalkGrowth {
     return this.#known && this.#firstIsNew;
   }
 
-  /** New records were met, behind few that were known, and none of these behind them. */
+  /** The walk saw new records after at most `known` known ones, and no known one after them. */
   isBehind(known: number): boolean {
     return this.#fresh > 0 && this.#inOrder && this.#knownCount <= known;
   }
@@ -72,12 +71,12 @@ function lastKey({ words, count }: Identified): string {
   return words.subarray(at, at + keyBytes / 4).join();
 }
 
-/** The order that growth of one poll shows, beside what was taken for it before. */
+/** The order that the growth of one poll shows, given the order assumed before. */
 export function orderShown(
   before: ListCheckpoint['growth']['order'],
   { atStart, atEnd }: { readonly atStart: boolean; readonly atEnd: boolean },
 ): ListCheckpoint['growth']['order'] {
-  // One end at a time may well be idle.
+  // The other end may be idle.
   if (before === 'mixed' || !(atStart || atEnd)) return before;
   if (atStart && atEnd) return 'mixed';
   const shown = atStart ? 'newest_first' : 'oldest_first';

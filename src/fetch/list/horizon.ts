@@ -1,21 +1,21 @@
-// How far back a stream's memory of records reaches, in the time of events. A bounded number is
-// remembered (see repeats.ts), so in a longer list those from before would look new where it is
-// read again. There what happened before the horizon is therefore taken for known.
+// How far back the memory of a stream's records reaches, in event time. The number of remembered records is bounded
+// (repeats.ts). In a longer list, forgotten records would look new when they are read again. So records before the
+// horizon count as known.
 
 import type { ListCheckpoint } from './checkpoint.ts';
 
-/** Of a checkpoint: what is remembered, a stretch of records each, and the horizon. */
+/** The checkpoint's part: remembered groups of records, and the horizon. */
 export type Remembered = Pick<ListCheckpoint['memory'], 'remembered' | 'horizon'>;
 
-/** Records of one stretch. */
+/** Records per group. */
 const stretchMax = 100_000;
-/** So many records are remembered for certain, however they came in. */
+/** Number of groups that are always remembered. */
 const stretchesMax = 5;
 
-/** The horizon where nothing of what was forgotten has a time. */
+/** The horizon if no forgotten record had a time. */
 export const noHorizon = Number.MAX_SAFE_INTEGER;
 
-/** The memory with some more records, the last of this event time; null: they have none. */
+/** The memory with `count` more records. `latest`: their latest event time; null: they have none. */
 export function remember(
   { remembered, horizon }: Remembered,
   count: number,

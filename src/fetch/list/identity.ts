@@ -1,12 +1,10 @@
-// Who a record is. With an id: SHA-256 over source, company, stream and the record's key, which is
-// 8 bytes of digest of the id, so that versions of a record are found together, and 8 of the
-// content, since upstream's word that an id stands for one content is no more than that
-// (tools/json-scan.ts). `"00123"`, `123` and an integer beyond 2^53 stay apart. Without one (none
-// at its path, or an empty one): over the record's bytes, or its content where some of it is
-// ignored, and how many records like it came before, so that true twins stay two. What must stay
-// true: the same content has the same uid, in whatever order and however often it is read, and
-// nothing that upstream or the config says makes two contents share one. Identities were made
-// otherwise before: see `older`.
+// The identity (uid) of a record. With an id: SHA-256 over source, company, stream and the record's key. The key is 8
+// bytes of the id's digest, so versions of a record are found together, and 8 bytes of the content's digest, because
+// upstream may reuse an id for other content (tools/json-scan.ts). `"00123"`, `123` and integers beyond 2^53 stay
+// distinct. Without an id (absent or empty): SHA-256 over the record's bytes, or over its content if `ignore` is set,
+// and the number of equal records before it, so true twins stay two.
+// Invariants: equal content has an equal uid in any order and at any repetition; neither upstream nor the config can
+// make two contents share a uid. Identities made by older rules: see `older`.
 
 import { hash } from 'node:crypto';
 import type { RecordList } from '../../tools/record-list.ts';
@@ -14,7 +12,7 @@ import { identityWords, keyBytes } from './repeats.ts';
 
 const quote = 0x22;
 
-/** What identities are made from, for one stream. */
+/** The inputs of a stream's identities. */
 export interface IdentitySettings {
   readonly source: string;
   readonly company: string;
@@ -24,22 +22,22 @@ export interface IdentitySettings {
 /** The records of one page with their keys. */
 export interface Identified {
   readonly count: number;
-  /** `identityWords` each: the key, and nothing in the last word. */
+  /** `identityWords` words for each record: the key; the last word is 0. */
   readonly words: Uint32Array;
   /** 1 where the record has an id. */
   readonly named: Uint8Array;
-  /** For a record without id, the digest that its uid is made from. */
+  /** For a record without id, the digest for its uid. */
   readonly digests: readonly (Buffer | undefined)[];
   readonly records: RecordList;
 }
 
 /** Makes identities for one stream. */
 export class Identifier {
-  /** As JSON: names joined by a separator could be parted otherwise by one that holds it. */
+  /** As JSON, because a name could contain any separator. */
   readonly #prefix: string;
-  /** What is hashed of a record with an id: its key goes to the end. */
+  /** Hash input of a record with an id; its key is written at the end. */
   readonly #named: Buffer;
-  /** What the bytes of a record without id are hashed behind. */
+  /** Prefix of the hash input of a record without id. */
   readonly #unnamed: Buffer;
 
   constructor({ source, company, stream }: IdentitySettings) {
@@ -69,7 +67,7 @@ export class Identifier {
     return { count, words, named, digests, records };
   }
 
-  /** The uid of a record with an id, a character for each byte: the form that costs least. */
+  /** The uid of a record with an id, as a Latin-1 string of 32 characters: the cheapest form. */
   uid({ words }: Identified, index: number): string {
     const hashed = this.#named;
     const at = index * identityWords;
@@ -79,16 +77,15 @@ export class Identifier {
     return hash('sha256', hashed, 'latin1');
   }
 
-  /** The uid of the n-th record like this one, where records have no id; as `uid` has it. */
+  /** The uid of the n-th equal record without id, in the form of `uid`. */
   twinUid({ digests }: Identified, index: number, n: number): string {
     const digest = digests[index] ?? Buffer.alloc(0);
     return hash('sha256', Buffer.concat([digest, Buffer.from(`twin\0${n}`)]), 'latin1');
   }
 
   /**
-   * The key by which this record can be known from before: with an id the one that version 0.1.0
-   * gave it, by the id alone; without one that of its bytes, where something is ignored now. Null
-   * where there is no other.
+   * The key that older rules gave this record. With an id: version 0.1.0's key, from the id alone. Without an id and
+   * with `ignore`: the key of its bytes. Null: there is no other key.
    */
   older({ records, named }: Identified, index: number): Uint32Array | null {
     if (named[index] === 1) {
@@ -97,7 +94,7 @@ export class Identifier {
     return records.reduced[index] === 1 ? keyOf(this.#bytesDigest(records, index)) : null;
   }
 
-  /** The uid of a condition or change of this stream, from what makes it one of its kind. */
+  /** The uid of a condition or change of this stream, from the parts that distinguish it. */
   ownUid(parts: readonly (string | number)[]): Buffer {
     return hash('sha256', `${this.#prefix}o\0${JSON.stringify(parts)}`, 'buffer');
   }
@@ -119,9 +116,8 @@ function keyOf(digest: Buffer): Uint32Array {
 }
 
 /**
- * The id from its source text, marked as a string's own text or as JSON. A number keeps its source
- * text, where it has all its digits, and so does a string that is not well-formed, since encoding
- * would make different ones alike.
+ * The id from its source text, marked as string text or as JSON. A number and a malformed string keep their source
+ * text: parsing would drop digits, and encoding would make different strings equal.
  */
 function idOf(source: string | null): string {
   if (source === null || source.charCodeAt(0) !== quote) return `j\0${source}`;

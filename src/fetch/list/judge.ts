@@ -1,20 +1,17 @@
-// Which records of a page are new. A record with an id is new when its content is not known under
-// that id. Where the id is, it is another version: told as one, or held back where most of what is
-// read again differs (drift.ts). Records without ids are counted: the n-th record with the same
-// bytes is new when fewer than n were held, so that true twins stay two while a page that is read
-// again gives nothing. How they are counted depends on what the page is to its walk:
+// Decides which records of a page are new. A record with an id is new if its content is not known under that id. If the
+// id is known, the record is another version: reported as one, or held back while most re-read records differ
+// (drift.ts). Records without ids are counted: the n-th equal record is new if fewer than n are stored. So true twins
+// stay two, and a page that is read again yields nothing. The counting depends on the page's role in its walk:
 //
-//   resume   the page a tail walk starts at: what was on it when it was last read is known, the rest is new
-//   onward   pages after it, which nobody has read: all new
-//   known    a walk through what may have been read before: the n-th since the walk began is compared with n held
+// - resume: the page where a tail walk starts; its records of the last reading are known, the rest is new
+// - onward: pages after it, never read before; all records are new
+// - known: a walk through pages that may have been read; the n-th equal record is compared with n stored ones
 //
-// Identities may be held that were made otherwise: by version 0.1.0, which went by the id alone, or
-// when another `ignore` said what is content. The first content that is met under such an id is
-// taken for the one that was held then: an upgrade or a change of `ignore` delivers nothing twice,
-// and a change just then is not told.
+// Stored identities may follow older rules: version 0.1.0 used the id alone, and another `ignore` changes the content.
+// The first content seen under an older id counts as the stored one. So an upgrade or a change of `ignore` delivers
+// nothing twice, and a change at that very moment is not reported.
 //
-// Judging adds to the stream's memory at once; when the commit that should follow fails, the memory
-// is loaded anew.
+// Judging updates the stream's memory at once. If the following commit fails, the caller reloads the memory.
 
 import { uidBytes } from '../../contracts/spool.ts';
 import { movedIn, type ReReadDrift } from './drift.ts';
@@ -25,75 +22,74 @@ import type { Page } from './page.ts';
 import { recordTime } from './record-time.ts';
 import { asWords, identityWords, keyBytes, type Repeats } from './repeats.ts';
 
-/** What a page is to the walk that reads it. */
+/** A page's role in the walk that reads it. */
 export type PageRole = 'resume' | 'onward' | 'known';
 
-/** What one walk has counted of records without ids. */
+/** A walk's counts of records without ids. */
 export type WalkCounts = Map<string, number>;
 
-/** What a walk goes by in pages of which some was read before. */
+/** State of a walk over pages that were read in part before. */
 export interface WalkSoFar {
-  /** The latest event time that was read before the walk. */
+  /** Latest event time read before the walk. */
   readonly readUpTo: number;
-  /** Keys of what it has taken for new. */
+  /** Keys that the walk has counted as new. */
   readonly met: KeyTable;
-  /** The ids that seem to have moved; with 0 those whose content of before has come after all. */
+  /** Ids whose content seems to have changed; value 0: the earlier content was seen after all. */
   readonly moved: KeyTable;
 }
 
-/** What is asked about a page. */
+/** The input: a page and its context. */
 export interface PageContext {
   readonly page: Page;
   readonly identified: Identified;
   readonly reading: PageRole;
   readonly counts: WalkCounts;
-  /** Leading records that overlap with the page before, and so are known. */
+  /** Leading records that overlap with the previous page and so are known. */
   readonly overlap: number;
-  /** Keys that were on the resume page when it was last read. */
+  /** Keys on the resume page at its last reading. */
   readonly resumePage: Uint8Array | null;
-  /** Records before this time are not wanted. */
+  /** Records before this time are not requested. */
   readonly since: number | null;
-  /** Those up to this time are known, unless they are another version of one that is. */
+  /** Records up to this time are known, unless they are another version of a known one. */
   readonly horizon: number | null;
-  /** Those from then on and before this time are known: they stood there at the start. */
+  /** Records from `since` to this time are known: they were in the list at the start. */
   readonly standingBefore: number | null;
   readonly time: readonly string[];
-  /** False while the walk has not joined up with what was known. */
+  /** False until the walk has reached known records. */
   readonly anchored: boolean;
   /**
-   * Null where nothing of the page was read before. What looks like another version is a record of
-   * its own there, and elsewhere where it happened after `readUpTo`, or where the walk itself has
-   * met its id first.
+   * Null if nothing on the page was read before. A record that looks like another version counts as a record of its own
+   * if this is null, if it happened after `readUpTo`, or if the walk itself saw its id first.
    */
   readonly readBefore: WalkSoFar | null;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** The answer: what is new, and how the rest looks. */
+/** The result: the new records, and facts on the rest. */
 export interface Judged {
   readonly identified: Identified;
   /** Indices of the new records, and their uids. */
   readonly fresh: readonly number[];
   readonly uids: Buffer;
-  /** How many are known from now on without being told. */
+  /** Number of records that become known without being reported. */
   readonly alreadyKnown: number;
-  /** Identities of both, `identityWords` each. */
+  /** Identities of both, `identityWords` words each. */
   readonly identities: Uint32Array;
-  /** Places within `fresh` of those whose id was known with other content. */
+  /** Indices in `fresh` of records whose id was known with other content. */
   readonly changed: readonly number[];
-  /** True where each record was known and anchored, or not wanted; also for an empty page. */
+  /** True if each record was known and anchored, or not requested; also for an empty page. */
   readonly joined: boolean;
 }
 
-/** What a stream goes by. */
+/** The stream's memory. */
 export interface JudgeDeps {
   readonly identifier: Identifier;
   readonly repeats: Repeats;
   readonly drift: ReReadDrift;
 }
 
-/** Tells new records from repeats. */
+/** Separates new records from repeats. */
 export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
   const { identified, since, horizon, standingBefore } = question;
   const { identifier, repeats, drift } = memory;
@@ -118,7 +114,7 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
     const at = i * identityWords;
     const isNamed = named[i] === 1;
     const met = isNamed ? meet(identified, i, memory) : 'new';
-    // A record without id keeps its number among its twins as value, one with an id nothing.
+    // The value of a record without id is its number among its twins; with an id there is none.
     const n = isNamed ? 0 : count(i, identified, heldLike(identified, i, memory));
     if (isNamed ? met === 'known' : n === 0) {
       joined &&= repeats.isAnchored(words, at);
@@ -128,7 +124,7 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
     if (isVersion && drift.isHeld && isReadAgain(question, i)) {
       drift.see(words, at);
       joined &&= repeats.isIdAnchored(words, at);
-      // From here on it is what its id says, on whatever page it comes again.
+      // From here the older content half is dropped: the record is known by its id on every page.
       words[at + 2] = 0;
       words[at + 3] = 0;
       continue;
@@ -167,8 +163,8 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
 }
 
 /**
- * What is known of a record with an id: this content, its id only, or neither. `adopted`: its id,
- * from an identity that was made otherwise, and so it is taken for the one that was held.
+ * Whether a record with an id is known by content, by id only, or not. `adopted`: the id's stored identity follows
+ * older rules, so this content counts as the stored one.
  */
 function meet(
   identified: Identified,
@@ -192,7 +188,7 @@ function meet(
   return isMet ? 'version' : 'new';
 }
 
-/** How many records like this one, which has no id, are held. */
+/** Number of stored records equal to this one, which has no id. */
 function heldLike(
   identified: Identified,
   index: number,
@@ -205,9 +201,8 @@ function heldLike(
 }
 
 /**
- * Has the drift weigh what of the page is read again, before any of it is judged. An id whose
- * content of before stands there as well is one that records share: what else it says is no drift,
- * and no id counts more than once in a walk.
+ * Adds the page's re-read records to the drift before any record is judged. An id whose earlier content is also on the
+ * page is shared by several records; its other contents are no drift. An id counts once per walk.
  */
 function weigh(question: PageContext, memory: JudgeDeps): void {
   const { identified, readBefore, now } = question;
@@ -234,7 +229,7 @@ function weigh(question: PageContext, memory: JudgeDeps): void {
   drift.weigh(same + alreadyKnown.length, moved, now);
 }
 
-/** False for what looks like another version of a record and yet was never read before. */
+/** False for an apparent version of a record that was never read before. */
 function isReadAgain(question: PageContext, index: number): boolean {
   const { readBefore, identified } = question;
   if (readBefore === null) return false;
@@ -248,7 +243,7 @@ function timeIn({ page, time }: PageContext, index: number): number | null {
   return recordTime(page.records.at(index) ?? null, time);
 }
 
-/** Gives, for a record without id, its number among its twins if it is new, else 0. */
+/** For a record without id: its number among its twins if it is new, else 0. */
 function counter({
   reading,
   counts,

@@ -1,24 +1,22 @@
-// A set of 16-byte keys with a 32-bit value each, in one typed array: what a stream remembers of
-// the records it has seen. A million keys take about 40 MB here and 120 MB as strings in a Map,
-// whose first-in-first-out deletion is also slow. Open addressing with linear probing. The first
-// half of a key says who a record is, the second one which version of it; a key stands where its
-// first half says, so that versions are met on the way. Where there are many of one, further ones
-// stand where both halves say: an id that all records share must not make each look-up as long as
-// the list. Nothing is ever deleted: forgetting is done by generations (see repeats.ts).
+// A set of 16-byte keys with a 32-bit value each, in one typed array: the memory of a stream's records. A million keys
+// use about 40 MB here and 120 MB as strings in a Map, whose first-in-first-out deletion is also slow. Open addressing
+// with linear probing. The first half of a key is the record's id, the second half its version. A slot is chosen by the
+// first half, so a probe passes all versions. From `togetherMax` versions on, both halves choose the slot: an id shared
+// by all records must not make each look-up as long as the list. Nothing is deleted; generations forget (repeats.ts).
 
 const wordsPerKey = 4;
 /** Words of one slot: key and value. */
 const stride = wordsPerKey + 1;
 const slotsMin = 16;
-/** Share of slots in use beyond which the table doubles. */
+/** Share of used slots above which the table doubles. */
 const loadMax = 0.6;
-/** Versions that stand where the first half says. */
+/** Versions stored at the slot of the first half. */
 const togetherMax = 8;
 
-/** What all tables share until they hold a key: most streams of many have nothing to remember. */
+/** Shared by all empty tables: most of many streams remember nothing. */
 const nothing = new Uint32Array(stride);
 
-/** Keys are given as four 32-bit words at `at` of an array. */
+/** Keys are passed as four 32-bit words at index `at` of an array. */
 export class KeyTable {
   #slots: Uint32Array = nothing;
   #mask = 0;
@@ -38,12 +36,12 @@ export class KeyTable {
     return this.find(words, at) >= 0;
   }
 
-  /** The value of a slot that `find` gave. */
+  /** The value of a slot returned by `find`. */
   value(slot: number): number {
     return this.#slots[slot * stride + wordsPerKey] ?? 0;
   }
 
-  /** True where some version has the same first half. */
+  /** True if some version has the same first half. */
   hasFirstHalf(words: Uint32Array, at: number): boolean {
     const slots = this.#slots;
     const w0 = words[at] ?? 0;
@@ -54,7 +52,7 @@ export class KeyTable {
     return false;
   }
 
-  /** Adds a key or sets its value. The all-zero key, which no digest is, is not kept. */
+  /** Adds a key or sets its value. The all-zero key is ignored; no digest is zero. */
   set(words: Uint32Array, at: number, value: number): void {
     if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
     if ((this.#size + 1) / (this.#mask + 1) > loadMax) this.#grow();
@@ -67,7 +65,7 @@ export class KeyTable {
     slots[slot * stride + wordsPerKey] = value;
   }
 
-  /** Where a key stands, or the free slot where it would. */
+  /** The slot of a key, or the free slot for it. */
   #place(words: Uint32Array, at: number): number {
     const slots = this.#slots;
     const mask = this.#mask;
@@ -79,7 +77,7 @@ export class KeyTable {
     let slot = w0 & mask;
     for (;;) {
       const base = slot * stride;
-      // First halves can be zero, as those of free slots are.
+      // A first half can be zero, as in a free slot.
       const isFree = slots[base] === 0 && slots[base + 1] === 0 && this.#isFree(slot);
       if (isFree) return slot;
       if (slots[base] === w0 && slots[base + 1] === w1) {

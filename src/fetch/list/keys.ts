@@ -1,11 +1,10 @@
-// The keys of rows, as a checkpoint keeps them, and where rows that were read before are met again
-// on a page.
+// The keys of rows as a checkpoint stores them, and the search for rows of an earlier reading on a page.
 
 import { identityBytes } from '../../contracts/spool.ts';
 import type { Identified } from './identity.ts';
 import { asWords, identityWords, keyBytes } from './repeats.ts';
 
-/** The keys of a page's records, or of some. */
+/** The keys of a page's records, or of a range of them. */
 export function keysOf({ words, count }: Identified, from = 0, to = count): Buffer {
   const all = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
   const end = Math.min(to, count);
@@ -18,10 +17,9 @@ export function keysOf({ words, count }: Identified, from = 0, to = count): Buff
 }
 
 /**
- * Index after the rows `expected` within a page, or -1 where they are not on it. They are at its
- * start, further down where rows came in before them, or only the last of them at its start where
- * rows went. Rows whose content has changed are known by their ids. `at`: where they are looked for
- * before anywhere else.
+ * Index after the rows `expected` within a page, or -1 if they are not on it. They are at the start of the page,
+ * further down if rows were inserted before them, or reduced to the last of them at the start if rows were removed.
+ * Rows with changed content are matched by id. `at`: the index to try first.
  */
 export function overlapEnd(
   identified: Identified,
@@ -32,7 +30,7 @@ export function overlapEnd(
   return end < 0 ? sameEnd(identified, expected, keyBytes / 2, at) : end;
 }
 
-/** As `overlapEnd`, where what has changed is another row; `bytes`: what of a key counts. */
+/** As `overlapEnd`, but a changed row counts as another row. `bytes`: the part of a key that is compared. */
 export function sameEnd(
   { words, count }: Identified,
   expected: Uint8Array,

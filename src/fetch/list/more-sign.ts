@@ -1,7 +1,6 @@
-// What shows that a list goes on behind an answer, in any way but the one that is configured: an
-// address or a cursor of a next page, a flag, a number of pages, a length. Names are those that
-// list APIs use; a value under another name says nothing. Whether it matters is the engine's to
-// judge, where the paging as configured has come to its end.
+// Signs that a list continues after a response in some other paging than the configured one: an address or cursor of a
+// next page, a flag, a page count, a length. Names are those of common list APIs; a value under another name is
+// ignored. The caller decides whether a sign matters at the end of the configured paging.
 
 import { isObject, type Json } from '../../contracts/json.ts';
 import type { Pagination } from '../../contracts/source.ts';
@@ -9,20 +8,20 @@ import { valueAt } from '../../tools/records.ts';
 import { nextLinks } from './next-address.ts';
 import { isFirst, type MoreSign, type PageQuery } from './page.ts';
 
-/** An answer, and what is known of it. */
+/** A response and its context. */
 interface Shown extends Pick<Pagination, 'items' | 'next' | 'style' | 'more'> {
   /** The body without its records. */
   readonly value: Json;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: PageQuery;
-  /** Records on it. */
+  /** Number of records in it. */
   readonly count: number;
 }
 
-/** One member of the envelope: its path, its name without marks, its value. */
+/** One member of the envelope: its path, its name without punctuation, its value. */
 type Member = readonly [path: string, name: string, value: Json];
 
-/** Members that hold what there is to know of paging. */
+/** Members that contain paging data. */
 const holders =
   /^(links?|meta(data)?|pag(e|er|es|ing|ination)(info)?|cursors?|response(metadata)?)$/;
 const nexts =
@@ -35,7 +34,7 @@ const pageNumbers = /^(current)?page(number|num|no|index)?$/;
 const totals = /^(total|full)(count|results|records|items|elements|size|hits)?$|^(record)?count$/;
 const offsets = /^(offset|skip|start|startindex|from)$/;
 
-/** What shows that there is more; null where nothing does. */
+/** The sign that there is more; null: none. */
 export function signOfMore(shown: Shown): MoreSign | null {
   const members = membersOf(shown.value, shown.items);
   return (
@@ -43,7 +42,7 @@ export function signOfMore(shown: Shown): MoreSign | null {
   );
 }
 
-/** The list's length by whichever name it has; null where the answer has none. */
+/** The length of the list under any of its usual names; null: the response has none. */
 export function totalOf(
   value: Json,
   path: string | null,
@@ -69,7 +68,7 @@ function numberOf(value: Json | undefined): number | null {
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
 }
 
-/** The envelope's own members, those beside the records, and those of what holds paging. */
+/** The members of the envelope, those beside the records, and those of paging containers. */
 function membersOf(value: Json, items: string): readonly Member[] {
   const beside = items.includes('.') ? items.slice(0, items.lastIndexOf('.')) : '';
   const members: Member[] = [];
@@ -91,7 +90,7 @@ function membersOf(value: Json, items: string): readonly Member[] {
   return members;
 }
 
-/** A link, and the headers of those who write numbers of pages there. */
+/** A link to a next page, and headers with page numbers. */
 function linked({ headers, style, count }: Shown): MoreSign | null {
   const [address] = style === 'link' ? [] : nextLinks(headers.link);
   if (address !== undefined) {
@@ -119,7 +118,7 @@ function named(members: readonly Member[], { style, next, count }: Shown): MoreS
   return null;
 }
 
-/** Where the next page's address counts rows, offsets do as well. */
+/** If the next page's address counts rows, so do offsets. */
 function offsetIn(address: string, count: number): MoreSign['likely'] {
   if (!URL.canParse(address, 'http://upstream')) return null;
   for (const [name, value] of new URL(address, 'http://upstream').searchParams) {
@@ -130,7 +129,7 @@ function offsetIn(address: string, count: number): MoreSign['likely'] {
   return null;
 }
 
-/** The flag that the config names; undefined where the answer does not have it. */
+/** The flag that the config names; undefined: the response does not have it. */
 export function flagAt(value: Json, path: string | undefined): boolean | undefined {
   const flag = path === undefined ? undefined : valueAt(value, path);
   if (typeof flag === 'string') return { true: true, false: false }[flag.toLowerCase()];
@@ -151,7 +150,7 @@ function flagged(members: readonly Member[], { value, more }: Shown): MoreSign |
   return { sign: flag[0], likely: style === null ? null : { style } };
 }
 
-/** Pages are counted from 1 or from 0: the last but one may be the last. */
+/** Pages may be counted from 1 or from 0: the last but one may be the last. */
 function numbered(members: readonly Member[], { query: { place } }: Shown): MoreSign | null {
   const find = (names: RegExp) =>
     members.find(([path, name, value]) => names.test(name) && isCount(value) && path !== '');

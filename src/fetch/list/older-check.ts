@@ -1,6 +1,5 @@
-// The check that version 0.1.0 kept over the content of a record with an id, to know such a record
-// again: 32 bits, the sum of the hashes of all its strings, numbers and words, each hashed together
-// with its key. Asked for only where an identity of that version is met, so that an upgrade
+// Version 0.1.0's checksum over the content of a record with an id: 32 bits, the sum of the hashes of all its strings,
+// numbers and words, each hashed with its key. Computed only for an identity of that version, so that an upgrade
 // delivers nothing twice.
 
 const quote = 0x22;
@@ -8,10 +7,10 @@ const quote = 0x22;
 const fnvOffset = 0x811c9dc5;
 const fnvPrime = 0x01000193;
 
-/** Of well-formed JSON; bytes read as Latin-1. */
+/** Tokens of well-formed JSON; bytes read as Latin-1. */
 const tokens = /"(?:[^"\\]|\\.)*"|[-\d][-+.\deE]*|true|false|null|[{}[\],]/g;
 
-/** The check of a record as it was sent, which is well-formed JSON. */
+/** The checksum of a record's bytes, which must be well-formed JSON. */
 export function olderCheck(record: Uint8Array): number {
   const text = Buffer.from(record.buffer, record.byteOffset, record.byteLength).toString('latin1');
   const inObject: boolean[] = [];

@@ -1,7 +1,6 @@
-// How one page is asked for until there is a whole one: with the largest limit that upstream takes,
-// again where the answer lacks what it had before, around a row that upstream does not show, and
-// without a sorting that upstream refuses. What it learns of the server on the way goes into the
-// checkpoint with the next commit.
+// Requests one page until a complete one arrives: with the largest limit that upstream accepts, again if the response
+// lacks a key that it had before, around a hidden row, and without a sorting that upstream rejects. Facts learned about
+// the server go into the checkpoint with the next commit.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import { ExportError, invariant } from '../../contracts/errors.ts';
@@ -13,33 +12,35 @@ import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 
-/** What was learned of the server. */
+/** Facts learned about the server. */
 export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext' | 'endsWithNull'>;
 
-/** What is asked for. */
+/** One request for a page. */
 interface Requested {
   readonly place: ListPosition;
   /** Rows of the page that were read before. */
   readonly overlap: number;
-  /** The list ended there when it was last asked for. */
+  /** The list ended at this position at the last request. */
   readonly isEnd: boolean;
-  /** Without the sorting, which upstream refuses. */
+  /** Omit the sorting, which upstream rejects. */
   readonly unsorted: boolean;
 }
 
-/** A whole page. */
+/** A complete page. */
 export interface FetchedPage {
   readonly page: Page;
-  /** Why the row behind the page's last one is not shown, where that is so. */
+  /** Why the row after the page's last one is hidden; null: it is not. */
   readonly hidden: ExportError | null;
 }
 
-/** Page limits tried one after the other when upstream refuses one; 0 leaves the parameter out. */
+/** Page limits to try in turn if upstream rejects one; 0: the parameter is omitted. */
 const limitSteps = [100, 50, 25, 0];
-/** A larger limit is tried again after this, at the list's start: cursors may hold one. */
+/**
+ * A larger limit is tried again after this time, at the start of the list, because a cursor may be bound to a limit.
+ */
 const tryMoreMsMin = 60_000;
 const tryMoreMsMax = 3_600_000;
-/** Taken for the size of a blocked page that was asked for without a limit. */
+/** Assumed size of a blocked page that was requested without a limit. */
 const blockedLimit = 100;
 
 interface PageDeps {
@@ -49,11 +50,11 @@ interface PageDeps {
   readonly clock: Clock;
 }
 
-/** Asks for the pages of one stream. */
+/** Requests the pages of one stream. */
 export class PageAsker {
   traits: ServerTraits = { limitMax: null, hasNext: false, endsWithNull: false };
   readonly #deps: PageDeps;
-  /** When a limit above the learned one is tried again; with each refusal in twice the time. */
+  /** When a limit above the learned one is tried again; each rejection doubles the wait. */
   #tryMoreAt: number;
   #tryMoreMs = tryMoreMsMin;
 
@@ -63,14 +64,14 @@ export class PageAsker {
   }
 
   /**
-   * The page at a place. Waits for room in the spool. A refusal is about `sort` where upstream
-   * answers only without the sorting: from then on that is left out, and the list is another one.
+   * The page at a position. Waits for room in the spool. A rejection is about `sort` if upstream answers only without
+   * the sorting: the sorting is then omitted from now on, and the list counts as another one.
    */
   async ask(requested: Requested, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const before = this.traits;
     const asked = await this.#ask(requested, signal);
     if (asked.outcome !== 'refused') return asked;
-    // What is refused with any limit says nothing about limits.
+    // If every limit is rejected, the rejection says nothing about limits.
     this.traits = before;
     if (!this.#maybeSort(requested, asked)) return asked;
     const unsorted = await this.#ask({ ...requested, unsorted: true }, signal);
@@ -79,7 +80,7 @@ export class PageAsker {
       return unsorted.outcome === 'refused' ? asked : unsorted;
     }
     const { traits } = this;
-    // What refused everything for a moment may have ended in between.
+    // The cause may have been temporary, so try once more with the sorting.
     const again = await this.#ask(requested, signal);
     if (again.outcome !== 'refused') return again;
     this.traits = traits;
@@ -94,7 +95,7 @@ export class PageAsker {
     return { ...asked, about: 'sort' };
   }
 
-  /** Whether a refusal may mean the sorting; behind the first page it may mean the place. */
+  /** Whether the sorting may be the cause of a rejection; after the first page the position may be. */
   #maybeSort({ place, unsorted }: Requested, { about, status }: Failure): boolean {
     if (this.#deps.stream.sorting.length === 0 || unsorted) return false;
     return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
@@ -117,14 +118,14 @@ export class PageAsker {
         const { style } = withinWindow(this.#deps.stream.pagination);
         const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
-        // With another limit, pages of the same number are others.
+        // With another limit, page numbers mean other pages.
         if (smaller === 0 && (place.by === 'cursor' || style === 'page')) return fetched;
         if (smaller === 0) return { outcome: 'ok', page: noRows(), hidden: fetched.cause };
         continue;
       }
       if (fetched.outcome === 'refused' && blocked !== null) {
-        // The limits around a blocked row are no measure of what upstream takes, and a cursor may
-        // hold for one limit only.
+        // Limits around a blocked row say nothing about the limits that upstream accepts, and a cursor may be bound to
+        // one limit.
         smaller = fetched.about === 'limit' && limit !== null ? lessThan(limit, overlap) : 0;
         if (smaller > overlap) continue;
         return blocked;
@@ -134,7 +135,7 @@ export class PageAsker {
       }
       if (fetched.outcome !== 'ok') return fetched;
       const { page } = fetched;
-      // What is missing from it may be its next cursor as well.
+      // The next cursor may be among the missing data.
       if (page.partial !== null) return { outcome: 'ok', page, hidden: null };
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
@@ -146,7 +147,7 @@ export class PageAsker {
     }
   }
 
-  /** Records a page that upstream is known to take; null: the parameter is left out. */
+  /** Records per page that upstream is known to accept; null: the parameter is omitted. */
   get limit(): number | null {
     const asked = this.#deps.stream.pageLimit;
     const { limitMax } = this.traits;
@@ -159,7 +160,7 @@ export class PageAsker {
     return triesMore ? this.#deps.stream.pageLimit : this.limit;
   }
 
-  /** The next smaller limit, which is kept; one that upstream did not name is tried again. */
+  /** Steps down to the next smaller limit and keeps it; a limit that upstream did not name is tried again later. */
   #stepDown(limit: number | null, isNamed: boolean): boolean {
     const lower = limitSteps.find((step) => limit !== null && step < limit);
     if (lower === undefined) return false;
@@ -167,7 +168,7 @@ export class PageAsker {
       ? Number.POSITIVE_INFINITY
       : this.#deps.clock.monotonic() + this.#tryMoreMs;
     const known = this.traits.limitMax;
-    // It was tried again, and is known.
+    // The limit was tried again and is still rejected.
     if (known !== null && limit !== null && limit > known) {
       this.#tryMoreMs = Math.min(tryMoreMsMax, 2 * this.#tryMoreMs);
       return true;
@@ -184,7 +185,7 @@ export class PageAsker {
     return true;
   }
 
-  /** A limit that works again was refused for another reason. */
+  /** A limit that works again had been rejected for another reason. */
   #noteTaken(limit: number | null): void {
     const { limitMax } = this.traits;
     if (limitMax === null || limit === null || limit <= limitMax) return;
@@ -197,9 +198,9 @@ export class PageAsker {
   }
 
   /**
-   * Once a list has shown a next cursor, an answer without that key is doubtful: false. Where the
-   * list was seen to end with null it is a fault; else it may be how this server ends a list, which
-   * a second answer has to confirm.
+   * False if the response is doubtful: the list has shown a next cursor before, and this response lacks the key. If the
+   * list was seen to end with null, the missing key is an error. Else this server may end a list so, and a second
+   * response must confirm it.
    */
   #hasNext(place: ListPosition, { next }: Page): boolean {
     if (this.#deps.stream.pagination.style === 'none' || place.by === 'offset') return true;
@@ -218,8 +219,8 @@ export class PageAsker {
 }
 
 /**
- * The limit to try after one met a row that is not shown: half of what lies behind the overlap,
- * then the overlap alone, so that it is the row behind it. 0: there is no smaller one.
+ * The limit to try after one hit a hidden row: half of the rows after the overlap, then the overlap alone, so that the
+ * hidden row is the next one. 0: there is no smaller limit.
  */
 function lessThan(limit: number, overlap: number): number {
   const behind = limit - overlap;
@@ -227,7 +228,7 @@ function lessThan(limit: number, overlap: number): number {
   return behind === 1 ? overlap : 0;
 }
 
-/** What stands at a row that is not shown. */
+/** The empty page that stands for a hidden row. */
 export function noRows(): Page {
   const body = Buffer.from('[]');
   const { records } = scanBody(body, '', null);

@@ -1,8 +1,7 @@
-// Pages asked for by number. They begin where they begin, so rows that have moved cannot be looked
-// for on the next page as those of an offset are: where that does not begin with rows that were
-// read, the page before it is asked for again once it has come. If its last rows still stand at its
-// end, nothing has moved out from between the two. Rows behind them are read first. Where a flag
-// says which page is the last, nothing is asked for behind it: upstream may refuse that.
+// Paging by page number. A page starts at a fixed row, so moved rows cannot be found on the next page as with an
+// offset. If the next page does not begin with known rows, the page before it is requested again. If that page still
+// ends with the same rows, no row has moved out between the two; rows after them are read first. If a flag marks the
+// last page, no later page is requested, because upstream may reject the request.
 
 import type { Answer } from '../../contracts/answer.ts';
 import type { Identified } from './identity.ts';
@@ -12,23 +11,23 @@ import { type FetchedPage, noRows } from './page-asker.ts';
 import { overlapMax, type Pager, type PagerDeps, type Resume } from './pager.ts';
 import { keyBytes } from './repeats.ts';
 
-/** So often are both pages asked for until rows seem to move faster than that. */
+/** How often both pages are requested before rows count as moving too fast. */
 const triesMax = 2;
 
-/** Offsets are those of pages, whatever each is numbered. */
+/** Offsets are page numbers from 0, whatever number the first page has. */
 export class PagePager implements Pager {
   readonly overlap = 0;
   inserted = false;
   #read: Resume;
-  /** Keys of the last rows that were read one after the other. */
+  /** Keys of the last rows read in sequence. */
   #tail: Buffer;
-  /** Of the page that has arrived: leading records that were read before; null: rows have moved. */
+  /** Leading records of the arrived page that were read before; null: rows have moved. */
   #known: number | null = 0;
-  /** It is the one before the page that was asked for. */
+  /** The arrived page is the one before the requested page. */
   #isBefore = false;
-  /** The page before is no other: upstream shows its last page behind it as well. */
+  /** The previous page repeats: upstream shows its last page after the end too. */
   #isAgain = false;
-  /** The page that was read last may still be the last one, which its flag says. */
+  /** The last read page may still be the last one by its flag. */
   #mayBeLast: boolean;
   #isLast = false;
 
@@ -61,14 +60,14 @@ export class PagePager implements Pager {
       if (asked.page.partial !== null) return asked;
       const identified = identify(asked.page);
       this.#known = Math.max(0, overlapEnd(identified, this.#tail));
-      // Without ids they may be others that look the same.
+      // Without ids, other records may look the same.
       const isSure = this.#known > 0 && identified.named[this.#known - 1] === 1;
       if (isSure && this.#known < identified.count) return asked;
       const again = whole(await ask(before, 0));
       if (again.outcome !== 'ok') return again;
       const reread = identify(again.page);
       const end = overlapEnd(reread, this.#tail, reread.count);
-      // Many of one record without an id are many records.
+      // Equal records without ids may be many records.
       const isMany = isFull(identified) && isOneTwin(identified);
       const isEqual = keysOf(identified).equals(keysOf(reread));
       if (end === identified.count && isEqual && !isMany) {
@@ -88,7 +87,7 @@ export class PagePager implements Pager {
     }
   }
 
-  /** What the page that was read last has got, in place of the page behind it. */
+  /** The new rows of the page read last, in place of the page after it. */
   #asLast(last: Answer<FetchedPage>, identify: PagerDeps['identify']): Answer<FetchedPage> {
     if (last.outcome !== 'ok') return last;
     const reread = identify(last.page);
@@ -113,7 +112,7 @@ export class PagePager implements Pager {
       this.#tail = Buffer.concat([this.#tail, fresh]).subarray(-overlapMax * keyBytes);
       this.#read = { resume, overlap: this.#tail.toString('base64') };
     }
-    // A page of rows that were read may be one that many came in before.
+    // A page of known rows may be one that many rows were inserted before.
     const isOver = count === 0 || (this.#isAgain && pageOf(place) > 1);
     const isLast = page.next === null && (this.#isLast || !this.#isBefore);
     return isOver || isLast ? null : resume;
@@ -128,7 +127,7 @@ export class PagePager implements Pager {
   }
 }
 
-/** A page with missing rows does not show whether rows have moved. */
+/** A partial page does not show whether rows have moved. */
 function whole(asked: Answer<FetchedPage>): Answer<FetchedPage> {
   const partial = asked.outcome === 'ok' ? asked.page.partial : null;
   return partial === null ? asked : partialPage(partial);

@@ -1,4 +1,4 @@
-// A page of a list: where it stands, how it is asked for, and what its answer holds.
+// A page of a list: its position, its request and the content of its response.
 
 import type { Answer, Failure } from '../../contracts/answer.ts';
 import type { ExportError } from '../../contracts/errors.ts';
@@ -6,62 +6,62 @@ import type { Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 
 /**
- * Where in a list a page starts. A cursor is upstream's own text, or the address of the page, and is
- * handed back byte for byte; null: the first page. An offset counts rows, or pages where they are
- * asked for by number. In a list that is asked for by windows of time it is the place within one.
+ * The position in a list at which a page starts. A cursor is upstream's own text or the page's address, sent back byte
+ * for byte; null: the first page. An offset counts rows, or pages for paging by number. With windows of time it is the
+ * position within one window.
  */
 export type ListPosition = (
   | { readonly by: 'cursor'; readonly cursor: string | null }
   | { readonly by: 'offset'; readonly offset: number }
 ) & { readonly window?: TimeWindow };
 
-/** From a time on and before another, epoch milliseconds; null: that is not decided yet. */
+/** From a time (inclusive) to another (exclusive), epoch milliseconds; null: not decided yet. */
 export interface TimeWindow {
   readonly from: number;
   readonly to: number | null;
 }
 
-/** One page asked for. */
+/** The request for one page. */
 export interface PageQuery {
   readonly place: ListPosition;
-  /** Records a page; null: the parameter is left out. */
+  /** Records per page; null: the parameter is omitted. */
   readonly limit: number | null;
-  /** Without the sorting that the source asks for, since upstream refuses it. */
+  /** Omit the source's sorting, because upstream rejects it. */
   readonly unsorted?: boolean;
 }
 
-/** What shows that a list goes on behind an answer, though its paging does not say so. */
+/** A sign that a list continues after a response although its paging does not say so. */
 export interface MoreSign {
   /** The header, or the path of the member. */
   readonly sign: string;
-  /** How the endpoint is most likely paged, in the config's words; null: not known. */
+  /** The likely paging of the endpoint, in the config's keys; null: unknown. */
   readonly likely: ({ readonly style: string } & { readonly [key: string]: string }) | null;
 }
 
-/** One whole, well-formed answer. */
+/** One complete, well-formed response. */
 export interface Page {
   /** The body as upstream sent it. */
   readonly body: Uint8Array;
   readonly records: RecordList;
   /**
-   * The cursor of the next page; null at the end, which a flag may tell in any style; undefined where
-   * the answer has no such key.
+   * The cursor of the next page; null: the end, which a flag may mark in any style; undefined: the response has no such
+   * key.
    */
   readonly next: string | null | undefined;
-  /** What upstream says the list's length is, where it says so. */
+  /** The length of the list as upstream reports it; null: it does not. */
   readonly total: number | null;
-  /** It says at which row it begins, as lists do that are paged by offset. */
+  /** The response states its first row, as lists with offset paging do. */
   readonly isCounted: boolean;
-  /** What shows that there is more behind it; null: nothing does. */
+  /** The sign of more rows after the page; null: none. */
   readonly more: MoreSign | null;
-  /** The response reports that records are missing from it; null: it does not. */
+  /** The response reports missing records; null: it does not. */
   readonly partial: ExportError | null;
 }
 
-/** The answer to one request for a page. */
+/** The result of one request for a page. */
 export type PageAnswer = Answer<{ readonly page: Page }>;
 
-/** A walk that ended at a page with missing records: its records are stored, its place is not passed. */
+/** A walk that ended at a page with missing records: its records are stored, and the position is not passed. */
 export interface PartialPage extends Failure {
   readonly isPartial: true;
 }
@@ -75,25 +75,25 @@ export function isPartialPage(failure: Failure): failure is PartialPage {
   return 'isPartial' in failure;
 }
 
-/** How one window of a list is paged; all of it where there are none. */
+/** The paging within one window of a list; without windows, the paging of the list. */
 export function withinWindow(pagination: Pagination): Pagination {
   const { style, window } = pagination;
   return style === 'window' && window ? { ...pagination, style: window.within } : pagination;
 }
 
-/** True where a cursor is the address of its page. */
+/** True if a cursor is the address of its page. */
 export function namesAddress({ style }: Pick<Pagination, 'style'>): boolean {
   return style === 'link' || style === 'next_url';
 }
 
-/** What a place is called: a parameter of that name asks for it, but for an address. */
+/** The name of a position in messages: the parameter's name, or `address`. */
 export function nameOfPlace(pagination: Pagination): 'cursor' | 'offset' | 'page' | 'address' {
   const { style } = withinWindow(pagination);
   if (namesAddress(pagination)) return 'address';
   return style === 'offset' || style === 'page' ? style : 'cursor';
 }
 
-/** Where a list begins; `since`: the time that its windows begin at. */
+/** The first position of a list. `since`: start of its first window, epoch milliseconds. */
 export function firstPlace(pagination: Pagination, since: number | null = null): ListPosition {
   const { style } = withinWindow(pagination);
   const isCounted = style === 'offset' || style === 'page';
@@ -104,13 +104,13 @@ export function firstPlace(pagination: Pagination, since: number | null = null):
   return { ...place, ...(pagination.style === 'window' && { window: { from, to: null } }) };
 }
 
-/** Where a list begins, or the window of it that `place` is in. */
+/** The first position of a list, or of the window that `place` is in. */
 export function startOf(pagination: Pagination, { window }: ListPosition): ListPosition {
   const first = firstPlace(withinWindow(pagination));
   return window === undefined ? first : { ...first, window };
 }
 
-/** A place whose window has an end: as far as it is over now, and a second at least. */
+/** A position whose window has an end: as far as the window is over now, at least one second long. */
 export function closed(
   place: ListPosition,
   windows: TimeWindows | undefined,
@@ -122,22 +122,22 @@ export function closed(
   return { ...place, window: { from, to: Math.max(from + 1_000, over) } };
 }
 
-/** Bounds of windows are whole seconds, which each format can say. */
+/** Window bounds are whole seconds, which every time format can express. */
 export function wholeSecond(time: number): number {
   return Math.floor(time / 1_000) * 1_000;
 }
 
-/** True for where a list, or a window of it, begins. */
+/** True for the first position of a list or window. */
 export function isFirst(place: ListPosition): boolean {
   return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
 }
 
-/** True for places of one window, and where there are none. */
+/** True for positions of one window, or if there are no windows. */
 export function sameWindow(a: ListPosition, b: ListPosition): boolean {
   return a.window?.from === b.window?.from;
 }
 
-/** True for the same place. */
+/** True for equal positions. */
 export function samePlace(a: ListPosition | null, b: ListPosition | null): boolean {
   if (a === null || b === null) return a === b;
   if (!sameWindow(a, b)) return false;

@@ -1,15 +1,13 @@
-// How one page of a list leads to the next, for each style of paging. A pager lives as long as one
-// walk.
+// How one page of a list leads to the next, for each style of paging. A pager lives for one walk.
 //
-//   cursor   the answer names the next page; null, absent or the same cursor again is the end for now
-//   link, next_url   as cursor: the address is the cursor
-//   offset   rows are counted. The last rows of the page before are asked for again: where they do not reappear, rows
-//            have moved and the walk must begin anew. The end is a place that shows nothing at all, never a short page,
-//            and whatever upstream says the total is
-//   page     pages are counted (page-pager.ts)
-//   window   the list is asked for by windows of time, each of them paged itself (window-pager.ts)
-//   none     one page holds everything
-//   shown    whichever of these the first answer shows
+// - cursor: the response names the next page; null, absent or the same cursor again is the end for now
+// - link, next_url: as cursor; the address is the cursor
+// - offset: rows are counted, and the last rows of the previous page are requested again. If they do not reappear, rows
+//   have moved and the walk must restart. The end is an empty page, never a short page nor a reported total
+// - page: pages are counted (page-pager.ts)
+// - window: the list is requested by windows of time, each of them paged (window-pager.ts)
+// - none: one page holds everything
+// - shown: the style that the first response shows
 
 import { invariant } from '../../contracts/errors.ts';
 import type { Pagination } from '../../contracts/source.ts';
@@ -22,8 +20,8 @@ import { keyBytes } from './repeats.ts';
 import { WindowPager } from './window-pager.ts';
 
 /**
- * A pager for one walk; `from` is where it begins and what the checkpoint kept for there, `now` when,
- * in epoch milliseconds.
+ * A pager for one walk. `from`: its first position with the checkpoint's overlap; `now`: the walk's start, epoch
+ * milliseconds.
  */
 export function pagerFor(pagination: Pagination, from: Resume, now: number): Pager {
   switch (pagination.style) {
@@ -68,13 +66,13 @@ function byCursor(nextOf: (page: Page) => string | null): Pager {
 
 class OffsetPager implements Pager {
   inserted = false;
-  /** The end of the rows read, and the keys that the page from there has to begin with. */
+  /** The end of the rows read, and the keys that the page from there must begin with. */
   #read: Resume;
-  /** Keys of the last rows that were read one after the other. */
+  /** Keys of the last rows read in sequence. */
   #tail: Buffer;
-  /** How many of them the next page is asked to begin with. */
+  /** Number of these rows that the next request repeats. */
   #rows: number;
-  /** Why the next page is asked without rows that were read: is there any, is a row hidden. */
+  /** Why the next request repeats no rows: to see if any row is left, or because a row is hidden. */
   #blindly: 'end' | 'hidden' | null = null;
   /** Leading records of the accepted page that were read before. */
   #known = 0;
@@ -106,14 +104,14 @@ class OffsetPager implements Pager {
     if (this.#rows === 0) return 0;
     const expected = this.#tail.subarray(-this.#rows * keyBytes);
     if (count > 0 && count < this.#rows) {
-      // A page can be shorter than what is looked for on it.
+      // A page can be shorter than the rows that are searched for on it.
       const keys = keysOf(identified);
       if (keys.equals(expected.subarray(0, keys.length))) return count;
     }
     return overlapEnd(identified, expected);
   }
 
-  /** What was read may have moved down, which records without ids do not show. */
+  /** Known rows may have moved down, which records without ids do not show. */
   #movedDown(identified: Identified): number {
     const { count, named } = identified;
     const keys = keysOf(identified);
@@ -130,13 +128,13 @@ class OffsetPager implements Pager {
     if (page.next === null) return null;
     if (onward !== null) return onward;
     if (count > 0 && (this.#blindly !== null || this.#known > this.#rows)) {
-      // Only rows that were read, and that have moved down since.
+      // The page has only known rows, which have moved down.
       this.#blindly = null;
       this.#rows = Math.max(1, this.#rows);
       return { by: 'offset', offset: asked + count };
     }
     if (this.#blindly !== null || this.#rows === 0) return null;
-    // Nothing new on it, yet it may just be short: at the end there is nothing at all.
+    // Nothing new, but the page may just be short: the end is an empty page.
     this.#blindly = 'end';
     this.#rows = 0;
     return place;
@@ -145,7 +143,7 @@ class OffsetPager implements Pager {
   past(place: ListPosition, _page: Page, identified: Identified): ListPosition {
     const isNew = identified.count > this.#known;
     const before = isNew ? this.#take(offsetOf(this.ask(place)), identified) : place;
-    // A row that cannot be read cannot be looked for again either.
+    // A hidden row cannot be searched for either.
     this.#rows = 0;
     this.#blindly = 'hidden';
     return { by: 'offset', offset: offsetOf(before) + 1 };
@@ -160,7 +158,7 @@ class OffsetPager implements Pager {
     const fresh = keysOf(identified, this.#known);
     const before = this.#blindly === 'hidden' ? Buffer.alloc(0) : this.#tail;
     this.#tail = Buffer.concat([before, fresh]).subarray(-overlapMax * keyBytes);
-    // What was read without an overlap is looked for together with the row before it.
+    // Rows read without an overlap are searched for together with the row before them.
     const isAlone = this.#blindly === 'end';
     const rows = isAlone ? count - this.#known + 1 : Math.max(1, Math.floor(count / 4));
     this.#rows = Math.min(rows, this.#tail.length / keyBytes);
@@ -172,11 +170,11 @@ class OffsetPager implements Pager {
   }
 }
 
-/** Rows are counted once the first answer says how many there are or where it begins. */
+/** Uses offsets if the first response reports a length or its first row. */
 class ShownPager implements Pager {
   #pager: Pager = byCursor(({ next }) => next ?? null);
   #first: Buffer = Buffer.alloc(0);
-  /** An offset gave the first page again: it is not heeded, and that page is all there is. */
+  /** An offset returned the first page again: upstream ignores it, and that page is the whole list. */
   #isAll = false;
 
   constructor({ resume }: Resume) {

@@ -1,8 +1,7 @@
-// A part is never taken for the whole: where the paging as configured has come to its end, and
-// upstream shows that there is more, that is an error of the stream, told to the sinks as
-// `source.paging_suspected` once until it changes. What was read goes on its way meanwhile. A sign
-// on the last page is judged whenever a walk ends there; the list's length only where a walk has
-// passed all of it, since rows come and go meanwhile.
+// The check that a part of a list is never taken for the whole. If the configured paging ends and upstream shows more
+// rows, the stream has an error, and the sinks receive `source.paging_suspected` once until it changes. Records that
+// were read are delivered as usual. A sign on the last page is judged each time a walk ends there. The length of the
+// list is judged only after a walk through the whole list, because rows come and go.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -11,23 +10,23 @@ import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { type MoreSign, nameOfPlace, type Page, withinWindow } from './page.ts';
 
-/** What makes it doubtful that all was read. */
+/** The reason to doubt that everything was read. */
 export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
 
-/** What the ends that one poll has met say: undefined: nothing; null: that all is well. */
+/** The verdicts of one poll. undefined: no verdict; null: no doubt. */
 export interface EndVerdicts {
-  /** The last page. */
+  /** From the last page. */
   readonly page?: Doubt | null;
-  /** A walk through the whole list. */
+  /** From a walk through the whole list. */
   readonly whole?: Doubt | null;
 }
 
-/** The sign of a list that is longer than what was read. */
+/** The sign of a list that is longer than the rows read. */
 export const totalSign = 'total';
 
 const thenAnew = 'the list is then read again from its start, without repeats';
 
-/** What ends a walk that gets no further than a part. */
+/** The failure that ends a walk after only a part of the list. */
 export interface PartRead extends Failure {
   readonly doubt: Doubt;
 }
@@ -41,7 +40,7 @@ export function isPartRead(failure: Failure): failure is PartRead {
   return 'doubt' in failure;
 }
 
-/** By what the last page shows. */
+/** The doubt raised by the last page. */
 export function doubtOfPage(
   { pagination: { style } }: ListEndpoint,
   { sign, likely }: MoreSign,
@@ -52,7 +51,7 @@ export function doubtOfPage(
   });
 }
 
-/** By the list's length. */
+/** The doubt raised by the length of the list. */
 export function doubtOfTotal({ pagination }: ListEndpoint, total: number, read: number): Doubt {
   const { style } = pagination;
   const reported = `the list's length is ${total}, and it ends after ${read}`;
@@ -65,7 +64,7 @@ export function doubtOfTotal({ pagination }: ListEndpoint, total: number, read: 
   };
 }
 
-/** By a first page that comes again behind itself. */
+/** The doubt raised by a first page that repeats as the next page. */
 export function doubtOfPlace({ pagination }: ListEndpoint, likely: MoreSign['likely']): Doubt {
   const name = nameOfPlace(pagination);
   const said = `upstream answers with the same page whatever the ${name}`;
@@ -95,28 +94,28 @@ function doubt(
   };
 }
 
-/** By the first page alone, which may hold fewer records than it could. */
+/** The doubt raised by the first page alone, which may hold fewer records than it could. */
 export function doubtOfFirst(stream: ListEndpoint, { next, more, ...page }: Page): Doubt | null {
   const { style } = withinWindow(stream.pagination);
   if (style === 'offset' || style === 'page' || typeof next === 'string') return null;
   if (more !== null) return doubtOfPage(stream, more);
   const { length } = page.records;
   const total = page.total ?? 0;
-  // Rows are counted then.
+  // With this style, rows are counted then.
   if (style === 'shown') return null;
   return total > length ? doubtOfTotal(stream, total, length) : null;
 }
 
-/** What is doubted from now on. */
+/** The doubt from now on. */
 export function doubtAfter(before: Doubt | null, { page, whole }: EndVerdicts): Doubt | null {
   const found = page ?? whole ?? null;
-  // The numbers may change with each poll, and are not told again for it.
+  // The numbers may change with each poll and are not reported again.
   if (found !== null) return found.sign === before?.sign ? before : found;
   const isCleared = before?.isWhole === true ? whole === null : page === null;
   return isCleared ? null : before;
 }
 
-/** As the stream's error. */
+/** The doubt as the stream's error. */
 export function doubtError(
   { name }: ListEndpoint,
   { sign, said, likely, next }: Doubt,
@@ -127,7 +126,7 @@ export function doubtError(
   });
 }
 
-/** As its sinks are told. */
+/** The doubt as the condition for the sinks. */
 export function doubtFinding({ name }: ListEndpoint, { sign, said, likely, next }: Doubt): Finding {
   return {
     condition: 'source.paging_suspected',

@@ -1,12 +1,12 @@
-// A 200 that reports errors beside its data: some of the records are missing, and the response says
-// so in its envelope. The signs are those of RFC 9457 (`errors`), of search engines (`timed_out`,
-// `partial`) and of plain envelopes (`success: false`). An empty `errors` is no error.
+// A 200 that reports errors beside its data: some records are missing, and the envelope says so. The signs are those of
+// RFC 9457 (`errors`), of search engines (`timed_out`, `partial`) and of plain envelopes (`success: false`). An empty
+// `errors` is no error.
 
 import { ExportError } from '../../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
 import { type DescribeProblem, problemDescriber } from '../../tools/problem.ts';
 
-/** How the members beside the data report that data is missing; null: they do not. */
+/** The sign of missing data among the members beside the data; null: none. */
 export function partialSign(members: JsonObject): string | null {
   if (isReported(members.errors)) return 'errors beside its data';
   if (members.partial === true) return 'partial: true';
@@ -15,9 +15,8 @@ export function partialSign(members: JsonObject): string | null {
 }
 
 /**
- * The same for an object that is the data itself, with nothing around it. Its own members may have
- * these names, so only what no configuration holds counts: `errors` with messages, and `success:
- * false` only with words that explain it.
+ * The same for an object that is the data itself, without an envelope. Its own members may have these names, so only
+ * unambiguous signs count: `errors` with messages, and `success: false` only with an explanation.
  */
 export function partialObjectSign(members: JsonObject): string | null {
   const { errors, success, ...rest } = members;
@@ -28,15 +27,15 @@ export function partialObjectSign(members: JsonObject): string | null {
   return partialSign(success === false && hasWords ? { ...rest, success } : rest);
 }
 
-/** What reports that data is missing, and the members that say why. */
+/** The sign of missing data, and the members that explain it. */
 export interface Reported {
   readonly sign: string;
   readonly members: JsonObject;
 }
 
 /**
- * Where the envelope of a list reports it: its outermost members, and those beside the records.
- * `items`: dotted path of the records.
+ * The report in the envelope of a list: in its outermost members or in those beside the records. `items`: dotted path
+ * of the records.
  */
 export function partialEnvelope(envelope: Json, items: string): Reported | null {
   let level: Json | undefined = envelope;
@@ -50,7 +49,7 @@ export function partialEnvelope(envelope: Json, items: string): Reported | null 
   return null;
 }
 
-/** The error for a response whose data is incomplete. `doing` begins the message. */
+/** The error for a response with incomplete data. `doing` begins the message. */
 export function partialError(
   doing: string,
   { sign, members }: Reported,

@@ -1,5 +1,4 @@
-// One poll of a list: what its strategies (see poller.ts) share while it lasts, and what they have
-// found.
+// One poll of a list: the state that its strategies (poller.ts) share, and their findings.
 
 import type { Answer } from '../../contracts/answer.ts';
 import type { ListReading } from '../../contracts/definition.ts';
@@ -15,27 +14,27 @@ import type { IdlessTally } from './stage.ts';
 import type { EmptyRuns } from './tail.ts';
 import type { Walk, Walked } from './walk.ts';
 
-/** The times that a list is read by, and what to do when its cursor has died. */
+/** The intervals of a list's reading, and the reaction to a rejected cursor. */
 export type ListTimes = Omit<ListReading, 'order' | 'start'>;
 
-/** What is remembered from poll to poll, and found out again after a restart. */
+/** State that is kept from poll to poll, and rebuilt after a restart. */
 export interface PollMemory {
-  /** Of the round under way. */
+  /** Counts of the full scan under way. */
   tally: IdlessTally;
   readonly empties: EmptyRuns;
-  /** Pages that this round has passed, and the most that any has since a poll ended well. */
+  /** Pages that this full scan has passed, and the most of any scan since a poll last succeeded. */
   readonly reached: { pages: number; most: number };
-  /** When stepping back was tried in vain, epoch milliseconds; null: not since it was not. */
+  /** When a step back last failed, epoch milliseconds; null: it has not failed since it last worked. */
   triedBackAt: number | null;
-  /** When the poll before began, epoch milliseconds; null before the first. */
+  /** Start of the previous poll, epoch milliseconds; null before the first. */
   polledAt: number | null;
-  /** That the list leads on at its end was logged. */
+  /** An endless list end was logged. */
   reportedEndless: boolean;
-  /** The last round seemed to miss rows. */
+  /** The last full scan seemed to miss rows. */
   missed: boolean;
-  /** It failed. */
+  /** The previous poll failed. */
   failed: boolean;
-  /** Since when the company cannot be read, epoch ms; null: it can, as far as is known. */
+  /** Since when the company cannot be read, epoch milliseconds; null: it can be, as far as known. */
   lostAt: number | null;
 }
 
@@ -43,7 +42,7 @@ export interface PollMemory {
 export class Poll {
   fresh = 0;
   more = false;
-  /** What the list's ends have shown of its paging. */
+  /** Verdicts on the paging from the ends of the list. */
   verdicts: EndVerdicts = {};
   readonly reader: ListReader;
   readonly settings: ListTimes;
@@ -68,7 +67,7 @@ export class Poll {
     return this.reader.checkpoint;
   }
 
-  /** Where the list begins. */
+  /** The first position of the list. */
   get first(): ListPosition {
     return firstPlace(this.reader.deps.stream.pagination, this.checkpoint.wanted.since);
   }
@@ -78,21 +77,20 @@ export class Poll {
   }
 
   /**
-   * Event time up to which records at the list's start count as known, since they may be forgotten;
-   * null: none do. Those that are late by no more than `lookback` are rather held twice than not at
-   * all.
+   * Event time up to which records at the start of the list count as known, because they may be forgotten; null: none.
+   * Records late by at most `lookback` are rather stored twice than lost.
    */
   get forgottenUpTo(): number | null {
     const { whole, memory } = this.checkpoint;
     const { horizon } = memory;
-    // Before the list was read whole, what is older may not have been read yet.
+    // Before the first full scan, older records may not have been read yet.
     const isKnown = whole.swept && horizon !== null && horizon !== noHorizon;
     return isKnown ? horizon - this.settings.lookbackMs : null;
   }
 
   /**
-   * True where so much time has passed since, and this poll has come so far. Of a time to come, which
-   * a clock has said that was ahead, nobody knows when it was.
+   * True if `everyMs` has passed since and this poll has reached the end so far. A time in the future comes from a
+   * clock that was ahead, so its real age is unknown and it counts as due.
    */
   due(last: keyof ListCheckpoint['looked'], everyMs: number): boolean {
     const sinceMs = this.now - this.checkpoint.looked[last];
@@ -100,10 +98,9 @@ export class Poll {
   }
 
   /**
-   * Before a poll's first page. Of a list that is read from now on, what stands in it from shortly
-   * before is not told, yet has to be known, so that what comes late is. And where a clock that was
-   * ahead has noted when late records were looked for, it is not known how long ago that was, nor
-   * where those stand that have come since: the list is to be read whole.
+   * Prepares a poll. With `start: now`, records from shortly before are not reported but must be known, so that later
+   * changes show. If a clock that was ahead noted the last check for late records, the age of that check and the
+   * positions of later rows are unknown: a full scan is due.
    */
   async begin(): Promise<void> {
     if (this.checkpoint.looked.rewoundAt > this.begunAt) {
@@ -115,18 +112,18 @@ export class Poll {
     await this.commit(this.fromNowOn(standingBefore));
   }
 
-  /** The checkpoint's step to reading from a time on, up to `lookback` late; epoch milliseconds. */
+  /** The checkpoint's step to reading from a time on, with up to `lookback` late; epoch milliseconds. */
   fromNowOn(time: number): Pick<ListCheckpoint, 'wanted'> {
     return { wanted: { since: time - this.settings.lookbackMs, standingBefore: time } };
   }
 
-  /** Walks; `growth` has noted the walk's pages. */
+  /** Walks. `growth` has noted the walk's pages. */
   async follow(walk: Walk, growth: WalkGrowth | null = null): Promise<Answer<Walked>> {
     const empties = this.memory.empties.before(walk.from.resume);
     const goesOn = empties.count > 0;
     const walked = await follow(this.reader, { ...walk, empties }, this.signal);
     if (walked.outcome !== 'ok') return walked;
-    // What another walk has met is still to be gone on with.
+    // Empty pages of an earlier walk are still to be continued.
     const { paused, next } = walked;
     if (paused !== null || goesOn) this.memory.empties.keep(paused === null ? null : next, empties);
     this.fresh += walked.fresh;
@@ -139,7 +136,7 @@ export class Poll {
     }
     this.more ||= walked.paused === 'empty';
     const { page = null, whole = null } = this.verdicts;
-    // One of several ends that leads on is enough.
+    // One of several ends that names a next page is enough.
     this.verdicts = {
       ...this.verdicts,
       ...walked.verdicts,
@@ -155,7 +152,7 @@ export class Poll {
     return walked;
   }
 
-  /** True where the list seems longer than what was read, for the first time: look again. */
+  /** True once, if the list seems longer than the rows read: scan again. */
   missesRows(): boolean {
     const { whole, ...rest } = this.verdicts;
     const isFirst = whole?.sign === totalSign && !this.memory.missed;
@@ -166,24 +163,24 @@ export class Poll {
     return true;
   }
 
-  /** Commits a step of the checkpoint without a page, where it is one. */
+  /** Commits a checkpoint step without a page, if it changes anything. */
   async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     if (findings.length === 0 && !this.reader.differs(change)) return;
     await this.reader.commit(change, findings);
   }
 
-  /** Takes the list for what it has shown itself to be in this poll. */
+  /** Stores the order that the list has shown in this poll. */
   async learn(): Promise<void> {
     const { order: pinned, log } = this.reader.deps;
     const { growth, looked } = this.checkpoint;
     const { order: before } = growth;
     const order = orderShown(before, this.#grown);
-    // What has opened a question does not answer it as well.
+    // The growth that raised a question must not answer it.
     this.#grown = { atStart: false, atEnd: false };
     if (order === before || pinned !== 'auto') return;
     log.info('list_order_learned', 'learned the order of the list', { before, order });
     const learnedAt = order === 'unknown' ? null : this.now;
-    // Late records were looked for where they would stand in another order.
+    // The last check for late records looked where they would be in another order.
     const rewoundAt = Math.min(looked.rewoundAt, looked.sweptAt);
     await this.commit({ growth: { order, learnedAt }, looked: { rewoundAt } });
   }

@@ -1,18 +1,21 @@
-// How a list is read so that nothing is lost under any server that the upstream documents allow.
-// They show no order, no time filter and no lifetime of cursors, so where new records turn up is
-// learned, and never quite believed:
+// Reads a list so that nothing is lost under any server that the upstream documents allow. The documents state no
+// order, no time filter and no lifetime of cursors. So the positions at which new records arrive are learned, and
+// checked again and again. Four strategies:
 //
-//   end     asks the last cursor that worked again, and follows on: what is new in a list that grows at its end
-//   start   walks from the first page down to what is known: what is new in a list that grows at its start
-//   back    from a cursor of some minutes ago to the end: records that came late
-//   round   the whole list, a few pages at each poll: what nothing else has shown
+// - end (read-end.ts): requests the last cursor that worked, and follows: finds new records of a list that grows at its
+//   end
+// - start (read-start.ts): walks from the first page to known records: finds new records of a list that grows at its
+//   start
+// - back (read-back.ts): walks from a cursor of some minutes ago to the end: finds late records
+// - full scan (read-round.ts): walks through the whole list, a few pages at each poll: finds everything else
 //
-// While the order is unknown each poll reads both ends, and where new records come in teaches it.
-// Once it is learned, the other end is looked at now and then. A round begins each
-// `reconcile_every`; only a record that came through the end shows that the end can be trusted, and
-// while one has lately a round a day is enough. So a record that upstream shows for longer is held,
-// wherever in the list it stands. What must stay true: every step forward is committed with the
-// page that justifies it, and an error is never taken for the end of a list.
+// While the order is unknown, each poll reads both ends, and new records teach the order. Once it is learned, the other
+// end is read now and then. A full scan starts each `reconcile_every`. Only a record that arrived through the end
+// proves that the end can be trusted; while one did lately, a scan a day is enough. So each record that upstream shows
+// for long enough is stored, wherever it is in the list.
+//
+// Invariants: each step forward is committed with the page that justifies it; an error is never taken for the end of a
+// list.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -51,12 +54,14 @@ export class ListPoller {
     this.#settings = settings;
   }
 
-  /** The checkpoint as committed last; null before the first poll. */
+  /** The checkpoint of the last commit; null before the first poll. */
   get checkpoint(): ListCheckpoint | null {
     return this.#reader.loaded;
   }
 
-  /** One poll: up to the tail, or until others have their turn. Never throws for upstream. */
+  /**
+   * One poll: up to the tail, or until other streams have their turn. Upstream failures are results, never exceptions.
+   */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const poll = new Poll(this.#reader, this.#settings, { memory: this.#memory, signal });
     const { steps, loaded } = this.#reader;
@@ -64,7 +69,7 @@ export class ListPoller {
       const result = await this.#read(poll);
       if (result.outcome !== 'done') {
         const isFurther = this.#isFurther(loaded);
-        // A part that brings new records each time is no progress: its place stays where it is.
+        // A partial page with new records is no progress: its position is not passed.
         const hasMore = this.#reader.steps > steps && !isPartialPage(result);
         return { ...result, advanced: isFurther || hasMore };
       }
@@ -82,7 +87,7 @@ export class ListPoller {
     }
   }
 
-  /** Whether a poll that failed has come further: a round that begins anew each time does not. */
+  /** Whether a failed poll has advanced; a full scan that restarts each time has not. */
   #isFurther(before: ListCheckpoint | null): boolean {
     const { reached } = this.#memory;
     const isFurther = reached.pages > reached.most;
@@ -98,7 +103,7 @@ export class ListPoller {
     if (failure !== null) {
       poll.signal.throwIfAborted();
       this.#memory.failed = true;
-      // What was judged but not committed is not known after all.
+      // Records that were judged but not committed are unknown again.
       this.#reader.discard();
       await this.#reader.load();
       return await this.#failed(poll, failure);
@@ -112,7 +117,7 @@ export class ListPoller {
     return { outcome: 'done', fresh, more, ...(doubt === null ? {} : { doubt }) };
   }
 
-  /** Keeps what is doubted, and tells it once. */
+  /** Stores the doubt, and reports it once. */
   async #suspect(poll: Poll, suspected: Doubt | null): Promise<ExportError | null> {
     const { stream } = this.#reader.deps;
     const isNew = suspected !== null && suspected.sign !== poll.checkpoint.told.suspected?.sign;
@@ -120,7 +125,7 @@ export class ListPoller {
     return suspected && doubtError(stream, suspected);
   }
 
-  /** What a failure leads to. A cursor that dies in a walk costs no more than another walk. */
+  /** The result of a failure. A cursor that expires within a walk costs only another walk. */
   async #failed(poll: Poll, failure: Failure): Promise<PollResult> {
     const { about, cause } = failure;
     const { stream } = this.#reader.deps;
@@ -148,7 +153,7 @@ export class ListPoller {
   }
 }
 
-/** Without the sorting the list is in another order: what is known of its ends is void. */
+/** Without the sorting the list has another order: all facts on its ends are void. */
 async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
   const { resume } = poll.checkpoint.end;
   const { name } = poll.reader.deps.stream;
@@ -164,15 +169,15 @@ async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
   );
 }
 
-/** Reads the end or ends where new records may turn up. */
+/** Reads the end or ends at which new records may arrive. */
 async function readEnds(poll: Poll): Promise<Failure | null> {
   const { growth, whole, end } = poll.checkpoint;
   const { order } = growth;
   const { swept, round } = whole;
-  // The first round may be stuck for long, and what is new is not to wait for it.
+  // The first full scan may be stuck for long, and new records must not wait for it.
   const isStuck = round !== null && poll.memory.failed;
   const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
-  // Where all fits on one page, the end is the start.
+  // If everything fits on one page, the end is the start.
   const isOnePage = order !== 'newest_first' && samePlace(end.resume, poll.first);
   const atStart = growsAtStart && !isOnePage ? await readStart(poll) : null;
   if (atStart !== null || poll.more) return atStart;
@@ -181,7 +186,7 @@ async function readEnds(poll: Poll): Promise<Failure | null> {
   return atEnd;
 }
 
-/** Looks for what the ends do not show, as far as that is due. */
+/** Searches for records that the ends do not show, if a search is due. */
 async function lookFurther(poll: Poll): Promise<Failure | null> {
   const { rewindEveryMs, reconcileEveryMs } = poll.settings;
   const { growth, memory } = poll.checkpoint;
@@ -191,7 +196,7 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
     if (failure !== null) return failure;
   }
   if (poll.due('probedAt', reconcileEveryMs)) {
-    // What has no time and is forgotten would look new there.
+    // Forgotten records without a time would look new there.
     const isTimed = poll.first.window !== undefined;
     const isStart = order === 'oldest_first' && memory.horizon !== noHorizon && !isTimed;
     const isEnd = order === 'newest_first' && knowsEnd(poll.checkpoint);

@@ -1,6 +1,5 @@
-// What is new at the end of a list: asks the last cursor that worked again, and follows on. Where
-// no such place is known, or upstream no longer takes it, the end is found anew: from a place where
-// the list was read some time before, or by a round.
+// Reads new records at the end of a list: requests the last cursor that worked, and follows. If no such position is
+// known, or upstream rejects it, the end is searched for: from an earlier position of the trail, or by a full scan.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { knowsEnd, roundRequested } from './checkpoint.ts';
@@ -23,12 +22,12 @@ import {
 import { keyCount, keysWithout, resumeAfter, type WalkSeen } from './stage.ts';
 import type { Walk } from './walk.ts';
 
-/** Reads the list's end. */
+/** Reads the end of the list. */
 export async function readEnd(poll: Poll): Promise<Failure | null> {
   const { end, whole, memory } = poll.checkpoint;
   const { resume, overlap, atEnd, again, arrivedAt } = end;
   if (!knowsEnd(poll.checkpoint) || resume === null) {
-    // Counting anew is what a round is for, and one that is under way has come further already.
+    // Counting again needs a full scan, and a scan under way is already further.
     const canStepBack = whole.swept && whole.round === null && !end.countAnew;
     const back = canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY));
     if (typeof back === 'object') return back;
@@ -37,16 +36,16 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     return null;
   }
   const isFirst = samePlace(resume, poll.first);
-  // Behind the last record nothing that is known is met; in an empty list, nothing is known.
+  // After the last record no known record follows; in an empty list, none is known.
   const growth = new WalkGrowth(!isFirst && again === 0 && memory.remembered.length > 0);
   const anew = isFirst ? begin(poll) : null;
-  // Some of the window may have been read.
+  // Part of the window may have been read.
   const isAgain = startsWindow(poll) && !atEnd;
   const walk: Walk = {
     from: { resume, overlap },
     isPoll: !isFirst,
     ...(isFirst ? { tally: poll.memory.tally, passed: nonePassed } : {}),
-    // Counting from the list's start is exact wherever new records turn up.
+    // Counting from the start of the list is exact wherever new records arrive.
     reading: isFirst || isAgain ? 'known' : 'resume',
     anchored: true,
     trail: true,
@@ -55,50 +54,50 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
       : { check: (identified, seen) => checkEnd(poll, identified, seen) }),
     step: (stage) => {
       growth.note(stage);
-      // What was the only page may have been pushed on: until the end nothing behind is unread.
+      // The only page may have moved down: until the end, nothing after it is unread.
       if (isFirst && stage.next !== null) return {};
-      // Where the walk before was cut short, what comes now was there already; and what is known
-      // from elsewhere shows that this is another place.
+      // If the previous walk was cut short, these records were there before. Records known from elsewhere show that
+      // this is another position.
       const proven = !isFirst && atEnd && stage.next === null && growth.isBehind(again);
       if (proven && arrivedAt !== null) growth.confirm();
       return {
         end: {
           ...resumeAfter(stage).end,
-          // Once can be by mistake of a server that serves another place.
+          // A single arrival may come from a server that serves another position by mistake.
           ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
         },
-        // Rows have come in before those that were read.
+        // Rows were inserted before those that were read.
         ...(stage.pager.inserted ? { looked: { sweptAt: roundRequested } } : {}),
       };
     },
   };
   const walked = await poll.follow(walk, growth);
   if (walked.outcome !== 'ok') {
-    // A window that is refused leads nowhere else: it is told, and asked for again.
+    // A rejected window has no other position to try: the failure is reported and the window requested again.
     const isPlace =
       !isFirst && isRefused(walked) && (!startsWindow(poll) || isIgnoredPosition(walked));
     return isPlace ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;
   if (anew === null || next === null || paused === null) return null;
-  // A gap that is too long for one poll: a round goes on behind it.
+  // Too many empty pages for one poll: a full scan continues after them.
   await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
   return null;
 }
 
-/** The list goes on at a window's first page. */
+/** The list continues at the first page of a window. */
 function startsWindow({ checkpoint: { end } }: Poll): boolean {
   return end.resume?.window !== undefined && isFirstPlace(end.resume);
 }
 
-/** Finds out what a refusal means, and where the list goes on if its cursor is dead. */
+/** Finds the meaning of a rejection, and the next position if the cursor is dead. */
 async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const { reader, first, signal, settings } = poll;
   const { growth, end } = poll.checkpoint;
   const dead = await isDead(reader, refusal, { resume: end.resume ?? first, first, signal });
   if (dead !== true) return dead || null;
   const { log, stream } = reader.deps;
-  // The end is not where such a list grows.
+  // A list that grows at its start has no new records at its end.
   const lost = { end: { resume: null } };
   if (end.resume?.window !== undefined) {
     await poll.commit(lost);
@@ -127,8 +126,8 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
 }
 
 /**
- * Where another place is served than was asked for, records without ids would look new. Then most
- * of those that are not expected are known nevertheless.
+ * If the server serves another position than the requested one, records without ids would look new. Then most of the
+ * unexpected records are nevertheless known.
  */
 function checkEnd(
   { checkpoint, reader }: Poll,

@@ -1,11 +1,10 @@
-// A round: a walk through the whole list, through what is known, that finds what neither end has
-// shown. The first one reads the list's history and finds its end. Later ones find what a server
-// keeps from who asks only the ends: a cursor may be bound to the list as it was, a list may grow
-// where nothing was seen to grow so far, and a record may come very late.
+// A full scan: a walk through the whole list, including known records, that finds what neither end has shown. The first
+// scan reads the history and finds the end of the list. Later scans find records that a server hides from a client that
+// reads only the ends: a cursor may be bound to a snapshot, a list may grow at an unexpected position, and a record may
+// arrive very late.
 //
-// A round takes a tenth of the time and goes on at the next poll, so that what is new never waits
-// for it; only where the list's end is not known without it does it go through in one poll. Its
-// progress is committed.
+// A scan uses a tenth of the time and continues at the next poll, so new records never wait for it. It runs in one poll
+// only if the end of the list is unknown without it. Its progress is committed.
 
 import type { Failure } from '../../contracts/answer.ts';
 import {
@@ -25,16 +24,16 @@ import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter } from './stage.ts';
 
-/** Part of the time that rounds may take. */
+/** Share of the time that full scans may use. */
 const timeShare = 0.1;
-/** How long a list's end counts as showing or hiding what is new, after it last did. */
+/** How long the end of a list counts as showing or hiding new records after it last did. */
 const seenForMs = 24 * 3_600_000;
 const dayMs = 24 * 3_600_000;
 
 /**
- * How often the whole list is read: once a day where a record has come through its end, since
- * nothing else is likely to be missed; else each `reconcile_every`, and less often, though once a
- * day, where a round takes long.
+ * How often the whole list is read, milliseconds. Once a day if a record has arrived through the end lately, because
+ * nothing else is likely to be missed. Else each `reconcile_every`, and less often (at least once a day) if a scan
+ * takes long.
  */
 export function roundEveryMs(poll: Poll): number {
   const {
@@ -46,18 +45,18 @@ export function roundEveryMs(poll: Poll): number {
   } = poll;
   const { growth, end, whole, memory } = checkpoint;
   const { reconcileEveryMs } = settings;
-  // What has no time and is forgotten would look new.
+  // Forgotten records without a time would look new.
   if (memory.horizon === noHorizon) return Number.POSITIVE_INFINITY;
   const daily = Math.max(dayMs, reconcileEveryMs);
   const proven =
     growth.order === 'oldest_first' && triedBackAt === null && isRecent(end.provenAt, now);
-  // What is new in time stands in the newest windows.
+  // With windows of time, new records are in the newest windows.
   if (proven || first.window !== undefined) return daily;
   if (isBlind(checkpoint, now)) return reconcileEveryMs;
   return Math.min(daily, Math.max(reconcileEveryMs, whole.sweptInMs / timeShare));
 }
 
-/** The list grew at its end and asking there did not show it: a round is how it is read. */
+/** The list grew at its end, and requests there did not show it: only a full scan reads it. */
 export function isBlind({ end }: ListCheckpoint, now: number): boolean {
   return isRecent(end.blindAt, now);
 }
@@ -66,7 +65,7 @@ function isRecent(at: number | null, now: number): boolean {
   return at !== null && now - at < seenForMs;
 }
 
-/** Goes on with the round, or begins one; `hurried`: in one go, `anew`: from the start. */
+/** Continues the full scan, or starts one. `hurried`: in one poll; `anew`: from the start. */
 export async function readRound(
   poll: Poll,
   { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },
@@ -77,14 +76,14 @@ export async function readRound(
   const sinceMs = poll.begunAt - (polledAt ?? Number.NEGATIVE_INFINITY);
   const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
   const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
-  // Records without ids are counted from the round's beginning, which is forgotten in a restart.
+  // Records without ids are counted from the start of the scan; a restart forgets the counts.
   const canGoOn = round !== null && (!nameless || samePlace(tally.at, round.next));
   const failure =
     round === null || anew || !canGoOn
       ? await walk(poll, begin(poll), until)
       : await goOn(poll, round, until);
   if (failure?.outcome !== 'blocked' || !knowsEnd(poll.checkpoint)) return failure;
-  // What stands behind cannot be read, and what is new is read without this round.
+  // Rows after it cannot be read, and new records are read without this scan.
   poll.reader.deps.log.warn(
     'full_scan_cut',
     'full scan ended at a row that upstream does not serve',
@@ -97,7 +96,7 @@ export async function readRound(
   return null;
 }
 
-/** A round from the list's start, where nothing is counted yet. */
+/** A full scan from the start of the list, with no counts. */
 export function begin(poll: Poll): RoundState {
   poll.memory.tally = { counts: new Map(), at: null };
   poll.memory.reached.pages = 0;
@@ -110,10 +109,10 @@ export function begin(poll: Poll): RoundState {
 async function goOn(poll: Poll, round: RoundState, until: number): Promise<Failure | null> {
   const failure = await walk(poll, round, until);
   if (failure === null || !leadsNowhere(failure)) return failure;
-  // A refusal further on may be a slip, and is asked again where it stands.
+  // A rejection further on may be temporary and is requested again at its position.
   const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, round.next);
   if (isRefused(failure) && hasMoved) return failure;
-  // Its cursor did not live until this poll: from the start, and without a pause this time.
+  // Its cursor expired before this poll: scan from the start, and in one poll this time.
   return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
 }
 
@@ -147,14 +146,14 @@ async function walk(poll: Poll, round: RoundState, until: number): Promise<Failu
       pages += 1;
       poll.memory.reached.pages += 1;
       atEnd = resumeAfter(stage);
-      // A page that is committed anyway takes the round's progress with it. Empty ones may be many.
+      // A page that is committed anyway carries the scan's progress. There may be many empty pages.
       const isStep = taken.judged.fresh.length > 0 || taken.page.records.length === 0;
       return isStep && next !== null ? { whole: { round: current } } : {};
     },
   });
   if (walked.outcome !== 'ok') {
     const isReadAgain = isPartRead(walked) || isPartialPage(walked);
-    // What is read again would be counted twice.
+    // A page that is read again would be counted twice.
     if (isReadAgain) tally.at = null;
     if (tally.at !== null || isReadAgain) await poll.commit({ whole: { round: current } });
     return walked;
@@ -163,7 +162,7 @@ async function walk(poll: Poll, round: RoundState, until: number): Promise<Failu
     await poll.commit({ whole: { round: current } });
     return null;
   }
-  // Rows that came or went meanwhile are no sign: once more.
+  // Rows that came or went meanwhile are no sign: scan once more.
   const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
   const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.end.resume, poll.first);
@@ -178,7 +177,7 @@ async function walk(poll: Poll, round: RoundState, until: number): Promise<Failu
       },
       end: blind && !isRecent(before.end.provenAt, now) ? { blindAt: now } : {},
     }),
-    // Where it goes on from now, what came in between was told as left out.
+    // With `start: now`, the records before the new position were already reported as skipped.
     before.wanted.standingBefore === null ? gapBefore(current, name, current.watermark) : [],
   );
   return null;

@@ -1,6 +1,6 @@
-// What is new at the start of a list: walks from the first page down to what is known. A walk that
-// died is first gone on with down to there; what it had found is known and yet no sign of having
-// joined up, so the new walk passes through it.
+// Reads new records at the start of a list: walks from the first page to known records. A walk that did not finish is
+// first continued to that point. Its records are known but no sign of having reached older known records, so the new
+// walk passes through them.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { CheckpointChange } from './checkpoint.ts';
@@ -12,7 +12,7 @@ import { gapBefore, leadsNowhere, noReach, reachWith } from './recover.ts';
 import { resumeAfter, type Stage } from './stage.ts';
 import type { Walk } from './walk.ts';
 
-/** Reads the list's start. */
+/** Reads the start of the list. */
 export async function readStart(poll: Poll): Promise<Failure | null> {
   const { reader, begunAt, settings, memory } = poll;
   const { openWalk: before } = poll.checkpoint.start;
@@ -20,7 +20,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const failed = await goOnWithOpenWalk(poll);
   if (failed !== null || poll.more) return failed;
   if (hasPaused) {
-    // It was in the midst of empty pages, and is through: the next poll looks at the start.
+    // The open walk was among empty pages and has now finished: the next poll reads the start.
     reader.memory.anchorAll();
     await poll.commit({ start: { openWalk: null } });
     return null;
@@ -28,7 +28,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
   const { name } = reader.deps.stream;
   const { growth: known, looked, start, end } = poll.checkpoint;
   const { watermark } = poll.checkpoint.memory;
-  // Late records stand further down: now and then the walk goes on to where none is looked for.
+  // Late records are further down: now and then the walk continues to where none is expected.
   const deep = known.order === 'newest_first' && poll.due('rewoundAt', settings.rewindEveryMs);
   const lookedUpTo = Math.min(watermark ?? looked.rewoundAt, looked.rewoundAt);
   const horizon = deep && watermark !== null ? lookedUpTo - settings.lookbackMs : null;
@@ -41,7 +41,7 @@ export async function readStart(poll: Poll): Promise<Failure | null> {
     growth.note(stage);
     reach = reachWith(reach, stage);
     const { next, onward, taken } = stage;
-    // Where empty pages lead on for ever, the end was followed further than the first of them.
+    // If empty pages never end, the end was followed beyond the first of them.
     const leadsOn = onward !== null && taken.page.records.length === 0;
     if (next === null && !(leadsOn && end.resume !== null)) atEnd = resumeAfter(stage);
   });
@@ -62,20 +62,20 @@ async function goOnWithOpenWalk(poll: Poll): Promise<Failure | null> {
   const { next: resume, block } = openWalk;
   const from = { resume, overlap: null };
   const walked = await poll.follow(topWalk(poll, { from, block, horizon: null }));
-  // Where the dead walk's cursor is gone, the new walk passes through its records and beyond.
+  // If the open walk's cursor is dead, the new walk passes through its records and beyond.
   return walked.outcome === 'ok' || leadsNowhere(walked) ? null : walked;
 }
 
-/** Where a walk begins, and how far down it goes. */
+/** Where a walk begins and ends. */
 interface TopWalk {
   readonly from: Resume;
-  /** The first block of identities that may be the walk's. */
+  /** The first block of identities that may belong to the walk. */
   readonly block: number;
-  /** Epoch milliseconds; null: as far as what is known. */
+  /** Epoch milliseconds; null: down to known records. */
   readonly horizon: number | null;
 }
 
-/** Ends on a page of anchored records that, where late ones are sought, are old enough. */
+/** Ends on a page of anchored records that are older than `horizon`, if late records are searched for. */
 function topWalk(
   poll: Poll,
   { from, block, horizon }: TopWalk,

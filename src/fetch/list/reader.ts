@@ -1,8 +1,7 @@
-// One list stream's remembering, under the strategies of poller.ts: it has a page asked for, tells
-// what on it is new, and commits page, identities and checkpoint together, those of several pages
-// where they are small. What must stay true: the checkpoint in memory is the one on disk with the
-// staged steps, which nothing overtakes, and when a commit fails both memory and checkpoint are
-// loaded anew before the next poll.
+// The state of one list stream, below the strategies of poller.ts: requests a page, decides which of its records are
+// new, and commits page, identities and checkpoint together, several small pages at once. Invariants: the checkpoint in
+// memory is the stored one plus the staged steps, in their order; after a failed commit, memory and checkpoint are
+// reloaded before the next poll.
 
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../contracts/answer.ts';
@@ -35,27 +34,27 @@ import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
 import { latestOn, newPageOf, type Taken, violationsOn } from './stage.ts';
 
-/** What a list stream is read with. */
+/** Dependencies of a list stream's reader. */
 export interface ListDeps {
   readonly stream: ListStream;
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room' | 'trail'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Pinned order, or `auto` to learn it. */
+  /** Pinned order, or `auto` to learn the order. */
   readonly order: Order | 'auto';
-  /** Where to begin: the whole history, from now on, or from a time (epoch milliseconds). */
+  /** Where to begin: the whole history, from now, or from a time (epoch milliseconds). */
   readonly start: 'beginning' | 'now' | number;
   /**
-   * Of a successor that begins: from when on its records are compared, epoch milliseconds. What its
-   * first walk shows of before was delivered by the source that it takes the place of.
+   * For a new successor: from when its records are compared, epoch milliseconds. Records of its first walk from before
+   * that time were delivered by its predecessor.
    */
   readonly comparedFrom?: (() => Promise<number>) | undefined;
-  /** How long records that have changed at once have to stay as they are, before they are told. */
+  /** How long records that changed all at once must stay unchanged before the changes are reported, milliseconds. */
   readonly patienceMs: number;
-  /** Where the bodies of its pages are counted until they are held. */
+  /** Counts the bodies of its pages until they are stored. */
   readonly inFlight?: InFlight | undefined;
   readonly found?: OnFinding | undefined;
-  /** True where its successor delivers: a list that is gone is the end of the API. */
+  /** True once its successor delivers: a list that is gone is the end of the API. */
   readonly isMoved?: (() => boolean) | undefined;
 }
 
@@ -63,14 +62,14 @@ export interface ListDeps {
 export class ListReader {
   readonly deps: ListDeps;
   readonly memory: RecordMemory;
-  /** When versions were let go that had been held back. */
+  /** When held-back versions were last released. */
   #letGoAt = Number.NEGATIVE_INFINITY;
   readonly #asker: PageAsker;
   #checkpoint: ListCheckpoint | null = null;
-  /** Something was judged as new and is neither staged nor held. */
+  /** A record was judged new and is neither staged nor stored. */
   #unsaved = false;
   readonly #group: StepGroup;
-  /** Staged with it, to be told once it is held. */
+  /** Conditions staged with the group, reported once they are stored. */
   #found: FindingRecord[] = [];
   #block = 0;
   #steps = 0;
@@ -87,12 +86,12 @@ export class ListReader {
     return this.#checkpoint;
   }
 
-  /** The checkpoint, where it is loaded. */
+  /** The checkpoint; null: not loaded. */
   get loaded(): ListCheckpoint | null {
     return this.#checkpoint;
   }
 
-  /** Commits that held what was not known. */
+  /** Number of commits that stored something unknown. */
   get steps(): number {
     return this.#steps;
   }
@@ -120,7 +119,7 @@ export class ListReader {
     this.#unsaved = false;
     const { limitMax, hasNext, endsWithNull } = checkpoint.server;
     this.#asker.traits = { limitMax, hasNext, endsWithNull };
-    // A pinned order wins over a learned one; unpinning learns again from what is known.
+    // A pinned order wins over a learned one; after unpinning, learning continues from it.
     const { growth } = checkpoint;
     const pinned = order === 'auto' ? growth.order : order;
     this.#checkpoint = { ...checkpoint, growth: { ...growth, order: pinned } };
@@ -140,22 +139,22 @@ export class ListReader {
     return joinedChange(fresh, { wanted: { since: null, standingBefore } });
   }
 
-  /** Forgets what was judged and not committed: the next poll starts from what is durable. */
+  /** Drops everything judged and not committed: the next poll starts from the stored state. */
   discard(): void {
     if (this.#unsaved || !this.#group.isEmpty) this.#checkpoint = null;
     this.#group.clear();
     this.#found = [];
   }
 
-  /** The number that the next block of identities will at least have. */
+  /** Lowest possible number of the next block of identities. */
   get nextBlock(): number {
     invariant(this.#group.isEmpty, 'a walk ends with all that it found held');
     return this.#block + 1;
   }
 
   /**
-   * The page at a place, of which `overlap` rows were read before. Of a window whose end is not
-   * decided, what is over is asked for.
+   * The page at a position, of which `overlap` rows were read before. For a window without an end, the part that is
+   * over is requested.
    */
   ask(at: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const { end, server } = this.checkpoint;
@@ -165,7 +164,7 @@ export class ListReader {
     return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);
   }
 
-  /** Records a page that are asked for; null: upstream is not told. */
+  /** Records per page that are requested; null: the parameter is omitted. */
   get limit(): number | null {
     return this.#asker.limit;
   }
@@ -175,28 +174,28 @@ export class ListReader {
     return this.memory.identifier.identify(page.records);
   }
 
-  /** Tells what on a page is new. */
+  /** Decides which records of a page are new. */
   take(page: Page, identified: Identified, how: HowRead): Taken {
     const taken = this.memory.take(page, identified, { ...how, checkpoint: this.checkpoint });
     this.#unsaved ||= taken.judged.identities.length > 0;
     return taken;
   }
 
-  /** True where a step would change the checkpoint. */
+  /** True if a step would change the checkpoint. */
   differs(change: CheckpointChange): boolean {
     const now = this.checkpoint;
     if (this.memory.drift.isClear || this.memory.drift.state !== now.memory.drift) return true;
-    // Fields keep their places when they are changed.
+    // The order of fields is stable under changes.
     return JSON.stringify(joinedChange(now, change)) !== JSON.stringify(now);
   }
 
-  /** Commits findings and changes of the checkpoint, in one transaction with what is staged. */
+  /** Commits conditions and checkpoint changes, in one transaction with the staged steps. */
   async commit(change: CheckpointChange, findings: readonly Finding[] = []): Promise<void> {
     this.stage(null, change, { trail: null, findings });
     await this.flush();
   }
 
-  /** Stages what was taken, findings, and changes of the checkpoint for one transaction. */
+  /** Stages a page, conditions and checkpoint changes for one transaction. */
   stage(
     taken: Taken | null,
     change: CheckpointChange,
@@ -219,7 +218,7 @@ export class ListReader {
       },
     });
     const next = joinedChange(learned, change);
-    // A round that had begun before has passed what was held back then.
+    // A scan that began before has already passed the versions held back then.
     const isRoundRequested = next.looked.sweptAt <= this.#letGoAt;
     const checkpoint = isRoundRequested
       ? joinedChange(next, { looked: { sweptAt: roundRequested } })
@@ -238,17 +237,17 @@ export class ListReader {
     this.#unsaved = false;
   }
 
-  /** Staged steps are many enough to be committed. */
+  /** The staged steps are large enough to be committed. */
   get isWhole(): boolean {
     return this.#group.isWhole;
   }
 
-  /** Resolves when `coming` has settled, or with true once staged steps have waited enough. */
+  /** Resolves when `coming` has settled, or with true once the staged steps have waited long enough. */
   isLate(coming: Promise<unknown>): Promise<boolean> {
     return this.#group.isLate(coming);
   }
 
-  /** Commits what is staged, in one transaction. One at a time. */
+  /** Commits the staged steps, in one transaction. One call at a time. */
   async flush(): Promise<void> {
     const entry = this.#group.take();
     if (entry === null) return;
@@ -267,13 +266,13 @@ export class ListReader {
     }
   }
 
-  /** What is still to be told at the end of a poll. */
+  /** Conditions still to be reported at the end of a poll. */
   unreported(): readonly Finding[] {
     const { stream, clock } = this.deps;
     return this.memory.drift.isUnreported ? [this.memory.drift.tell(stream.name, clock.now())] : [];
   }
 
-  /** What the sinks are to be told with a step, and of its page. */
+  /** The conditions of a step and its page. */
   #findingsOf(taken: Taken | null): readonly Finding[] {
     const { stream, clock } = this.deps;
     const { drift } = this.memory;

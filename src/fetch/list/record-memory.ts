@@ -1,5 +1,5 @@
-// What one list stream remembers of its records, and what on a page is new by it. It is loaded with
-// the checkpoint, and anew after a commit that failed, since judging a page adds to it at once.
+// The memory of one list stream: which records are known, and which records of a page are new. It is loaded with the
+// checkpoint, and again after a failed commit, because judging a page updates it at once.
 
 import type { ListStream } from '../../contracts/source.ts';
 import type { StreamMemory } from '../../contracts/spool.ts';
@@ -15,7 +15,7 @@ import { timeSpan } from './record-time.ts';
 import { asWords, identityWords, Repeats } from './repeats.ts';
 import type { Taken } from './stage.ts';
 
-/** What a page is to its walk; `horizon`: up to this event time records count as known. */
+/** A page's role in its walk. `horizon`: records up to this event time count as known. */
 export type HowRead = Pick<
   PageContext,
   'reading' | 'counts' | 'overlap' | 'anchored' | 'resumePage' | 'horizon'
@@ -33,9 +33,9 @@ export class RecordMemory {
   readonly #deps: MemoryDeps;
   #repeats = new Repeats();
   #drift: ReReadDrift;
-  /** Latest event time met, also where it is one to come. */
+  /** Latest event time seen, even in the future. */
   #latest = Number.NEGATIVE_INFINITY;
-  /** What is known of each walk, by what it counts. */
+  /** The state of each walk, by its counts. */
   #walks = new WeakMap<WalkCounts, WalkSoFar>();
 
   constructor(deps: MemoryDeps) {
@@ -45,12 +45,12 @@ export class RecordMemory {
     this.#drift = this.#driftFrom(null);
   }
 
-  /** Versions of records that are held back. */
+  /** Held-back versions of records. */
   get drift(): ReReadDrift {
     return this.#drift;
   }
 
-  /** Takes up what is held. */
+  /** Loads the stored identities. */
   load(identities: StreamMemory['identities'], { start, memory }: ListCheckpoint): void {
     const repeats = new Repeats();
     for (const { block, bytes } of identities) {
@@ -68,7 +68,7 @@ export class RecordMemory {
     return new ReReadDrift(state, patienceMs, stream.ignore ?? []);
   }
 
-  /** How many of a page's records look like ones that are held. */
+  /** How many of a page's records look like stored ones. */
   countKnown({ count, words }: Identified): number {
     let known = 0;
     for (let i = 0; i < count; i += 1) {
@@ -77,7 +77,7 @@ export class RecordMemory {
     return known;
   }
 
-  /** Tells what on a page is new, and remembers it. */
+  /** Decides which records of a page are new, and remembers them. */
   take(
     page: Page,
     identified: Identified,
@@ -96,7 +96,7 @@ export class RecordMemory {
     return { page, judged, at: now, span };
   }
 
-  /** What of a page was read before; null: nothing was. */
+  /** What is known about earlier readings of a page; null: the page was not read before. */
   #readBefore(
     { reading, counts }: HowRead,
     { whole, end, memory }: ListCheckpoint,
@@ -113,13 +113,13 @@ export class RecordMemory {
     return whole.swept && !isUnread ? walk : null;
   }
 
-  /** A walk has joined up with what was known. */
+  /** A walk has reached known records. */
   anchorAll(): void {
     this.#repeats.anchorAll();
   }
 }
 
-/** The checkpoint where records are known by what is not ignored now. */
+/** The checkpoint adapted to another `ignore`. */
 export function underIgnore(
   held: ListCheckpoint,
   ignore: string[],
@@ -128,15 +128,15 @@ export function underIgnore(
   const { memory } = held;
   if (JSON.stringify(memory.ignore) === JSON.stringify(ignore)) {
     const isOld = memory.olderUpTo === byOldVersion && newest > 0;
-    // Read in its order, the first content met under an id is the one that was delivered; but what
-    // may be forgotten is not read as if it were new.
+    // In reading order, the first content seen under an id is the delivered one. Records that may be forgotten must not
+    // be read as new.
     const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
     return joinedChange(held, {
       memory: { olderUpTo: Math.min(memory.olderUpTo, newest) },
       ...anew,
     });
   }
-  // Those without ids were counted by what was not ignored then.
+  // Records without ids were counted by the content under the old `ignore`.
   const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
   return joinedChange(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
 }

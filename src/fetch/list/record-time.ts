@@ -1,20 +1,19 @@
-// When a record happened, as far as the fetch side needs it: for the watermark, for `start`, and to
-// tell how far back a page reaches. The exact time of each event is the normaliser's; here a record
-// whose time cannot be read has none.
+// The time of a record, as the fetch stage needs it: for the watermark, for `start`, and to see how far back a page
+// reaches. The normaliser determines the exact event time. Here a record with an unreadable time has none.
 
 import type { ParsedRecord } from '../../contracts/event.ts';
 import { parseOtherForm } from '../../contracts/time-forms.ts';
 import type { RecordList } from '../../tools/record-list.ts';
 import { valueAt } from '../../tools/records.ts';
 
-/** Above this a number is epoch milliseconds, below it seconds. */
+/** A number from here on is epoch milliseconds, below it seconds. */
 const millisecondsFrom = 1e11;
-/** Only what begins like RFC 3339 is a time: the engine's parser takes `12` for a month of 2001. */
+/** Only text that begins like RFC 3339 is a time: JavaScript parses `12` as a month of 2001. */
 const dated = /^\d{4}-\d\d-\d\d/;
-/** Upstream speaks UTC, said or not; the engine's parser would take the machine's zone. */
+/** Times without a zone are UTC; JavaScript would use the machine's zone. */
 const withoutZone = /^[-\d]{10}[T ][\d:.]+$/;
 
-/** Epoch milliseconds of the first path that holds a readable time, or null. */
+/** Epoch milliseconds of the first path with a readable time, or null. */
 export function recordTime(record: ParsedRecord, paths: readonly string[]): number | null {
   for (const path of paths) {
     const value = valueAt(record, path);
@@ -28,20 +27,20 @@ export function recordTime(record: ParsedRecord, paths: readonly string[]): numb
   return null;
 }
 
-/** NaN for what is no time. */
+/** NaN if the text is no time. */
 function timeOfText(text: string): number {
   if (!dated.test(text)) return parseOtherForm(text);
   const time = Date.parse(withoutZone.test(text) ? `${text}Z` : text);
   return Number.isNaN(time) ? parseOtherForm(text) : time;
 }
 
-/** Between which times some records happened, epoch milliseconds. */
+/** Earliest and latest time of some records, epoch milliseconds. */
 export interface TimeSpan {
   readonly earliest: number;
   readonly latest: number;
 }
 
-/** Earliest and latest time of a page, from its two ends: pages are in order unless `mixed`. */
+/** The time span of a page, from its two ends: pages are in order unless the list is `mixed`. */
 export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpan | null {
   if (records.length === 0) return null;
   const first = recordTime(records.at(0) ?? null, paths);
@@ -50,7 +49,7 @@ export function timeSpan(records: RecordList, paths: readonly string[]): TimeSpa
   return { earliest: Math.min(first, last), latest: Math.max(first, last) };
 }
 
-/** True where all happened within a second; false where something has no time. */
+/** True if all happened within one second; false if a time is unknown. */
 export function isOneSecond(spans: readonly (TimeSpan | null)[]): boolean {
   let earliest = Number.POSITIVE_INFINITY;
   let latest = Number.NEGATIVE_INFINITY;

@@ -1,8 +1,7 @@
-// What is done when upstream refuses the cursor that a stream resumes at. A refusal can be a slip,
-// the endpoint can be at fault, or the cursor is dead: the three are told apart before anything is
-// changed. A dead cursor is told to the sinks as `source.checkpoint_reset`, and the list's end has
-// to be found anew; where the list no longer reaches back to what was read, that is told as
-// `source.gap_suspected`.
+// The reaction when upstream rejects the cursor at which a stream resumes. The rejection can be temporary, the endpoint
+// can be at fault, or the cursor can be dead. Invariant: the three cases are distinguished before anything is changed.
+// A dead cursor is reported as `source.checkpoint_reset`, and the end of the list must be found again. If the list no
+// longer reaches back to known records, that is reported as `source.gap_suspected`.
 
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
@@ -17,8 +16,8 @@ import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Whether a refusal means that the cursor at `resume` is dead. False: it was a slip, and the next
- * poll goes on as before. A failure where the endpoint is at fault.
+ * Whether a rejection means that the cursor at `resume` is dead. False: the rejection was temporary, and the next poll
+ * resumes as before. A failure: the endpoint is at fault.
  */
 export async function isDead(
   reader: ListReader,
@@ -26,25 +25,24 @@ export async function isDead(
   { resume, first, signal }: { resume: ListPosition; first: ListPosition; signal: AbortSignal },
 ): Promise<boolean | Failure> {
   if (isIgnoredPosition(refusal)) return true;
-  // The list's start first: where the endpoint has refused everything for a while, the cursor is
-  // asked again after that.
+  // The start of the list first: if the endpoint rejected everything for a while, the cursor is tried again after that.
   const start = await reader.ask(first, 0, signal);
   if (start.outcome !== 'ok') return start;
   const again = await reader.ask(resume, 0, signal);
   return again.outcome !== 'ok' && (isRefused(again) || again);
 }
 
-/** True for a place that upstream does not take. */
+/** True if upstream rejects a position. */
 export function isRefused({ outcome, about }: Failure): boolean {
   return outcome === 'refused' && about !== 'sort';
 }
 
-/** True for a place that a walk comes to no end from: refused, or leading in a circle. */
+/** True if a walk cannot get past a position: it is rejected, or leads into a cursor loop. */
 export function leadsNowhere(failure: Failure): boolean {
   return isRefused(failure) || failure.cause.code === 'pagination_loop';
 }
 
-/** Tells that a cursor has died, or that the order is gone in which a list was read. */
+/** The condition for a dead cursor, or for the lost order of a list. */
 export function resetFinding(
   stream: string,
   what: ReturnType<typeof nameOfPlace> | 'sorting',
@@ -57,7 +55,7 @@ export function resetFinding(
   };
 }
 
-/** Tells that a cursor has died, and what is left out: from the latest event read to now. */
+/** The condition for a dead cursor with skipped records: from the latest event read until now. */
 export function fromNowFindings(
   stream: string,
   cause: ExportError,
@@ -81,7 +79,7 @@ export function fromNowFindings(
   ];
 }
 
-/** Whether a failure means that the company is denied or gone, not a place in its list. */
+/** Whether a failure means that the company is denied or gone, and not just a position in its list. */
 export async function isScopeLost(
   reader: ListReader,
   failure: Failure,
@@ -98,7 +96,7 @@ function isGone({ outcome, status, about }: Failure): boolean {
   return outcome === 'refused' && status === 404 && about !== 'cursor';
 }
 
-/** Tells that the company is lost. */
+/** The condition for a lost company. */
 export function scopeFinding(stream: string, cause: ExportError): Finding {
   return {
     condition: 'source.scope_lost',
@@ -108,9 +106,8 @@ export function scopeFinding(stream: string, cause: ExportError): Finding {
 }
 
 /**
- * A server may take any cursor and begin at the start: its answer then is the first page of a list
- * of several. Where records have no ids what is known would look new, so it is noticed as well when
- * the list has grown meanwhile.
+ * A server may accept any cursor and begin at the start: its response is then the first page of a longer list. Known
+ * records without ids would look new, so this is detected even if the list has grown meanwhile.
  */
 export function checkHeeded(
   { checkpoint, deps }: ListReader,
@@ -131,34 +128,34 @@ export function checkHeeded(
   return isHead ? ignoredCursor(deps.stream) : null;
 }
 
-/** A cursor that was answered with another place than was meant: taken, and not heeded. */
+/** The failure for a cursor that was accepted but answered with another position. */
 export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
     `reading ${name}: upstream answers the ${nameOfPlace(pagination)} with another position of the list`,
     { next: 'sluice reads the list again from an earlier position, without repeats.' },
   );
-  // Upstream has answered the request: it is the config that does not fit.
+  // Upstream has answered the request: the config does not fit.
   return { outcome: 'refused', about: 'cursor', status: 200, isDefinite: true, cause };
 }
 
-/** True for a place that was answered with another one. */
+/** True for a position that was answered with another one. */
 export function isIgnoredPosition({ outcome, status }: Failure): boolean {
   return outcome === 'refused' && status === 200;
 }
 
-/** How far back a walk through a list has seen it reach. */
+/** How far back a walk has seen the list reach. */
 export interface WalkReach {
-  /** A record was met that was known. */
+  /** A known record was seen. */
   readonly known: boolean;
-  /** Earliest event time met, epoch milliseconds. */
+  /** Earliest event time seen, epoch milliseconds. */
   readonly earliest: number | null;
 }
 
-/** What a walk has seen before its first page. */
+/** The reach before a walk's first page. */
 export const noReach: WalkReach = { known: false, earliest: null };
 
-/** How far it reaches with one more page. */
+/** The reach after one more page. */
 export function reachWith(reach: WalkReach, { taken, overlap }: Stage): WalkReach {
   const { page, judged, span } = taken;
   const earliest = span?.earliest ?? null;
@@ -168,7 +165,7 @@ export function reachWith(reach: WalkReach, { taken, overlap }: Stage): WalkReac
   };
 }
 
-/** Nothing of what was read before is there any more: records between may be gone too. */
+/** The condition if none of the known records is left: records in between may be gone too. */
 export function gapBefore(
   { known, earliest }: WalkReach,
   stream: string,

@@ -1,5 +1,4 @@
-// A page of a walk on its way into the spool, with what is around it, and what follows from it for
-// the checkpoint.
+// A page of a walk that is being staged for the spool, its context, and the checkpoint change it implies.
 
 import type { ListStream } from '../../contracts/source.ts';
 import { type NewPage, uidBytes } from '../../contracts/spool.ts';
@@ -14,13 +13,13 @@ import type { Pager } from './pager.ts';
 import type { TimeSpan } from './record-time.ts';
 import { keyBytes } from './repeats.ts';
 
-/** A page and what is new on it. */
+/** A page and its new records. */
 export interface Taken {
   readonly page: Page;
   readonly judged: Judged;
   /** Epoch milliseconds at which it was read. */
   readonly at: number;
-  /** When its records happened; null where that cannot be told. */
+  /** Time span of its records; null: unknown. */
   readonly span: TimeSpan | null;
 }
 
@@ -29,7 +28,7 @@ export function latestOn(taken: Taken | null): number | null {
   return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
 }
 
-/** What of a page is held: its new records. */
+/** The page for the spool: only its new records. */
 export function newPageOf(stream: ListStream, { page, judged, at }: Taken): NewPage {
   const all = judged.fresh.length === page.records.length;
   return {
@@ -42,68 +41,65 @@ export function newPageOf(stream: ListStream, { page, judged, at }: Taken): NewP
   };
 }
 
-/** Of the page's immutable records, those that came again with other content. */
+/** Conditions for immutable records that were seen again with other content. */
 export function violationsOn({ judged: { changed, uids } }: Taken): readonly Finding[] {
   const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
   return changed.map((at) => violation(uidOf(at)));
 }
 
-/** What a walk has seen before a page. */
+/** The state of a walk before a page. */
 export interface WalkSeen {
-  /** No page with records. */
+  /** No page with records so far. */
   readonly isFirst: boolean;
   /** As in Stage, before this page. */
   readonly left: string | null;
-  /** Leading records of the page that came on the one before. */
+  /** Leading records that were on the previous page. */
   readonly overlap: number;
 }
 
-/** A page on its way into the spool, and what is around it. */
+/** A page being staged, with its context. */
 export interface Stage {
   readonly place: ListPosition;
   readonly next: ListPosition | null;
-  /** Where upstream leads on, also from what was taken for the end; null where it does not. */
+  /** The next position that upstream names, also after an assumed end; null: none. */
   readonly onward: ListPosition | null;
-  /** At an end: where upstream leads on nevertheless, to what; undefined: it is none. */
+  /** At an end: the kind of pages to which upstream continues, null for none; undefined: it is no end. */
   readonly ended: 'empty' | 'again' | null | undefined;
   readonly taken: Taken;
   readonly pager: Pick<Pager, 'inserted' | 'resume'>;
-  /** Leading records that this walk met on the page before: by offset they are asked again. */
+  /** Leading records of the previous page: with offsets they are requested again. */
   readonly overlap: number;
-  /** What was passed with this page. */
+  /** Rows passed including this page. */
   readonly passed: Passed;
-  /** Keys of the first page's records that are still to be met: pages may be shorter now. */
+  /** Keys of the first page's records not seen yet: pages may be shorter now. */
   readonly left: string | null;
-  /** Records without ids were met, now or before. */
+  /** Records without ids were seen, now or before. */
   readonly nameless: boolean;
 }
 
-/**
- * The stage of a page from which records are missing: the walk stays at its place, where only the
- * missing ones are then new.
- */
+/** The stage of a partial page: the walk stays at its position, where only the missing records will be new. */
 export function stageOfPart(met: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
   const { place, taken, overlap, nameless } = met;
   const { identified } = taken.judged;
   const resume = pager.resume(place, place);
-  // Only records without ids are known by the page that they were on.
+  // Only records without ids are recognised by the page on which they were.
   const unread = met.left === null ? '' : (keysWithout(met.left, identified) ?? '');
   const read = Buffer.concat([keysOf(identified, overlap), Buffer.from(unread, 'base64')]);
   const left = nameless && read.length > 0 ? read.toString('base64') : null;
   return { ...met, left, pager: { inserted: false, resume: () => resume } };
 }
 
-/** What was counted of records without ids in walks that follow each other. */
+/** Counts of records without ids over consecutive walks. */
 export interface IdlessTally {
   readonly counts: WalkCounts;
-  /** The place up to which that is so; null where a page was counted and not committed. */
+  /** The position up to which the counts hold; null: a page was counted and not committed. */
   at: ListPosition | null;
 }
 
-/** Records by which the list's first page is known again. */
+/** Number of records that identify the first page of the list. */
 const headMax = 8;
 
-/** What a page shows of the server: how the list begins, and how it ends. */
+/** Facts about the server that a page shows: how the list begins and ends. */
 export function learnedFrom(
   { place, next, ended, taken }: Stage,
   { server, isShort, gap }: Pick<ListCheckpoint, 'server'> & { isShort: boolean; gap: number },
@@ -112,7 +108,7 @@ export function learnedFrom(
   const endless = ended === undefined ? server.endless : ended;
   const isHead = isFirst(place) && place.window === undefined && next !== null;
   const head = keysOf(identified, 0, isHead ? headMax : 0).toString('base64');
-  // What is not full may be the last page as well, which comes again by right.
+  // A page that is not full may also be the last page, which may repeat.
   const mayEnd = endless !== null && isShort;
   return {
     ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
@@ -120,12 +116,12 @@ export function learnedFrom(
   };
 }
 
-/** Where the list's end is asked for next, after a page. */
+/** The position from which the end is read next, after a page. */
 export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'>> {
   const { place, next, onward, taken, pager, left, nameless } = stage;
   const { identified } = taken.judged;
   const { resume, overlap } = pager.resume(place, onward);
-  // Only records without ids need what was on the page asked again; an offset has the overlap.
+  // Only records without ids need the keys of the page that is requested again; an offset has the overlap.
   const requested = next === null && overlap === null && nameless;
   const resumePage = requested ? keysOf(identified).toString('base64') : null;
   return {
@@ -140,12 +136,12 @@ export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'
   };
 }
 
-/** How many keys a checkpoint's text holds. */
+/** The number of keys in a checkpoint's text. */
 export function keyCount(keys: string): number {
   return Buffer.byteLength(keys, 'base64') / keyBytes;
 }
 
-/** The keys that are left when those of a page are met, each once; null where none is. */
+/** The keys that remain after removing those of a page, each once; null if none remain. */
 export function keysWithout(keys: string, identified: Identified): string | null {
   const met = new Map<string, number>();
   for (let i = 0; i < identified.count; i += 1) {

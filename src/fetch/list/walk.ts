@@ -1,4 +1,4 @@
-// What a strategy of poller.ts wants of a walk through the list, and how one has ended (follow.ts).
+// The parameters that a strategy of poller.ts gives to a walk (follow.ts), and the walk's result.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { ListEndpoint } from '../../contracts/source.ts';
@@ -13,7 +13,7 @@ import type { ListDeps, ListReader } from './reader.ts';
 import type { IdlessTally, Stage, Taken, WalkSeen } from './stage.ts';
 import type { EmptyRun } from './tail.ts';
 
-/** What a walk asks for pages, and gives them to: the reader of a list, or of a collection. */
+/** The page source and sink of a walk: the reader of a list, or of a collection. */
 export type WalkReader = Pick<
   ListReader,
   | 'checkpoint'
@@ -33,50 +33,50 @@ export type WalkReader = Pick<
 /** One strategy's walk. */
 export interface Walk {
   readonly from: Resume;
-  /** What the first page is; the pages after a `resume` page are `onward`. */
+  /** Role of the first page; the pages after a `resume` page are `onward`. */
   readonly reading: PageRole;
-  /** False while what the walk finds is not anchored until it has joined up with what was known. */
+  /** False: the walk's records are not anchored until it has reached known records. */
   readonly anchored: boolean;
-  /** It aims at the list's end, so that its cursors are places to step back to. */
+  /** The walk leads to the end of the list, so its cursors are recorded for stepping back. */
   readonly trail: boolean;
-  /** Records up to this event time count as known: all was read, and they may be forgotten. */
+  /** Records up to this event time count as known: all of them were read and may be forgotten. */
   readonly horizon?: number | null;
-  /** It asks where the list ended when it was asked before. */
+  /** The walk begins where the list ended at the last request. */
   readonly isPoll?: boolean;
-  /** What was passed before its first page; left out: not known. */
+  /** Rows passed before its first page; default: unknown. */
   readonly passed?: Passed;
-  /** Counting of records without ids that this walk goes on with. */
+  /** Counts of records without ids that this walk continues. */
   readonly tally?: IdlessTally;
-  /** Empty pages met right before its first one. */
+  /** Empty pages directly before its first page. */
   readonly empties?: EmptyRun;
-  /** Epoch milliseconds after which it pauses, with a page read at least. */
+  /** Epoch milliseconds after which the walk pauses, after at least one page. */
   readonly until?: number;
-  /** Looks at a page before it is taken: a failure where it cannot be what was asked for. */
+  /** Checks a page before it is accepted; a failure if it cannot be the requested page. */
   check?(identified: Identified, seen: WalkSeen): Failure | null;
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
-  /** The checkpoint's step with a page; the walk goes on at `next` or has ended at `place`. */
+  /** The checkpoint step of a page; the walk continues at `next` or has ended at `place`. */
   step(stage: Stage): CheckpointChange;
 }
 
-/** How a walk ended. */
+/** The result of a walk. */
 export interface Walked {
   readonly fresh: number;
-  /** The rest of the list is still to be read: it met many empty pages, or its time was over. */
+  /** The rest of the list is still unread: many empty pages were seen, or the time was over. */
   readonly paused: 'empty' | 'time' | null;
-  /** Where that begins; null where all was read. */
+  /** The position of the rest; null: everything was read. */
   readonly next: ListPosition | null;
-  /** It ended at an empty page that leads on: how lists of this server end, or a gap. */
+  /** It ended at an empty page with a next cursor: the usual end of this server's lists, or a gap. */
   readonly leadsOn: boolean;
-  /** What its end says of the paging. */
+  /** Verdicts on the paging from its end. */
   readonly verdicts: EndVerdicts;
-  /** Rows moved, so that it began anew at the start: what was new says nothing of where. */
+  /** Rows moved and the walk restarted: positions of new records are no evidence then. */
   readonly restarted: boolean;
 }
 
 /**
- * The walk from the list's start and in one go. Until it is through, the checkpoint stays where it
- * was: after a crash all from there on counts as unread.
+ * The walk from the start of the list, without pauses. Until it has finished, the checkpoint stays: after a crash,
+ * everything from there on counts as unread.
  */
 export function anew({ tally: _, until: __, ...walk }: Walk, first: ListPosition): Walk {
   const from = { resume: first, overlap: null };

@@ -1,6 +1,6 @@
-// A list asked for by windows of time, one after the other up to now, each of which is paged itself
-// and read to its end. What must stay true: the next window begins where the one before it ended,
-// and begins only when that was read to its end; a window that is not over yet is not asked for.
+// Paging by windows of time, one after the other up to now; each window is paged and read to its end. Invariants: a
+// window begins where the previous one ended, and only after that one was read to its end; a window that is not over
+// yet is not requested.
 
 import type { Answer } from '../../contracts/answer.ts';
 import type { Pagination, TimeWindows } from '../../contracts/source.ts';
@@ -12,12 +12,12 @@ import { fetchWith, type Pager, type PagerDeps, type Resume } from './pager.ts';
 /** Bounds are whole seconds. */
 const shortestMs = 1_000;
 
-/** A window with its end. */
+/** A window with an end. */
 type Closed = TimeWindow & { readonly to: number };
 
-/** How a list is asked for. */
+/** The parameters of a list with windows. */
 export interface Windows extends Pick<TimeWindows, 'stepMs' | 'lagMs'> {
-  /** How each window is paged. */
+  /** The paging within each window. */
   readonly within: Pagination;
   /** The pager of a window. */
   pagerFor(from: Resume): Pager;
@@ -28,7 +28,7 @@ export interface Windows extends Pick<TimeWindows, 'stepMs' | 'lagMs'> {
 /** Leads from window to window. */
 export class WindowPager implements Pager {
   readonly #windows: Windows;
-  /** Nothing is asked for from then on, though time goes on while the list is read. */
+  /** Nothing from this time on is requested, although time passes while the list is read. */
   readonly #upTo: number;
   #pager: Pager;
   #inserted = false;
@@ -51,7 +51,7 @@ export class WindowPager implements Pager {
     return { ...this.#pager.ask(place), ...within(this.#windowOf(place)) };
   }
 
-  /** Nothing is asked for where no window is over. */
+  /** Nothing is requested if no window is over. */
   async fetch(place: ListPosition, deps: PagerDeps): Promise<Answer<FetchedPage>> {
     const window = this.#windowOf(place);
     if (window === null) return { outcome: 'ok', page: noRows(), hidden: null };
@@ -99,7 +99,7 @@ export class WindowPager implements Pager {
     return { ...firstPlace(this.#windows.within), window };
   }
 
-  /** The window of a place; null where it is not over yet. */
+  /** The window of a position; null: it is not over yet. */
   #windowOf({ window }: ListPosition): Closed | null {
     const from = window?.from ?? 0;
     if (window !== undefined && window.to !== null) return { from, to: window.to };

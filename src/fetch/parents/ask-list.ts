@@ -1,7 +1,6 @@
-// Asking for one parent's list, with the list engine as it is: a poller of its own, whose
-// checkpoint stands in the parent's row. Its pages are the stream's, and say whose they are. What
-// all the lists have in common (how they are paged, a field that is new over night) would be found
-// in each of them, and is told of the first.
+// Reads one parent's list with the unchanged list engine: each parent has its own poller, whose checkpoint is in the
+// parent's row. Its pages are pages of the stream and name the parent. Conditions that all the lists share (their
+// paging, a new field) would be found in each of them and are reported for the first only.
 
 import type { ListReading } from '../../contracts/definition.ts';
 import type { ListStream, ParentsStream } from '../../contracts/source.ts';
@@ -14,22 +13,22 @@ import { ListReader } from '../list/reader.ts';
 import type { PollResult } from '../outcome.ts';
 import { type FindingRecord, type OnFinding, ownPage } from '../own-pages.ts';
 
-/** Polls of one list in a row, before others have their turn. */
+/** Polls of one list in a row before other parents have their turn. */
 const pollsMax = 5;
-/** Lists that are in the midst of being read, whose pollers are kept. */
+/** Number of unfinished lists whose pollers are kept. */
 const openMax = 64;
-/** How long changes of all records at once have to stay, before they are told. */
+/** How long changes of all records at once must stay before they are reported. */
 const patienceMs = 15 * 60_000;
 
-/** What is found of each list where it is found of one. */
+/** Conditions that every list shows if one does. */
 const shared: ReadonlySet<string> = new Set([
   ...(['source.paging_suspected', 'source.checkpoint_reset', 'schema_drift'] as const),
 ]);
 
-/** What came of a list. */
+/** The result of a list. */
 export type ListAsked = PollResult & { readonly checkpoint: ListCheckpoint | null };
 
-/** What lists are asked with. */
+/** Dependencies of list requests. */
 export interface ListAskerDeps {
   readonly stream: ParentsStream;
   readonly spool: Pick<FetchSpool, 'append' | 'recall' | 'room' | 'trail'>;
@@ -41,10 +40,10 @@ export interface ListAskerDeps {
   readonly found?: OnFinding | undefined;
 }
 
-/** Asks for lists. */
+/** Reads lists. */
 export class ListAsker {
   readonly #deps: ListAskerDeps;
-  /** False for a condition that was told of another parent lately. */
+  /** False for a condition that was recently reported for another parent. */
   readonly #isNews: (condition: string) => boolean;
   readonly #open = new Map<string, ListPoller>();
 
@@ -53,7 +52,7 @@ export class ListAsker {
     this.#isNews = isNews;
   }
 
-  /** One parent's list up to its tail, or so far that others should have their turn. */
+  /** Reads one parent's list to its tail, or until other parents have their turn. */
   async ask(id: string, list: ListStream, since: number, signal: AbortSignal): Promise<ListAsked> {
     const poller = this.#open.get(id) ?? this.#pollerOf(id, list, since);
     this.#open.delete(id);
@@ -89,7 +88,7 @@ export class ListAsker {
       clock,
       log: log.with({ parent: id }),
       order: list.order,
-      // A parent may be new: what came in before it was first asked for is new as well.
+      // A parent may be new: records from before its first request are then new as well.
       start: list.start === 'now' ? since : list.start,
       patienceMs,
       inFlight,
@@ -111,7 +110,7 @@ export class ListAsker {
     return block;
   }
 
-  /** A page of conditions without those that were told of another parent. */
+  /** A page of conditions without those that were reported for another parent. */
   #newsOf({ context, body, uids }: NewPage, reported: FindingRecord[]): readonly NewPage[] {
     const records: readonly FindingRecord[] = JSON.parse(Buffer.from(body).toString()); // own-pages.ts
     const kept = records.flatMap((record, at) =>

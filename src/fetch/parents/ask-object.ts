@@ -1,7 +1,6 @@
-// Asking for one parent's object, which is told as it stands whenever its content is another than
-// the one told last: an investigation that gets more evidence, a change that was completed. What
-// must stay true: the object goes out as upstream sent it, and a content that comes back is told
-// again, since it is what the object is from then on.
+// Reads one parent's object, which is reported as a whole whenever its content differs from the last reported one: an
+// investigation with more evidence, a completed change. Invariants: the object is delivered as upstream sent it; a
+// content that returns is reported again, because it is the object's present state.
 
 import { isUtf8 } from 'node:buffer';
 import type { Failure } from '../../contracts/answer.ts';
@@ -17,19 +16,19 @@ import { pageContext } from '../own-pages.ts';
 import { objectDigest } from './object-digest.ts';
 import type { ParentState } from './state.ts';
 
-/** What an object is, and the page that tells it where it is another than before. */
+/** The result for an object, with a page if its content is new. */
 export type ObjectAsked =
   | {
       readonly outcome: 'done';
       readonly isFinal: boolean;
       readonly digest: string;
       readonly page: NewPage | null;
-      /** The answer reports that something is missing; it is asked again. */
+      /** The response reports missing data; the object is requested again. */
       readonly doubt?: ExportError;
     }
   | Failure;
 
-/** Asks for an object. */
+/** Requests an object. */
 export async function askObject(
   stream: ParentsStream,
   { id, list, known, now }: { id: string; list: ListStream; known: ParentState; now: () => number },
@@ -44,7 +43,7 @@ export async function askObject(
   if (!isObject(value) || Object.keys(value).length === 0) {
     return { outcome: 'retry', cause: nonsense(doing, 'the answer is no object, or an empty one') };
   }
-  // An object may be wrapped as lists are.
+  // An object may be wrapped like a list.
   const { data } = value;
   const lost = lostOf(list, value);
   const isWrapped = isObject(data) && (Object.keys(value).length === 1 || lost !== null);
@@ -52,7 +51,7 @@ export async function askObject(
     ? (sourceBytesAt(answer.body, 'data') ?? new Uint8Array())
     : answer.body.subarray(bomEnd(answer.body));
   const body = Buffer.concat([Buffer.from('['), object, Buffer.from(']')]);
-  // What the report says is no content of the object: it differs at each answer.
+  // The report of missing data is no content of the object: it differs in each response.
   const ignore = lost === null ? list.ignore : [...(list.ignore ?? []), ...reportMembers];
   const digestOf = (array: Buffer) => objectDigest(array, { id: list.id, ignore });
   const digest = digestOf(body);
@@ -73,13 +72,12 @@ export async function askObject(
   return { outcome: 'done', isFinal, digest, page, ...doubt };
 }
 
-/** Members by which an answer reports missing data, where they stand within the object. */
+/** Members within an object by which a response may report missing data. */
 const reportMembers = ['errors', 'partial', 'timed_out', 'success', 'trace_id', 'request_id'];
 
 /**
- * What reports that data is missing; null: nothing does, or that is accepted. An object may have
- * failed, and its errors are then its content: only an envelope around it can report, or errors with
- * the `trace_id` of the answer.
+ * The sign of missing data; null: there is none, or it is accepted. An object may itself have failed, and its errors
+ * are then content: only an envelope around it reports missing data, or errors with the `trace_id` of the response.
  */
 function lostOf({ partial }: ListStream, value: JsonObject): Reported | null {
   if (partial === 'accept') return null;

@@ -1,8 +1,7 @@
-// Where parents come from: what another source commits is looked through on its way into the spool,
-// and what it shows of parents becomes durable in the same transaction, so that none is lost
-// whenever a process ends. An entity that is put is a parent that is new or has changed; so is a
-// value in a record. What stood in a collection before anybody asked by it is looked through once,
-// when the stream begins.
+// The source of parents: everything that another source commits is checked on its way into the spool, and parents found
+// in it become durable in the same transaction, so none is lost when a process ends. A new or changed entity is a
+// parent; so is a value in a record. Entities that a collection had before this stream began are loaded once, when the
+// stream begins.
 
 import type { ParentsReading } from '../../contracts/definition.ts';
 import type { ParentsStream, Stream } from '../../contracts/source.ts';
@@ -11,30 +10,30 @@ import type { Log } from '../../contracts/tools.ts';
 import { sourceTextAt } from '../../tools/records.ts';
 import { keyParts } from '../collection/entities.ts';
 
-/** What a source's parents are taken by. */
+/** How a source's parents are selected. */
 export type PlannedParents = ParentsReading & {
-  /** The values in the records of a page that are to be taken. */
+  /** The parent ids in the records of a page. */
   readonly valuesIn?: (page: NewPage) => readonly string[];
 };
 
-/** A source, as far as it may read by parents, or others may take theirs from it. */
+/** A source that reads by parents, or from which others take their parents. */
 interface Reader {
   readonly streams: readonly Stream[];
   readonly parents?: PlannedParents | undefined;
 }
 
-/** A stream of parents, and where they come from. */
+/** A stream of parents, and their selection. */
 interface Follower {
   readonly stream: ParentsStream;
   readonly parents: PlannedParents;
 }
 
-/** Entities looked through at a time. */
+/** Entities per batch. */
 const entitiesAtOnce = 500;
-/** No id of anything is as long. */
+/** Longest accepted id in characters; no real id is as long. */
 const idCharsMax = 1_024;
 
-/** All streams of parents that are polled. */
+/** All polled streams of parents. */
 export class Feed {
   readonly #log: Log;
   readonly #followers = new Map<string, Follower>();
@@ -44,7 +43,7 @@ export class Feed {
     this.#log = log;
   }
 
-  /** From now on the source's streams get their parents. */
+  /** Adds a source: its streams receive their parents from now on. */
   add({ streams, parents }: Reader): void {
     for (const stream of streams) {
       if (stream.kind !== 'parents' || parents === undefined) continue;
@@ -56,7 +55,7 @@ export class Feed {
     this.#followers.delete(name);
   }
 
-  /** The spool, as a stream that others may take their parents from uses it. */
+  /** The spool for a stream from which others may take their parents. */
   spoolOf(from: Stream, spool: FetchSpool): FetchSpool {
     return {
       append: (entry) => {
@@ -72,7 +71,7 @@ export class Feed {
     };
   }
 
-  /** The parents of a stream that are there before anything is read: a few at a time. */
+  /** The parents that exist before a stream begins, in batches. */
   async *known(name: string, sources: ReadonlyMap<string, Reader>, spool: FetchSpool) {
     const follower = this.#followers.get(name);
     if (follower === undefined) return;
@@ -113,7 +112,7 @@ export class Feed {
     return changes;
   }
 
-  /** Ids that a path can hold; of others one is told. */
+  /** Ids that a path can contain; one of the others is logged. */
   #usable(stream: ParentsStream, ids: readonly string[]): readonly string[] {
     return ids.filter((id) => {
       if (id.length <= idCharsMax && stream.listOf(id) !== null) return true;
@@ -130,12 +129,12 @@ export class Feed {
   }
 }
 
-/** Streams of one company take none of another's. */
+/** Streams of one company do not use parents of another company. */
 function isFor({ company }: ParentsStream, from: Stream): boolean {
   return company === undefined || from.company === undefined || company === from.company;
 }
 
-/** The id that an entity shows at a path; a part of one is no parent. */
+/** The id of an entity at a path; a part of an entity is no parent. */
 function idsIn([key, body]: readonly [key: string, body: string], path: string): readonly string[] {
   if (keyParts(key).list !== null) return [];
   const { text } = JSON.parse(body) as { text?: unknown }; // state.ts of collections

@@ -1,5 +1,5 @@
-// When a parent is asked again, and what is told of it, by what came of asking. Pure rules; all
-// times are epoch milliseconds.
+// When a parent is requested again, and the condition to report, from the result of its request. Pure rules; all times
+// are epoch milliseconds.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { ExportError } from '../../contracts/errors.ts';
@@ -9,13 +9,13 @@ import { deniedWaitMsMax, isPatience, passingMs, passingMsMax } from '../outcome
 import type { Finding } from '../own-pages.ts';
 import type { ParentState } from './state.ts';
 
-/** A parent that was asked, and what came of it. */
+/** A requested parent, and its result. */
 export type PolledParent = { readonly row: ParentRow; readonly known: ParentState } & (
   | Answered
   | Failure
 );
 
-/** Of a list where its checkpoint stands, of an object its content. */
+/** Of a list its checkpoint, of an object its content. */
 interface Answered {
   readonly outcome: 'done';
   readonly fresh: number;
@@ -27,48 +27,48 @@ interface Answered {
   readonly page?: NewPage | null;
 }
 
-/** What the rules hang on. */
+/** The inputs of the rules. */
 export interface ParentRules {
   readonly now: number;
-  /** What is due later is not asked in the poll under way. */
+  /** A parent that is due later is not requested in the poll under way. */
   readonly until: number;
   readonly parents: number;
   readonly sweepMs: number;
-  /** When any parent was answered last, and when before those that are settled now. */
+  /** When any parent was last answered, including and excluding the parents being settled. */
   readonly answeredAt: number;
   readonly answeredBefore: number;
-  /** All others are lost. */
+  /** All other parents are lost. */
   readonly isAlone: boolean;
 }
 
-/** What becomes of a parent. */
+/** The decision for a parent. */
 export type ParentTurn = Pick<ParentRow, 'rank' | 'due'> & {
   readonly state: ParentState;
   readonly finding?: Finding;
-  /** Upstream is at fault, as far as can be told yet. */
+  /** Upstream as a whole seems to be at fault. */
   readonly isUpstreams?: true;
 };
 
 const dayMs = 24 * 3_600_000;
-/** As few are asked at each poll. */
+/** With at most this many parents, all are requested at each poll. */
 const fewParents = 10;
-/** More take turns: this much of a rotation for each, up to what it may take. */
+/** With more, they rotate: this much time per parent and turn, up to the sweep. */
 const perParentMs = 3_000;
-/** What has been quiet for a while is asked again after this part of it. */
+/** A quiet parent is requested again after this share of its quiet time. */
 const quietShare = 1 / 20;
-/** Changes of all records at once are looked at again by then. */
+/** Changes of all records at once are checked again by then. */
 const heldBackMs = 15 * 60_000;
-/** A refusal is looked at a second time after this, before it is told. */
+/** A rejection is checked a second time after this, before it is reported. */
 const secondLookMs = 2 * passingMsMax;
-/** How long a parent is left alone that failed, from time to time longer. */
+/** How long a failed parent is skipped; the time grows. */
 export const failedMs = { least: 5_000, most: 3_600_000 };
 const lostMsMax = 30 * dayMs;
-/** So long after an answer upstream as a whole counts as one that answers. */
+/** Upstream counts as answering for this long after a response. */
 const answersMs = 3_600_000;
-/** One that has been answered and is gone for so long is, where no other is left to be asked. */
+/** If no other parent is left, one that was answered and is then missing for this long is gone. */
 const aloneMs = dayMs;
 
-/** About how often an hour lists are asked for that nothing new comes of. */
+/** Approximate requests per hour for lists without new records. */
 export function asksAnHour(parents: number, everyMs: number, sweepMs: number): number {
   const few = (3_600_000 / everyMs) * parents;
   if (parents <= fewParents) return few;
@@ -76,14 +76,14 @@ export function asksAnHour(parents: number, everyMs: number, sweepMs: number): n
   return Math.min(few, (3_600_000 / waitMs) * parents);
 }
 
-/** After an answer. */
+/** After a response. */
 export function afterAnswer(
   { row, known, ...asked }: PolledParent & Answered,
   { now, until, parents, sweepMs }: ParentRules,
   random: () => number,
 ): ParentTurn {
   const { fresh, checkpoint = null, digest = known.digest, isFinal } = asked;
-  // What was there before it was first asked for is no sign that there will be more.
+  // Records from before its first request are no sign of more.
   const latest = Math.min(now, checkpoint?.memory.watermark ?? now);
   const isFirst = known.askedAt === 0;
   const changedAt = fresh === 0 ? known.changedAt : isFirst ? latest : now;
@@ -91,12 +91,12 @@ export function afterAnswer(
   const end = endOf(checkpoint) ?? known.end;
   const state = { ...known, askedAt: now, changedAt, refused: null, digest, version, end };
   if (isFinal === true) return { state, rank: 2, due: neverDue };
-  // It goes on where it is, in the same poll, as long as it comes further.
+  // It continues in the same poll while it makes progress.
   if (asked.more === true && fresh > 0) return { state, rank: row.rank, due: row.due };
   const quietMs = (now - changedAt) * quietShare;
   const isActive = now - changedAt < dayMs;
   const spreadMs = parents <= fewParents ? 0 : parents * perParentMs * (1 - random() / 2);
-  // An object is told as a whole, also late; of a list the next record may come at any time.
+  // An object is reported as a whole, also late; a list can get a record at any time.
   const isList = checkpoint !== null;
   const restMs = isList ? spreadMs : Math.max(quietMs, spreadMs);
   const requestedMs = isActive ? Math.min(quietMs, restMs) : restMs;
@@ -105,7 +105,7 @@ export function afterAnswer(
   return { state, rank: isActive ? 0 : 1, due: Math.max(until + 1, now + waitMs) };
 }
 
-/** After a refusal or failure; null where upstream is at fault and nothing is to be remembered. */
+/** After a rejection or failure; null: upstream is at fault, and nothing is stored. */
 export function afterRefusal(
   asked: PolledParent & Failure,
   { now, until, sweepMs, answeredAt, answeredBefore, isAlone }: ParentRules,
@@ -126,8 +126,8 @@ export function afterRefusal(
     const waitMs = Math.min(lostMsMax, sweepMs * 2 ** Math.min(times, 16));
     return { state, rank: 2, due: again(waitMs) };
   }
-  // Where no other can be asked, a right or the path may be missing as well as the parent: what was
-  // there once and is not found for a day is gone, whatever else holds.
+  // If no other parent can be requested, rights or the path may be missing instead of the parent. A parent that was
+  // there once and is not found for a day counts as gone.
   const isMissed = isAlone && known.askedAt > 0 && (status === 404 || status === 410);
   const isOwn = answeredBefore > since || (isMissed && now - since >= aloneMs);
   if (isOwn && now - since >= passingMs(asked)) {
@@ -145,13 +145,13 @@ export function afterRefusal(
   };
 }
 
-/** The wait after a 403 that asks to wait: as asked, and growing with how long it lasts. */
+/** The wait after a 403 with a wait: as requested, and growing with its duration. */
 function patienceMs(failure: Failure, lastedMs: number): number {
   if (!isPatience(failure)) return 0;
   return Math.max(failure.wait?.ms ?? 0, Math.min(deniedWaitMsMax, lastedMs / 2));
 }
 
-/** Records that have gone from an immutable list's end; null: none, as far as that shows. */
+/** The condition if records have disappeared from the end of an immutable list; null: none did, as far as visible. */
 export function shrunk({ row, known, checkpoint }: PolledParent & Answered): Finding | null {
   const now = endOf(checkpoint ?? null);
   if (now === null || known.end === null || now.place !== known.end.place) return null;
@@ -164,7 +164,7 @@ export function shrunk({ row, known, checkpoint }: PolledParent & Answered): Fin
   };
 }
 
-/** Where a list's end is, and how many records stand there; null where it is not known. */
+/** The end of a list, and the number of records there; null: unknown. */
 function endOf(checkpoint: ListCheckpoint | null): ParentState['end'] {
   if (checkpoint === null || !checkpoint.end.atEnd || checkpoint.end.resume === null) return null;
   const { resume, again } = checkpoint.end;
@@ -181,25 +181,25 @@ function lostFinding(id: string, cause: ExportError): Finding {
   };
 }
 
-/** True for a failure that says nothing of the parent: rights, limits, upstream as a whole. */
+/** True for a failure that says nothing about the parent: rights, limits, upstream as a whole. */
 export function isUpstreams(one: PolledParent): boolean {
   if (one.outcome === 'done') return false;
   return one.status === 429 || (one.outcome === 'denied' && one.status !== 403);
 }
 
-/** True for a refusal of one that was told as lost, which says nothing new of anything. */
+/** True for a rejection of a parent already reported as lost. */
 export function isExpected(one: PolledParent): boolean {
   const isRefused = one.outcome !== 'done' && one.outcome !== 'retry' && !isUpstreams(one);
   return isRefused && one.known.refused?.told === true;
 }
 
-/** Begins elsewhere, so that those that always fail do not keep the others waiting. */
+/** Rotates the rows, so parents that always fail do not block the others. */
 export function turned<T>(rows: readonly T[], skipped: number): readonly T[] {
   const at = skipped % rows.length;
   return [...rows.slice(at), ...rows.slice(0, at)];
 }
 
-/** Tells that there are more than are remembered. */
+/** The condition that there are more parents than can be remembered. */
 export function fullFinding({ name }: { readonly name: string }): Finding {
   return {
     condition: 'source.parents_full',

@@ -1,14 +1,14 @@
-// The digest of an object's content, by which a parent's state knows what was reported last.
+// The digest of an object's content, by which a parent's state identifies the last reported content.
 
 import { scanBody } from '../../tools/record-list.ts';
 
-/** Path of an object's id, and paths that are left out. */
+/** Path of an object's id, and ignored paths. */
 export interface ObjectRules {
   readonly id: string | null;
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Of an array that holds the object alone; paths in `ignore` are left out. */
+/** The digest of an array that contains only the object, without the paths in `ignore`. */
 export function objectDigest(array: Buffer, { id, ignore }: ObjectRules): string {
   const { records } = scanBody(array, '', id, ignore);
   return `${records?.contents[0]}.${records?.contents[1]}`;

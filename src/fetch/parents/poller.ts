@@ -1,15 +1,14 @@
-// How the lists or objects of many parents are read: those that are new or have changed first, the
-// others in rotation, each with a share of the requests.
+// Reads the lists or objects of many parents: new or changed parents first, the others in rotation, each with a share
+// of the requests. A parent is in one of these states:
 //
-//   noticed   another source has shown the parent, for the first time or again
-//   active    something new came of it within a day: asked at each poll
-//   resting   in rotation: the more parents there are, the more seldom, each once within `sweep`
-//   lost      denied or gone, told once; or an object that changes no more: seldom, or never
+// - noticed: another source has shown the parent, for the first time or again
+// - active: a new record arrived within a day; requested at each poll
+// - resting: in rotation; the more parents, the less often, each once within `sweep`
+// - lost: denied or gone, reported once; or an object that no longer changes; requested rarely or never
 //
-// Which one is due next the spool knows, so that no poll looks at all, and one that was killed goes
-// on where it was. What must stay true: what is new of a parent and its place in its list are
-// committed in one transaction; a refusal is the parent's own only where another was answered
-// since; and a failure of one parent keeps no other waiting.
+// The spool stores which parent is due next, so no poll scans all parents, and an interrupted poll resumes at its
+// position. Invariants: the new records of a parent and its list position are committed in one transaction; a rejection
+// counts as the parent's own only if another parent was answered since; a failing parent keeps no other waiting.
 
 import { randomUUID } from 'node:crypto';
 import type { Failure } from '../../contracts/answer.ts';
@@ -46,31 +45,31 @@ import {
   readParentsCheckpoint,
 } from './state.ts';
 
-/** What a stream of parents is read with. */
+/** Dependencies of a parents stream. */
 export interface ParentsDeps extends ListAskerDeps {
   readonly spool: Omit<FetchSpool, 'entities'>;
   readonly reading: ParentsReading;
-  /** From 0 up to 1, so that parents that were met together do not stay together. */
+  /** From 0 up to 1, so parents noticed together do not stay together. */
   readonly random: () => number;
-  /** All parents that are known already, a few at a time, where the process begins. */
+  /** All parents known when the process begins, in batches. */
   readonly known: () => AsyncIterable<readonly string[]>;
 }
 
-/** So few are counted at each poll, and more of them once a minute. */
+/** Up to this number, parents are counted at each poll; above it once a minute. */
 const countedAlways = 1_000;
 const countEveryMs = 60_000;
-/** Parents that are picked at a time, and of these asked at the same time. */
+/** Parents fetched from the spool at a time, and requested concurrently. */
 const rowsMax = 32;
 const askedAtOnce = 4;
-/** A poll lasts about so long while there are parents to be asked. */
+/** Approximate duration of a poll while parents are due. */
 const turnMs = 20_000;
-/** Parents noticed or active since are asked as well, where reading them all takes long. */
+/** If a full cycle takes long, parents noticed or active since are requested again after this time. */
 const cycleMs = 5 * 60_000;
-/** What is due within the next minute is asked by a process that begins, so that `--once` does. */
+/** A starting process also requests parents due within the next minute, so that `--once` includes them. */
 const aheadMs = 60_000;
-/** Of so many that were answered last, one is asked where those that are due are not answered. */
+/** Of this many last answered parents, one is requested if the due ones are not answered. */
 const othersMax = 8;
-/** A condition that may be found of each parent is told of one within this time. */
+/** A condition that every parent may show is reported for one parent within this time. */
 const reportEveryMs = 24 * 3_600_000;
 
 /** Reads one stream of parents. */
@@ -80,15 +79,15 @@ export class ParentsPoller {
   readonly #identifier: Identifier;
   #checkpoint: ParentsCheckpoint | null = null;
   #knowsAll = false;
-  /** Parents due by then are asked, and whether all have been. */
+  /** Parents due by then are requested; `isThrough`: all of them have been. */
   #until = Number.NEGATIVE_INFINITY;
   #isThrough = true;
   #isFirst = true;
-  /** Where among those that are due it begins, since polls have failed. */
+  /** Offset among the due parents, because polls have failed. */
   #skipped = 0;
-  /** When a parent was answered last. */
+  /** When a parent was last answered. */
   #answeredAt = Number.NEGATIVE_INFINITY;
-  /** How many others have been asked since then. */
+  /** How many others have been requested since then. */
   #othersAsked = 0;
   #counts: ParentCounts | null = null;
   #countedAt = 0;
@@ -100,7 +99,7 @@ export class ParentsPoller {
     this.#identifier = new Identifier({ source, company, stream: name });
   }
 
-  /** For status; left out before the first poll. */
+  /** For status; undefined before the first poll. */
   get parents(): ParentsState | undefined {
     if (this.#counts === null) return undefined;
     const { parents: known, active, lost, ended, due } = this.#counts;
@@ -108,7 +107,7 @@ export class ParentsPoller {
     return { known, active, lost, ended, due, rotation_ms };
   }
 
-  /** One poll: every parent that is due, as many as time allows. Never throws for upstream. */
+  /** One poll: the due parents, as many as time allows. Upstream failures are results, never exceptions. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     try {
       await this.#load();
@@ -124,7 +123,7 @@ export class ParentsPoller {
     }
   }
 
-  /** Looks at all of them, so that it is done now and then where they are many. */
+  /** Counts all parents; done now and then if there are many. */
   async #count(): Promise<void> {
     const { spool, stream, clock } = this.#deps;
     const isMany = this.#counts !== null && this.#counts.parents > countedAlways;
@@ -193,7 +192,7 @@ export class ParentsPoller {
     return { outcome: 'done', fresh, more: false, ...(doubt === undefined ? {} : { doubt }) };
   }
 
-  /** Asks for each, a few at a time; what is wrong with upstream ends it. */
+  /** Requests each parent, a few concurrently; a failure of upstream as a whole ends it. */
   async #askAll(rows: readonly ParentRow[], signal: AbortSignal): Promise<readonly PolledParent[]> {
     const asked: PolledParent[] = [];
     const left = rows.values();
@@ -231,8 +230,8 @@ export class ParentsPoller {
   }
 
   /**
-   * Commits what was learned of each parent. A failure that is upstream's and no parent's is
-   * returned, and changes nothing.
+   * Commits the result for each parent. Returns a failure that belongs to upstream and to no parent; it changes
+   * nothing.
    */
   async #settle(asked: readonly PolledParent[], signal: AbortSignal): Promise<Failure | null> {
     const { stream, random } = this.#deps;
@@ -265,9 +264,9 @@ export class ParentsPoller {
   }
 
   /**
-   * Asks one whose turn it is not, before upstream is blamed for what may be the parent's own: all
-   * the others may have ended or rest. Null where that was no answer either, which is no news of
-   * that one, or where upstream has said itself that it is at fault.
+   * Requests a parent that is not due, before upstream is blamed for a failure that may be the parent's own: all the
+   * others may have ended or rest. Null if that one was not answered either, or if upstream itself has reported the
+   * fault.
    */
   async #askAnother(
     failure: PolledParent & Failure,
@@ -301,7 +300,7 @@ export class ParentsPoller {
     for (const record of records) found?.(record);
   }
 
-  /** Counts as told from now on: the checkpoint that says so goes with the next commit. */
+  /** Marks a condition as reported from now on; the checkpoint stores it with the next commit. */
   #isNews(condition: string): boolean {
     const now = this.#deps.clock.now();
     const { told: reported } = this.#held;

@@ -1,5 +1,5 @@
-// What asking a few parents came to: what is to be committed of each, and whether upstream is at
-// fault rather than one of them. Pure; the poller commits it.
+// Evaluates the requests for some parents: the changes to commit for each, and whether upstream is at fault instead of
+// one of them. Pure; the poller commits.
 
 import type { Failure } from '../../contracts/answer.ts';
 import type { ParentsStream } from '../../contracts/source.ts';
@@ -15,21 +15,21 @@ import {
   shrunk,
 } from './next-turn.ts';
 
-/** Failures in a row with no answer between them, by which upstream is at fault and no parent. */
+/** This many failures in a row without a response count as upstream's fault. */
 export const failuresMax = 4;
 
-/** What is to be committed. */
+/** The changes to commit. */
 export interface Settled {
   readonly changes: readonly ParentChange[];
   readonly pages: readonly NewPage[];
   readonly findings: readonly Finding[];
-  /** What is upstream's fault and no parent's, as far as can be told; null: nothing is. */
+  /** The failure of upstream as a whole; null: none. */
   readonly failure: (PolledParent & Failure) | null;
-  /** How long the one of them that was asked in rotation had waited for it; null: none was. */
+  /** How long the last parent requested in rotation had waited, milliseconds; null: none was. */
   readonly rotationMs: number | null;
 }
 
-/** Settles what became of those that were asked. */
+/** Evaluates the requested parents. */
 export function settle(
   stream: ParentsStream,
   asked: readonly PolledParent[],

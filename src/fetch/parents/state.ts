@@ -1,6 +1,5 @@
-// What a stream of parents keeps: its own checkpoint, and for each parent what is known of it
-// beside its list's checkpoint. As with lists, state that cannot be read halts its stream with a
-// clear message.
+// The stored state of a parents stream: its own checkpoint, and for each parent its state beside its list's checkpoint.
+// Invariant: a checkpoint that cannot be read halts the stream with a clear error.
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../contracts/json.ts';
@@ -10,13 +9,13 @@ const parentsCheckpoint = z.strictObject({
   version: z.literal(1),
   kind: z.literal('parents'),
   fingerprint: z.string(),
-  /** New whenever the stream is started anew. */
+  /** New each time the stream starts from nothing. */
   epoch: z.string(),
-  /** When it was; records from before it are not wanted with `start: now`. */
+  /** When it started; with `start: now`, earlier records are not requested. */
   begunAt: z.number(),
-  /** How long the parent asked last in rotation had waited for it; null: none came round yet. */
+  /** How long the last parent requested in rotation had waited, milliseconds; null: none yet. */
   rotationMs: z.number().nullable(),
-  /** When a condition that many parents share was told last. */
+  /** When each condition shared by many parents was last reported. */
   told: z.record(z.string(), z.number()),
 });
 
@@ -24,13 +23,10 @@ const parentsCheckpoint = z.strictObject({
 export type ParentsCheckpoint = Readonly<z.infer<typeof parentsCheckpoint>>;
 
 const parentState = z.object({
-  /** When it was answered last, and when something new came of it last. */
+  /** When it was last answered, and when its last change was seen. */
   askedAt: z.number(),
   changedAt: z.number(),
-  /**
-   * It was refused, or failed, ever since; how often it was either in a row, and whether it was
-   * told as lost.
-   */
+  /** Since when it is rejected or fails, how often in a row, and whether it was reported as lost. */
   refused: z
     .strictObject({
       since: z.number(),
@@ -40,17 +36,17 @@ const parentState = z.object({
     })
     .nullable()
     .default(null),
-  /** Of an object: the content told last, and how many were. */
+  /** Of an object: the digest of the last reported content, and the number of reported contents. */
   digest: z.string().default(''),
   version: z.int().default(0),
-  /** Of a list: where its end was, and how many records stood there. */
+  /** Of a list: its last end, and the number of records there. */
   end: z.strictObject({ place: z.string(), count: z.int() }).nullable().default(null),
 });
 
-/** What is known of one parent. */
+/** The state of one parent. */
 export type ParentState = Readonly<z.infer<typeof parentState>>;
 
-/** The checkpoint of a stream that has asked for nothing. */
+/** The checkpoint of a stream that has read nothing. */
 export function freshParentsCheckpoint(
   fingerprint: string,
   epoch: string,
@@ -60,12 +56,12 @@ export function freshParentsCheckpoint(
   return { version: 1, kind: 'parents', fingerprint, epoch, begunAt: now, ...nothing };
 }
 
-/** Reads a checkpoint's text back; null where it is none of parents. */
+/** Parses a checkpoint; null: it is not a parents stream's checkpoint. */
 export function parseParentsCheckpoint(held: Json): ParentsCheckpoint | null {
   return parentsCheckpoint.safeParse(held).data ?? null;
 }
 
-/** Reads a checkpoint back. Throws `checkpoint_mismatch` when it is not one of this stream. */
+/** Parses a checkpoint. Throws `checkpoint_mismatch` if it does not belong to this stream. */
 export function readParentsCheckpoint(
   stream: string,
   held: Json,
@@ -81,22 +77,22 @@ export function readParentsCheckpoint(
   return parsed;
 }
 
-/** Reads back what is known of a parent; of one that cannot be read, as of a new one. */
+/** Parses a parent's state; an unreadable one counts as a new parent. */
 export function readParentState(held: JsonObject | null, now: number): ParentState {
   const fresh = { askedAt: 0, changedAt: now };
   return parentState.parse(parentState.safeParse(held).data ?? fresh);
 }
 
-/** What status shows of a stream's parents. */
+/** The parents of a stream as status shows them. */
 export interface ParentsState {
   readonly known: number;
-  /** Something new came of them lately. */
+  /** Parents with a recent change. */
   readonly active: number;
-  /** Denied or gone, or failing; and those that change no more. */
+  /** `lost`: denied, gone or failing; `ended`: no longer changing. */
   readonly lost: number;
   readonly ended: number;
-  /** They are to be asked now. */
+  /** Parents to be requested now. */
   readonly due: number;
-  /** How long the one that was asked last in rotation had waited for it; null: none came round. */
+  /** How long the last parent requested in rotation had waited, milliseconds; null: none yet. */
   readonly rotation_ms: number | null;
 }

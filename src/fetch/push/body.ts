@@ -1,38 +1,37 @@
-// Reads the bodies of requests that anybody can send, within a bound on all of them together. Where
-// that is passed, the one that has been under way for longest goes, never the one that has just
-// come: whoever sends slowly, or much, cannot keep upstream out. What must stay true: a body counts
-// from its first byte until what became of it is answered, and one whose signature was right is
-// not ended for another's sake.
+// Reads the bodies of requests that any client can send, within one bound on all of them together. If the bound is
+// exceeded, the request that has been under way longest is ended, never the newest: a slow or large sender cannot keep
+// upstream out. Invariants: a body counts from its first byte until its response is sent; a body with a valid signature
+// is not ended for another request.
 
 import type { IncomingMessage } from 'node:http';
 import { GrowingBody } from '../../tools/growing-body.ts';
 import type { DeliveryRefusal } from './delivery.ts';
 
-/** Of all bodies together, and what a request costs besides its body. */
+/** Bound in bytes of all bodies together, and the fixed cost of a request. */
 const bytesTogetherMax = 32 * 1024 * 1024;
 const bytesEach = 4_096;
 
-/** The part of one request. */
+/** The share of one request. */
 export interface Share {
-  /** False where there is no room. */
+  /** False if there is no room. */
   grow(bytes: number): boolean;
-  /** Its signature was right: it stays until it is released. */
+  /** Its signature is valid: it stays until it is released. */
   prove(): void;
   release(): void;
 }
 
-/** What all bodies under way hold. */
+/** The memory of all bodies under way. */
 export class BodyBudget {
   readonly #bytesMax: number;
   #bytes = 0;
-  /** Those that may be ended, in the order they came. */
+  /** Requests that may be ended, in order of arrival. */
   readonly #unproven = new Set<() => void>();
 
   constructor(bytesMax = bytesTogetherMax) {
     this.#bytesMax = bytesMax;
   }
 
-  /** `end` is called where this one has to make room; it releases its share. */
+  /** `end` is called if this request must make room; it releases its share. */
   share(end: () => void): Share {
     let own = 0;
     this.#unproven.add(end);
@@ -56,13 +55,13 @@ export class BodyBudget {
   }
 }
 
-/** A body with its share, which is the reader's to release; why it is refused; or `gone`. */
+/** A body with its share, which the caller must release; the reason for a rejection; or `gone`. */
 export type BodyRead =
   | { readonly body: Uint8Array; readonly share: Share }
   | DeliveryRefusal
   | 'gone';
 
-/** Reads a request's body. */
+/** Reads the body of a request. */
 export function readBody(
   request: IncomingMessage,
   budget: BodyBudget,
@@ -84,7 +83,7 @@ export function readBody(
   };
   request.on('data', add);
   request.once('end', () => resolve({ body: gathered.take(), share }));
-  // After its end this changes nothing any more.
+  // After the end of the request this changes nothing.
   request.once('close', () => {
     if (!request.readableEnded) end('gone');
   });

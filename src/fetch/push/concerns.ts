@@ -1,13 +1,11 @@
-// Which streams a delivery is news for. Nothing is configured for it: an event's name begins with
-// the resource that it is about, and a resource's paths are called like it. A stream that is asked
-// for nothing is asked a little sooner, which is all that can go wrong.
+// Which streams a delivery is news for. This needs no configuration: an event's name begins with its resource, and the
+// resource's paths contain the same name. A wrong match only polls a stream a little sooner.
 
 import type { Stream } from '../../contracts/source.ts';
 
 /**
- * True where a stream of the same upstream may hold what an event of this name tells of: the trail
- * of all that is done always, `/sites` for `site.status_changed`, `/mc/incidents/…` for
- * `incident.created`.
+ * True if a stream of the same upstream may contain the subject of this event: the audit trail always, `/sites` for
+ * `site.status_changed`, `/mc/incidents/…` for `incident.created`.
  */
 export function isConcerned(event: string | null, stream: Stream): boolean {
   if (stream.kind === 'list' && stream.records === 'audit') return true;

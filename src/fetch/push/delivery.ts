@@ -1,8 +1,7 @@
-// Whether what came in is a delivery of upstream's, as pure rules: what its headers say before the
-// body is read, and what the signature says of the body. What must stay true: nothing is taken that
-// none of the secrets has signed; the time a comparison takes says nothing about the signature; and
-// what stands outside the signed text, the delivery's id above all, is believed in nothing that
-// could make another delivery be dropped.
+// Whether a request is a delivery from upstream, as pure rules: first its headers before the body is read, then the
+// signature of the body. Invariants: no delivery is accepted unless one of the secrets has signed it; the time of a
+// comparison reveals nothing about the signature; data outside the signed text, such as the delivery's id, is never
+// used to drop another delivery.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -14,7 +13,7 @@ import { bomEnd } from '../../tools/records.ts';
 const openBracket = 0x5b;
 const openBrace = 0x7b;
 
-/** Why a request is not taken: what is answered, and after how many seconds it may come again. */
+/** Reasons to reject a request: the response, and the seconds after which it may be sent again. */
 export const refusals = {
   wrong_method: { status: 405, text: 'a delivery is a POST' },
   wrong_type: { status: 415, text: 'a delivery is JSON, and not compressed' },
@@ -36,23 +35,23 @@ interface RefusalAnswer {
   readonly retryAfterS?: number;
 }
 
-/** One of them. */
+/** One of these reasons. */
 export type DeliveryRefusal = keyof typeof refusals;
 
 /** A request before its body is read. */
 export interface DeliveryHead {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Every value of each. */
+  /** All values of each header. */
   readonly headersDistinct: NodeJS.Dict<string[]>;
 }
 
-/** Why it is refused whatever its body may be; null: it has to be read. */
+/** The reason for a rejection before the body is read; null: the body must be read. */
 export function refusalOfHead(head: DeliveryHead, rules: DeliveryRules): DeliveryRefusal | null {
   const { method, headers } = head;
   if (method !== 'POST') return 'wrong_method';
   const { 'content-type': types = [], 'content-encoding': codings = [] } = head.headersDistinct;
-  // The document names no type, so a delivery without one is taken for what it has to be.
+  // The upstream document names no content type, so a delivery without one is accepted.
   const isJson = types.every((type) => /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(type));
   const isPlain = codings.every((coding) => coding.toLowerCase() === 'identity');
   if (!isJson || !isPlain) return 'wrong_type';
@@ -60,7 +59,7 @@ export function refusalOfHead(head: DeliveryHead, rules: DeliveryRules): Deliver
   return signatureIn(head, rules) === null ? 'unsigned' : null;
 }
 
-/** What is wrong with a body that was read; null: it is a delivery. */
+/** The reason for a rejection of a body; null: it is a delivery. */
 export function refusalOfBody(
   head: DeliveryHead,
   body: Uint8Array,
@@ -73,7 +72,7 @@ export function refusalOfBody(
   const signed = signsTime ? [Buffer.from(`${time ?? ''}.`), body] : [body];
   const keys = keysOf(rules);
   if (keys === null) return 'no_secret';
-  // All are tried, whichever fits.
+  // All keys are tried, so the time does not show which one matches.
   const fitting = keys.filter((key) => {
     const hmac = createHmac('sha256', key);
     for (const part of signed) hmac.update(part);
@@ -87,7 +86,7 @@ export function refusalOfBody(
   return isOneJson(body) ? null : 'not_json';
 }
 
-/** A header that stands once, or null. */
+/** The value of a header that occurs once, or null. */
 export function onlyOne({ headersDistinct }: Pick<DeliveryHead, 'headersDistinct'>, name: string) {
   const values = headersDistinct[name] ?? [];
   return values.length === 1 ? (values[0] ?? null) : null;
@@ -99,7 +98,7 @@ function signatureIn(head: DeliveryHead, { signatureHeader }: DeliveryRules): Bu
   return hex === undefined ? null : Buffer.from(hex, 'hex');
 }
 
-/** With an empty key everybody could sign: null where one cannot be had, or gives none. */
+/** With an empty key any client could sign: null if a key cannot be read or is empty. */
 function keysOf({ secrets, secretEncoding }: DeliveryRules): readonly Buffer[] | null {
   try {
     const keys = secrets.map((secret) => Buffer.from(secret.reveal(), secretEncoding));
@@ -109,13 +108,13 @@ function keysOf({ secrets, secretEncoding }: DeliveryRules): readonly Buffer[] |
   }
 }
 
-/** Epoch milliseconds: seconds, milliseconds, or any date that says its zone. */
+/** Epoch milliseconds: from seconds, milliseconds, or any date with a zone. */
 function sentAt(text: string): number {
   if (/^\d{1,14}$/.test(text)) return Number(text) * (text.length > 11 ? 1 : 1_000);
   return Date.parse(text);
 }
 
-/** As the sinks' side will read it. */
+/** As the send stage will read it. */
 function isOneJson(body: Uint8Array): boolean {
   try {
     return cutRecords(inList(body), '').length === 1;
@@ -124,12 +123,12 @@ function isOneJson(body: Uint8Array): boolean {
   }
 }
 
-/** Longer arrays are one record: each record of a delivery is a page of its own. */
+/** A longer array is one record: each record of a delivery is a page. */
 const recordsMax = 10_000;
 
 /**
- * The records of a body that was accepted: the objects of an array, in order, or the body itself.
- * An array that is empty, or has anything else in it, is one record.
+ * The records of an accepted body: the objects of an array, in order, or the body itself. An empty array, or one with
+ * other elements, is one record.
  */
 export function recordsIn(body: Uint8Array): readonly Uint8Array[] {
   if (body[skipSpace(body, bomEnd(body))] !== openBracket) return [body];
@@ -139,7 +138,7 @@ export function recordsIn(body: Uint8Array): readonly Uint8Array[] {
   return Array.from(starts, (start, at) => body.subarray(start, ends[at]));
 }
 
-/** The list of one record that a delivery's page is. */
+/** The list of one record that a delivery's page contains. */
 export function inList(body: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from('['), body, Buffer.from(']')]);
 }

@@ -1,8 +1,8 @@
-// The addresses at which deliveries come in: one server each, with a door for every path. Anybody
-// can reach such a port, so what a connection may cost is bounded before it has shown that it is
-// upstream's: few connections without a delivery under way, little time for headers and body, and
-// answers that say nothing. What must stay true: an address stays open while the stream behind a
-// door is made anew, and whoever comes meanwhile is asked to come again.
+// The addresses at which deliveries arrive: one server per address, with one endpoint per path. Any client can reach
+// the port, so a connection's cost is bounded until it has proven to be upstream's: few connections without a
+// delivery under way, short time limits for headers and body, and responses without details. Invariant: an address
+// stays open while the stream of one of its paths is replaced; a client that sends meanwhile receives a retryable
+// response.
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -17,36 +17,36 @@ import { fingerprintOf } from '../../tools/fingerprint.ts';
 import { BodyBudget } from './body.ts';
 import { type DeliveryRefusal, refusals } from './delivery.ts';
 
-/** One request at a door. */
+/** One request at an endpoint. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly budget: BodyBudget;
-  /** What is under way here is upstream's: its connection is not ended for another's sake. */
+  /** The delivery under way is upstream's: its connection is not ended for another one. */
   keep(): void;
   accept(): void;
   refuse(why: DeliveryRefusal): void;
 }
 
-/** Where one stream's deliveries come in. */
+/** The endpoint of one stream's deliveries. */
 export interface DeliveryPort {
   /**
-   * Has requests taken from now on, listening where nobody does yet. Throws an ExportError where
-   * the address is not to be had.
+   * Accepts requests from now on and opens the address if it is closed. Throws an ExportError if the address is not
+   * available.
    */
   open(take: (exchange: Exchange) => void): Promise<void>;
-  /** Whoever comes from now on is asked to come again. */
+  /** Rejects later requests with a retryable response. */
   close(): void;
 }
 
-/** Who says nothing for so long is let go, and who takes longer for a whole request. */
+/** Idle timeout of a connection, and time limit of a whole request, milliseconds. */
 const silenceMsMax = 5_000;
 const requestMsMax = 15_000;
-/** How often Node looks whose time is over. */
+/** Interval at which Node checks these timeouts, milliseconds. */
 const lookEveryMs = 500;
-/** What is under way when a server ends has been answered by then, or never will be. */
+/** Time for requests under way when a server closes, milliseconds. */
 const closingMsMax = 1_000;
-/** Certificates are renewed in their files; they are looked at this often, while somebody comes. */
+/** Certificate files may be renewed; they are checked this often, while connections arrive. */
 const certificateMsMax = 60_000;
 
 interface OpenDoor {
@@ -66,7 +66,7 @@ export class Listeners {
     this.#tools = tools;
   }
 
-  /** A door that is not open yet. */
+  /** An endpoint that is not open yet. */
   door(place: ListenPlace): DeliveryPort {
     const { host, port, path, tls } = place;
     const name = hostPortText(place);
@@ -86,7 +86,7 @@ export class Listeners {
     };
   }
 
-  /** Ends what no door leads to any more. */
+  /** Closes addresses without endpoints. */
   async sweep(): Promise<void> {
     const idle = [...this.#addresses].filter(([, { doors }]) => {
       for (const [path, { isClosed }] of doors) if (isClosed) doors.delete(path);
@@ -104,11 +104,11 @@ class Address {
   readonly #budget: BodyBudget;
   readonly #tools: ListenerTools;
   readonly #callers = new Callers();
-  /** The connections themselves by who is at their other end: under TLS requests show another. */
+  /** The raw connections by peer: under TLS, requests show another socket object. */
   readonly #sockets = new Map<string, Socket>();
   #server: Server | null = null;
   #tls = '';
-  /** Streams open their doors at the same time; the address is opened by one after the other. */
+  /** Streams open their endpoints concurrently; openings of the address run one after the other. */
   #opening: Promise<unknown> = Promise.resolve();
 
   constructor(name: string, budget: BodyBudget, tools: ListenerTools) {
@@ -262,11 +262,11 @@ class Address {
       const { status, text, ...rest } = refusals[why];
       const again = 'retryAfterS' in rest ? { 'retry-after': String(rest.retryAfterS) } : {};
       const allow: Record<string, string> = status === 405 ? { allow: 'POST' } : {};
-      // What is still to come of the body is not waited for.
+      // The rest of the body is not awaited.
       const isCut: Record<string, string> = request.complete ? {} : { connection: 'close' };
       end(status, text, { ...again, ...allow, ...isCut });
     };
-    // RFC 9112 section 3.2; a proxy before this listener may have read the other one.
+    // RFC 9112 section 3.2; a proxy before this listener may have used the other header.
     if ((request.headersDistinct.host?.length ?? 0) > 1) {
       end(400, 'a request has one Host header', { connection: 'close' });
       return;

@@ -1,9 +1,8 @@
-// A list whose records upstream brings itself. Whatever comes in is judged (delivery.ts) and waits
-// for the next poll, which holds all that waits in one transaction and only then has it answered:
-// many at once cost what one does. What must stay true: nothing is acknowledged that is not
-// durable, and a delivery is dropped only where its id and its body are both known. Its id may
-// stand outside what is signed, so the same id with another body is another record, and so is the
-// same body under another id.
+// A list whose records upstream pushes. A request is judged (delivery.ts) and waits for the next poll, which stores all
+// waiting deliveries in one transaction and then answers them: many at once cost as much as one. Invariants: no
+// delivery is acknowledged before it is durable; a delivery is dropped only if both its id and its body are known. The
+// id may be outside the signed text, so the same id with another body is another record, and so is the same body with
+// another id.
 
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
@@ -26,48 +25,48 @@ import {
 } from './delivery.ts';
 import type { DeliveryPort, Exchange } from './listener.ts';
 
-/** What one stream's deliveries are taken with. */
+/** Dependencies of a pushed stream. */
 export interface PushDeps {
   readonly stream: PushStream;
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly door: DeliveryPort;
-  /** Has the stream polled: something waits. */
+  /** Triggers a poll, because a delivery waits. */
   readonly wake: () => void;
-  /** Upstream has told of these, by name; null: it did not say what. */
+  /** Called with the names of the events received; null: an event without a name. */
   readonly told: (events: ReadonlySet<string | null>) => void;
 }
 
-/** Deliveries since the stream was made, by what became of them. */
+/** Deliveries since the stream was created, by outcome. */
 export type DeliveryCounts = Readonly<Record<'taken' | 'repeated' | DeliveryRefusal, number>>;
 
-/** One transaction's share, so that the first of many is not answered last. */
+/** Limits of one transaction, so the first of many deliveries is not answered last. */
 const batchDeliveriesMax = 500;
 const batchBytesMax = 8 * 1024 * 1024;
-/** So long room in the spool is waited for with deliveries unanswered. */
+/** Longest wait for room in the spool with deliveries unanswered, milliseconds. */
 const roomMsMax = 1_000;
-/** So many false signatures, and no right one, are no stranger's doing. */
+/** This many wrong signatures without a right one are no stranger's requests. */
 const forgedMin = 10;
-/** A delivery's id is somebody's word: of a longer one the beginning is kept. */
+/** A delivery's id is unverified text: of a longer one the beginning is kept. */
 const textMax = 256;
 
 interface Waiting {
-  /** Of the delivery as a whole. */
+  /** The uid of the whole delivery. */
   readonly uid: Buffer;
-  /** One for each of its records. */
+  /** One page for each of its records. */
   readonly pages: readonly NewPage[];
   readonly event: string | null;
-  /** Those who sent it: once it is durable, or was not held. */
+  /** Callbacks of its senders: called once it is durable, or could not be stored. */
   readonly settle: ((why: DeliveryRefusal | null) => void)[];
 }
 
-/** Takes one stream's deliveries. */
+/** Accepts one stream's deliveries. */
 export class PushPoller {
   readonly #deps: PushDeps;
   readonly #identifier: Identifier;
   readonly #counts: Partial<Record<keyof DeliveryCounts, number>> = {};
-  /** In the order they came, by uid. */
+  /** By uid, in order of arrival. */
   readonly #waiting = new Map<string, Waiting>();
   #known: Repeats | null = null;
   #forged = 0;
@@ -84,7 +83,7 @@ export class PushPoller {
     return this.#counts;
   }
 
-  /** Holds what waits. The first poll opens the door. */
+  /** Stores the waiting deliveries. The first poll opens the endpoint. */
   async poll(signal: AbortSignal): Promise<PollResult> {
     const { stream, spool, door } = this.#deps;
     if (this.#known === null) {
@@ -109,7 +108,7 @@ export class PushPoller {
     return { outcome: 'done', fresh, more: this.#waiting.size > 0, ...(doubt && { doubt }) };
   }
 
-  /** Whoever waits, or comes from now on, is asked to come again. */
+  /** Answers waiting and later senders with a retryable response. */
   close(): void {
     this.#isClosed = true;
     this.#deps.door.close();
@@ -144,7 +143,7 @@ export class PushPoller {
     else refuse(why);
   }
 
-  /** Resolves once it is durable, with null, or with why it is not. */
+  /** Resolves with null once the delivery is durable, or with the reason why it is not. */
   #held(
     body: Uint8Array,
     delivery: { readonly id: string | null; readonly event: string | null },
@@ -178,7 +177,7 @@ export class PushPoller {
     return promise;
   }
 
-  /** Holds as much of what waits as one transaction takes; how many that were. */
+  /** Stores as many waiting deliveries as fit in one transaction; returns their number. */
   async #hold(known: Repeats, signal: AbortSignal): Promise<number> {
     const { stream, spool, told: reported } = this.#deps;
     if (this.#waiting.size === 0 || !(await this.#hasRoom(signal))) return 0;
@@ -223,7 +222,7 @@ export class PushPoller {
     return batch;
   }
 
-  /** False once there was none for a while: nobody was kept waiting for it, and now there is. */
+  /** False after a while without room, so senders are not kept waiting. */
   async #hasRoom(signal: AbortSignal): Promise<boolean> {
     const { spool, clock } = this.#deps;
     const over = new AbortController();
@@ -247,7 +246,7 @@ export class PushPoller {
     for (const { settle } of all) for (const settled of settle) settled(why);
   }
 
-  /** What an operator should look at, though the address is open. */
+  /** A condition for the operator, although the endpoint is open. */
   #doubt(): ExportError | null {
     if (this.#forged < forgedMin) return null;
     const what = `the signatures of the last deliveries were all wrong`;
@@ -270,14 +269,14 @@ export class PushPoller {
   }
 }
 
-/** There is no place to go on from: what was taken is known by its identities. */
+/** The checkpoint has no position: accepted deliveries are known by their identities. */
 const ours: Json = { version: 1, kind: 'push' };
 
 function isOurs(checkpoint: Json): boolean {
   return isObject(checkpoint) && checkpoint.kind === 'push' && checkpoint.version === 1;
 }
 
-/** The identity that is kept of a delivery: the beginning of its uid. */
+/** The stored identity of a delivery: the beginning of its uid. */
 function identityOf(uid: Buffer): Uint32Array {
   const words = new Uint32Array(identityWords);
   new Uint8Array(words.buffer).set(uid.subarray(0, keyBytes));

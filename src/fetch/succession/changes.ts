@@ -1,6 +1,6 @@
-// Changes of a collection as records of a pair: a change of one side is the same change of the other side if entity, kind of
-// change and the new values of the changed fields are equal. What must stay true: no time is compared, since each side sees a
-// change when it reads; and a summary of a side is no change and is delivered only by the side that delivers.
+// Changes of a collection as records of a pair. A change of one side equals a change of the other side if entity, kind
+// of change and the new values of the changed fields are equal. Invariants: no time is compared, because each side sees
+// a change when it reads; a summary is no change, and only the delivering side delivers it.
 
 import { hash } from 'node:crypto';
 import type { ChangeRecord } from '../../contracts/change.ts';
@@ -12,7 +12,7 @@ import { type FoldRules, foldRecord } from './fold.ts';
 
 const keyBytes = 16;
 const idCharsMax = 64;
-/** In place of a value that is gone. */
+/** Stands for a removed value. */
 const gone = 'x-';
 
 /** How changes of one side are compared. */
@@ -21,13 +21,13 @@ export interface ChangeRules {
   /** Path in the entity of the id that both sides have; null: the entity's own id. */
   readonly entityId: string | null;
   /**
-   * A source has several kinds of entities, such as objects and policies, whose ids may be equal: only
-   * entities of one kind are the same. Else the two sides may call their one kind otherwise.
+   * The source has several kinds of entities, such as objects and policies, whose ids may be equal: then only entities
+   * of one kind can be the same. Otherwise the two sides may name their single kind differently.
    */
   readonly isOfKinds: boolean;
 }
 
-/** What is compared of a change record. */
+/** The compared parts of a change record. */
 export function pairChange(
   record: Json,
   { rules, entityId, isOfKinds }: ChangeRules,
@@ -40,7 +40,7 @@ export function pairChange(
     return { ...usual, key: new Uint8Array(keyBytes), id: null, fields: '{}', as: 'summary' };
   }
   const id = sharedId(change, entity, entityId);
-  // An entity that is in the baseline of one side is new at the other one.
+  // An entity in one side's baseline is new on the other side.
   const what = change.change === 'state' ? 'created' : change.change;
   const part = [change.parent_id ?? null, change.list ?? null];
   const kind = isOfKinds ? [change.entity_kind] : [];
@@ -56,7 +56,7 @@ function sharedId(change: ChangeRecord, entity: Json, path: string | null): stri
   return typeof other === 'string' || typeof other === 'number' ? String(other) : change.entity_id;
 }
 
-/** The new values of the fields that differ, folded. */
+/** The new values of the differing fields, folded. */
 function changedFields({ before, after }: ChangeRecord, rules: FoldRules): Record<string, string> {
   const [from, to] = [foldRecord(before ?? null, rules), foldRecord(after ?? null, rules)];
   const changed: Record<string, string> = {};
@@ -66,11 +66,11 @@ function changedFields({ before, after }: ChangeRecord, rules: FoldRules): Recor
   return changed;
 }
 
-/** The company that a record names; null: it names none. */
+/** The company that a record names; null: none. */
 export function companyIn(record: Json): string | null {
   if (!isObject(record)) return null;
   for (const [name, value] of Object.entries(record)) {
-    // `companyId` and `company_id`: a name of another length is folded to another one.
+    // `companyId` or `company_id`: a name of another length folds to another name.
     if (name.length < 9 || name.length > 10) continue;
     const isText = typeof value === 'string' || typeof value === 'number';
     if (isText && foldedName(name) === 'company_id') return String(value);

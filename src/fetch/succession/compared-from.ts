@@ -1,5 +1,5 @@
-// From when on a successor's records are compared: `overlap` before the pairing began, or as far
-// back as the old source's stored identities reach, where that is less.
+// From when a successor's records are compared: `overlap` before the pairing began, or as far back as the predecessor's
+// stored identities reach, if that is less.
 
 import type { Spool } from '../../contracts/spool.ts';
 import type { Log } from '../../contracts/tools.ts';
@@ -22,7 +22,7 @@ export async function comparedFrom(
   const requested = (begunAt ?? Date.now()) - plan.overlapMs;
   const reached = await Promise.all(
     plan.streams.old
-      // Others deliver from the pairing on, whatever the time of their records.
+      // The other streams deliver from the pairing on, whatever the time of their records.
       .filter((stream) => report?.fresh.includes(stream) !== true)
       .map((stream) => reachOf(stream, spool, sides.old.paths.id !== null)),
   );
@@ -41,10 +41,7 @@ export async function comparedFrom(
   return from;
 }
 
-/**
- * From when on all that a stream has delivered is known; `pairing`: what it has delivered before
- * cannot be compared.
- */
+/** From when all records delivered by a stream are known; `pairing`: earlier deliveries cannot be compared. */
 async function reachOf(
   stream: string,
   spool: Pick<Spool, 'recall'>,
@@ -56,7 +53,7 @@ async function reachOf(
   const list = parseListCheckpoint(checkpoint);
   if (list === null) return [];
   const { wanted: requested, memory } = list;
-  // Records without id are among them, or none of them is remembered.
+  // Some records have no id, or no identity is remembered.
   if (memory.nameless || memory.horizon === noHorizon) return 'pairing';
   return Math.max(
     requested.standingBefore ?? requested.since ?? Number.NEGATIVE_INFINITY,

@@ -1,16 +1,16 @@
-// Failures that the end of an API explains. What must stay true: a date excuses no failure; a
-// failure after it names the end and the next step, and keeps its code.
+// Failures that the end of an API explains. Invariants: a date excuses no failure; a failure after the date names the
+// end and the next step, and keeps its code.
 
 import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
 import { timeText } from '../../tools/time-text.ts';
 
-/** How an API that has ended can answer; other failures have other causes. */
+/** How an ended API can respond; other failures have other causes. */
 const refusals: ReadonlySet<ErrorCode> = new Set([
   ...(['upstream_unreachable', 'upstream_refused', 'upstream_nonsense'] as const),
   ...(['token_refused', 'scope_lost'] as const),
 ]);
 
-/** What is known of the end of a source's API. Times are epoch milliseconds. */
+/** The facts on the end of a source's API. Times are epoch milliseconds. */
 interface EndKnown {
   readonly source: string;
   readonly upstream: string;
@@ -22,7 +22,7 @@ interface EndKnown {
   readonly isCutOver: boolean;
 }
 
-/** The failure with the end of its API, where that explains it; else as it is. */
+/** The failure with the end of its API if that explains it; else unchanged. */
 export function namedByEnd(cause: ExportError, known: EndKnown): ExportError {
   const { upstream, endsMs, now } = known;
   if (endsMs === null || endsMs > now || !refusals.has(cause.code)) return cause;

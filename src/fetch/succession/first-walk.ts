@@ -1,7 +1,6 @@
-// Whether a successor may begin its first walk. That walk begins `overlap` before the pairing, since
-// the predecessor has delivered what is older. What must stay true: where nothing shows that it has,
-// and it cannot be read, the successor reads nothing until the operator sets `start`: no record is
-// left out silently.
+// Whether a successor may begin its first walk. That walk begins `overlap` before the pairing, because the predecessor
+// has delivered older records. Invariant: if nothing shows that the predecessor has delivered them, and it cannot be
+// read, the successor reads nothing until the operator sets `start`: no record is skipped silently.
 
 import { ExportError } from '../../contracts/errors.ts';
 import type { Spool } from '../../contracts/spool.ts';
@@ -22,7 +21,7 @@ export interface OldStream {
 /** `wait`: the predecessor is polled for the first time. An error: see `deadPredecessor`. */
 export type FirstWalk = 'begin' | 'wait' | ExportError;
 
-/** Whether the first walk of a successor's stream may begin; `begin` once it has. */
+/** Whether the first walk of a successor's stream may begin; `begin` also after it has. */
 export async function firstWalk(
   pairing: Pairing,
   stream: string,
@@ -43,27 +42,27 @@ export async function firstWalk(
   });
 }
 
-/** The latest time of a record that a stream has read, epoch milliseconds; null: not known. */
+/** The latest record time that a stream has read, epoch milliseconds; null: unknown. */
 async function newestOf(stream: string, spool: Pick<Spool, 'recall'>): Promise<number | null> {
   const { checkpoint } = await spool.recall(stream);
   return parseListCheckpoint(checkpoint)?.memory.watermark ?? null;
 }
 
-/** Of several streams the one that is furthest behind decides; one without any has nothing to say. */
+/** The earliest of the streams' times decides; streams without one are ignored. */
 export function earliestOf(times: readonly (number | null)[]): number | null {
   const known = times.filter((one) => one !== null);
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** What is known of a predecessor that cannot be read. Times are epoch milliseconds. */
+/** The facts on a predecessor that cannot be read. Times are epoch milliseconds. */
 interface DeadPredecessor {
   readonly successor: string;
   readonly predecessor: string;
   /** Why it cannot be read. */
   readonly cause: string;
-  /** From when on the successor would read. */
+  /** From when the successor would read. */
   readonly from: number;
-  /** The newest record that it has delivered; null: not known. */
+  /** The newest record that it has delivered; null: unknown. */
   readonly newest: number | null;
 }
 
@@ -83,12 +82,15 @@ export function deadPredecessor(dead: DeadPredecessor): ExportError {
   );
 }
 
-/** Until the predecessor was polled for the first time. */
+/** Wait for the predecessor's first poll, milliseconds. */
 const awaitMs = 250;
-/** Until a successor that does not start looks again by itself, and whether its predecessor is read. */
+/**
+ * Interval at which a held-back successor tries again, and at which it checks whether its predecessor is read;
+ * milliseconds.
+ */
 const [againMs, lookMs] = [60_000, 1_000];
 
-/** What a poll of a successor comes to that may not begin its first walk. */
+/** The poll result of a successor that must not begin its first walk. */
 export function heldBack(
   verdict: Exclude<FirstWalk, 'begin'>,
   { clock, olds }: { readonly clock: Clock; readonly olds: () => readonly OldStream[] },

@@ -1,6 +1,6 @@
-// Records of two APIs made comparable. Names are folded to snake_case, ids and numbers to text,
-// times to epoch milliseconds, and renamed or ignored paths are applied. What must stay true: no
-// value leaves here but as a digest; two values share a digest only where they say the same.
+// Folding makes records of two APIs comparable: names become snake_case, ids and numbers text, times epoch
+// milliseconds, and renamed or ignored paths are applied. Invariants: values leave this file only as digests; two
+// values share a digest only if they mean the same.
 
 import { hash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
@@ -10,20 +10,20 @@ import { recordTime } from '../list/record-time.ts';
 
 /** How the records of one side are folded. */
 export interface FoldRules {
-  /** Folded paths of this side by what the other side calls them; a path stands for all below it. */
+  /** Folded paths of this side, with the other side's names; a path includes all paths below it. */
   readonly rename: ReadonlyMap<string, string>;
-  /** Folded paths that are left out, with all below them. */
+  /** Folded paths that are dropped, with all paths below them. */
   readonly ignore: readonly string[];
   /** Folded paths of a record's time. */
   readonly time: readonly string[];
 }
 
-/** More fields of a record are not compared. */
+/** Limit of compared fields of a record. */
 const fieldsMax = 200;
 /** Characters of a digest, 66 bits. */
 const digestChars = 11;
 
-/** By folded path: a letter for the value's type, and a digest of the folded value. */
+/** By folded path: one character for the value's type, and a digest of the folded value. */
 export function foldRecord(record: Json, rules: FoldRules): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   let count = 0;
@@ -41,20 +41,20 @@ export function foldRecord(record: Json, rules: FoldRules): Readonly<Record<stri
   return fields;
 }
 
-/** A path of one side's records, and what is known of it. */
+/** A path of one side's records, and its rules. */
 interface Place {
   readonly path: string;
-  /** The path as the other side calls it. */
+  /** The path in the other side's names. */
   readonly named: string;
   readonly isIgnored: boolean;
   readonly isIgnoredAsNamed: boolean;
   readonly isTime: boolean;
   readonly digests: Map<string, string>;
-  /** By the names of its members, as far as they are remembered. */
+  /** By the names of its members, as far as they are cached. */
   readonly below: Map<string, Place>;
 }
 
-/** Paths are remembered, since nearly all records have the same ones: so many of each side. */
+/** Size of the path cache of each side; nearly all records have the same paths. */
 const placesMax = 2_000;
 const tops = new WeakMap<FoldRules, Place>();
 const counts = new WeakMap<FoldRules, number>();
@@ -87,7 +87,7 @@ function placeOf(path: string, { rename, ignore, time }: FoldRules): Place {
   };
 }
 
-/** Epoch milliseconds of the first of the paths that holds a readable time, as text or number. */
+/** Epoch milliseconds of the first path with a readable time, as text or number. */
 export function happenedAt(record: Json, paths: readonly string[]): number | null {
   const time = recordTime(record, paths);
   if (time !== null) return time;
@@ -116,7 +116,7 @@ function foldedValue(value: Exclude<Json, null>, place: Place): string {
   }
 }
 
-/** The elements of an array, with folded names, numbers as text and nothing that is null. */
+/** The elements of an array, with folded names, numbers as text and without nulls. */
 function foldedWithin(value: Json): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map(foldedWithin);
   if (isObject(value)) {
@@ -140,7 +140,7 @@ const number = /^-?(0|[1-9]\d*)(\.\d+)?$/;
 /** The years 2000 to 2100 in seconds. */
 const [epochFrom, epochUntil] = [946_684_800, 4_102_444_800];
 
-/** Epoch milliseconds of a number of seconds or milliseconds, also as text; null: it is none. */
+/** Epoch milliseconds of a number of seconds or milliseconds, also as text; null: it is no time. */
 function epochOf(value: Json | undefined): number | null {
   const isNumber = typeof value === 'number' || (typeof value === 'string' && number.test(value));
   const seconds = isNumber ? Number(value) : Number.NaN;
@@ -149,7 +149,7 @@ function epochOf(value: Json | undefined): number | null {
   return null;
 }
 
-/** Digests of short values are remembered, the first of each path: many records have the same ones. */
+/** Size of the digest cache of each path, and the longest cached value; many records have the same values. */
 const [digestsMax, rememberedChars] = [64, 64];
 
 function digest(text: string, { digests }: Place): string {
@@ -160,12 +160,12 @@ function digest(text: string, { digests }: Place): string {
   return made;
 }
 
-/** True for a path that is left out, or stands below one. */
+/** True for an ignored path, or a path below one. */
 export function isIgnoredPath(path: string, ignore: readonly string[]): boolean {
   return ignore.some((one) => path === one || path.startsWith(`${one}.`));
 }
 
-/** A path by the name of the longest part of it that has another one. */
+/** A path with its longest renamed prefix replaced. */
 export function renamedPath(path: string, rename: FoldRules['rename']): string {
   if (rename.size === 0) return path;
   for (let part = path; part !== ''; part = part.slice(0, Math.max(0, part.lastIndexOf('.')))) {

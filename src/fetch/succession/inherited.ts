@@ -1,7 +1,7 @@
-// The first full scan of a successor's collection, compared with the last reported state of its predecessor. What must stay
-// true: an entity that the predecessor has reported is not created again. Fields that one side alone has are no change;
-// a value that differs is an update, whose `before` is the new entity with the predecessor's values. A damaged row of the
-// predecessor halts the predecessor alone: here it is no known entity, so that the successor reports it.
+// Compares the first full scan of a successor's collection with the last reported state of its predecessor. Invariants:
+// an entity that the predecessor has reported is not created again. A field that only one side has is no change; a
+// different value is an update, whose `before` is the new entity with the predecessor's values. A damaged row halts
+// only the predecessor: here its entity counts as unknown, so the successor reports it.
 
 import type { Json } from '../../contracts/json.ts';
 import type { CollectionStream, Stream } from '../../contracts/source.ts';
@@ -22,14 +22,14 @@ import { companyIn } from './changes.ts';
 import { type FoldRules, foldRecord, isIgnoredPath, renamedPath } from './fold.ts';
 import type { SideOfPair } from './pairing.ts';
 
-/** Rows of entities read at a time. */
+/** Rows per database query. */
 const rowsMax = 200;
-/** Ids in a report, and their longest. */
+/** Number of ids in a report, and their longest length. */
 const [examplesMax, idCharsMax] = [3, 64];
 
 /**
- * Null if the stream is no successor's collection, or its predecessor has not finished a first full
- * scan: then there is nothing to compare with.
+ * Null if the stream is no successor's collection, or its predecessor has not finished a first full scan: then there is
+ * nothing to compare with.
  */
 export async function inheritedFor(
   of: SideOfPair | null,
@@ -89,7 +89,7 @@ async function missingIn(
   has: (key: string) => boolean,
   { known, of, stream, spool }: Means,
 ): Promise<PairAlone | undefined> {
-  // The id that both have is in the new entity only.
+  // Only the new entity contains the id that both have.
   if (of.pairing.sides.new.changes.entityId !== null) return undefined;
   let count = 0;
   const examples: string[] = [];
@@ -102,7 +102,7 @@ async function missingIn(
         const isEntity = kind === old.entity.kind;
         if (has(JSON.stringify([isEntity ? stream.entity.kind : kind, ...rest]))) continue;
         const state = knownState(body);
-        // What it is is not known: it was reported with the scan.
+        // A damaged row: its entity was reported with the scan.
         if (state === null) continue;
         const whose = old.company ?? companyIn(JSON.parse(state.text) as Json);
         if (isOtherCompany(whose, stream.company)) continue;
@@ -117,7 +117,7 @@ async function missingIn(
   return { count, examples };
 }
 
-/** The predecessor's entities that these are, by the new key. */
+/** The predecessor's states of these entities, by the new key. */
 async function statesOf(
   changes: readonly EntityChange[],
   { known, of, stream, spool, log }: Means,
@@ -158,7 +158,7 @@ function knownState(body: string): EntityState | null {
   }
 }
 
-/** The key under which the predecessor knows an entity. */
+/** The predecessor's key of an entity. */
 function oldKey(
   { key, after = 'null' }: EntityChange,
   {
@@ -183,7 +183,7 @@ function isOtherCompany(one: string | null | undefined, other: string | undefine
   return typeof one === 'string' && other !== undefined && one !== other;
 }
 
-/** The new entity with the values that the old one has; null: no common field differs. */
+/** The new entity with the predecessor's values; null: no common field differs. */
 function withOldValues(
   after: string,
   before: string,
@@ -223,7 +223,7 @@ function fold(text: string, rules: FoldRules): Folded {
   return foldRecord(JSON.parse(text) as Json, rules);
 }
 
-/** By folded path, as the old side calls it: what is no object. */
+/** Leaves by folded path, in the predecessor's names. */
 function* leavesOf(
   value: ExactJson,
   rules: FoldRules,

@@ -1,5 +1,4 @@
-// Pairs made of the sources of a config: which streams are compared, and how their records are
-// folded.
+// The pairs of a config: which streams are compared, and how their records are folded.
 
 import { hash } from 'node:crypto';
 import type { Stream } from '../../contracts/source.ts';
@@ -11,31 +10,31 @@ import type { Schedule } from '../schedule.ts';
 import type { ChangeRules } from './changes.ts';
 import type { FoldRules } from './fold.ts';
 
-/** What `succeeds` of a source says. */
+/** The `succeeds` setting of a source. */
 export interface Succession {
   /** The source that ends. */
   readonly source: string;
-  /** Path in the new records of the id that the old ones have; left out: the source's own. */
+  /** Path in the new records of the id that the old ones have; undefined: the source's own id. */
   readonly id?: string | undefined;
-  /** Paths in the new records by those in the old ones. */
+  /** Paths in the new records, by paths in the old ones. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Paths that are not compared, as either side has them. */
+  /** Paths that are not compared, in the names of either side. */
   readonly ignore: readonly string[];
   readonly overlapMs: number;
   readonly patienceMs: number;
 }
 
-/** A source as far as its pair needs it. */
+/** The parts of a source that its pair needs. */
 export interface PairedSource {
   readonly name: string;
   readonly streams: readonly Stream[];
   readonly succeeds?: Succession | undefined;
   readonly schedule?: Schedule | undefined;
-  /** Its lists are read to the end of a past time, and not live. */
+  /** Its lists are read to the end of a past time instead of live. */
   readonly past?: unknown;
 }
 
-/** What is looked at in the records of one side. */
+/** The compared paths in the records of one side. */
 interface SidePaths {
   /** Path of the id that both sides have; null: there is none. */
   readonly id: string | null;
@@ -48,9 +47,9 @@ interface SidePaths {
 interface SideRules {
   readonly paths: SidePaths;
   readonly rules: FoldRules;
-  /** Of a collection. */
+  /** For a collection. */
   readonly changes: ChangeRules;
-  /** Of objects per parent: how their content is digested; null: it reads no such objects. */
+  /** For objects per parent: how their content is digested; null: the source reads no such objects. */
   readonly object: ObjectRules | null;
 }
 
@@ -61,7 +60,7 @@ export interface Pairing {
   readonly sides: Readonly<Record<PairSide, SideRules>>;
 }
 
-/** A stream's place in a pair. */
+/** The side of a pair that a stream belongs to. */
 export interface SideOfPair {
   readonly pairing: Pairing;
   readonly side: PairSide;
@@ -78,7 +77,7 @@ export function pairingsOf(sources: readonly PairedSource[]): readonly Pairing[]
   });
 }
 
-/** A source's place in one of the pairs; null: it has none. */
+/** The pair and side of a source; null: none. */
 export function sideIn(pairings: readonly Pairing[], source: string): SideOfPair | null {
   for (const pairing of pairings) {
     const { successor, predecessor } = pairing.plan;
@@ -101,7 +100,7 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
   const companies = new Set(source.streams.map(({ company }) => company));
   const isKnown = newId !== null;
   const isOfKinds = Math.max(...[old, source].map((side) => kindsOf(side).size)) > 1;
-  // Identities of the new side are made of its own id.
+  // Identities of the new side use its own id.
   const knownBy = newId === after.id ? newId : null;
   const rules = {
     old: { rename, ignore, time },
@@ -135,7 +134,7 @@ function pairingOf(old: PairedSource, source: PairedSource, succeeds: Succession
   };
 }
 
-/** How long is between two polls, milliseconds; of a calendar, between its next two dates. */
+/** Time between two polls, milliseconds; for a cron schedule, between its next two dates. */
 function everyMsOf({ schedule }: PairedSource): number {
   if (schedule === undefined) return 0;
   if ('everyMs' in schedule) return schedule.everyMs;
@@ -149,7 +148,7 @@ function objectOf({ streams: [stream] }: PairedSource): SideRules['object'] {
   return stream?.kind === 'parents' && stream.object !== undefined ? stream.listOf('1') : null;
 }
 
-/** What entities are called in the collections of a source. */
+/** The entity kinds of a source's collections. */
 function kindsOf({ streams }: PairedSource): ReadonlySet<string> {
   return new Set(streams.flatMap((one) => (one.kind === 'collection' ? [one.entity.kind] : [])));
 }
@@ -164,11 +163,11 @@ function namesOf({ streams }: PairedSource): readonly string[] {
   return streams.map(({ name }) => name);
 }
 
-/** Where the records of a source have id and time. */
+/** The paths of id and time in a source's records. */
 function recordsOf({ streams }: PairedSource): Pick<SideRules['paths'], 'id' | 'time'> {
   for (const stream of streams) {
     if (stream.kind === 'list') return stream;
-    // Every parent's list is declared alike.
+    // Every parent's list has the same declaration.
     const list = stream.kind === 'parents' ? stream.listOf('1') : null;
     if (list !== null) return list;
   }

@@ -1,6 +1,6 @@
-// The pairs of a config as the spool has them. Records that wait are compared again where the config
-// folds them otherwise than before: an operator who sets `id` or `fields` because too few match must
-// not get twice what was held until then.
+// Synchronises the pairs of a config with the spool. Waiting records are compared again if the config folds them
+// otherwise than before: an operator who sets `id` or `fields` because too few records match must not receive the
+// waiting ones twice.
 
 import type { ComparedAnew, NewPage, PairStore, Spool } from '../../contracts/spool.ts';
 import type { WaitingRecord } from '../../contracts/succession.ts';
@@ -8,7 +8,7 @@ import type { Log } from '../../contracts/tools.ts';
 import { type PairedSource, type Pairing, pairingsOf } from './pairing.ts';
 import { pairedPage } from './side.ts';
 
-/** Records that are compared in one transaction. */
+/** Records compared in one transaction. */
 const comparedAtOnce = 256;
 
 /** Starts or resumes the pairs of these sources, before any of their streams is read. */
@@ -36,7 +36,7 @@ export async function settlePairs(
   }
 }
 
-/** What to do where a pair was given up before its cutover. */
+/** The next step if a pair was removed before its cutover. */
 export function givenUpNext(successor: string, predecessor: string): string {
   return `Put succeeds: { source: ${predecessor} } of sources.${successor} back and cut over first (sluice succession cutover ${successor}), or expect records that both sources deliver.`;
 }
@@ -61,7 +61,7 @@ function comparedOf(
 ): ComparedAnew[] {
   const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
   const page: NewPage = { context: JSON.parse(context), body, items: '', kept: null, uids: uid };
-  // A change of a collection is known by what it was compared with then.
+  // A change of a collection keeps the comparison key of that time.
   if (page.context.kind === 'drift') return [];
   const { pair } = pairedPage(page, { pairing, side });
   return (pair?.records ?? []).map((compared) => ({ id, record: compared }));

@@ -1,7 +1,6 @@
-// One stream of a pair: a spool around the stream's own that adds to each page what is compared of
-// its records. Engines know nothing of it. What must stay true: a stream without a pair pays a look
-// at each append and no more; and the pair is looked up at each append, since a stream that runs
-// becomes part of one when another source is added to the config.
+// One stream of a pair: a spool around the stream's own that adds the compared parts of its records to each page. The
+// engines are unaware of this. Invariants: a stream without a pair pays one look-up per append and no more; the pair is
+// looked up at each append, because a running stream joins a pair when another source is added to the config.
 
 import { hash } from 'node:crypto';
 import type { Json } from '../../contracts/json.ts';
@@ -19,13 +18,13 @@ import type { SideOfPair } from './pairing.ts';
 const idCharsMax = 64;
 const keyBytes = 16;
 
-/** How a stream looks up its pair. */
+/** How a stream finds its pair. */
 interface SideDeps {
   readonly sideOf: () => SideOfPair | null;
   readonly pairs: Pick<PairStore, 'room' | 'isCutOver'> | undefined;
 }
 
-/** The spool for a stream that is part of a pair whenever `sideOf` says so. */
+/** The spool for a stream that may belong to a pair (`sideOf`). */
 export function pairedSpool(
   spool: FetchSpool,
   stream: Stream,
@@ -39,7 +38,7 @@ export function pairedSpool(
     async room(signal) {
       const of = sideOf();
       const isCutOver = of !== null && pairs?.isCutOver(of.pairing.plan.successor) === true;
-      // Only of the side that does not deliver records wait.
+      // Records of the side that does not deliver have to wait.
       if (of !== null && (of.side === 'old') === isCutOver) await pairs?.room(signal);
       await spool.room(signal);
     },
@@ -56,7 +55,7 @@ function pairedEntry(entry: Append, stream: Stream, of: SideOfPair | null): Appe
   return { ...entry, pages };
 }
 
-/** The page with what is compared of its kept records. */
+/** The page with the compared parts of its kept records. */
 export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPage {
   const { body, items, kept, context } = page;
   const slices = page.slices ?? cutRecords(body, items);
@@ -71,7 +70,7 @@ export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPag
     if (context.kind === 'drift') return { ...pairChange(record, changes), start, end };
     const time = happenedAt(record, paths.time);
     const source = paths.id === null ? null : idSource(raw, record, paths.id);
-    // An object is its parent's, also where it does not have an id.
+    // An object belongs to its parent, even if it has no id.
     const parent = pairing.sides[side].object === null ? undefined : context.parent;
     const id = source === null ? (parent ?? null) : idText(source);
     const fields = JSON.stringify(foldRecord(record, rules));
@@ -89,7 +88,7 @@ export function pairedPage(page: NewPage, { pairing, side }: SideOfPair): NewPag
   return { ...page, pair: { pair: pairing.plan.successor, side, records } };
 }
 
-/** How the other side's state has an object; `body`: an array of it alone. */
+/** The other side's digest of an object; `body`: an array that contains only the object. */
 function objectOf(
   body: Uint8Array,
   parent: string,
@@ -114,11 +113,11 @@ function keyOf(parent: string | null, who: readonly (string | number)[]): Uint8A
   return new Uint8Array(hash('sha256', text, 'buffer').subarray(0, keyBytes));
 }
 
-/** The source text of an id; null: the record has none, or none that can be one. */
+/** The source text of an id; null: the record has no usable one. */
 function idSource(raw: Uint8Array, record: Json, path: string): string | null {
   const value = valueAt(record, path);
   if (typeof value === 'string') return value === '' ? null : JSON.stringify(value);
-  // A number keeps all of its digits in the source text only.
+  // Only the source text keeps all digits of a number.
   return typeof value === 'number' ? sourceTextAt(raw, path) : null;
 }
 
@@ -126,7 +125,7 @@ function idText(source: string): string {
   return source.startsWith('"') ? (JSON.parse(source) as string) : source;
 }
 
-/** As identities of the other side may have it: as text, and as a number where it can be one. */
+/** The possible identities of the other side: as text, and as a number if it can be one. */
 function digestsOf(path: string, source: string): PairRecord['before'] {
   const text = idText(source);
   const isNumber = /^-?(0|[1-9]\d*)$/.test(text);
