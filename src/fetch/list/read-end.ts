@@ -97,13 +97,13 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
   const dead = await isDead(reader, refusal, { resume: end.resume ?? first, first, signal });
   if (dead !== true) return dead || null;
   const { log, stream } = reader.deps;
-  // A list that grows at its start has no new records at its end.
   const lost = { end: { resume: null } };
   if (end.resume?.window !== undefined) {
     await poll.commit(lost);
     const back = await readBack(poll, end.resume.window.from);
     return typeof back === 'object' ? back : null;
   }
+  // A list that grows at its start has no new records at its end.
   if (growth.order === 'newest_first') {
     await poll.commit(lost);
     return null;
