@@ -1,20 +1,19 @@
-// Who may read the status. On loopback whoever is on this machine may, and a web page must not: its
-// requests would come from a browser on this machine, under a name of the attacker's that was made
-// to lead here (DNS rebinding), so the Host header has to name loopback; or under our own name,
-// which the browser itself tells (Sec-Fetch-Site). On any other address readers bring a bearer
-// token, or a name and a password. What must stay true: no secret stands in a URL, a log or an
-// answer, and the time a comparison takes says nothing about it.
+// Access control for the status. On loopback any local user may read it; a cross-origin web page must not. That page's
+// requests come from a browser on this machine: under the attacker's host name, made to resolve here (DNS rebinding),
+// so the Host header must name loopback; or under sluice's own name, which the browser reports in Sec-Fetch-Site. On
+// any other address, readers present a bearer token, or a name and a password. Invariants: no secret is in a URL, a log
+// or a response; the time of a comparison reveals nothing about a secret.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { Secret } from '../contracts/secret.ts';
 
-/** What readers bring, each where it is set; both null: nothing. */
+/** The credentials that readers must present; both null: none. */
 export interface Credentials {
   /** RFC 6750 section 2.1. */
   readonly token: Secret | null;
-  /** RFC 7617, which browsers ask for by themselves. */
+  /** RFC 7617, for which browsers prompt. */
   readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
 }
 
@@ -23,7 +22,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/** True where a client addressed this machine as such: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */
+/** True if a client addressed this machine as loopback: `localhost:8686`, `127.0.0.1`, `[::1]:1`. */
 export function namesLoopback(hostHeader: string | undefined): boolean {
   const match = /^(?:\[([0-9a-f:]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(hostHeader ?? '');
   const host = match?.[1] ?? match?.[2];
@@ -31,9 +30,8 @@ export function namesLoopback(hostHeader: string | undefined): boolean {
 }
 
 /**
- * True where a browser says that another site's page makes it ask
- * (https://www.w3.org/TR/fetch-metadata/). That page could not read the answer, yet making one
- * costs us.
+ * True if a browser reports that another site's page made the request (https://www.w3.org/TR/fetch-metadata/). That
+ * page could not read the response, but building one costs time.
  */
 export function isForeign(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
@@ -41,9 +39,8 @@ export function isForeign(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * True where a request that has something done comes from our own page, or from a program that
- * brings credentials. A browser names the page in Origin, and would send a name and a password it
- * knows along with a request of any other page.
+ * True if a state-changing request comes from sluice's own page, or from a program with credentials. A browser names
+ * the page in Origin, and would send a known name and password with a request of any page.
  */
 export function isOwn(headers: IncomingHttpHeaders, { token, basicAuth }: Credentials): boolean {
   const { origin, host = '' } = headers;
@@ -52,7 +49,7 @@ export function isOwn(headers: IncomingHttpHeaders, { token, basicAuth }: Creden
   return token !== null || basicAuth !== null || headers['sec-fetch-site'] === 'same-origin';
 }
 
-/** True where the request brings what readers must bring. */
+/** True if the request has the required credentials. */
 export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials): boolean {
   const { token, basicAuth } = credentials;
   if (token === null && basicAuth === null) return true;
@@ -73,12 +70,12 @@ export function isTrusted(headers: IncomingHttpHeaders, credentials: Credentials
   }
 }
 
-/** What to bring, for who is turned away. Only for name and password does a browser ask itself. */
+/** The challenge for a rejected reader. A browser prompts only for name and password. */
 export function challengeOf({ basicAuth }: Credentials): string {
   return basicAuth === null ? 'Bearer realm="sluice"' : 'Basic realm="sluice", charset="UTF-8"';
 }
 
-/** Digests have the same length whatever was brought, as the comparison needs. */
+/** The comparison needs equal lengths, and digests have equal lengths. */
 function isSame(brought: string, requested: string): boolean {
   return timingSafeEqual(digest(brought), digest(requested));
 }
@@ -87,7 +84,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Sent with every answer: nothing is kept, framed, sniffed, or loaded from elsewhere. */
+/** Sent with every response: no caching, framing, sniffing, or foreign content. */
 export const safeHeaders: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; " +

@@ -1,22 +1,22 @@
-// What each path of the status answers, and to whom. Every request only reads, but for one.
+// The paths of the status server, their responses and access rules. Every request only reads, except /retry.
 //
 //   /             the page, with its style and scripts beside it
-//   /healthz      200 while the process lives
-//   /readyz       200, or 503 with what keeps the journey from going on: { ready, reasons }
+//   /healthz      200 while the process runs
+//   /readyz       200, or 503 with the causes that stop the export: { ready, reasons }
 //   /metrics      for Prometheus (metrics.ts)
 //   /status.json  everything (status-facts.ts); `?find=TEXT` only streams whose name, state or error
 //                 holds the text
 //   /events       server-sent events: `history` and `state` at once, then `state` each second and
-//                 `sample` each step; `find` as above. A reader who comes back with Last-Event-ID
-//                 gets only the samples since. Where the state is in Kafka, `cluster` every few
+//                 `sample` each step; `find` as above. A reader that reconnects with Last-Event-ID
+//                 receives only the samples since. If the state is in Kafka, `cluster` every few
 //                 seconds (cluster-watch.ts)
 //   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
-//   /retry        POST with `?name=STREAM|SINK`: has it asked now; 202 with { asked }, 404 where
-//                 nobody has that name
+//   /retry        POST with `?name=STREAM|SINK`: requests it now; 202 with { asked }, 404 if
+//                 no stream or sink has that name
 //
-// Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503,
-// and keeps the reasons to itself. The page holds no data; where browsers can ask for a name and a
-// password they do so for the page.
+// Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503
+// but omits the reasons. The page contains no data; if browsers can prompt for a name and a
+// password, they do so for the page.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ExportError } from '../contracts/errors.ts';
@@ -40,7 +40,7 @@ import { metricsText, metricsType } from './metrics.ts';
 import type { PageFile } from './page-files.ts';
 import { type EventTap, reportTail, type TailView } from './tail.ts';
 
-/** What answers are made from. */
+/** The inputs of the responses. */
 export interface Desk {
   readonly host: string;
   readonly credentials: Credentials;
@@ -51,9 +51,9 @@ export interface Desk {
   readonly clock: Clock;
   readonly log: Log;
   readonly callers: Callers;
-  /** Has the streams and sinks of a name asked now; null: nobody can ask for that here. */
+  /** Requests the streams and sinks of a name now; null: not available here. */
   readonly retry: Pipeline['askNow'] | null;
-  /** Who looks at events now. */
+  /** The readers of the live tail. */
   readonly tails: Set<EventStream>;
   /** Aborts when the server closes. */
   readonly over: AbortSignal;
@@ -88,12 +88,12 @@ export function answer(desk: Desk, request: IncomingMessage, response: ServerRes
   }
 }
 
-/** Null: what is asked for may be answered, for all that the request says of itself. */
+/** The rejection of a request by its headers; null: it may be answered. */
 function turnedAway(desk: Desk, { request, path }: Exchange): Answer | null {
   const { method, headers } = request;
   const { credentials, host } = desk;
   const open = credentials.token === null && credentials.basicAuth === null;
-  // RFC 9112 section 3.2; a proxy before us may have gone by the other one.
+  // RFC 9112 section 3.2; a proxy before this server may have used the other header.
   if ((request.headersDistinct.host?.length ?? 0) > 1)
     return plain(400, 'more than one Host header');
   if (open && isLoopback(host) && !namesLoopback(headers.host)) {
@@ -125,7 +125,7 @@ const probes = new Set(['/healthz', '/readyz']);
 const retryPath = '/retry';
 const readings = new Set(['/metrics', '/status.json', '/events', '/tail', retryPath]);
 
-/** Null: the response is a reader's now, and stays open. */
+/** Null: the response belongs to a reader now, and stays open. */
 function answerTo(desk: Desk, exchange: Exchange): Answer | null {
   const { board, credentials, files } = desk;
   const { path, query, request } = exchange;
@@ -177,7 +177,7 @@ function events(
   return null;
 }
 
-/** Each costs a look at the newest events twice a second. */
+/** Each reader costs a look at the newest events twice a second. */
 const tailsMax = 4;
 
 function tail(desk: Desk, { request, response, query }: Exchange): Answer | null {
@@ -231,6 +231,6 @@ function send(response: ServerResponse, { status, body, headers }: Answer): void
     'content-type': 'text/plain; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),
   };
-  // Node leaves the body of an answer to HEAD out by itself.
+  // Node omits the body of a response to HEAD.
   response.writeHead(status, { ...usual, ...headers }).end(body);
 }

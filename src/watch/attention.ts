@@ -1,9 +1,7 @@
-// What an operator should look at, gravest first, each with what to do about it: what keeps the
-// journey from going on (`bad`), and what goes on without harm until someone has looked (`warn`):
-// dead letters, gaps that were found, upstreams that end. The rules are the same for a journey
-// that runs and for what its database says; only with a history is a failure that may mend itself
-// left alone for a while. What must stay true: a thousand streams that fail for one reason are one
-// matter, not a thousand; and where nothing waits for a person there is nothing here.
+// The matters that need an operator, most severe first, each with its next step: causes that stop the export (`bad`),
+// and harmless ones that wait for a decision (`warn`), such as dead letters, gaps and ending upstreams. The rules are
+// the same for a running process and for a stored state; only a history allows waiting for a failure to pass.
+// Invariants: a thousand streams that fail for one reason are one matter; if nothing needs a person, the list is empty.
 
 import { painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -13,7 +11,7 @@ import type { LiveStatus, Matter, StatusFacts, StoredUpstream } from './status-f
 import { successionMatters } from './successions.ts';
 import { endMatters } from './upstream-ends.ts';
 
-/** A standing as far as attention asks for it; what is left out is not known. */
+/** The parts of a status that attention uses; an absent part is unknown. */
 export interface AttentionFacts
   extends Partial<
     Pick<
@@ -43,17 +41,17 @@ export interface AttentionFacts
   readonly upstreams?: readonly StoredUpstream[];
 }
 
-/** How it is judged. */
+/** The context of the judgement. */
 interface Judging {
-  /** What history says keeps it from going on; left out: whatever fails is told. */
+  /** The ailments by history; undefined: every failure is reported. */
   readonly ailments?: readonly Ailment[];
   /** Epoch milliseconds. */
   readonly now?: number;
-  /** A command line as its reader can run it. */
+  /** A command line in the form that its reader can run. */
   readonly command?: (command: string, ...words: readonly string[]) => string;
 }
 
-/** Everything to look at. */
+/** All matters. */
 export function attentionOf(
   statusView: AttentionFacts,
   {
@@ -86,13 +84,13 @@ export function attentionOf(
   ].toSorted((a, b) => Number(a.mood === 'warn') - Number(b.mood === 'warn'));
 }
 
-/** How much is told, and where it is going to be read. */
+/** How many matters are shown, and for which terminal. */
 interface Telling {
   readonly most?: number;
   readonly stream?: NodeJS.WriteStream;
 }
 
-/** Lines for a person, two for each of `most`; one line when nothing needs attention. */
+/** Lines for a person, two for each of `most` matters; one line if there are none. */
 export function attentionLines(
   matters: readonly Matter[],
   { most = mattersShownMax, stream = process.stdout }: Telling = {},
@@ -164,7 +162,7 @@ function ailingMatters(
 
 const titles = { shard: 'Shard', stream: 'Stream', sink: 'Sink' } as const;
 
-/** What is said of several. */
+/** The clause for several parts at once. */
 const together: Readonly<Record<Ailment['reason'], string>> = {
   not_running: 'do not run: their processes start, or end by themselves',
   halted: 'are halted',
@@ -177,7 +175,7 @@ const together: Readonly<Record<Ailment['reason'], string>> = {
   not_taking: 'accept nothing; their events stay in the spool',
 };
 
-/** Streams that go on under a doubt, which does not mend itself. */
+/** Streams that continue with a doubt, which does not resolve itself. */
 function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
   const reported = new Set(ailments.map(({ part, name }) => part === 'stream' && name));
   return streams.flatMap(({ name, error }): readonly Matter[] => {
@@ -188,7 +186,7 @@ function partMatters({ streams }: AttentionFacts, ailments: readonly Ailment[]):
   });
 }
 
-/** One matter for all: a trail that has stopped, or a day on which nobody works. */
+/** One matter for all: a stopped audit trail, or a day without activity. */
 function silenceMatters({ streams }: AttentionFacts): readonly Matter[] {
   const silent = streams.filter(({ silent_since: since }) => since);
   const [first] = silent.toSorted((a, b) =>
@@ -218,9 +216,9 @@ function unstableMatters({ streams }: AttentionFacts): readonly Matter[] {
   });
 }
 
-/** From this share on a spool is worth a look: what fills it has stood still for long. */
+/** From this share on, a spool needs attention. */
 const fullShare = 0.8;
-/** Sooner than this nobody comes to look by chance. */
+/** A spool that will be full sooner than this needs attention. */
 const fullSoonMs = 30 * 60_000;
 
 function spoolMatters(statusView: AttentionFacts, ailments: readonly Ailment[]): readonly Matter[] {
@@ -263,7 +261,7 @@ function deadLetterMatters(
   );
 }
 
-/** Events that are refused while nothing is accepted. */
+/** Events that are rejected while the sink accepts none. */
 function suspectMatters(
   { sinks, spool }: AttentionFacts,
   ailments: readonly Ailment[],
@@ -308,9 +306,9 @@ function noticeMatters({ sinks }: AttentionFacts): readonly Matter[] {
   );
 }
 
-/** Conditions cannot be acknowledged; after this they are history. */
+/** Conditions cannot be acknowledged; older ones are history. */
 const recentMs = 24 * 3_600_000;
-/** A silence is a matter as long as it lasts, and the end of an upstream is one by its date. */
+/** These have their own matters: a silence while it lasts, the end of an upstream by its date. */
 const reportedOtherwise: ReadonlySet<string> = new Set([
   'source.silent',
   'source.heard',
@@ -334,7 +332,7 @@ function conditionMatters({ conditions = [] }: AttentionFacts, now: number): rea
   });
 }
 
-/** What was read before serves on, however old. */
+/** Look-ups that failed; the stored content stays in use. */
 function lookupMatters({ lookups = [] }: AttentionFacts): readonly Matter[] {
   return lookups.flatMap(({ upstream, name, read_at: at, error }): readonly Matter[] => {
     if (error === null) return [];
@@ -355,7 +353,7 @@ function filterMatters({ filters = [] }: AttentionFacts): readonly Matter[] {
   });
 }
 
-/** Their events have the time of their reading, and nothing else shows that. */
+/** Streams whose events have the time of their reading, which nothing else shows. */
 function timeMatters({ unread_times: unread = [] }: AttentionFacts): readonly Matter[] {
   const bySource = Map.groupBy(unread, ({ source }) => source);
   return Array.from(bySource, ([source, [first, ...others]]): Matter => {

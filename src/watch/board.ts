@@ -1,6 +1,5 @@
-// The journey as it was last looked at, with its history and health, and the readers who hear of it
-// each second. What must stay true: looking and telling take a bounded share of the time, however
-// many streams there are and whoever asks.
+// The latest view of the running export with its history and health, and the readers that receive it each second.
+// Invariant: viewing and reporting use a bounded share of the time, for any number of streams and readers.
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
@@ -12,34 +11,34 @@ import { reportedTo, type StreamFilter, statusOf } from './report.ts';
 import type { LiveStatus } from './status-facts.ts';
 import type { EventTap } from './tail.ts';
 
-/** What a board is made with. */
+/** Dependencies of a board. */
 export interface BoardSettings {
-  /** The journey as it is now. */
+  /** Returns the present state of the export. */
   readonly look: () => StatusMoment;
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
-  /** The live tail, which may offer something else after a reload; null: there is none. */
+  /** The live tail, whose forms may change with a reload; null: there is none. */
   readonly tap: Pick<EventTap, 'forms'> | null;
 }
 
-/** What one reader of `/events` asks for. */
+/** The query of one reader of `/events`. */
 export interface EventQuery extends Pick<StreamFilter, 'find'> {
-  /** The latest sample that the reader has, by its time; 0: none. */
+  /** Time of the latest sample that the reader has; 0: none. */
   readonly since: number;
 }
 
 const reportMs = 1_000;
-/** Looking and telling take no more than this share of the time. */
+/** Limit for the share of time used by viewing and reporting. */
 const shareMax = 0.1;
-/** Cheaper looks are taken whenever someone asks; a dearer one serves for a while. */
+/** A cheaper view is taken at every request; a more expensive one is reused for a while. */
 const dearLookMs = 5;
-/** Readers of `/events`; each gets a report a second. */
+/** Limit of readers of `/events`; each receives a report per second. */
 const readersMax = 16;
-/** As many as a person looks through; who wants another one searches. */
+/** Limit of streams in a report; readers find others by search. */
 const streamsReportedMax = 100;
 
-/** The journey, observed. */
+/** The observed export. */
 export class StatusBoard {
   readonly #settings: BoardSettings;
   readonly #history = new History();
@@ -48,11 +47,11 @@ export class StatusBoard {
   /** Epoch milliseconds. */
   readonly startedAt: number;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** What the last two looks took, and telling all readers. */
+  /** Duration of the last two views, and of a report to all readers. */
   #lookMs = [0, 0];
   #reportMs = 0;
   #moment: StatusMoment;
-  /** Of the last look, once someone has asked for it. */
+  /** The status of the last view, once it was requested. */
   #standing: LiveStatus | null = null;
   /** The latest sample that readers have. */
   #told: ChartSample | undefined;
@@ -64,7 +63,7 @@ export class StatusBoard {
     this.#moment = this.#look();
   }
 
-  /** Looks each second while someone listens, each step while no one does, until the end. */
+  /** Updates each second while there are readers, else each chart step, until the end. */
   async follow(over: AbortSignal): Promise<void> {
     const { clock, log } = this.#settings;
     while (!over.aborted) {
@@ -76,7 +75,7 @@ export class StatusBoard {
         this.#reportAll();
         this.#reportMs = clock.monotonic() - begunAt;
       } catch (error) {
-        // Whatever is wrong with watching, the journey goes on.
+        // An error here must not affect the export.
         log.warn('status_update_failed', 'updating the status page failed', {
           error: String(error),
         });
@@ -112,13 +111,13 @@ export class StatusBoard {
     return { ready, reasons };
   }
 
-  /** How everything stands, with all streams that are found. */
+  /** The status, with all streams that match. */
   standing(find: string): LiveStatus {
     this.#look();
     return reportedTo(this.#stands, { find, streamsMax: Number.POSITIVE_INFINITY });
   }
 
-  /** The numbers for Prometheus. */
+  /** The metrics for Prometheus. */
   families(): readonly Family[] {
     const moment = this.#look();
     const { user, system } = process.cpuUsage();
@@ -131,7 +130,7 @@ export class StatusBoard {
     return this.#readers.size >= readersMax;
   }
 
-  /** Tells the past and the present at once, and from then on what comes. */
+  /** Sends the past and the present at once, and every later report. */
   add(reader: EventStream, hearing: EventQuery): void {
     this.#look();
     const samples = this.#history.samples.filter(({ at }) => at > hearing.since);
@@ -144,7 +143,7 @@ export class StatusBoard {
   #look(): StatusMoment {
     const { look, clock } = this.#settings;
     const now = clock.monotonic();
-    // One that was slow by chance does not count.
+    // The smaller of two, because one view may be slow by chance.
     const lookMs = Math.min(...this.#lookMs);
     if (lookMs > dearLookMs && now - this.#lookedAt < lookMs / shareMax) return this.#moment;
     this.#moment = look();

@@ -1,12 +1,12 @@
-// Which of an upstream's limits a stream's requests pass, for the status: those of the paths that
-// it asks and of what stands below them, and the credential's own, which all pass.
+// Which of an upstream's rate limits apply to a stream's requests, for the status: the limits of its paths and of paths
+// below them, and the limit of the credential.
 
 import type { PathLimit } from './status-facts.ts';
 
-/** An upstream's limits, to be looked up for each of its streams. */
+/** The limits of an upstream, for look-up by stream. */
 export type PathLimits = ReadonlyMap<string, PathLimit>;
 
-/** By path, the tightest limit at or below it. */
+/** The tightest limit at or below each path. */
 export function budgetsOf(throttles: readonly PathLimit[]): PathLimits {
   const budgets = new Map<string, PathLimit>();
   for (const throttle of throttles) {
@@ -29,7 +29,7 @@ export function budgetOf(budgets: PathLimits, paths: readonly string[]): PathLim
   return tightest ?? null;
 }
 
-/** Whose next request goes later, else of whose budget a smaller share is left. */
+/** The limit with the longer wait, else the one with the smaller remaining share. */
 function tighter(one: PathLimit | undefined, other: PathLimit): PathLimit {
   if (one === undefined) return other;
   if (one.wait_ms !== other.wait_ms) return one.wait_ms > other.wait_ms ? one : other;

@@ -1,58 +1,58 @@
-// How a state in Kafka stands as a whole, by what its processes have told their groups and what is
-// committed: what `sluice cluster` prints, and the page of every process shows. Names and addresses
-// come from whoever may join the groups, so they are text, and no longer than is worth reading.
+// The status of a state in Kafka as a whole, from the processes' group metadata and the committed positions: printed by
+// `sluice cluster` and shown on every process's page. Names and addresses come from any client that may join the
+// groups, so they are treated as text and cut to a readable length.
 
 import type { StoredStatus } from './status-facts.ts';
 
 type StoredSinks = StoredStatus['sinks'];
 
-/** A process that works or stands by. */
+/** A working or standby process. */
 export interface ProcessStatus {
-  /** `state.kafka.instance`; null: it was given none. */
+  /** `state.kafka.instance`; null: not set. */
   readonly instance: string | null;
   readonly host: string | null;
   readonly pid: number | null;
-  /** From where it speaks to the brokers. */
+  /** Its address as the brokers see it. */
   readonly address: string;
-  /** `starting`: it owns shards and has not begun to work on any of them. */
+  /** `starting`: it owns shards and works on none of them yet. */
   readonly state: 'working' | 'starting' | 'standing by' | 'drained';
-  /** Those that it works on; left out: there is but one. */
+  /** The shards on which it works; undefined: there is only one. */
   readonly shards?: readonly number[];
-  /** Of the shards that it owns, the ones on which it has not begun to work; left out: none. */
+  /** Owned shards on which it does not work yet; undefined: none. */
   readonly not_running?: readonly number[];
   readonly started_at: string | null;
   readonly works_since: string | null;
-  /** Those of its shards, by the positions that are committed. */
+  /** The sinks of its shards, by committed positions. */
   readonly sinks: StoredSinks;
 }
 
-/** A process that was replaced without having ended in order: what it may still write is refused. */
+/** A process that was replaced without a clean shutdown: its further writes are rejected. */
 export interface FencedProcess extends Pick<ProcessStatus, 'instance' | 'shards'> {
   readonly host: string;
   readonly pid: number;
-  /** Since when another one has what it had. */
+  /** Since when another process has its shards. */
   readonly at: string;
 }
 
-/** All of it. */
+/** The whole cluster. */
 export interface ClusterStatus extends Pick<StoredStatus, 'streams' | 'sinks'> {
   readonly prefix: string;
-  /** Left out: one. */
+  /** Undefined: one. */
   readonly shards?: number;
   readonly processes: readonly ProcessStatus[];
-  /** How the configs of processes differ from the one that is looked by, a sentence for each. */
+  /** Differences between the configs of processes and the present one, a sentence for each. */
   readonly config_differences: readonly string[];
   readonly takeovers: number;
   /** Of the last takeover of each shard. */
   readonly fenced: readonly FencedProcess[];
-  /** What no process works on; null: there is none. */
+  /** Shards without a process; null: none. */
   readonly unowned: { readonly shards: readonly number[]; readonly sinks: StoredSinks } | null;
 }
 
-/** Whoever can look at it. Each look goes on from the one before, until closed. */
+/** A view of the cluster. Each look continues from the previous one, until closed. */
 export interface ClusterSight {
-  /** Throws an ExportError where Kafka does not tell. */
+  /** Throws an ExportError if Kafka does not answer. */
   look(): Promise<ClusterStatus>;
-  /** Lets go of all that is kept from one look to the next. */
+  /** Releases the data kept between looks. */
   close(): void;
 }

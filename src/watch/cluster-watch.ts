@@ -1,6 +1,5 @@
-// The whole of a state in Kafka for whoever has the page of one of its processes open. What must
-// stay true: Kafka is asked only while somebody looks, seldom, and in a small share of the time;
-// and that it does not answer holds up nothing else, here or at the end.
+// The cluster as a whole, for readers of one process's page. Invariants: Kafka is queried only while there are readers,
+// rarely, and in a small share of the time; a slow Kafka delays nothing else, here or at shutdown.
 
 import { hostname } from 'node:os';
 import { asExportError } from '../contracts/errors.ts';
@@ -9,31 +8,31 @@ import { urgentFirst } from '../terminal/table.ts';
 import type { ClusterSight, ClusterStatus } from './cluster-status.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
-/** What a watch is made with. */
+/** Dependencies of a watch. */
 export interface ClusterWatchDeps {
   readonly sight: ClusterSight;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What readers are told as `cluster`. */
+/** The body of a `cluster` event. */
 interface ReportedCluster {
-  /** When it was so, epoch milliseconds; null: it was not seen yet. */
+  /** When it was seen, epoch milliseconds; null: not yet. */
   readonly at: number | null;
-  /** Which of the processes tells it. */
+  /** The process that reports it. */
   readonly self: { readonly host: string; readonly pid: number };
-  /** With as many of them as a person looks through. */
+  /** The status, cut to a readable number of processes and streams. */
   readonly standing: ClusterStatus | null;
   readonly processes_total: number;
   readonly streams_total: number;
-  /** Why the last look failed; what was seen before stands. */
+  /** Why the last look failed; the earlier status stays. */
   readonly error: { readonly message: string; readonly next: string } | null;
 }
 
 const tickMs = 500;
 const lookEveryMs = 5_000;
 const lookShareMax = 0.2;
-/** Whoever comes back within this time finds what was read of Kafka. */
+/** A reader that returns within this time finds the data read from Kafka. */
 const keptMs = 60_000;
 const processesToldMax = 100;
 const streamsReportedMax = 50;
@@ -49,21 +48,21 @@ export class ClusterWatch {
     ...{ processes_total: 0, streams_total: 0, error: null },
   };
   #nextAt = Number.NEGATIVE_INFINITY;
-  /** When there was a reader last; null: nothing is kept. */
+  /** When there last was a reader; null: no data is kept. */
   #readAt: number | null = null;
 
   constructor(deps: ClusterWatchDeps) {
     this.#deps = deps;
   }
 
-  /** Tells what was seen last at once, where that is not long ago, and from then on what comes. */
+  /** Sends the last status at once if it is recent, and every later one. */
   add(reader: EventStream): void {
     this.#readers.add(reader);
     reader.gone.addEventListener('abort', () => this.#readers.delete(reader));
     if (this.#readAt !== null) reader.write(eventText('cluster', this.#told));
   }
 
-  /** Follows it until the end. */
+  /** Runs until the end. */
   async follow(over: AbortSignal): Promise<void> {
     const { clock, sight } = this.#deps;
     while (!over.aborted) {
@@ -84,7 +83,7 @@ export class ClusterWatch {
   async #look(): Promise<void> {
     const { sight, clock, log } = this.#deps;
     const begunAt = clock.monotonic();
-    // One at a time.
+    // One look at a time.
     this.#nextAt = Number.POSITIVE_INFINITY;
     try {
       this.#told = { ...this.#told, ...tellable(await sight.look()), at: clock.now(), error: null };

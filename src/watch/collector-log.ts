@@ -1,9 +1,8 @@
-// sluice's own log lines sent to an OpenTelemetry collector, beside stderr, through OpenTelemetry's
-// own LoggerProvider, BatchLogRecordProcessor and OTLP exporter. These drop what a collector that
-// is gone does not take, which is right for lines that stand on stderr as well, and why no event of
-// upstream goes this way. What must stay true: a collector that is slow, gone or refuses costs the
-// journey nothing; what is lost is counted; and what goes wrong here is told on stderr alone,
-// seldom, so that no line about a failure becomes the next thing that fails.
+// Sends sluice's own log lines to an OpenTelemetry collector, in addition to stderr, through OpenTelemetry's
+// LoggerProvider, BatchLogRecordProcessor and OTLP exporter. These drop lines that an unreachable collector does not
+// accept, which is right for lines that are on stderr too, and wrong for events, which never use this path. Invariants:
+// a slow, unreachable or rejecting collector costs the export nothing; lost lines are counted; errors of this file are
+// logged to stderr only, and rarely, so no line about a failure can fail in turn.
 
 import { readFile } from 'node:fs/promises';
 import { Agent as HttpAgent } from 'node:http';
@@ -14,7 +13,7 @@ import type { Secret } from '../contracts/secret.ts';
 import type { Log, TlsSettings } from '../contracts/tools.ts';
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
-/** Where lines are sent to. */
+/** The collector of log lines. */
 export interface LogCollector {
   /** The logs endpoint, e.g. `http://collector:4318/v1/logs`. */
   readonly url: string;
@@ -22,34 +21,34 @@ export interface LogCollector {
   readonly tls?: TlsSettings | undefined;
 }
 
-/** What it is opened with. */
+/** Dependencies of the log. */
 export interface CollectorLogSettings {
   readonly collector: LogCollector;
-  /** Gets every line too, and alone what goes wrong here. */
+  /** Receives every line too, and alone the errors of this file. */
   readonly beside: Log;
   readonly level: LogLevel;
   readonly version: string;
-  /** Names this process. */
+  /** Identifies this process. */
   readonly instance: string;
 }
 
-/** A log that is open. */
+/** An open log. */
 export interface CollectorLog {
   readonly log: Log;
-  /** Lines that the collector never got, so far. */
+  /** Number of lines that the collector never received. */
   readonly lost: () => number;
-  /** Sends what waits, for so long at most, and ends. Never rejects. */
+  /** Sends the waiting lines within this time, and closes. Never rejects. */
   close(withinMs: number): Promise<void>;
 }
 
-/** Lines that may wait; a busy process writes some a second. */
+/** Limit of waiting lines; a busy process writes some per second. */
 const queueMax = 2_048;
 const exportTimeoutMs = 10_000;
 const reportEveryMs = 60_000;
-/** OpenTelemetry's numbers for the first of each range (logs data model, SeverityNumber). */
+/** OpenTelemetry's number for the first level of each range (logs data model, SeverityNumber). */
 const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
 
-/** Opens the log; the packages are loaded only here. Nothing is asked of the collector yet. */
+/** Opens the log; the packages are loaded only here. Sends nothing yet. */
 export async function openCollectorLog(settings: CollectorLogSettings): Promise<CollectorLog> {
   const { collector, level, beside, version, instance } = settings;
   const [sdk, { OTLPLogExporter }, { resourceFromAttributes }] = await Promise.all([
@@ -61,7 +60,7 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
   const exporter = new OTLPLogExporter({
     url: collector.url,
     timeoutMillis: exportTimeoutMs,
-    // Read at each request, so that a rotated secret is taken up.
+    // Read at each request, so a rotated secret takes effect.
     headers: async () =>
       Object.fromEntries(
         Object.entries(collector.headers).map(([name, secret]) => [name, secret.reveal()]),
@@ -105,11 +104,11 @@ export async function openCollectorLog(settings: CollectorLogSettings): Promise<
   };
 }
 
-/** Counts what was handed in, what went, and what is lost, and tells of it. */
+/** Counts lines accepted, sent and lost, and logs losses. */
 class Ledger {
   readonly #origin: string;
   readonly #beside: Log;
-  /** In the queue of the processor, and with the exporter. */
+  /** Lines in the queue of the processor, and with the exporter. */
   #waiting = 0;
   #underWay = 0;
   #failing = false;
@@ -121,7 +120,7 @@ class Ledger {
     this.#beside = beside;
   }
 
-  /** Whether the queue has room for one more: the processor would drop it without a word. */
+  /** Whether the queue has room for one more; the processor would drop it silently. */
   takes(): boolean {
     if (this.#waiting >= queueMax) {
       this.lost += 1;
@@ -149,7 +148,7 @@ class Ledger {
     };
   }
 
-  /** What has not arrived by now does not any more. */
+  /** Lines that have not arrived by now are lost. */
   end(): void {
     const left = this.#waiting + this.#underWay;
     if (left === 0) return;

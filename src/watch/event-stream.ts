@@ -1,27 +1,27 @@
-// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), as far as
-// the status needs them. What must stay true: nothing that a record says can start an event of its
-// own, and a reader who does not read costs a bounded amount of memory and is then let go.
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), in the subset that the status
+// uses. Invariants: no text of a record can start an event; a reader that stops reading uses a bounded amount of memory
+// and is then disconnected.
 
 import type { ServerResponse } from 'node:http';
 import { safeHeaders } from './access.ts';
 
-/** One event in its written form; `id` is what a reader who comes back says it has heard last. */
+/** One event in its wire format; `id` is the id that a reconnecting reader reports as last received. */
 export function eventText(event: string, reported: object, id?: number): string {
-  // JSON holds no line feed, so no value can end its line.
+  // JSON has no line feed, so no value can end its line.
   const data = `event: ${event}\ndata: ${JSON.stringify(reported)}\n`;
   return id === undefined ? `${data}\n` : `id: ${id}\n${data}\n`;
 }
 
-/** The header that says so. */
+/** The content type header. */
 export const eventStreamType = { 'content-type': 'text/event-stream' } as const;
 
-/** A reader that has so much unread is taken to be gone; the page comes back by itself. */
+/** A reader with this much unread data is disconnected; the page reconnects by itself. */
 const unreadBytesMax = 4 * 1_024 * 1_024;
 
 /** One reader of events. */
 export class EventStream {
   readonly #response: ServerResponse;
-  /** Aborts when the reader has gone. */
+  /** Aborts when the reader has disconnected. */
   readonly gone: AbortSignal;
 
   constructor(response: ServerResponse) {
@@ -30,22 +30,22 @@ export class EventStream {
     this.gone = gone.signal;
     response.once('close', () => gone.abort(new Error('the reader has gone')));
     response.writeHead(200, { ...safeHeaders, ...eventStreamType });
-    // At once: a reader of something rare would else not know that it is heard.
+    // At once, so that a reader of rare events knows that it is connected.
     response.flushHeaders();
   }
 
-  /** True while the reader has yet to take what was sent: what is told again anyway can wait. */
+  /** True while the reader has unread data: repeated reports can wait. */
   get isBehind(): boolean {
     return this.#response.writableNeedDrain;
   }
 
-  /** Sends what `eventText` made. */
+  /** Sends text made by `eventText`. */
   write(text: string): void {
     if (this.#response.writableLength > unreadBytesMax) this.#response.destroy();
     else this.#response.write(text);
   }
 
-  /** Says no more; the reader comes back by itself. */
+  /** Ends the stream; the reader reconnects by itself. */
   end(): void {
     this.#response.end();
   }

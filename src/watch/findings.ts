@@ -1,9 +1,9 @@
-// What fetch has found about its sources since the start: gaps, resets and the like, as they became
-// durable. What must stay true: it does not grow with time, but by kinds of findings and streams.
+// The conditions that the fetch stage has reported since the start: gaps, resets and others, once they are durable.
+// Invariant: the size grows with kinds of conditions and streams, not with time.
 
 import type { LiveStatus } from './status-facts.ts';
 
-/** A finding as fetch tells it. */
+/** A condition as the fetch stage reports it. */
 interface Found {
   readonly condition: string;
   readonly stream: string;
@@ -11,7 +11,7 @@ interface Found {
   readonly message: string;
 }
 
-/** How often a condition was found in a stream since the start. */
+/** How often a condition was reported for a stream since the start. */
 export interface FoundCount {
   readonly condition: string;
   readonly stream: string;
@@ -20,12 +20,12 @@ export interface FoundCount {
 
 const latestMax = 50;
 
-/** What was found since the start. */
+/** The conditions since the start. */
 export class Findings {
   readonly #latest: LiveStatus['conditions'][number][] = [];
   readonly #counts = new Map<string, FoundCount>();
 
-  /** How the configs of other processes with the state differ, a sentence for each process. */
+  /** Differences of the configs of other processes with this state, a sentence for each process. */
   configDifferences: readonly string[] = [];
 
   /** The latest few, newest first. */

@@ -1,14 +1,12 @@
-// Whether the journey goes on, and if not, why. A stream or sink is unwell when it has stopped by
-// itself, or when it has not come any further for longer than its pace explains; what is at rest
-// because there is nothing to do is well. What must stay true: a first failure that mends itself at
-// the next attempt turns nothing red, and whatever stays red names who has to look and what was
-// told last.
+// Whether the export makes progress, and if not, why. A stream or sink is unwell if it has stopped by itself, or if it
+// has made no progress for longer than its pace explains. An idle part is well. Invariants: a first failure that passes
+// at the next attempt makes nothing red; every red part names the responsible party and the last error.
 
 import { roughSpanText } from '../tools/time-text.ts';
 import type { StatusMoment } from './live.ts';
 import type { LastError, LiveSink, LiveStream, ShardShare, StatusFacts } from './status-facts.ts';
 
-/** One thing that keeps the journey from going on. */
+/** One part that stops the export. */
 export interface Ailment {
   readonly part: 'shard' | 'stream' | 'sink' | 'spool';
   readonly name: string;
@@ -20,31 +18,31 @@ export interface Ailment {
     | 'stopped'
     | 'not_delivering'
     | 'full'
-    /** They fail, and nobody knows for how long. */
+    /** Found by a single look: the age of the failure is unknown. */
     | 'not_read'
     | 'not_taking';
-  /** What is wrong with it, to be said after its name. */
+  /** The clause after its name. */
   readonly what: string;
-  /** What was told last. */
+  /** Its last error. */
   readonly error: LastError | null;
-  /** All of it as one sentence for a person. */
+  /** The whole sentence for a person. */
   readonly message: string;
 }
 
-/** How long things may stand still. */
+/** How long parts may stand still. */
 export interface Patience {
-  /** A stream: this many of its intervals, and at least `streamMs`. */
+  /** For a stream: this many of its intervals, and at least `streamMs`. */
   readonly intervals: number;
   readonly streamMs: number;
-  /** A stream that a calendar starts, from when it has begun. */
+  /** For a stream with a cron schedule, from the start of its poll. */
   readonly calendarStreamMs: number;
-  /** A sink that fails. */
+  /** For a sink that fails. */
   readonly failingSinkMs: number;
-  /** A sink that tells of no failure and passes nothing either. */
+  /** For a sink that neither fails nor makes progress. */
   readonly silentSinkMs: number;
 }
 
-/** Long enough for what mends itself: a restarted far side, a renewed token, one refused page. */
+/** Long enough for temporary failures: a restarting receiver, a renewed token, one rejected page. */
 const usualPatience: Patience = {
   intervals: 5,
   streamMs: 60_000,
@@ -53,13 +51,13 @@ const usualPatience: Patience = {
   silentSinkMs: 300_000,
 };
 
-/** How far a stream or sink was when last seen, and when it was last well. */
+/** The progress of a stream or sink when last seen, and when it was last well. */
 interface Trace {
   progress: string;
   wellAt: number;
 }
 
-/** Follows the journey. */
+/** Watches the export. */
 export class Health {
   readonly #patience: Patience;
   readonly #streamTraces = new Map<string, Trace>();
@@ -70,12 +68,12 @@ export class Health {
     this.#patience = patience;
   }
 
-  /** What is wrong as of the last observation, what concerns most first; empty: ready. */
+  /** The ailments of the last observation, most relevant first; empty: ready. */
   get ailments(): readonly Ailment[] {
     return this.#ailments;
   }
 
-  /** Takes note of the journey as it is now; `now` is monotonic. */
+  /** Observes the present state; `now` is monotonic. */
   observe(
     {
       streams,
@@ -86,7 +84,7 @@ export class Health {
     }: Pick<StatusMoment, 'streams' | 'sinks' | 'spool' | 'intervals' | 'cluster'>,
     now: number,
   ): void {
-    // There may be thousands of streams, and a few of the reasons are all that most readers see.
+    // Only a few reasons are shown, and there may be thousands of streams.
     this.#ailments = [
       ...shardAilments(cluster?.share),
       fullnessOf(spool),
@@ -98,7 +96,7 @@ export class Health {
   #streamAilment(stream: LiveStream, everyMs: number | null, now: number): Ailment | null {
     const { name, state, records, caught_up_at: caughtUpAt, error, ended = false } = stream;
     const patience = this.#patience;
-    // Between a calendar's dates nothing can be late; an interval has an answer due each time.
+    // Between the dates of a cron schedule a stream cannot be late; with an interval, a response is due each time.
     const resting = ended || (everyMs === null && state === 'waiting' && error === null);
     const progress = `${records} ${caughtUpAt}`;
     const stillMs = standstillMs(this.#streamTraces, { name, progress, resting }, now);
@@ -128,7 +126,7 @@ export class Health {
   }
 }
 
-/** True where one event was refused and no other: that may be the event or the receiver. */
+/** True if a single event was rejected: the cause may be the event or the receiver. */
 function hasLoneSuspect({ suspects }: Partial<Pick<LiveSink, 'suspects'>>): boolean {
   return suspects !== null && suspects !== undefined && suspects.refused < 2;
 }
@@ -150,13 +148,13 @@ function standstillMs(
 type Standstill = Pick<StatusFacts['streams'][number], 'name' | 'state' | 'error'> &
   Partial<Pick<LiveSink, 'suspects'>>;
 
-/** Codes of streams that go on, and yet may show no more than a part. */
+/** Error codes of streams that continue but may be incomplete. */
 export const doubts: ReadonlyMap<string, string> = new Map([
   ['paging_suspected', 'may be read in part'],
   ['signature_refused', 'refuses deliveries'],
 ]);
 
-/** What is wrong as far as one look shows: what fails is told, since nobody knows for how long. */
+/** The ailments of a single look: every failure counts, because its age is unknown. */
 export function ailmentsAtOnce({
   shards,
   streams,
@@ -197,7 +195,7 @@ function refusalOf(sink: Standstill): Ailment | null {
   );
 }
 
-/** Workers that do not run: nothing is read or sent for their shards, so there is no patience. */
+/** Workers that do not run: their shards are neither read nor sent, so there is no patience. */
 function shardAilments(share: ShardShare | undefined): readonly Ailment[] {
   return (share?.failing ?? []).map(({ shard, ends, error }): Ailment => {
     const name = String(shard);

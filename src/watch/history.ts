@@ -1,7 +1,6 @@
-// What the last minutes and the last hour were like: rates over half a minute, and a ring of an
-// hour in steps of five seconds for the charts. Fed by whoever looks at the journey, at least once
-// a step. What must stay true: its size does not grow with time, and the charts' not with the
-// number of streams.
+// The recent past: rates over half a minute, and a ring of one hour in steps of five seconds for the charts. Every view
+// of the export feeds it, at least once per step. Invariant: its size does not grow with time, and the charts do not
+// grow with the number of streams.
 
 import type { StatusMoment } from './live.ts';
 
@@ -9,30 +8,30 @@ type Counted = Pick<StatusMoment, 'streams' | 'sinks' | 'spool'>;
 
 /** Length of one step of the charts. */
 export const stepMs = 5_000;
-/** An hour. */
+/** One hour. */
 export const stepsMax = 720;
-/** Charts hold no more sinks than this; rates hold all. */
+/** Limit of sinks in charts; rates cover all. */
 const chartedSinksMax = 32;
 
 /** One step of the charts. */
 export interface ChartSample {
   /** Epoch milliseconds of its end. */
   readonly at: number;
-  /** Records read a second. */
+  /** Records read per second. */
   readonly read: number;
   readonly spool_bytes: number;
-  /** By sink: events passed a second, and events to go. */
+  /** By sink: events passed per second, and events waiting. */
   readonly sinks: Readonly<Record<string, { readonly rate: number; readonly backlog: number }>>;
 }
 
-/** What is known beyond the moment. Rates are per second over the last half a minute. */
+/** Rates and times from several views. Rates are per second over the last half minute. */
 export class History {
   readonly #streams = new Map<string, KnownStream>();
   readonly #sinks = new Map<string, { readonly passed: Meter; readonly backlog: Meter }>();
   readonly #spool = new Meter();
   readonly #readInAll = new Meter();
   readonly #ring: ChartSample[] = [];
-  /** Records of all streams, those that have left included. */
+  /** Records of all streams, including removed ones. */
   #read = 0;
   #stepped: Stepped | null = null;
 
@@ -59,22 +58,22 @@ export class History {
     return this.#streams.get(stream)?.polledAt ?? null;
   }
 
-  /** Events passed: delivered, refused for good, or not for this sink. */
+  /** Events passed: delivered, rejected for good, or not routed to this sink. */
   sinkRate(sink: string): number {
     return this.#sinks.get(sink)?.passed.perSecond ?? 0;
   }
 
-  /** Grows above 0, shrinks below. */
+  /** Above 0: the backlog grows; below 0: it shrinks. */
   backlogRate(sink: string): number {
     return this.#sinks.get(sink)?.backlog.perSecond ?? 0;
   }
 
-  /** Takes note of the journey as it is now; `monotonicMs` measures, `nowMs` stamps. */
+  /** Observes the present state; `monotonicMs` measures, `nowMs` stamps. */
   observe(moment: Counted, nowMs: number, monotonicMs: number): void {
     for (const { name, records, polls } of moment.streams) {
       const known = this.#streams.get(name) ?? { read: new Meter(), ...unseen, records };
       this.#streams.set(name, known);
-      // A stream that a reload has begun anew counts from 0 again, and has read no less for that.
+      // A stream restarted by a reload counts from 0 again; its earlier records stay counted.
       const added = records < known.records ? records : records - known.records;
       known.records = records;
       known.sum += added;
@@ -127,7 +126,7 @@ interface KnownStream {
 
 const unseen = { records: 0, sum: 0, polls: 0, polledAt: null };
 
-/** When a step of the charts ended, and with what. */
+/** When a step of the charts ended, and its counts. */
 interface Stepped {
   readonly at: number;
   readonly read: number;
@@ -137,7 +136,7 @@ interface Stepped {
 const meterSpanMs = 30_000;
 const meterSpacingMs = 2_000;
 
-/** The slope of a count over the last half a minute. */
+/** The slope of a count over the last half minute. */
 class Meter {
   /** Spaced out, oldest first. */
   readonly #marks: { readonly at: number; readonly value: number }[] = [];

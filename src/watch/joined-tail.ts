@@ -1,35 +1,35 @@
-// The live tail of several shards as one: each is looked at by the process that works on it, and what
-// comes of them is told together, as much as a person reads. What must stay true: a shard that is
-// not looked at here is named; and one that is slow or gone holds up no other.
+// The live tail of several shards as one: each shard is tailed by the process that works on it, and the events are
+// reported together, as many as a person can read. Invariants: a shard that cannot be tailed here is named; a slow or
+// stopped shard delays no other.
 
 import type { Clock } from '../contracts/tools.ts';
 import type { EventTap, TailTake, TailView, TailWish } from './tail.ts';
 
-/** A shard that can be looked at here. */
+/** A shard that can be tailed here. */
 export interface TailPart {
   readonly shard: number;
-  /** Opens a view, which ends with the signal; it fails where the shard does. */
+  /** Opens a view that ends with the signal; it fails if the shard does. */
   tail(wish: TailWish, gone: AbortSignal): TailView;
 }
 
-/** What is joined. */
+/** Dependencies of the joined tail. */
 export interface JoinedTailDeps extends Pick<EventTap, 'forms'> {
-  /** Throws an ExportError where nobody can look so. */
+  /** Throws an ExportError if the query is invalid. */
   readonly check: (wish: TailWish) => void;
-  /** Those that can be looked at now. */
+  /** The shards that can be tailed now. */
   readonly parts: () => readonly TailPart[];
-  /** All that there are. */
+  /** All shards. */
   readonly shards: () => readonly number[];
   readonly clock: Clock;
 }
 
-/** As much as of one. */
+/** As many lines as of a single shard. */
 const linesMax = 50;
 const lookEveryMs = 1_000;
-/** Whoever could not be looked at may be reading its config again. */
+/** Wait before a failed shard is tried again, which may be reloading its config. */
 const againMs = 5_000;
 
-/** A tap of all of them. */
+/** A tap of all shards. */
 export function joinedTap(deps: JoinedTailDeps): EventTap {
   return {
     forms: deps.forms,
@@ -45,7 +45,7 @@ class JoinedView implements TailView {
   readonly #wish: TailWish;
   readonly #views = new Map<TailPart, TailView>();
   readonly #taking = new Set<TailPart>();
-  /** When those are tried again that have failed. */
+  /** When failed shards are tried again. */
   readonly #againAt = new Map<TailPart, number>();
   #come: TailTake[] = [];
   #wake = new AbortController();
@@ -71,7 +71,7 @@ class JoinedView implements TailView {
     }
   }
 
-  /** Asks whoever is there and was not asked yet; returns the shards of all others. */
+  /** Opens the shards that are not open yet; returns the shards that are not available. */
   #ask(signal: AbortSignal): readonly number[] {
     const { parts, shards, clock } = this.#deps;
     const present = new Set(parts());
@@ -100,7 +100,7 @@ class JoinedView implements TailView {
   }
 }
 
-/** Each gets its share of the lines, and what others leave of theirs; of what is left out the number is told. */
+/** Each shard gets its share of the lines plus unused shares of others; dropped lines are counted. */
 function joined(takes: readonly TailTake[]): TailTake {
   let [room, left] = [linesMax, takes.length];
   const shares = new Map<TailTake, number>();

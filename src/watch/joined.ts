@@ -1,6 +1,6 @@
-// The standing of a process that has several shards of a state in Kafka, from what the process of each
-// tells: streams and upstreams stand side by side, since each is of one shard, and a sink is told as
-// one, with the worst of what its parts say.
+// The status of a process with several shards of a state in Kafka, from the statuses of its workers. Streams and
+// upstreams are listed side by side, because each belongs to one shard. A sink is shown once, with the worst state of
+// its parts.
 
 import { idleMoment, type StatusMoment } from './live.ts';
 import { joinedRemoved } from './removed-sinks.ts';
@@ -10,7 +10,7 @@ import { elsewhere, type LiveSink, type StoredStatus } from './status-facts.ts';
 const states = ['new', 'idle', 'sending', 'retrying', 'stopped', 'refused'];
 const reasonsMax = 10;
 
-/** One standing of several; where there is none, of a process that waits for this, or starts. */
+/** One status from several; if there is none, the status of a starting or standby process. */
 export function joinedMoment(
   moments: readonly StatusMoment[],
   maxBytes: number,
@@ -74,7 +74,7 @@ function joinedSink(parts: readonly LiveSink[]): LiveSink {
   };
 }
 
-/** What all know of a sink that have it here; where none has, its name. */
+/** The joint facts of a sink from all parts that have it here; if none has it, only its name. */
 function joinedParts<T extends StoredStatus['sinks'][number]>(all: readonly T[]): T {
   const here = all.filter(({ state }) => state !== elsewhere);
   const parts = here.length === 0 ? all : here;
@@ -106,7 +106,7 @@ function joinedSuspects(
   };
 }
 
-/** The same of what the databases of the shards tell. */
+/** The same for stored statuses of the shards. */
 export function joinedStatus(parts: readonly StoredStatus[]): StoredStatus {
   const [first] = parts as readonly [StoredStatus];
   if (parts.length === 1) return first;
@@ -143,7 +143,7 @@ export function joinedSinks(parts: readonly Pick<StoredStatus, 'sinks'>[]): Stor
   return [...Map.groupBy(all, ({ name }) => name).values()].map(joinedParts);
 }
 
-/** Of times as RFC 3339 in UTC. */
+/** The earliest of RFC 3339 times in UTC. */
 function earliest(times: readonly string[]): string | null {
   return times.toSorted()[0] ?? null;
 }

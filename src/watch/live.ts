@@ -1,7 +1,6 @@
-// The standing of a journey that runs, from the pipeline's state, the spool's gauge, the upstreams'
-// limits and what only the database knows (checkpoints, dead letters), put together under the names
-// of the config. What must stay true: looking is cheap and never fails, so the database, which may
-// be busy, is asked seldom and its last answer kept.
+// The status of a running export, from the pipeline's state, the spool's gauge, the upstreams' limits and the database
+// (checkpoints, dead letters), with the config's names. Invariant: a look is cheap and never fails, so the database,
+// which may be busy, is read rarely and its last result is kept.
 
 import type { ExportError } from '../contracts/errors.ts';
 import { backlog, type Spool } from '../contracts/spool.ts';
@@ -30,7 +29,7 @@ import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
 
-/** Where the facts come from. */
+/** The sources of the facts. */
 export interface Sights {
   readonly plan: Plan & { readonly upstreams: ReadonlyMap<string, UpstreamClient> };
   readonly state: {
@@ -41,15 +40,15 @@ export interface Sights {
   readonly pipeline: Pipeline;
   readonly spool: Spool;
   readonly findings: Findings;
-  /** The state directory before the run, until it is read again. */
+  /** The stored state before the run, until it is read again. */
   readonly before: State;
   readonly clock: Clock;
   readonly log: Log;
-  /** Left out: the state is in SQLite. */
+  /** Undefined: the state is in SQLite. */
   readonly cluster?: (() => ClusterFacts) | undefined;
 }
 
-/** A standing as one look shows it: what takes more than one, such as a rate, is as at rest. */
+/** The status of a single look; values that need several looks, such as rates, are at rest. */
 export interface StatusMoment
   extends Pick<
     LiveStatus,
@@ -69,29 +68,29 @@ export interface StatusMoment
   > {
   readonly upstreams: readonly Omit<LiveStatus['upstreams'][number], Exclude<keyof Sum, 'name'>>[];
   readonly deployment_changed?: LiveStatus['deployment_changed'];
-  /** How often a stream is polled, by name, in milliseconds; null: a calendar decides. */
+  /** Poll interval of each stream by name, milliseconds; null: a cron schedule decides. */
   readonly intervals: ReadonlyMap<string, number | null>;
-  /** Events that a sink has refused for good since the start, by name. */
+  /** Events that a sink has rejected for good since the start, by name. */
   readonly refused: ReadonlyMap<string, number>;
   readonly found: readonly FoundCount[];
-  /** Lines of the log that the collector never got; null: none is configured. */
+  /** Log lines that the collector never received; null: no collector is configured. */
   readonly logLinesLost: number | null;
-  /** Left out: the state is in SQLite. */
+  /** Undefined: the state is in SQLite. */
   readonly cluster?: ClusterFacts;
 }
 
-/** What a process knows of a state in Kafka that it takes part in. */
+/** A process's own facts on its state in Kafka. */
 export interface ClusterFacts {
   readonly share: ShardShare;
-  /** Shards that it took from another process, since its start. */
+  /** Number of shards taken over from another process since its start. */
   readonly takeovers: number;
-  /** When the group that was silent longest has answered it, epoch milliseconds; null: none yet. */
+  /** When the group that was silent longest last answered, epoch milliseconds; null: not yet. */
   readonly heardAt: number | null;
-  /** How long the last commit took, or the one under way takes, whichever is longer; null: none yet. */
+  /** Duration of the last commit, or of the one under way if that is longer; null: none yet. */
   readonly commitMs: number | null;
 }
 
-/** The standing of a process that has nothing yet, and of what it waits for; null: it starts. */
+/** The status of a process without shards, and the object of its wait; null: it starts. */
 export function idleMoment(maxBytes: number, waitsFor: string | null): StatusMoment {
   const spool = { well: true, bytes: 0, max_bytes: maxBytes, events: 0, end: 0 };
   return {
@@ -106,18 +105,18 @@ export function idleMoment(maxBytes: number, waitsFor: string | null): StatusMom
   };
 }
 
-/** How often the database is read at most, and in which share of the time: all else waits. */
+/** Minimum interval of database reads, and their limit as a share of the time: every other task waits. */
 const readEveryMs = 5_000;
 const readShareMax = 0.005;
 
-/** A function that looks at the journey. Of the process around it, it tells nothing. */
+/** A function that looks at the export. It reports nothing about the process. */
 export function watching(sights: Sights): () => StatusMoment {
   const { plan, state, pipeline, spool, findings, clock } = sights;
   const planned = plannedStreams(plan);
   const intervals = new Map(Array.from(planned, ([name, { everyMs }]) => [name, everyMs]));
   const types = new Map(plan.sinks.map(({ name, settings }) => [name, settings.type]));
   const remembered = remembering(sights);
-  // Of thousands of streams few have moved since the last look, and a date costs most.
+  // Few of thousands of streams have changed since the last look, and formatting dates costs most.
   let [texts, before] = [new Map<number, string>(), new Map<number, string>()];
   const textOf = (ms: number | null) => {
     if (ms === null) return null;
@@ -192,12 +191,12 @@ export function watching(sights: Sights): () => StatusMoment {
   };
 }
 
-/** What is known of a stream from its plan alone. */
+/** The facts on a stream from its plan. */
 interface PlannedStream {
   readonly upstream: string;
   readonly paths: readonly string[];
   readonly everyMs: number | null;
-  /** Something is expected of it. */
+  /** Its silence is watched. */
   readonly expects: boolean;
 }
 
@@ -282,7 +281,7 @@ function sinkOf(sink: PipelineState['sinks'][number], type: string): LiveSink {
   };
 }
 
-/** Those that never failed too: a counter that begins at 1 does not show that it has grown. */
+/** Filters that never failed are included: a counter that begins at 1 shows no increase. */
 function filtersOf(
   { routes }: Plan,
   failed: PipelineState['filterFailures'],
@@ -302,7 +301,7 @@ function filtersOf(
 
 type DeadLetterReasons = ReadonlyMap<string, LiveSink['dead_letter_reasons']>;
 
-/** What the database last said. */
+/** The last result from the database. */
 interface Remembered {
   readonly durable: State;
   readonly deadLetterReasons: DeadLetterReasons;
@@ -328,7 +327,7 @@ function remembering({ state: { dir }, before, clock, log }: Sights): () => Reme
   };
 }
 
-/** There may be millions of letters; the latest say what is wrong. */
+/** There may be millions of dead letters; the latest show the cause. */
 const deadLettersReadMax = 200;
 const reasonsMax = 10;
 const reasonLengthMax = 300;

@@ -1,8 +1,7 @@
-// The log: what operators and their tools read while the journey goes on. Lines go to stderr, since
-// stdout belongs to events and reports: JSON through pino where a program reads them, aligned and
-// coloured where a person does. What must stay true: a line is one line. Names and messages come
-// from upstream, so characters that could end a line, turn it around or steer a terminal are taken
-// out of every value, whichever of the two is written.
+// The log for operators and their tools. Lines go to stderr, because stdout belongs to events and reports: JSON through
+// pino for programs, aligned and coloured text for people. Invariant: a line is one line. Names and messages come from
+// upstream, so characters that could end a line, reverse it or control a terminal are removed from every value, in both
+// forms.
 
 import { styleText } from 'node:util';
 import type { ErrorDetails } from '../contracts/errors.ts';
@@ -11,29 +10,29 @@ import { plainText } from '../contracts/text.ts';
 import type { Log } from '../contracts/tools.ts';
 import { exactSpanText } from '../tools/time-text.ts';
 
-/** From least to most grave. */
+/** From least to most severe. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** How grave a line is, and from which on lines are written. */
+/** The severity of a line, and the minimum severity that is written. */
 export type LogLevel = (typeof logLevels)[number];
 
 /** How the log is written. */
 export interface LogOutput {
   readonly level: LogLevel;
-  /** `json`: one object a line with `level`, `time`, `msg` and the fields. `text`: for a person. */
+  /** `json`: one object per line with `level`, `time`, `msg` and the fields. `text`: for a person. */
   readonly form: 'json' | 'text';
-  /** Where a whole line goes, with its LF; left out: to stderr, at once. */
+  /** Receives each whole line with its LF; default: stderr, synchronously. */
   readonly write?: (line: string) => void;
-  /** Colours by level, for `text`; default: where stderr is a terminal that takes them. */
+  /** Colours by level, for `text`; default: if stderr is a terminal with colours. */
   readonly colours?: boolean;
 }
 
-/** The form for a stream: `text` where it is a terminal. */
+/** The form for a stream: `text` if it is a terminal. */
 export function logForm(stream: { readonly isTTY?: boolean }): LogOutput['form'] {
   return stream.isTTY === true ? 'text' : 'json';
 }
 
-/** Opens the log. pino is loaded only here, and only where it is used. */
+/** Opens the log. pino is loaded only here, and only for `json`. */
 export async function openLog(settings: LogOutput): Promise<Log> {
   return new LinesLog(settings.form === 'json' ? await jsonLine(settings) : textLine(settings));
 }
@@ -47,7 +46,7 @@ async function jsonLine({ level, write }: LogOutput): Promise<WriteLine> {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    // Written at once: the last lines before an end are those that matter.
+    // Synchronously: the last lines before an exit matter most.
     write === undefined ? pino.destination({ fd: process.stderr.fd, sync: true }) : { write },
   );
   return ({ level: at, event, text }, fields) => {
@@ -74,12 +73,12 @@ function textLine(settings: LogOutput): WriteLine {
       ([name, value]) => ` ${readableFact(name, value)}`,
     );
     const line = `${time} ${style(styles[at], at.padEnd(5))} ${text}${style('gray', facts.join(''))}`;
-    // What the operator can do stands on a line of its own, where it is found.
+    // The next step has a line of its own, so that it is found.
     write(next === undefined ? `${line}\n` : `${line}\n               ${String(next)}\n`);
   };
 }
 
-/** Whether lines of this gravity are written where lines from `from` on are. */
+/** Whether lines of level `at` are written if the minimum is `from`. */
 export function reaches(at: LogLevel, from: LogLevel): boolean {
   return logLevels.indexOf(at) >= logLevels.indexOf(from);
 }
@@ -94,7 +93,7 @@ export interface LineHead {
 /** Writes a line; calls `fields` only if the line is written. */
 export type WriteLine = (head: LineHead, fields: () => ErrorDetails) => void;
 
-/** A log made of one function. Each of many streams has one: it is two references. */
+/** A log made of one function. Each of many streams has one, so it is only two references. */
 export class LinesLog implements Log {
   readonly #write: WriteLine;
   readonly #always: ErrorDetails;
@@ -126,13 +125,13 @@ export class LinesLog implements Log {
   }
 }
 
-/** Hands a line on to another log. Its event and level were checked where it was logged first. */
+/** Passes a line to another log. Its event and level were checked at the first log. */
 export function passOn(log: Log, { level, event, text }: LineHead, fields: ErrorDetails): void {
   const write: (event: never, text: string, fields: ErrorDetails) => void = log[level].bind(log);
   write(event as never, text, fields);
 }
 
-/** A duration as people say it: `wait=2m40s` for `wait_ms`. */
+/** A readable duration: `wait=2m40s` for `wait_ms`. */
 function readableFact(name: string, value: string | number | boolean | null): string {
   if (typeof value !== 'number' || !name.endsWith('_ms')) return fact(name, value);
   return `${name.slice(0, -'_ms'.length)}=${exactSpanText(value)}`;
@@ -147,16 +146,16 @@ function toStderr(line: string): void {
   process.stderr.write(line);
 }
 
-/** Longer values bury the rest of the line; messages of ours are far shorter. */
+/** Longer values hide the rest of the line; sluice's own messages are far shorter. */
 const valueLengthMax = 2_000;
 
-/** Fields as they may be written: without what could end a line or steer a terminal. */
+/** Fields in writable form: without characters that could end a line or control a terminal. */
 export function printable(fields: ErrorDetails): Record<string, string | number | boolean | null> {
   const clean: Record<string, string | number | boolean | null> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     if (typeof value === 'string') clean[name] = plainText(value.slice(0, valueLengthMax));
-    // Waits are worked out with chance in them, and nobody reads a millionth of a millisecond.
+    // Waits have random jitter; fractions of a millisecond only add noise.
     else
       clean[name] = typeof value === 'number' && name.endsWith('_ms') ? Math.round(value) : value;
   }

@@ -1,11 +1,11 @@
-// The numbers for Prometheus, in its text format 0.0.4
+// The metrics for Prometheus, in its text format 0.0.4
 // (https://prometheus.io/docs/instrumenting/exposition_formats/). The list below is stable: alerts
-// and dashboards are built on it, so names are added and never renamed. Labels are names from the
-// config and streams made of them, never anything that a record says. Counters start at 0 with the
-// process. There are few and they are read seldom, so they are written out from the journey's own
-// state at each scrape: nothing is counted twice, and no client library is needed.
+// and dashboards depend on it, so names are added and never renamed. Labels are names from the
+// config and streams derived from them, never text from a record. Counters start at 0 with the
+// process. The metrics are few and read rarely, so each scrape formats them from the pipeline's
+// state: nothing is counted twice, and no client library is needed.
 //
-//   sluice_ready                                1 while nothing keeps the journey from going on
+//   sluice_ready                                1 while nothing stops the export
 //   sluice_start_time_seconds                   when this process started
 //   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_standing_by                          1 while another process has the state in Kafka
@@ -48,19 +48,19 @@ import type { LiveStatus } from './status-facts.ts';
 /** Content type of `metricsText`. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What is not of the standing. */
+/** Facts that are not in the status. */
 export interface ProcessFacts
   extends Pick<StatusMoment, 'refused' | 'found' | 'logLinesLost' | 'cluster'> {
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
 
-/** The numbers as Prometheus reads them. */
+/** The metrics in Prometheus text format. */
 export function metricsText(families: readonly Family[]): string {
   return families.map(familyText).join('');
 }
 
-/** Every number of the list above. */
+/** Every metric of the list above. */
 export function metricFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
   return [
     ...processFamilies(statusView, facts),
@@ -72,7 +72,7 @@ export function metricFamilies(statusView: LiveStatus, facts: ProcessFacts): rea
   ];
 }
 
-/** A number, had from each of many. */
+/** One metric with its points. */
 export interface Family {
   readonly name: string;
   readonly kind: 'counter' | 'gauge';
@@ -84,15 +84,15 @@ type Labels = Readonly<Record<string, string>>;
 
 interface Point {
   readonly labels: Labels;
-  /** As Prometheus reads them: `{sink="siem"}`. */
+  /** In Prometheus format: `{sink="siem"}`. */
   readonly text: string;
   readonly value: number;
 }
 
-/** How one number is had from each of many; null: there is none now. */
+/** How one metric is read from each object; null: it has no value now. */
 type Reading<T> = readonly [name: string, help: string, value: (one: T) => number | null];
 
-/** Labels are written once for all families: with thousands of streams they are most of it. */
+/** Labels are formatted once for all families: with thousands of streams they dominate the cost. */
 function familiesOf<T>(
   all: readonly T[],
   labelsOf: (one: T) => Labels,
@@ -170,7 +170,7 @@ function streamFamilies(
       [
         'sluice_stream_caught_up_timestamp_seconds',
         'Last read to its tail.',
-        // The successor of a stream whose API has ended has a time of its own.
+        // After the end of the API, its successor has the time.
         (s) => (s.ended === true ? null : inSeconds(s.caught_up_at)),
       ],
       [
@@ -318,7 +318,7 @@ function labelsText(labels: Labels): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-/** Backslash, quote and line feed, as the format says; well-formed, since the whole is UTF-8. */
+/** Escapes backslash, quote and line feed as the format requires; well-formed, because the whole text is UTF-8. */
 function escaped(value: string): string {
   return value
     .toWellFormed()

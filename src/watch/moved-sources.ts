@@ -1,5 +1,5 @@
-// Sources whose successor delivers and is read: the end of their API is no fault. The process that
-// runs knows them itself (fetch/polling.ts); here they are worked out of what the state has.
+// Sources whose successor delivers and is read: the end of their API is no fault. The running process knows them
+// (fetch/polling.ts); here they are derived from a stored state.
 
 import type { Plan } from '../pipeline.ts';
 import type { State } from './state.ts';
@@ -7,7 +7,7 @@ import type { State } from './state.ts';
 type Known = Pick<State, 'pairs' | 'streams'>;
 type Planned = Pick<Plan, 'sources'>;
 
-/** The sources whose successor delivers and is read, or has moved on itself. */
+/** The sources whose successor delivers and is read, or has itself been succeeded. */
 export function movedSources({ pairs, streams }: Known, { sources }: Planned): ReadonlySet<string> {
   const successors = new Map(
     pairs.flatMap(({ predecessor, successor, phase }) =>
@@ -27,7 +27,7 @@ export function movedSources({ pairs, streams }: Known, { sources }: Planned): R
   return new Set([...successors.keys()].filter(hasMoved));
 }
 
-/** The streams of such sources that cannot be read any more. */
+/** The streams of these sources that can no longer be read. */
 export function endedStreams(known: Known, plan: Planned): ReadonlySet<string> {
   const moved = movedSources(known, plan);
   const own = plan.sources.filter(({ name }) => moved.has(name)).flatMap((one) => one.streams);
@@ -36,7 +36,7 @@ export function endedStreams(known: Known, plan: Planned): ReadonlySet<string> {
   );
 }
 
-/** The upstreams with a source that has not moved: their end concerns it. */
+/** The upstreams with a source that has not moved: their end affects it. */
 export function concernedUpstreams(
   { sources }: Planned,
   hasMoved: (source: string) => boolean,

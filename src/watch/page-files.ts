@@ -1,6 +1,6 @@
-// The files of the page, read once: what is served does not change under a running program. There
-// is no build step; the charts' library is served as its package has it. They hold no data, so they
-// may go to whoever may know that we are here.
+// The files of the status page, read once: they do not change under a running program. There is no build step; the
+// chart library is served as its package contains it. The files contain no data, so any client that may know the server
+// may read them.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

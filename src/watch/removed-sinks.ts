@@ -1,4 +1,4 @@
-// The sinks that the state knows and that a config lacks: what is kept for each, and until when.
+// Sinks that the state knows and the config lacks: the events kept for each, and until when.
 
 import type { Offset } from '../contracts/event.ts';
 import { backlog } from '../contracts/spool.ts';
@@ -7,7 +7,7 @@ import { timeText } from '../tools/time-text.ts';
 import type { State } from './state.ts';
 import type { Matter, RemovedSink } from './status-facts.ts';
 
-/** What is known of them, of a state and the names of the sinks in a config. */
+/** The removed sinks, from a state and the names of the sinks in a config. */
 export function removedSinksOf(
   { sinks, knownSinks, spool }: Pick<State, 'sinks' | 'knownSinks' | 'spool'>,
   {
@@ -39,7 +39,7 @@ export function removedSinksOf(
   });
 }
 
-/** What attention says of each that something is kept for. */
+/** The matters for removed sinks with kept events. */
 export function removedMatters(
   removed: readonly RemovedSink[],
   command: (command: string, ...words: readonly string[]) => string,
@@ -56,7 +56,7 @@ export function removedMatters(
   });
 }
 
-/** The one that holds most of what fills the spool, where no sink of the config holds as much. */
+/** The removed sink that occupies most of the spool, unless a configured sink occupies as much. */
 export function removedInTheWay(
   removed: readonly RemovedSink[],
   backlogMax: number,
@@ -67,7 +67,7 @@ export function removedInTheWay(
   return first !== undefined && first.pending > backlogMax ? first : null;
 }
 
-/** The removed sinks of several parts of a state, each as one. */
+/** The removed sinks of several shards, each as one. */
 export function joinedRemoved(parts: readonly (readonly RemovedSink[])[]): readonly RemovedSink[] {
   return [...Map.groupBy(parts.flat(), ({ name }) => name).values()].map((of) => {
     const [first] = of as [RemovedSink];

@@ -1,6 +1,5 @@
-// A look at the journey made whole by what was seen before: rates, how late, how long until it is
-// full or drained, what is well and what an operator should look at. All streams are in it; a
-// reader is told as many as a person looks through.
+// The full status from a look and its history: rates, lag, time until full or drained, health and attention. It
+// contains all streams; a reader receives as many as a person can read.
 
 import { epochOf, timeText } from '../tools/time-text.ts';
 import { attentionOf } from './attention.ts';
@@ -16,7 +15,7 @@ import {
   type Sum,
 } from './status-facts.ts';
 
-/** What a standing is made of. */
+/** The inputs of a status. */
 export interface Observed {
   readonly moment: StatusMoment;
   readonly history: History;
@@ -24,11 +23,11 @@ export interface Observed {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly startedAt: number;
-  /** What the live tail offers; null: there is none. */
+  /** The forms of the live tail; null: there is none. */
   readonly forms: readonly string[] | null;
 }
 
-/** How everything stands. */
+/** The full status. */
 export function statusOf(observed: Observed): LiveStatus {
   const { moment, history, ailments, now, startedAt, forms } = observed;
   const unwell = Map.groupBy(ailments, ({ part }) => part);
@@ -102,9 +101,9 @@ export function statusOf(observed: Observed): LiveStatus {
   };
 }
 
-/** Where thousands of streams fail alike, more reasons say nothing more. */
+/** Limit of reasons: if thousands of streams fail alike, more reasons say nothing new. */
 const reasonsMax = 50;
-/** More than these is to be looked at one after the other anyway. */
+/** Limit of matters: more cannot be handled at once anyway. */
 const mattersMax = 50;
 const throttlesMax = 20;
 
@@ -112,7 +111,7 @@ function left({ remaining }: PathLimit): number {
   return remaining ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** Further ahead is not foreseeable. */
+/** Limit of forecasts. */
 const foreseenMsMax = 30 * 86_400_000;
 
 function msUntil(distance: number, perSecond: number): number | null {
@@ -121,10 +120,10 @@ function msUntil(distance: number, perSecond: number): number | null {
   return ms > foreseenMsMax ? null : ms;
 }
 
-/** How long a sink needs for its backlog at its pace; null: nothing to do, or it gets no less. */
+/** Time until a sink's backlog is drained at its pace; null: there is none, or it does not shrink. */
 function drainedInMs({ name, backlog }: LiveSink, history: History): number | null {
   const passed = history.sinkRate(name);
-  // What it takes in a few seconds is under way, and says nothing about more or less.
+  // Events that the sink passes in a few seconds are in flight and show no trend.
   const lasting = backlog > passed * underWayS;
   return msUntil(backlog, lasting ? -history.backlogRate(name) : passed);
 }
@@ -132,9 +131,8 @@ function drainedInMs({ name, backlog }: LiveSink, history: History): number | nu
 const underWayS = 5;
 
 /**
- * How far behind upstream: everything up to the moment of the last poll that reached the tail is
- * read. Before there was one, everything up to the newest record read is, where the oldest come
- * first; null: not known.
+ * The lag after upstream: everything until the last poll that reached the tail was read. Before the first, everything
+ * until the newest record read, if the list is oldest first; null: unknown.
  */
 function lagMs({ caught_up_at, newest_record_at, order }: LiveStream, now: number): number | null {
   const readUpTo = epochOf(caught_up_at ?? (order === 'oldest_first' ? newest_record_at : null));
@@ -187,15 +185,15 @@ function sumsBy(
   return new Map(sums);
 }
 
-/** Which streams a reader is told. */
+/** Which streams a reader receives. */
 export interface StreamFilter {
-  /** Part of the name, the state or the error, whatever the case; empty: all. */
+  /** Part of the name, the state or the error, in any case; empty: all. */
   readonly find: string;
-  /** Of more than these, those that need attention come first. */
+  /** Of more streams than this, those that need attention come first. */
   readonly streamsMax: number;
 }
 
-/** The standing for a reader; its streams are in the config's order, unless there are too many. */
+/** The status for a reader; its streams are in the config's order, unless there are too many. */
 export function reportedTo(statusView: LiveStatus, { find, streamsMax }: StreamFilter): LiveStatus {
   const sought = find.trim().toLowerCase();
   const all = statusView.streams;
@@ -207,7 +205,7 @@ export function reportedTo(statusView: LiveStatus, { find, streamsMax }: StreamF
   const streams: LiveStream[] = [];
   for (const rank of ranks) {
     if (streams.length >= streamsMax) break;
-    // Who was read to the tail longest ago comes first; the others are in order already.
+    // The stream that was longest not read to its tail comes first; the others are in order already.
     const alike = (ranked.get(rank) ?? []).toSorted((a, b) => readAt(a) - readAt(b));
     streams.push(...alike.slice(0, streamsMax - streams.length));
   }

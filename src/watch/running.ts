@@ -1,6 +1,6 @@
-// The process that runs with a config, asked how it stands: `/status.json` of its status server,
-// over HTTP on the address that the config gives. What must stay true: whatever listens there is a
-// stranger until its answer has the right shape, and its answer is bounded in size and time.
+// Reads the status of the process that runs with a config: `/status.json` of its status server, over HTTP at the
+// config's address. Invariant: the server is unknown until its response has the right shape, and the response is
+// bounded in size and time.
 
 import type { IncomingMessage } from 'node:http';
 import { errorCodeOf, errorText } from '../contracts/errors.ts';
@@ -9,7 +9,7 @@ import { commandText } from '../terminal/command-text.ts';
 import type { Credentials } from './access.ts';
 import { type LiveStatus, liveStatus } from './status-facts.ts';
 
-/** A config, as far as it says where its process answers. */
+/** The part of a config that gives the status address. */
 interface Reachable {
   readonly file: string;
   readonly status: Address | null;
@@ -17,7 +17,7 @@ interface Reachable {
 
 type Address = Credentials & { readonly host: string; readonly port: number };
 
-/** Its answer, or why there is none and what can be done about that. */
+/** Its status, or why there is none and the next step. */
 export type StatusReply =
   | { readonly outcome: 'told'; readonly standing: LiveStatus }
   | { readonly outcome: 'off'; readonly why: string; readonly next: string }
@@ -27,7 +27,7 @@ const timeoutMs = 3_000;
 /** Thousands of streams at less than a KiB each. */
 const bodyBytesMax = 64 * 1024 * 1024;
 
-/** Asks once. Never throws; an aborted signal makes it end sooner. */
+/** One request. Never throws; an aborted signal ends it early. */
 export async function askRunning(
   { status, file }: Reachable,
   stop?: AbortSignal,
@@ -59,7 +59,7 @@ export async function askRunning(
   }
 }
 
-/** An address that means every one of this machine's is asked on loopback. */
+/** A wildcard address is requested on loopback. */
 function urlOf({ host, port }: Address): string {
   const asked = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${hostPortText({ host: asked, port })}`;
@@ -70,7 +70,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** What the status server asks for, as a header; null: nothing. */
+/** The credentials for the status server as a header; null: none are required. */
 function authorization({ token, basicAuth }: Address): string | null {
   if (token !== null) return `Bearer ${token.reveal()}`;
   if (basicAuth === null) return null;
@@ -86,7 +86,7 @@ async function fetched(
   const headers = authorization === null ? {} : { authorization };
   const late = AbortSignal.timeout(timeoutMs);
   const signal = stop === undefined ? late : AbortSignal.any([late, stop]);
-  // An import would load Node's own fetch and WebSocket too, which are exported beside it.
+  // An import would also load Node's fetch and WebSocket, which the module exports.
   const { get } = process.getBuiltinModule('node:http');
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, { headers, signal, agent: false }, resolve).on('error', reject);

@@ -1,7 +1,6 @@
-// What the state directory says, for the commands that look: read from the database while another
-// process may be writing to it, which WAL allows. Nothing is made, moved or locked. Checkpoints are
-// shown by their facts; the cursors in them are credentials of a kind and never leave this file but
-// as a digest.
+// Reads the state directory for commands, while another process may be writing to the database, which WAL allows.
+// Invariants: nothing is created, moved or locked; checkpoints are shown by their facts, because a cursor is a kind of
+// credential and leaves this file only as a digest.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -26,51 +25,51 @@ const text = z.string().nullable().catch(null);
 const number = z.number().nullable().catch(null);
 const noted = { state: text, error: lastError.nullable().catch(null) };
 
-/** What a stream notes after each poll; a damaged row says nothing, the others still do. */
+/** A stream's note after each poll; a damaged row is empty, the others stay readable. */
 const streamNote = z.object({
   ...{ source: text, caught_up_at: number, next_poll_at: number, ...noted },
   parents: parents.optional().catch(undefined),
 });
 
-/** What a sink notes now and then. */
+/** A sink's periodic note. */
 const sinkNote = z.object({
   ...noted,
   notice: notice.nullable().catch(null),
   suspects: suspects.nullable().catch(null),
 });
 
-/** What is known of a stream. Times are epoch milliseconds. */
+/** The stored facts on a stream. Times are epoch milliseconds. */
 export interface StreamState extends z.output<typeof streamNote> {
   readonly checkpoint: CheckpointFacts | null;
-  /** Moments by which all that upstream showed was held, oldest first. */
+  /** Moments by which everything that upstream showed was stored, oldest first. */
   readonly reached: readonly ReachedMoment[];
-  /** Its silence was told and is not over. */
+  /** Since when it is reported as silent; null: it is not. */
   readonly silent_since: number | null;
 }
 
 /** A checkpoint without its cursors. */
 export interface CheckpointFacts {
   readonly savedAt: number;
-  /** How the list is ordered, as far as it is known; null for a collection. */
+  /** The order of the list as far as known; null for a collection. */
   readonly order: string | null;
-  /** `the first page`, `record 1200`, or the cursor's digest; null where it resumes at nothing. */
+  /** `the first page`, `record 1200`, or the cursor's digest; null: it resumes nowhere. */
   readonly resume: string | null;
-  /** Latest time of a record read; null when none had one. */
+  /** Latest time of a record read; null: none had a time. */
   readonly watermark: number | null;
   /** The whole list was read once. */
   readonly swept: boolean | null;
-  /** Of a collection: values that differ at each reading; null: there are none. */
+  /** Of a collection: values that differ at each reading; null: none. */
   readonly compared: Compared | null;
 }
 
 type Compared = z.output<typeof compared>;
 
-/** What is known of a sink. */
+/** The stored facts on a sink. */
 interface SinkState extends z.output<typeof sinkNote>, SinkHistory {
   /** Null: nothing was ever acknowledged. */
   readonly position: Offset | null;
   readonly deadLetters: number;
-  /** Destinations at fault, with the events that are set aside for them. */
+  /** Destinations at fault, with the events set aside for them. */
   readonly aside: readonly AsideDestination[];
 }
 
@@ -84,23 +83,23 @@ export interface State {
   readonly pairs: readonly PairReport[];
   /** By upstream. */
   readonly lookups: ReadonlyMap<string, HeldLookups['tables']>;
-  /** The ends that responses announced, by upstream. */
+  /** The end dates that responses announced, by upstream. */
   readonly ends: ReadonlyMap<string, HeldEnds>;
   readonly spool: {
     readonly bytes: number;
-    /** Events in the pages held. */
+    /** Events in the stored pages. */
     readonly events: number;
-    /** When the oldest page held was read; null where none is. */
+    /** When the oldest stored page was read; null: none is stored. */
     readonly oldestAt: number | null;
     readonly oldest: Offset;
     readonly end: Offset;
     readonly answers?: readonly Offset[];
   };
-  /** The process that runs with it, `process PID on HOST`; null: none does. */
+  /** The process that runs with it, `process PID on HOST`; null: none. */
   readonly holder: string | null;
 }
 
-/** The state of a directory that has none. */
+/** The state of an empty directory. */
 export const emptyState: State = {
   streams: new Map(),
   sinks: new Map(),
@@ -112,18 +111,18 @@ export const emptyState: State = {
   holder: null,
 };
 
-/** A config, as far as it says where its state may be. */
+/** The part of a config that gives the possible state directories. */
 interface Searched {
   readonly state: { readonly dir: string; readonly places: readonly string[] };
 }
 
-/** Where there is no state, that this may be why nothing is found, to follow that; else nothing. */
+/** A clause that there is no state, which may explain an empty result; empty if there is one. */
 export function notHere({ state: { dir, places } }: Searched): string {
   if (hasState(dir)) return '';
   return `: there is no state in ${places.join(' or ')}, so nothing has run with it yet, or not from there`;
 }
 
-/** Reads the state; an empty one where there is none yet. Throws `state_damaged`. */
+/** Reads the state; an empty one if there is none yet. Throws `state_damaged`. */
 export function readState(dir: string): State {
   const holder = holderOf(dir);
   return lookInto(dir, { ...emptyState, holder }, (store) => {
@@ -136,8 +135,8 @@ export function readState(dir: string): State {
 }
 
 /**
- * What a backfill remembers (hold/backfills.ts), and what is held beside a checkpoint, stands where
- * streams have theirs, and is none's.
+ * Rows of backfills (hold/backfills.ts) and rows beside a checkpoint are stored among the streams and belong to no
+ * stream.
  */
 const ofNoStream =
   /#(backfill-[0-9a-f-]+|replay-[0-9a-f]+|silence|encoding|lookups|drift|collections|ends)$/;
@@ -190,7 +189,7 @@ function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   );
 }
 
-/** A checkpoint's facts; nulls where it is no list's. */
+/** A checkpoint's facts; nulls if it is not a list's. */
 function checkpointFacts(body: Json, savedAt: number): CheckpointFacts {
   const list = parseListCheckpoint(body);
   return {
@@ -223,12 +222,12 @@ function resumeText({ end: { resume }, fingerprint }: ListCheckpoint): string | 
   return `${cursor === null ? 'the first page' : `cursor with digest ${cursorDigest(cursor)}`}${of}`;
 }
 
-/** Enough to see whether two cursors are the same, and nothing to ask upstream with. */
+/** Shows whether two cursors are equal, and cannot be used for a request. */
 export function cursorDigest(cursor: string): string {
   return createHash('sha256').update(cursor).digest('hex').slice(0, 12);
 }
 
-/** Up to where all events of a sink are settled: the position, or before the first one set aside. */
+/** The offset before which all events of a sink are settled: its position, or the first event set aside. */
 export function settledBefore(
   position: Offset,
   aside: readonly Pick<AsideDestination, 'first'>[],

@@ -1,11 +1,9 @@
-// How everything stands: streams, spool, sinks, and what is to be said of them. There is one model
-// of it, and two who fill it: from the database, also while nothing runs (stored.ts), and from the
-// journey that runs (live.ts), which knows more. `status --json` prints the one, `/status.json` the
-// other; commands that ask a running process read it by the same schema; the page, `top`,
-// `explain`, `/metrics` and attention are made of nothing else. Keys are lower_snake_case, times
-// RFC 3339 or null, durations milliseconds; keys may be added. What must stay true: nothing here is
-// a secret, a token or a cursor; texts are passed on as they are, so whoever shows one must treat
-// it as text.
+// The model of the status: streams, spool, sinks, and their attention. Two producers fill it: stored.ts from the
+// database, also while no process runs, and live.ts from a running export, with more facts. `status --json` prints the
+// first, `/status.json` the second. Commands parse a running process's status with the same schema; the page, `top`,
+// `explain`, `/metrics` and attention use only this model. Keys are lower_snake_case, times RFC 3339 or null, durations
+// milliseconds; keys may be added. Invariants: no value is a secret, a token or a cursor; texts are passed on
+// unchanged, so every display must treat them as text.
 
 import { z } from 'zod';
 import { endOrigins } from '../upstream/ends.ts';
@@ -17,7 +15,7 @@ const count = z.number();
 /** The last failure of a stream or sink, until it has passed. */
 export const lastError = z.object({ code: z.string(), message: z.string(), next: z.string() });
 
-/** The same with upstream's own words for it, as far as it gave them. */
+/** The same with upstream's own error texts, as far as it sent them. */
 const liveError = lastError
   .extend({
     upstream_code: z.string().nullable().default(null),
@@ -26,26 +24,26 @@ const liveError = lastError
   })
   .nullable();
 
-/** What a sink says of its far side though events go there. */
+/** A sink's notice about its receiver although events are delivered. */
 export const notice = z.object({ what: z.string(), next: z.string() });
 
-/** Of whom a stream reads a list or an object each. */
+/** The parents of which a stream reads a list or an object each. */
 export const parents = z.object({
   known: count,
-  /** Something new came of them lately. */
+  /** Parents with a recent change. */
   active: count,
-  /** Denied or gone; and those that change no more. */
+  /** `lost`: denied or gone; `ended`: no longer changing. */
   lost: count,
   ended: count,
-  /** To be asked now. */
+  /** To be requested now. */
   due: count,
-  /** How long a rotation takes; null: none has been. */
+  /** Duration of a rotation; null: none has finished. */
   rotation_ms: count.nullable(),
 });
 
 /** Of a collection: values that differ at each reading. */
 export const compared = z.object({
-  /** Paths that were learned as volatile, and are no longer compared. */
+  /** Paths that were learned as volatile and are no longer compared. */
   volatile: many(
     z.object({
       path: z.string(),
@@ -56,12 +54,12 @@ export const compared = z.object({
       learned_at: time,
     }),
   ),
-  /** Entities with a value that differs at each reading and is not learned, and some of them. */
+  /** Number of entities with an unlearned value that differs at each reading, and examples. */
   unstable: z.object({
     entities: count,
     examples: many(z.object({ kind: z.string(), id: z.string(), path: z.string() })),
   }),
-  /** Returns to a reported value that were not reported. */
+  /** Number of unreported returns to a reported value. */
   flaps: count,
 });
 
@@ -69,34 +67,34 @@ const stream = z.object({
   name: z.string(),
   source: z.string(),
   state: z.string(),
-  /** Null where it is not known, and for what has no order. */
+  /** Null: unknown, or the stream has no order. */
   order: z.string().nullable(),
   checkpoint_at: time,
   /** When it was last read to its tail. */
   caught_up_at: time,
-  /** How far behind upstream; null: not known. */
+  /** Lag after upstream; null: unknown. */
   lag_ms: count.nullable(),
-  /** Past while it waits for its turn; null: it is polled now, or never again. */
+  /** Past while it waits for its turn; null: it is being polled, or is never polled again. */
   next_poll_at: time.default(null),
   waits_for: z.string().nullable(),
-  /** When the last record came of one that is longer silent than `expect_every`; null: none is. */
+  /** When the last record arrived, if the stream is silent for longer than `expect_every`; else null. */
   silent_since: time.default(null),
-  /** True: its API has ended, which is no fault, since its successor delivers. Left out: it has not. */
+  /** True: its API has ended, which is no fault, because its successor delivers. Absent: it has not ended. */
   ended: z.boolean().optional(),
-  /** Left out where it reads nothing of many. */
+  /** Absent for a stream without parents. */
   parents: parents.optional(),
-  /** Left out where nothing is compared, or nothing differs at each reading. */
+  /** Absent if nothing is compared, or nothing differs at each reading. */
   compared: compared.optional(),
   error: lastError.nullable(),
 });
 
-/** Events that the receiver refuses while it accepts none; they wait in the spool, in order. */
+/** Events that the receiver rejects while it accepts none; they wait in the spool, in order. */
 export const suspects = z.object({
-  /** All events of the refused batch. */
+  /** All events of the rejected batch. */
   events: count,
-  /** Those that were refused alone. */
+  /** Events that were rejected alone. */
   refused: count,
-  /** Several probes in a row were refused whole. */
+  /** Several probes in a row were rejected completely. */
   stuck: z.boolean(),
   first: many(z.object({ uid: z.string(), stream: z.string(), reason: z.string() })),
 });
@@ -109,17 +107,17 @@ const sink = z.object({
   /** Events that it has yet to pass. */
   backlog: count,
   /**
-   * All that upstream showed by then of what is routed here was settled here: it is there, or was
-   * filtered out by its route, or is among the dead letters. Null: that cannot be said yet.
+   * Everything that upstream showed by then and that is routed here is settled: delivered, filtered out by its route,
+   * or a dead letter. Null: unknown.
    */
   up_to: time.default(null),
-  /** Those that wait for an operator, also of earlier runs. */
+  /** Dead letters that wait for an operator, also of earlier runs. */
   dead_letters: count,
   error: lastError.nullable(),
   notice: notice.nullable().default(null),
-  /** Null: there are none. */
+  /** Null: none. */
   suspects: suspects.nullable().default(null),
-  /** Destinations that refuse all of their events; these wait, and others are delivered. */
+  /** Destinations that reject all of their events; these wait while others are delivered. */
   set_aside: many(
     z.object({ destination: z.string(), events: count, reason: z.string(), since: time }),
   ).default([]),
@@ -129,88 +127,88 @@ const spool = z.object({
   bytes: count,
   max_bytes: count,
   events: count,
-  /** When the oldest page held was read; null where none is. */
+  /** When the oldest stored page was read; null: none is stored. */
   oldest_at: time,
 });
 
-/** A route's filter, as it does with one source's events; what it could not judge has passed. */
+/** The results of a route's filter for one source; events that it could not judge pass. */
 const filter = z.object({
   /** `routes[0]`. */
   route: z.string(),
   source: z.string(),
   failures: count,
-  /** Why it failed last; null: it never did. */
+  /** Its last error; null: it never failed. */
   why: z.string().nullable(),
 });
 
-/** How many events of a source are made into lines by copying, and why the others are not. */
+/** How many events of a source are written by copying, and why the others are not. */
 const transcoded = z.object({
   source: z.string(),
   written: count,
-  /** Of no shape, or of no kind, that is known yet. */
+  /** Of a shape or kind that is not known yet. */
   unknown: count,
-  /** With a value that is not copied. */
+  /** With a value that cannot be copied. */
   refused: count,
 });
 
-/** When an upstream ends. */
+/** The end of an upstream. */
 const upstreamEnd = z.object({
   /** Null: never. */
   ends_at: time.default(null),
-  /** Whole days, rounded down; negative once it has ended. Null: it never ends. */
+  /** Whole days, rounded down; negative after the end. Null: it never ends. */
   days_left: count.nullable().default(null),
-  /** Where the date comes from: the config, a header, or the API's document. */
+  /** The origin of the date: the config, a header, or the API's document. */
   ends_from: z.enum(endOrigins).default('default'),
-  /** The endpoint whose responses name the date; null: it is of the upstream as a whole. */
+  /** The endpoint whose responses name the date; null: the upstream as a whole. */
   ends_endpoint: z.string().nullable().default(null),
-  /** Its end concerns no source: each has a successor that delivers and is read, or there is none. */
+  /** Its end affects no source: each has a successor that delivers and is read, or there is none. */
   moved: z.boolean().default(false),
-  /** A date in a header that is earlier than the one in the config; null: there is none. */
+  /** A header's date that is earlier than the config's; null: none. */
   ends_earlier: z.object({ endpoint: z.string(), ends_at: z.string() }).nullable().default(null),
 });
 
-/** A look-up that sources of an upstream want. */
+/** A look-up that sources of an upstream use. */
 const lookup = z.object({
   upstream: z.string(),
   name: z.string(),
-  /** When it was read last; null: never. */
+  /** When it was last read; null: never. */
   read_at: time,
-  /** Why it could not be read lately; null: it could. */
+  /** Why the last reading failed; null: it did not. */
   error: z.string().nullable(),
 });
 
-/** A sink that the state knows and that the config lacks. */
+/** A sink that the state knows and the config lacks. */
 const removedSink = z.object({
   name: z.string(),
   /** Pages are kept for it. */
   kept: z.boolean(),
-  /** Since when no running config has it; null: one has it, or that is not known. */
+  /** Since when no running config has it; null: one has it, or unknown. */
   missing_since: time,
   /** Null: its time does not run, or is over. */
   kept_until: time,
   /** Events that are kept for it. */
   pending: count,
-  /** Events that were released before their time, since the spool was full. */
+  /** Events that were released early because the spool was full. */
   released: count,
   dead_letters: count,
 });
 
-/** A stream most of whose records have a time that cannot be read, since the start. */
+/** A source and its successor. */
 const succession = z.object({
   source: z.string(),
   successor: z.string(),
   phase: z.enum(['shadow', 'ready', 'cut_over']),
-  /** Records that both have shown. */
+  /** Records that both sources have shown. */
   matched: count,
   /** Records that wait for the other source. */
   waiting: count,
-  /** Records that one of the two alone has shown. */
+  /** Records that only one of the two has shown. */
   only_old: count,
   only_new: count,
-  /** Matched records with a field that differs, and these fields. */
+  /** Matched records with a differing field, and the names of these fields. */
   differing: count,
   fields: many(z.string()),
-  /** Records are stored and not delivered, since too few match. */
+  /** Records are stored and not delivered, because too few match. */
   held: z.boolean(),
   /** Why it cannot be cut over; empty: it can, or has been. */
   not_ready: many(z.string()),
@@ -222,37 +220,37 @@ export type SuccessionFacts = z.output<typeof succession>;
 const unreadTime = z.object({
   stream: z.string(),
   source: z.string(),
-  /** Of the records that were looked at lately. */
+  /** Of the records checked recently. */
   seen: count,
   unread: count,
   path: z.string(),
   example: z.string(),
 });
 
-/** Which shards of a state in Kafka a process has. */
+/** The shards of a process in a state in Kafka. */
 export const shardShare = z.object({
-  /** The ones that the group has assigned to it. */
+  /** The shards that the group has assigned to it. */
   owned: many(count),
-  /** Of these, the ones whose worker process runs. */
+  /** The owned shards whose worker process runs. */
   running: many(count),
-  /** Workers that ought to run and do not. */
+  /** Workers that should run and do not. */
   failing: many(
     z.object({
       shard: count,
-      /** Always null; older versions had workers that only sent to one sink. */
+      /** Always null; older versions had workers that sent to one sink only. */
       sink: z.string().nullable(),
-      /** How often in a row it has ended by itself; 0: it has only started. */
+      /** How often in a row it ended by itself; 0: it has only started. */
       ends: count,
-      /** Why it ended the last time; null: it did not say. */
+      /** Why it last ended; null: unknown. */
       error: lastError.nullable(),
     }),
   ),
 });
 
 const statusView = z.object({
-  /** With `state.kafka` of several shards: what this process has of them. */
+  /** With `state.kafka` of several shards: this process's share. */
   shards: shardShare.optional(),
-  /** Why the config as it stands in its file does not run; null: it does. */
+  /** Why the config in its file does not run; null: it runs. */
   reload_refused: lastError.extend({ at: time }).nullable().default(null),
   streams: many(stream),
   spool,
@@ -263,29 +261,29 @@ const statusView = z.object({
   removed_sinks: many(removedSink).default([]),
   successions: many(succession).default([]),
   unread_times: many(unreadTime).default([]),
-  /** With `state.kafka`: how the configs of other processes differ, a sentence for each process. */
+  /** With `state.kafka`: differences of other processes' configs, a sentence for each process. */
   config_differences: many(z.string()).default([]),
 });
 
 const names = many(z.string());
 
-/** What `status --json` prints. */
+/** The output of `status --json`. */
 export const storedStatus = statusView.extend({
-  /** The process that runs with it; null: none does. */
+  /** The process that runs with it; null: none. */
   running: z.string().nullable(),
   state_dir: z.string(),
-  /** Why the process works on nothing; null: it works. Left out: none takes part in a state in Kafka. */
+  /** Why the process works on nothing; null: it works. Absent: no process takes part in a state in Kafka. */
   standing_by: z.string().nullable().exactOptional(),
-  /** Shards that run in other processes; left out: the state has one shard, or is in SQLite. */
+  /** Shards that run in other processes; absent: the state has one shard, or is in SQLite. */
   shards: shardShare.extend({ elsewhere: many(count) }).optional(),
-  /** What has state and is not in the config. */
+  /** Streams and sinks with state that are not in the config. */
   orphans: z.object({ streams: names, sinks: names }),
 });
 
 /** A limit on one path; `*`: on the credential as a whole. */
 const budget = z.object({
   path: z.string(),
-  /** Until the next request may go. */
+  /** Until the next request is allowed. */
   wait_ms: count,
   limit: count.nullable(),
   remaining: count.nullable(),
@@ -294,20 +292,20 @@ const budget = z.object({
 const liveStream = stream.extend({
   upstream: z.string(),
   state: z.enum(['waiting', 'polling', 'retrying', 'halted']),
-  /** False: it does not go on (health.ts). */
+  /** False: it makes no progress (health.ts). */
   well: z.boolean(),
   /** Counts are since the start of the process. */
   polls: count,
-  /** Deliveries by what became of them; left out where none come in. */
+  /** Deliveries by outcome; absent for streams that are not pushed. */
   deliveries: z.record(z.string(), count).optional(),
-  /** Polls that fell due while one was still running. */
+  /** Polls that became due while one was running. */
   polls_skipped: count,
   records: count,
   records_per_s: count,
   polled_at: time,
-  /** Latest time of a record read; null where none had one. */
+  /** Latest time of a record read; null: none had a time. */
   newest_record_at: time,
-  /** The tightest of the limits that its requests pass; null: none is known. */
+  /** The tightest limit that applies to its requests; null: none is known. */
   budget: budget.nullable().default(null),
   error: liveError,
 });
@@ -315,14 +313,14 @@ const liveStream = stream.extend({
 const liveSink = sink.extend({
   state: z.enum(['idle', 'sending', 'retrying', 'refused', 'stopped']),
   well: z.boolean(),
-  /** As it goes now; null: nothing to do, or it does not get less. */
+  /** At the present rate; null: no backlog, or it does not shrink. */
   drained_in_ms: count.nullable(),
   events_per_s: count,
   delivered: count,
   retries: count,
-  /** What was sent is written, and waits so long to be finished together with more; null: no. */
+  /** Events are written and wait this long to be completed together with more; null: none. */
   due_in_ms: z.number().nullable().default(null),
-  /** Why the latest of them were refused, the most frequent reason first; a few. */
+  /** Reasons of the latest dead letters, the most frequent first; a few. */
   dead_letter_reasons: many(z.object({ reason: z.string(), count, last_at: time })),
   error: liveError,
 });
@@ -337,7 +335,7 @@ const sum = z.object({
   records_per_s: count,
 });
 
-/** What responses announce of an endpoint; null: no such date. */
+/** The end dates that responses announce for an endpoint; null: no date. */
 const endOfLife = z.object({ endpoint: z.string(), deprecation_at: time, sunset_at: time });
 
 const condition = z.object({
@@ -354,22 +352,22 @@ const reason = z.object({
   message: z.string(),
 });
 
-/** One thing to look at, to be read as one sentence: who, what, and what was told last. */
+/** One matter, readable as one sentence: subject, clause, and last error. */
 const matter = z.object({
-  /** `bad`: it does not mend itself. */
+  /** `bad`: it does not resolve itself. */
   mood: z.enum(['bad', 'warn']),
   who: z.string(),
   what: z.string(),
   message: z.string().nullable(),
-  /** What to do. */
+  /** The next step. */
   next: z.string().nullable(),
 });
 
-/** What `/status.json` answers. */
+/** The body of `/status.json`. */
 export const liveStatus = statusView.extend({
   at: z.iso.datetime(),
   started_at: z.iso.datetime(),
-  /** Nothing keeps the journey from going on; else the first of the reasons. */
+  /** True: nothing stops the export; `reasons`: the first of the causes. */
   ready: z.boolean(),
   reasons: many(reason),
   reasons_total: count,
@@ -384,36 +382,36 @@ export const liveStatus = statusView.extend({
     }),
   ),
   sources: many(sum),
-  /** A reader may be told fewer. */
+  /** A reader may receive fewer. */
   streams_total: count,
   streams_found: count,
   records_per_s: count,
   streams: many(liveStream),
   spool: spool.extend({
     well: z.boolean(),
-    /** Offset of the end of what is held. */
+    /** Offset after the last stored event. */
     end: count,
-    /** At its pace; null: it does not fill up. */
+    /** At the present rate; null: it does not fill up. */
     full_in_ms: count.nullable(),
   }),
   sinks: many(liveSink),
   transcoded: many(transcoded).default([]),
-  /** The latest findings about sources, newest first. */
+  /** The latest conditions of sources, newest first. */
   conditions: many(condition),
   filter_failures: count,
-  /** With `state.kafka`: what this process waits for instead of working; null: it works. */
+  /** With `state.kafka`: why this process works on nothing; null: it works. */
   standing_by: z.string().nullable().default(null),
-  /** With `state.kafka`: how the upstreams differ from those that the state had at the start; left out: they do not. */
+  /** With `state.kafka`: how the upstreams differ from the state's upstreams at the start; absent: they do not. */
   deployment_changed: z.string().nullable().optional(),
-  /** What the live tail offers; null: there is none. */
+  /** The forms of the live tail; null: there is none. */
   tail_forms: names.nullable(),
 });
 
-/** What both fillers know. */
+/** The facts that both producers know. */
 export type StatusFacts = z.output<typeof statusView>;
-/** As the database has it. */
+/** The status from the database. */
 export type StoredStatus = z.output<typeof storedStatus>;
-/** As the journey that runs has it. */
+/** The status of a running export. */
 export type LiveStatus = z.output<typeof liveStatus>;
 export type StoredStream = StoredStatus['streams'][number];
 export type LiveStream = LiveStatus['streams'][number];
@@ -427,7 +425,7 @@ export type RemovedSink = z.output<typeof removedSink>;
 export type StoredUpstream = StoredStatus['upstreams'][number];
 export type Matter = z.output<typeof matter>;
 
-/** What a stream waits for while the spool is full. */
+/** `waits_for` of a stream while the spool is full. */
 export const roomInSpool = 'room in the spool';
 
 /** The state of a stream or sink whose shard another process has. */

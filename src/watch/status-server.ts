@@ -1,7 +1,6 @@
-// The status over HTTP: a page for people, numbers for Prometheus, probes for whoever restarts us.
-// It looks at the journey and touches it only where the page's button asks for it, and a reader who
-// is slow, greedy or hostile costs the journey nothing but a bounded number of connections and a
-// bounded share of the time. What is answered to whom stands in answers.ts.
+// The status over HTTP: a page for people, metrics for Prometheus, probes for supervisors. Invariants: the server only
+// reads, except for the page's retry button; a slow, greedy or hostile client uses a bounded number of connections and
+// a bounded share of the time. answers.ts has the paths and their access rules.
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -22,43 +21,43 @@ import { readPageFiles } from './page-files.ts';
 import type { EventTap } from './tail.ts';
 import { pushMetrics, type Telemetry } from './telemetry.ts';
 
-/** What it is made with. On any address but loopback `token` or `basicAuth` is needed. */
+/** Dependencies of the server. On any address except loopback, `token` or `basicAuth` is required. */
 export interface StatusSettings {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly token: Credentials['token'];
   readonly basicAuth?: Credentials['basicAuth'];
-  /** The journey as it is now. */
+  /** Returns the present state of the export. */
   readonly look: () => StatusMoment;
-  /** Where the newest events are had from; left out: they are not shown. */
+  /** The source of the newest events; undefined: they are not shown. */
   readonly tap?: EventTap | null;
-  /** The whole of a state in Kafka; left out: it is not there. */
+  /** The view of the whole cluster; undefined: the state is not in Kafka. */
   readonly cluster?: ClusterSight | null;
-  /** Has the streams and sinks of a name asked now; left out: nobody can ask for that. */
+  /** Requests the streams and sinks of a name now; undefined: not available. */
   readonly retry?: Pipeline['askNow'];
-  /** Where the numbers of /metrics are pushed to as well; left out: nowhere. */
+  /** The collector to which metrics are pushed as well; undefined: none. */
   readonly telemetry?: Telemetry | null;
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
 }
 
-/** A server that runs. */
+/** A running server. */
 export interface StatusServer {
-  /** `http://127.0.0.1:8686`, with the real port. */
+  /** `http://127.0.0.1:8686`, with the actual port. */
   readonly url: string;
-  /** Ends at once, readers and all. */
+  /** Closes at once, with all connections. */
   close(): Promise<void>;
 }
 
-/** Who has said or read nothing for so long is let go; below 5 s with Node's own delays. */
+/** Timeouts of idle and stalled connections; below 5 s including Node's own delays. */
 const silenceMsMax = 3_000;
 const stalledMsMax = 10_000;
-/** How often Node looks whose time is over. */
+/** Interval at which Node checks these timeouts. */
 const lookEveryMs = 500;
 
-/** Starts serving. Throws an ExportError when the address cannot be listened on. */
+/** Starts the server. Throws an ExportError if the address is not available. */
 export async function serveStatus(settings: StatusSettings): Promise<StatusServer> {
   const { host, port, clock, log, token } = settings;
   const { basicAuth = null, tap = null, telemetry = null, retry = null, cluster: sight } = settings;
@@ -73,7 +72,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
     tails: new Set<EventStream>(),
     over: over.signal,
   };
-  // An import would load Node's own fetch and WebSocket too, which takes as long as zod.
+  // An import would also load Node's fetch and WebSocket, which costs as much as loading zod.
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer(
     {
@@ -91,7 +90,7 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
   server.timeout = stalledMsMax;
   server.on('connection', (socket) => callers.heard(socket));
   await listen(server, host, port);
-  // After this only a reader's connection can fail, and that is the reader's loss.
+  // Later errors affect only one client's connection.
   server.on('error', (error) =>
     log.warn('status_server_failed', 'the status server', { error: error.message }),
   );

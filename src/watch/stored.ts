@@ -1,4 +1,4 @@
-// The standing as the state directory tells it, with or without a process that runs.
+// The status from the state directory, with or without a running process.
 
 import { backlog } from '../contracts/spool.ts';
 import type { Plan } from '../pipeline.ts';
@@ -20,7 +20,7 @@ import { successionFacts } from './successions.ts';
 import { settledUpTo } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
 
-/** What the config says there is. */
+/** The configured parts. */
 interface Configured {
   readonly plan: Pick<Plan, 'sources' | 'sinks' | 'routes'> & {
     readonly upstreams: ReadonlyMap<string, UpstreamClient>;
@@ -30,14 +30,14 @@ interface Configured {
     readonly maxBytes: number;
     readonly removedSinksMs: number;
   };
-  /** Why its file does not run; `at` is in epoch milliseconds. */
+  /** Why the file's config does not run; `at` is in epoch milliseconds. */
   readonly refused: (LastError & { readonly at: number }) | null;
 }
 
 /**
- * The streams and sinks of a config. One is `new` before anything was read or sent, and `stopped`
- * while nothing runs; a stream that is neither halted nor tried again later waits for room where
- * there is none. Filters are not known here.
+ * The streams and sinks of a config. A part is `new` before anything was read or sent, and `stopped` while no process
+ * runs. A stream that is neither halted nor retried later waits for room if the spool is full. Filters are unknown
+ * here.
  */
 export function streamsAndSinks(stored: State, { plan, state, refused }: Configured): StoredStatus {
   const { holder, spool } = stored;
@@ -123,7 +123,7 @@ export function streamsAndSinks(stored: State, { plan, state, refused }: Configu
   };
 }
 
-/** When each upstream ends, by its config and the dates of responses that the state has. */
+/** The end of each upstream, by its config and the dates that the state has from responses. */
 export function storedEnds(
   stored: Pick<State, 'ends' | 'pairs' | 'streams'>,
   plan: Pick<Configured['plan'], 'upstreams' | 'sources'>,
@@ -137,7 +137,7 @@ export function storedEnds(
   });
 }
 
-/** The dates that responses of an upstream have named, as the state has them. */
+/** The dates that an upstream's responses have announced, from the state. */
 export function announcedOf(
   { ends }: Pick<State, 'ends'>,
   { name, baseUrl }: Pick<UpstreamClient, 'name' | 'baseUrl'>,
@@ -146,19 +146,19 @@ export function announcedOf(
   return held?.base === baseUrl ? held.announced : [];
 }
 
-/** The standing of a part that another process has: this machine knows its names only. */
+/** The status of a part in another process: this machine knows only its names. */
 export function statusElsewhere(configured: Configured): StoredStatus {
   const statusView = streamsAndSinks(emptyState, configured);
   return {
     ...statusView,
-    // The process that has the shard knows what headers name.
+    // Only the shard's process knows the dates of headers.
     upstreams: statusView.upstreams.filter(({ ends_from: from }) => from === 'config'),
     streams: statusView.streams.map((stream) => ({ ...stream, state: elsewhere })),
     sinks: statusView.sinks.map((sink) => ({ ...sink, state: elsewhere })),
   };
 }
 
-/** The look-ups that sources want, as they are held. */
+/** The look-ups that sources use, as stored. */
 export function lookupsOf(
   { sources }: Pick<Plan, 'sources'>,
   { lookups: held }: Pick<State, 'lookups'>,

@@ -15,7 +15,7 @@ export function successionFacts(report: PairReport): SuccessionFacts {
   };
 }
 
-/** Pairs that an operator can cut over, or whose records do not match. */
+/** Matters for pairs that can be cut over, or whose records do not match. */
 export function successionMatters(
   successions: readonly SuccessionFacts[],
   command: (command: string, ...words: readonly string[]) => string,

@@ -1,18 +1,17 @@
-// The live tail: what the newest events look like in a form of the reader's choice, for a person.
-// Nothing happens while nobody looks, and who looks sees as much as a person can read: the rest is
-// counted. Where events come from is boot's to know (run/event-tap.ts). What must stay true:
-// looking moves nothing, and its share of the time is bounded.
+// The live tail: the newest events for a person, in a form of the reader's choice. It does nothing without readers, and
+// a reader receives as much as a person can read; the rest is counted. run/event-tap.ts supplies the events.
+// Invariants: a tail moves no position, and its share of the time is bounded.
 
 import type { Clock } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
-/** What a reader wants to see. */
+/** A reader's query. */
 export interface TailWish {
   /** One of `EventTap.forms`. */
   readonly form: string;
   /** Part of the stream's name; empty: all. */
   readonly stream: string;
-  /** What the line has to contain, whatever the case; empty: anything. */
+  /** Text that the line must contain, in any case; empty: any line. */
   readonly text: string;
   /** A CEL expression as in a route's `where`; empty: none. */
   readonly where: string;
@@ -26,46 +25,46 @@ export interface TailLine {
   readonly text: string;
 }
 
-/** What has come since the last look. */
+/** The events since the last look. */
 export interface TailTake {
   /** Oldest first. */
   readonly lines: readonly TailLine[];
   /** Events that were looked at. */
   readonly looked: number;
-  /** Events that went by too quickly to be looked at. */
+  /** Events that passed too quickly to be looked at. */
   readonly missed: number;
-  /** Events on which `where` failed, which a route would let pass. */
+  /** Events on which `where` failed; a route would pass them. */
   readonly unjudged: number;
-  /** Shards whose events are not among these, since this process does not work on them; left out: there is but one. */
+  /** Shards whose events are missing here, because other processes work on them; undefined: there is one shard. */
   readonly unseen?: readonly number[];
 }
 
 /** One reader's view of the newest events. */
 export interface TailView {
-  /** Waits for an event, then tells what has come; at first what is held, at once. */
+  /** Waits for an event, then returns the new events; at first the stored ones, at once. */
   take(signal: AbortSignal): Promise<TailTake>;
 }
 
-/** Where events can be looked at. */
+/** The source of events for tails. */
 export interface EventTap {
-  /** Formats, and sinks as `sink NAME`. Another list after a reload of the config. */
+  /** Formats, and sinks as `sink NAME`. The list may change with a reload of the config. */
   readonly forms: readonly string[];
-  /** Throws an ExportError where there is no such form or `where` cannot be used. */
+  /** Throws an ExportError if the form does not exist or `where` is invalid. */
   open(wish: TailWish): TailView;
 }
 
-/** Between two looks: as often as a person can follow. */
+/** Time between two looks, milliseconds: as often as a person can follow. */
 const pauseMs = 500;
 
-/** How a reader is told. */
+/** Dependencies of a report. */
 interface TailDeps {
   readonly clock: Clock;
-  /** False once events look otherwise: the view ends, and its reader comes back for another one. */
+  /** False once the events have another form: the view ends, and its reader opens another one. */
   readonly isCurrent: () => boolean;
   readonly signal: AbortSignal;
 }
 
-/** Tells a reader what comes, until it has gone, the view is no longer current, or all is over. */
+/** Sends events to a reader until it disconnects, the view is outdated, or the server closes. */
 export async function reportTail(
   view: TailView,
   stream: EventStream,

@@ -1,26 +1,25 @@
-// The numbers of /metrics pushed to an OpenTelemetry collector, for those who do not scrape:
-// OTLP/HTTP in JSON, POST /v1/metrics (https://opentelemetry.io/docs/specs/otlp/). Names and
-// attributes are those of metrics.ts. Counters are cumulative since the start, so a push that fails
-// loses no count and is not sent again: the next one says more. What must stay true: a collector
-// that is slow, gone or refuses costs the journey nothing.
+// Pushes the metrics to an OpenTelemetry collector, as an alternative to scraping: OTLP/HTTP in JSON, POST /v1/metrics
+// (https://opentelemetry.io/docs/specs/otlp/). Names and attributes are those of metrics.ts. Counters are cumulative
+// since the start, so a failed push loses no count and is not repeated: the next one contains it. Invariant: a slow,
+// unreachable or rejecting collector costs the export nothing.
 
 import type { Secret } from '../contracts/secret.ts';
 import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
 import type { Family } from './metrics.ts';
 
-/** Where numbers are pushed to. */
+/** The collector of metrics. */
 export interface Telemetry {
   /** The metrics endpoint, e.g. `http://collector:4318/v1/metrics`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, Secret>>;
   readonly tls?: TlsSettings | undefined;
   readonly everyMs: number;
-  /** Names this process. */
+  /** Identifies this process. */
   readonly instance: string;
   readonly http: HttpClient;
 }
 
-/** Where they come from. */
+/** The source of the metrics. */
 interface Numbers {
   /** Epoch milliseconds. */
   readonly startedAt: number;
@@ -30,7 +29,7 @@ interface Numbers {
 const timeoutMs = 10_000;
 const answerBytesMax = 64 * 1024;
 
-/** Pushes until `over` aborts. Never rejects: failures are logged once, and so is their end. */
+/** Pushes until `over` aborts. Never rejects: a failure is logged once, and so is its end. */
 export async function pushMetrics(
   { url, headers, tls, everyMs, http, instance }: Telemetry,
   { board, clock, log }: { readonly board: Numbers; readonly clock: Clock; readonly log: Log },
@@ -104,7 +103,7 @@ function attributesOf(labels: Readonly<Record<string, string>>) {
   }));
 }
 
-/** 64-bit integers are text in OTLP/JSON. */
+/** OTLP/JSON writes 64-bit integers as text. */
 function nanoseconds(ms: number): string {
   return `${Math.trunc(ms)}000000`;
 }

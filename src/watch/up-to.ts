@@ -1,7 +1,7 @@
-// Up to when everything is at a sink: of each stream that is routed there, the latest moment by
-// which all that upstream showed had been read and has been settled there since. What must stay
-// true: it may be said too early a time, never too late a one. Of what it does not speak: of what
-// upstream shows only later though it is older, and of what a filter or an operator has left out.
+// The time until which a sink has everything: for each routed stream, the latest moment by which everything that
+// upstream showed was read and has since been settled at the sink. Invariant: the time may be too early, never too
+// late. It does not cover records that upstream shows late although they are older, and events dropped by a filter or
+// an operator.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Plan } from '../pipeline.ts';
@@ -9,7 +9,7 @@ import { leadsTo } from '../send/route.ts';
 import { endedStreams } from './moved-sources.ts';
 import type { State } from './state.ts';
 
-/** A sink of a plan, and how far it has come. */
+/** A sink of a plan, and its progress. */
 export interface Sinks {
   readonly plan: Pick<Plan, 'sources' | 'routes'>;
   readonly sink: string;
@@ -20,15 +20,15 @@ export interface Sinks {
 export interface SettledStream {
   readonly name: string;
   readonly source: string;
-  /** Epoch milliseconds; null: it has not been read to its end yet, or what was is not settled. */
+  /** Epoch milliseconds; null: it was not read to its end yet, or the read part is not settled. */
   readonly upTo: number | null;
-  /** Its API has ended, and its successor delivers: nothing more is shown of it. */
+  /** Its API has ended, and its successor delivers: it shows no new records. */
   readonly isEnded: boolean;
 }
 
 type Known = Pick<State, 'streams'> & Partial<Pick<State, 'pairs'>>;
 
-/** What is settled at a sink of each stream that is routed there. */
+/** The settled time of each stream that is routed to a sink. */
 export function settledStreams(
   { streams, pairs = [] }: Known,
   { plan, sink, position }: Sinks,
@@ -41,14 +41,14 @@ export function settledStreams(
       const at = reached.findLast(({ end }) => end <= position)?.at ?? null;
       const isEnded = ended.has(name);
       if (parents === undefined || at === null) return { name, source, upTo: at, isEnded };
-      // Of many parents some were asked last when the rotation began.
+      // Some of many parents were last requested when the rotation began.
       const { rotation_ms: rotationMs } = parents;
       return { name, source, upTo: rotationMs === null ? null : at - rotationMs, isEnded };
     }),
   );
 }
 
-/** Up to when everything is settled there, epoch milliseconds; null: that cannot be said. */
+/** Until when everything is settled at the sink, epoch milliseconds; null: unknown. */
 export function settledUpTo(state: Known, sink: Sinks): number | null {
   let upTo = Number.POSITIVE_INFINITY;
   for (const stream of settledStreams(state, sink)) {

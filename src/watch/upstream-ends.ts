@@ -1,12 +1,12 @@
-// When upstreams end, as status, page and attention show it. What must stay true: a date alone makes
-// nothing red; it is a notice from 90 days before on, with the next step.
+// The ends of upstreams, as status, page and attention show them. Invariant: a date alone makes nothing red; from 90
+// days before, it is a notice with the next step.
 
 import { cleanText } from '../tools/clean-text.ts';
 import { timeText } from '../tools/time-text.ts';
 import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/ends.ts';
 import type { Matter, StoredUpstream } from './status-facts.ts';
 
-/** The end of an upstream at a time (epoch milliseconds); `moved`: it concerns no source any more. */
+/** The end of an upstream at a time (epoch milliseconds); `moved`: it affects no source any more. */
 export function endFacts(
   name: string,
   end: UpstreamEnd,
@@ -24,7 +24,7 @@ export function endFacts(
   };
 }
 
-/** The end in one clause: `ends on 2026-12-31, in 35 days`; null: it never ends. */
+/** The end as a clause: `ends on 2026-12-31, in 35 days`; null: it never ends. */
 export function endText({ ends_at: at, days_left: days }: StoredUpstream): string | null {
   if (at === null || days === null) return null;
   const date = at.slice(0, 10);
@@ -32,7 +32,7 @@ export function endText({ ends_at: at, days_left: days }: StoredUpstream): strin
   return `ends on ${date}, in ${days === 0 ? 'less than a day' : daysText(days)}`;
 }
 
-/** Where the date comes from, as a clause. */
+/** The origin of the date, as a clause. */
 export function originText({
   name,
   ends_at: endsAt,
@@ -57,8 +57,8 @@ const pathLengthMax = 200;
 type CommandText = (command: string, ...words: readonly string[]) => string;
 
 /**
- * Upstreams that end within 90 days or have ended, and headers with an earlier date than the config;
- * none of an upstream whose sources have all moved.
+ * Upstreams that end within 90 days or have ended, and headers with an earlier date than the config; without upstreams
+ * whose sources have all moved.
  */
 export function endMatters(
   upstreams: readonly StoredUpstream[],
