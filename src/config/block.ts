@@ -1,7 +1,6 @@
-// One block of a config against its declaration: parsed by zod, every complaint turned into a
-// sentence with a place, secrets tied to the references they were written as. Text that came
-// through a reference becomes a number or a flag where the declaration wants one, since an
-// environment holds nothing but text.
+// Parses one block of a config by its declaration: zod parses, each issue becomes a sentence with a location, and
+// secrets stay bound to their references. Text from a reference becomes a number or a flag if the declaration expects
+// one, because an environment contains only text.
 
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
@@ -14,15 +13,15 @@ import { nextPlaceholder, placeholderWord } from './placeholders.ts';
 import { fill, type ReferenceText, type Surroundings, templateText } from './references.ts';
 import type { WrittenValue } from './written.ts';
 
-/** What blocks are read with. */
+/** The context of parsing. */
 export interface BlockReading {
   readonly flaws: Flaws;
   readonly around: Surroundings;
-  /** What is allowed and may not be meant; left out where no caller shows it. */
+  /** Allowed settings that may be mistakes; undefined if no caller shows them. */
   readonly notices?: Flaws;
 }
 
-/** Parses what is written (undefined: nothing is) at this path; undefined: flaws say why not. */
+/** Parses the written value (undefined: none) at this path; undefined: the flaws give the reason. */
 export function parseBlock<T>(
   schema: z.ZodType<T>,
   at: { readonly written: WrittenValue | undefined; readonly path: Path },
@@ -43,7 +42,7 @@ export function parseBlock<T>(
   return result.data;
 }
 
-/** The value as it may be shown in a message. */
+/** The value in a form that a message may show. */
 export function shown(written: WrittenValue): string {
   return shownValue(foundOf(written));
 }
@@ -53,8 +52,8 @@ function foundOf({ value, template }: WrittenValue): IssueValue {
 }
 
 /**
- * A message about values that are right by themselves, fit to be shown: words that came through a
- * reference below `written` are taken out of it.
+ * A message about values that are valid by themselves, safe to show: text that came through a reference below `written`
+ * is removed.
  */
 export function withoutReferences(message: string, written: WrittenValue): string {
   const said = new Set<string>();
@@ -75,7 +74,7 @@ function collectWords(
   for (const child of children?.values() ?? []) collectWords(child, words);
 }
 
-/** The deepest value that stands on the way of a path, and how many steps of it that takes. */
+/** The deepest value that exists on a path, and the number of its steps. */
 export function locate(written: WrittenValue, path: Path): { found: WrittenValue; steps: number } {
   let found = written;
   for (const [steps, step] of path.entries()) {
@@ -87,15 +86,15 @@ export function locate(written: WrittenValue, path: Path): { found: WrittenValue
 }
 
 /**
- * True where a value in it, or its own, is not known. A secret does not count: whether other keys
- * go with it never depends on what it is.
+ * True if this value or one inside it is unknown. Secrets do not count: no rule for other keys depends on a secret's
+ * value.
  */
 export function isPartlyUnset({ unset, isSecret, children }: WrittenValue): boolean {
   if (unset !== null && !isSecret) return true;
   return [...(children?.values() ?? [])].some(isPartlyUnset);
 }
 
-/** What declarations say beyond zod's issues, noted while zod complains. */
+/** Facts from the declarations beyond zod's issues, collected while zod reports. */
 class Declared {
   readonly #keys = new Map<string, readonly string[]>();
   readonly #wanted = new Map<string, string>();
@@ -106,19 +105,19 @@ class Declared {
       this.#keys.set(placeKey(path), Object.keys(inst.shape));
     }
     if (code === 'invalid_type' && inst instanceof z.ZodString) {
-      // What the author of a text's form says of any wrong text holds for what is no text as well.
+      // The declared form of a text also describes the error for a value that is no text.
       const refused = inst.safeParse('').error?.issues[0];
       if (refused?.code === 'invalid_format') this.#wanted.set(placeKey(path), refused.message);
     }
     return undefined;
   };
 
-  /** The keys that the object at this place knows. */
+  /** The keys that the object at this location accepts. */
   keysAt(path: readonly PropertyKey[]): readonly string[] {
     return this.#keys.get(placeKey(path)) ?? [];
   }
 
-  /** What the text at this place must look like, such as `expected a duration such as 30s`. */
+  /** The required form of the text at this location, such as `expected a duration such as 30s`. */
   formAt(path: readonly PropertyKey[]): string | null {
     return this.#wanted.get(placeKey(path)) ?? null;
   }
@@ -144,7 +143,7 @@ function report(issue: z.core.$ZodIssue, telling: Telling): void {
       const parent = written && locate(written, below).found;
       const child = parent?.children?.get(key);
       const at = child?.keyAt ?? parent?.at ?? null;
-      // Beside credentials a key that is like none of the known ones may be the secret itself.
+      // Beside credentials, a key unlike all known ones may be the secret itself.
       const isSecret = keys.some((one) => secretKeys.test(one)) && mayBeSecret(key, keys);
       const step = isSecret ? hiddenKey : key;
       reading.flaws.add(at, [...path, ...below, step], unknownKey(step, keys));
@@ -163,7 +162,7 @@ function report(issue: z.core.$ZodIssue, telling: Telling): void {
   const { found, steps } = written
     ? locate(written, below)
     : { found: undefined, steps: below.length };
-  // What could not be read has been told where it was read.
+  // An unreadable value has been reported where it was read.
   if (found?.broken) return;
   if (issue.code === 'custom' && found !== undefined && isPartlyUnset(found)) return;
   const missing = steps < below.length;
@@ -180,7 +179,7 @@ const secretKeys = /secret|token|password|api_key|credential/;
 /** Shown in place of a key that may be a secret. */
 const hiddenKey = '…';
 
-/** False for a misspelt key, and for words as keys are made of. */
+/** False for a misspelt key, and for words in the form of keys. */
 function mayBeSecret(key: string, known: readonly string[]): boolean {
   return nearest(key, known) === null && !/^[a-z]{1,12}(_[a-z]{1,12})*$/.test(key);
 }
@@ -191,7 +190,7 @@ function stepsOf(path: readonly PropertyKey[]): Path {
 
 type UnionIssue = Extract<z.core.$ZodIssue, { code: 'invalid_union' }>;
 
-/** The complaints of the branch that was meant: it took the value's kind and came furthest. */
+/** The issues of the intended branch: it accepted the value's type and got furthest. */
 function chooseBranch(
   issue: UnionIssue,
   found: WrittenValue | undefined,
@@ -212,8 +211,8 @@ function chooseBranch(
 }
 
 /**
- * Turns referenced texts into numbers and flags where zod wants such, and placeholders into ones
- * that fit; false: nothing was changed.
+ * Converts referenced texts to numbers and flags where zod expects them, and picks placeholders that fit; false:
+ * nothing changed.
  */
 function retype(written: WrittenValue, issues: readonly z.core.$ZodIssue[]): boolean {
   let changed = false;
@@ -247,14 +246,14 @@ function retype(written: WrittenValue, issues: readonly z.core.$ZodIssue[]): boo
   return changed;
 }
 
-/** An issue and those of its branches, each with its whole path. */
+/** An issue and those of its branches, each with its full path. */
 function withBranches(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const inner = issue.errors.flat().map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
   return [issue, ...inner.flatMap(withBranches)];
 }
 
-/** A scalar of the YAML core schema (1.2.2, 10.3.2); undefined where it is none of that type. */
+/** A scalar of the YAML core schema (1.2.2, 10.3.2); undefined: it does not have this type. */
 function typedAs(expected: string, text: string): number | boolean | undefined {
   switch (expected) {
     case 'number':
@@ -279,12 +278,12 @@ function put(written: WrittenValue, path: Path, value: unknown): void {
     Object.assign(parent.value, { [key]: value });
 }
 
-/** Ties each secret to what it was written as, so that `reveal` reads references anew. */
+/** Binds each secret to its written form, so that `reveal` reads references again. */
 function bindSecrets(parsed: unknown, written: WrittenValue, configEnv: Surroundings): void {
   if (parsed instanceof Secret) {
     written.isSecret = true;
     const { template, unset } = written;
-    // One without a value stays a placeholder, since nothing is sent that reads it.
+    // A secret without a value stays a placeholder; no request is sent with it.
     if (template === null || unset !== null) return;
     parsed.bind(
       readerOf(template, configEnv),
@@ -304,7 +303,7 @@ function readerOf(template: ReferenceText, configEnv: Surroundings): () => strin
   return () => {
     const text = fill(template, configEnv);
     if (text !== '') return text;
-    // A file caught while it is written again: asking with it could lock the account.
+    // A file that is being rewritten may be empty for a moment: a request with it could lock the account.
     throw new ExportError('config_invalid', `${templateText(template)} gives an empty text`, {
       next: 'Put the secret back; sluice reads it again by itself, and nothing was lost.',
     });

@@ -1,5 +1,5 @@
-// Sinks that come with others, such as an archive's lake: each gets what the sink gets that it
-// comes with, under a name that no config can write.
+// Sinks that accompany others, such as an archive's lake: each receives the events of its main sink, under a name that
+// no config can use.
 
 import { formats } from '../../formats/index.ts';
 import { invariant } from '../contracts/errors.ts';
@@ -9,7 +9,7 @@ import { batchDefault, type ConfiguredSink } from './sinks.ts';
 
 type Sinks = Readonly<Record<string, ConfiguredSink>>;
 
-/** The sinks with those that come with them, and the routes that lead there as well. */
+/** The sinks with their companions, and the routes extended to them. */
 export function withCompanions(sinks: Sinks, routes: readonly Route[]) {
   const added = new Map<string, string>();
   const whole = Object.entries(sinks).flatMap(([name, sink]): [string, ConfiguredSink][] => {

@@ -1,7 +1,6 @@
-// A config file, checked and turned into what the rest of sluice works with. Nothing is opened here
-// and no one is asked: text, environment and named files go in; a Config comes out, or a
-// ConfigError with all that is wrong. What must stay true: whatever the text, nothing else is
-// thrown, and no secret gets into a message.
+// Reads and checks a config file. Nothing is opened and no server is contacted: text, environment and named files go
+// in; a Config comes out, or a ConfigError with all flaws. Invariants: no text makes it throw anything else; no secret
+// gets into a message.
 
 import { join } from 'node:path';
 import { LineCounter } from 'yaml';
@@ -48,17 +47,17 @@ import { readWritten, type WrittenValue } from './written.ts';
 export { ConfigError, flawText } from './flaws.ts';
 export type { Surroundings } from './references.ts';
 
-/** A whole config. Names are keys; records hold own properties only. */
+/** A complete config. Names are keys; records have own properties only. */
 export interface Config {
-  /** As it was given. */
+  /** The path as it was given. */
   readonly file: string;
   readonly state: StateDir & {
     readonly maxBytes: number;
     readonly keepMs: number;
-    /** How long pages are kept for a sink that no running config has. */
+    /** How long pages are kept for a sink that no running config has, milliseconds. */
     readonly removedSinksMs: number;
     readonly sync: 'full' | 'normal';
-    /** What the database is a cache of; null: it is what counts. */
+    /** Kafka as the authoritative state, with the database as its cache; null: the database is authoritative. */
     readonly kafka: MemberSettings | null;
   };
   readonly upstreams: Readonly<Record<string, UpstreamSettings>>;
@@ -77,13 +76,13 @@ export interface Config {
   } | null;
   readonly shutdown: { readonly timeoutMs: number };
   readonly log: { readonly level: LogLevel; readonly otlp: LogCollector | null };
-  /** The same as it was written, without its secrets, for who looks at what runs. */
+  /** The config as written, without its secrets, for commands that inspect a running process. */
   readonly kept: Json;
-  /** References that have a placeholder in place of a value, as they are written; each once. */
+  /** References with a placeholder instead of a value, as written; each once. */
   readonly unset: readonly string[];
-  /** What is allowed and may not be meant, e.g. a source without a route; for `check`. */
+  /** Allowed settings that may be mistakes, e.g. a source without a route; for `check`. */
   readonly notices: readonly Flaw[];
-  /** Keys of older versions that have no effect any more; for `check` and for the log of `run`. */
+  /** Keys of older versions that no longer have an effect; for `check` and for the log of `run`. */
   readonly ignored: readonly Flaw[];
 }
 
@@ -215,7 +214,7 @@ function collectorOf({
 
 const neededKeys = 'upstreams, sources and sinks';
 
-/** The entries that could be read, by name. */
+/** The readable entries by name. */
 function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
   const settled = [...section.entries.values()].flatMap(({ name, settings }): [string, T][] =>
     settings === null ? [] : [[name, settings]],
@@ -226,7 +225,7 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
   return section.map((entry: NamedBlock<null>) => {
     const settings = parseBlock(upstreamBlock, entry, reading) ?? null;
-    // A credential that could not be read has been reported already; it is not missing as well.
+    // An unreadable credential has been reported already and must not count as missing too.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
     const flaws = isBroken ? [] : upstreamFlaws(settings ?? rightKeys(entry));
@@ -239,7 +238,7 @@ function readUpstreams(section: Section<null>, reading: BlockReading): Section<U
   });
 }
 
-/** Of a block with a wrong key, the others, so that what is wrong with them is told at once. */
+/** The valid keys of a block with an invalid one, so that their flaws are reported in the same run. */
 function rightKeys({ written }: NamedBlock<null>): Partial<UpstreamSettings> {
   const right = Object.entries(upstreamFields).flatMap(([key, field]) => {
     const parsed = field.safeParse(written.children?.get(key)?.value);
@@ -248,7 +247,7 @@ function rightKeys({ written }: NamedBlock<null>): Partial<UpstreamSettings> {
   return Object.fromEntries(right);
 }
 
-/** With Kafka the cache has a directory of its own: it must never take the place of a state. */
+/** With Kafka the cache has a directory of its own: it must never replace a state. */
 function stateOf(
   { kafka }: z.output<typeof stateBlock>,
   found: StateDir,

@@ -1,7 +1,6 @@
-// Paths within events, as filters and redactions name them, against what the events of a route's
-// sources can have: the attributes of the OCSF classes that they become. What must stay true: no
-// path that an event can have is refused, and a slip of the pen never passes, since a filter that
-// fails lets everything through, and so does a redaction that finds nothing.
+// Checks paths within events, as filters and redactions name them, against the attributes of the OCSF classes of a
+// route's sources. Invariants: no possible path is rejected; a misspelt path never passes, because a failing filter
+// passes every event, and a redaction without a match hides nothing.
 
 import { setBySluice } from '../normalise/mapping.ts';
 import {
@@ -16,24 +15,24 @@ import type { EventPath, FilterComparison } from '../send/filter.ts';
 import { hint } from './nearest.ts';
 import type { ConfiguredSource } from './sources.ts';
 
-/** Changes, and what is found by watching them. */
+/** Classes of changes, and of detections made from them. */
 const ofChanges: ReadonlySet<ClassName> = new Set(['entity_management', 'detection_finding']);
 
-/** Of audit records. */
+/** Classes of audit records. */
 export const auditClasses: readonly ClassName[] = [
   'api_activity',
   'entity_management',
   'authentication',
 ];
 
-/** The classes of a source's events; of one that is not known, all. */
+/** The classes of a source's events; of an unknown source, all. */
 export function classesOf(source: ConfiguredSource | null): readonly ClassName[] {
   if (source === null) return classNames;
   const { definition, settings } = source;
   const { mapping, state } = definition.reading(settings);
   const named = [mapping?.class, state?.class];
   return [
-    // What has no other class, and what sluice tells of the source.
+    // Records without another class, and conditions of the source.
     ...(['base_event', 'application_lifecycle'] as const),
     ...(definition.collection === undefined
       ? listClasses(mapping?.class, 'mapping' in definition.fields && !isRead(source))
@@ -41,7 +40,7 @@ export function classesOf(source: ConfiguredSource | null): readonly ClassName[]
   ];
 }
 
-/** Read as audit records are, as events of webhooks are that no mapping names a class for. */
+/** Parsed as audit records, like webhook events without a mapped class. */
 function isRead({ definition, settings }: ConfiguredSource): boolean {
   const { mapping, records } = definition.reading(settings);
   return records === 'audit' || (definition.type === 'webhooks' && mapping === undefined);
@@ -52,10 +51,10 @@ function listClasses(mapped: string | undefined, isLog: boolean): readonly Class
   return classNames.filter((name) => name === mapped);
 }
 
-/** How a path is read: a redaction goes into each element of a list, a filter names one. */
+/** How a list in a path is read: a redaction applies to each element, a filter names one. */
 type Lists = 'each' | 'named';
 
-/** What is wrong with a path; null: nothing. */
+/** The flaw of a path; null: none. */
 export function pathFlaw(
   path: EventPath,
   classes: readonly ClassName[],
@@ -78,13 +77,13 @@ export function pathFlaw(
   return `no event of these sources has ${pathText(upTo)}${near}`;
 }
 
-/** True where a path's value is neither true nor false: a text, a number or an object. */
+/** True if the value at a path cannot be true or false: a text, a number or an object. */
 export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolean {
   const { place } = walk(path, classes, 'named');
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
 }
 
-/** What is wrong with comparing what stands at a path with a value of another kind, or null. */
+/** The flaw of comparing the value at a path with a value of another type, or null. */
 export function valueFlaw(
   path: EventPath,
   value: FilterComparison['value'],
@@ -112,17 +111,17 @@ function kindOfValue(value: FilterComparison['value']): string {
   return typeof value === 'string' ? 'a text' : 'a number';
 }
 
-/** What stands at a path. */
+/** The possible values at a path. */
 interface Place {
-  /** The event itself has none. */
+  /** Empty for the event itself. */
   readonly attributes: readonly Attribute[];
   readonly shapes: readonly Shape[];
   readonly isList: boolean;
-  /** Anything may stand there, and below. */
+  /** Any value may be here and below. */
   readonly isOpen: boolean;
 }
 
-/** How many steps of a path there are, and what stands at the last of these. */
+/** The number of steps of a path that exist, and the possible values at the last of them. */
 function walk(path: EventPath, classes: readonly ClassName[], lists: Lists) {
   const event = classes.map(namedClass);
   let place: Place = { attributes: [], shapes: event, isList: false, isOpen: false };
@@ -141,7 +140,7 @@ function walk(path: EventPath, classes: readonly ClassName[], lists: Lists) {
   return { place, steps: path.length };
 }
 
-/** A path as people write it. */
+/** A path in its written form. */
 export function pathText(path: EventPath): string {
   return path.map((step, i) => (step === null ? '[]' : `${i === 0 ? '' : '.'}${step}`)).join('');
 }
@@ -163,7 +162,7 @@ function below({ shapes }: Place, before: string, name: string): Place | null {
   };
 }
 
-/** What sluice sets by itself; a product is named in a way of its own. */
+/** Attributes that sluice sets itself; a product has special names. */
 function ownPlace(path: string): Place {
   const isOpen = path === 'unmapped' || path === 'metadata.product';
   return { attributes: [], shapes: [], isList: path === 'metadata.profiles', isOpen };

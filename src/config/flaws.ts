@@ -1,22 +1,21 @@
-// What is wrong with a config, collected with its places, so that an author sees all of it at once
-// and can go straight to each line. Every check of this folder adds here and goes on; only when all
-// have looked is a ConfigError thrown. No message holds the value of a secret or of anything that
-// came through a reference.
+// Collects the flaws of a config with their locations, so that an author sees all at once and can jump to each line.
+// Every check of this folder adds flaws and continues; after all checks a ConfigError is thrown. Invariant: no message
+// contains a secret, or a value that came through a reference.
 
 import type { LineCounter } from 'yaml';
 import { ExportError } from '../contracts/errors.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
-/** One thing that is wrong, or that the author should look at. */
+/** One error, or one setting that the author should check. */
 export interface Flaw {
-  /** From 1; 0 where it concerns the file as a whole. */
+  /** From 1; 0 if it concerns the whole file. */
   readonly line: number;
   /** From 1, in UTF-16 units; 0 with line 0. */
   readonly column: number;
-  /** Such as `sinks.lake.topic` or `routes[0].to[1]`; empty for the file as a whole. */
+  /** Such as `sinks.lake.topic` or `routes[0].to[1]`; empty for the whole file. */
   readonly path: string;
-  /** What is wrong and what would be right, e.g. with the nearest known key. */
+  /** The error and its correction, e.g. with the nearest known key. */
   readonly message: string;
 }
 
@@ -34,22 +33,22 @@ export class ConfigError extends ExportError {
   }
 }
 
-/** `FILE:LINE:COLUMN PATH: MESSAGE`, without the parts that a flaw does not have. */
+/** `FILE:LINE:COLUMN PATH: MESSAGE`, without the parts that a flaw lacks. */
 export function flawText(file: string, { line, column, path, message }: Flaw): string {
   const place = line === 0 ? file : `${file}:${line}:${column}`;
   return path === '' ? `${place}: ${message}` : `${place} ${path}: ${message}`;
 }
 
-/** Keys and list positions from the file's top. */
+/** Keys and list indices from the top of the file. */
 export type Path = readonly (string | number)[];
 
 const messageLengthMax = 600;
 
-/** Collects flaws of one file. */
+/** Collects the flaws of one file. */
 export class Flaws {
   readonly #lines: LineCounter;
   readonly #flaws: Flaw[] = [];
-  /** References without a value, by the offset of the value that they stand in. */
+  /** References without a value, by the offset of their value. */
   readonly #unset = new Map<number, readonly string[]>();
 
   constructor(lines: LineCounter) {
@@ -65,17 +64,17 @@ export class Flaws {
     return this.#flaws.length;
   }
 
-  /** References without a value, as they are written, each once. */
+  /** References without a value, as written, each once. */
   get unset(): readonly string[] {
     return [...new Set([...this.#unset.values()].flat())];
   }
 
-  /** The value at this offset is not known: no further flaw is added there. */
+  /** Marks the value at this offset as unknown: no further flaw is added there. */
   markUnset(at: number, references: readonly string[]): void {
     this.#unset.set(at, references);
   }
 
-  /** Adds one; `at` is an offset in the text, or null for the file as a whole. */
+  /** Adds a flaw; `at` is an offset in the text, or null for the whole file. */
   add(at: number | null, path: Path, message: string): void {
     if (at !== null && this.#unset.has(at)) return;
     const { line, col } = at === null ? { line: 0, col: 0 } : this.#lines.linePos(at);
@@ -89,9 +88,8 @@ export class Flaws {
 }
 
 /**
- * A path as people write it: `sinks.lake.brokers[0]`. A key is shown as far as it is made of what
- * keys are made of: in `{ api_key:hunter2 }` the blank is missing, and the secret is part of the
- * key.
+ * A path in its written form: `sinks.lake.brokers[0]`. A key is cut at the first character that keys do not have: in `{
+ * api_key:hunter2 }` the blank is missing, and the secret is part of the key.
  */
 function pathText(path: Path): string {
   return path

@@ -1,11 +1,10 @@
-// zod's complaints in the words of someone who writes YAML. A sentence says what is expected and
-// what kind of value was found; it never holds the value itself unless the caller has said that it
-// may be shown.
+// Translates zod's issues into sentences for authors of YAML. A sentence names the expected type and the type found.
+// Invariant: it contains the value only if the caller has declared it safe to show.
 
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
-/** The value that a complaint is about, and the reference it came through, as that is written. */
+/** The value of an issue, and its reference as written. */
 export interface IssueValue {
   readonly value: unknown;
   readonly reference: string | null;
@@ -13,7 +12,7 @@ export interface IssueValue {
 
 const shownLengthMax = 60;
 
-/** The value as it may be shown: what came through a reference is not. */
+/** The value in a form that may be shown: a value from a reference is not shown. */
 export function shownValue({ value, reference }: IssueValue): string {
   if (reference !== null) return `the value of ${reference}`;
   if (typeof value !== 'string') return kindOf(value);
@@ -24,15 +23,15 @@ export function shownValue({ value, reference }: IssueValue): string {
 
 type Issue = z.core.$ZodIssue;
 
-/** What is known of the place besides the complaint. */
+/** Facts about the location of the issue. */
 export interface About {
-  /** Undefined where there is no value at all. */
+  /** Undefined: there is no value. */
   readonly found: IssueValue | undefined;
-  /** What a text there must look like, e.g. `expected a size such as 64KiB`. */
+  /** The required form of a text, e.g. `expected a size such as 64KiB`. */
   readonly form: string | null;
 }
 
-/** What is wrong, as a sentence. */
+/** The issue as a sentence. */
 export function sentenceOf(issue: Issue, { found, form }: About): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -67,7 +66,7 @@ const kinds: Readonly<Record<string, string>> = {
   null: 'nothing',
 };
 
-/** The kind of a value, for people. */
+/** The type of a value, for people. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';

@@ -1,6 +1,5 @@
-// The JSON Schema of a config, that editors use. It is made from the blocks that the file is parsed
-// with, for every source, sink and format of the lists, so what an editor accepts is what sluice
-// accepts.
+// The JSON Schema of a config, for editors. It is generated from the blocks that parse the file, for every source, sink
+// and format, so an editor accepts exactly what sluice accepts.
 
 import { z } from 'zod';
 import { sinks } from '../../connectors/index.ts';
@@ -97,15 +96,15 @@ export function configSchema(): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Patterns only: a strict validator such as Ajv refuses formats that it does not know, and zod adds
- * some of its own (`starts_with`).
+ * Keeps patterns only: a strict validator such as Ajv rejects unknown formats, and zod adds some of its own
+ * (`starts_with`).
  */
 function withoutFormat(schema: Record<string, unknown>): void {
   if (schema.format === 'uri') schema.pattern ??= '^[A-Za-z][A-Za-z0-9+.-]*:';
   delete schema.format;
 }
 
-/** Leaves a reference in place of a schema that stands in many places. */
+/** Replaces a schema that occurs often by a reference. */
 function hoist(
   schema: Record<string, unknown>,
   name: string,
@@ -118,7 +117,7 @@ function hoist(
 
 const alsoReferences = new Set(['integer', 'number', 'boolean']);
 
-/** A reference may stand where a number, a flag or a text of some form is expected. */
+/** Allows a `${…}` reference wherever a number, a flag or a text with a form is expected. */
 function allowReferences(schema: Record<string, unknown>): void {
   const { type } = schema;
   const formed = type === 'string' && ('pattern' in schema || 'enum' in schema);

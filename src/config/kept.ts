@@ -1,24 +1,23 @@
-// A config as it is kept beside the state while it runs: as it was written, references and all, but
-// for secrets that stand in it in plain text. What must stay true: read again it is the same
-// config, and no secret that unlocks anything but the status is in it. That one stays: who may read
-// the state directory may read all that the status tells.
+// The copy of a config that is stored beside the state while it runs: as written, including references, but without
+// plain-text secrets. Invariants: parsed again it is the same config; it contains no secret except the one for the
+// status. That one stays, because a reader of the state directory can read everything that the status shows.
 
 import { hash } from 'node:crypto';
 import { isObject, type Json } from '../contracts/json.ts';
 import type { Reference, ReferenceText } from './references.ts';
 import type { WrittenValue } from './written.ts';
 
-/** Stands in for a secret. */
+/** Replaces a secret. */
 const standIn = 'not-kept-here';
 
-/** What is written, as plain values. */
+/** The written config as plain values. */
 export function plainValueOf(top: WrittenValue): Json {
   return kept(top, false);
 }
 
 /**
- * SHA-256 of it, by which an archive says what config was in force, in hex: of its JSON, the keys of
- * each object in order. Comments, the order of keys and secrets make no difference.
+ * SHA-256 in hex over the copy's JSON with the keys of each object sorted, by which an archive identifies the config in
+ * force. Comments, the order of keys and secrets do not change the digest.
  */
 export function keptSha256(kept: Json): string {
   return hash('sha256', JSON.stringify(kept, inOrder), 'hex');
@@ -56,7 +55,7 @@ function referenceText(reference: Reference): string {
   return `\${env:${name}${fallback === null ? '' : `:-${fallback}`}}`;
 }
 
-/** A text that is no reference, though it may look like one. */
+/** Text that is no reference although it may look like one. */
 function escaped(text: string): string {
   return text.replace(/\$+(?=\{)/g, (dollars) => dollars + dollars);
 }

@@ -1,13 +1,13 @@
-// The near word: what an author most likely meant by a key or name that nobody knows.
+// Finds the known word that an author most likely meant by an unknown key or name.
 
 const lengthMax = 64;
 const candidatesMax = 500;
 
-/** The known word nearest to `word`, if any is near enough to be meant. */
+/** The nearest known word, if one is near enough. */
 export function nearest(word: string, known: Iterable<string>): string | null {
   if (word.length > lengthMax) return null;
   const folded = fold(word);
-  // A third of the word may be wrong, or two letters; words of three share letters by chance.
+  // A third of the word may be wrong, or two characters; words of three characters match by chance.
   let best = (word.length <= 3 ? 1 : Math.max(2, Math.floor(word.length / 3))) + 1;
   let found: string | null = null;
   let looked = 0;
@@ -28,7 +28,7 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return found;
 }
 
-/** `; did you mean NEAR?`, else the known words if there are few, else nothing. */
+/** `; did you mean NEAR?`, else the known words if there are few, else empty. */
 export function hint(word: string, known: Iterable<string>): string {
   const all = [...known];
   const near = nearest(word, all);
@@ -37,7 +37,7 @@ export function hint(word: string, known: Iterable<string>): string {
   return `; known: ${all.join(', ')}`;
 }
 
-/** What to say of a key that is not among the known ones. */
+/** The message for an unknown key. */
 export function unknownKey(key: string, known: Iterable<string>): string {
   if (key.includes(':'))
     return 'unknown key; write a blank between the colon of a key and its value';
@@ -55,7 +55,7 @@ function fold(word: string): string {
     .toLowerCase();
 }
 
-/** One word is the other's beginning, as `warn` is of `warning`. */
+/** One word is a prefix of the other, as `warn` of `warning`. */
 function isBeginning(a: string, b: string): boolean {
   return Math.min(a.length, b.length) >= beginningMin && (a.startsWith(b) || b.startsWith(a));
 }

@@ -1,6 +1,6 @@
-// Where a source's parents come from (`each`): which source shows them, and which values in its
-// records are taken. What must stay true: what cannot work is told before anything runs, and no
-// source gets its parents from itself, by whatever way round.
+// The origin of a source's parents (`each`): the source that shows them, and the values in its records. Invariants: an
+// impossible setting is reported before anything runs; no source gets its parents from itself, directly or through
+// others.
 
 import type { ParentsReading, RecordReading } from '../contracts/definition.ts';
 import type { Json } from '../contracts/json.ts';
@@ -17,7 +17,7 @@ import { checkFilter } from './routes.ts';
 import type { Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
-/** Which parents there are, with how the records of the source that shows them are looked into. */
+/** The parents of a source, with the reading of the records that contain them. */
 export function plannedParents(reading: ParentsReading, from?: RecordReading): PlannedParents {
   const { each } = reading;
   if ('ids' in each || from === undefined) return reading;
@@ -34,7 +34,7 @@ export function plannedParents(reading: ParentsReading, from?: RecordReading): P
     const decoded = new DecodedPage(held, normaliserFor(page.context));
     return decoded.events.flatMap((event, at) => {
       isJudged = true;
-      // A filter passes what it cannot judge, which is no reason to ask for anything.
+      // A filter passes events that it cannot judge, but these must not cause requests.
       const isTaken = passes(event) && isJudged;
       return isTaken ? idsOf(valueAt(decoded.record(at), each.id)) : [];
     });
@@ -47,7 +47,7 @@ function idsOf(value: Json | undefined): readonly string[] {
   return typeof value === 'string' || typeof value === 'number' ? [String(value)] : [];
 }
 
-/** Tells what is wrong with where parents come from. */
+/** Reports flaws of `each`. */
 export function checkParents(sources: Section<ConfiguredSource>, reading: BlockReading): void {
   for (const { settings: source, written, path, name } of sources.entries.values()) {
     const each = eachOf(source);
@@ -84,7 +84,7 @@ function eachOf(source: ConfiguredSource | null): ParentsReading['each'] | null 
   return source?.definition.parents?.(source.settings).each ?? null;
 }
 
-/** The sources from one to itself; null where there is no way. */
+/** The sources on a path from one to itself; null: there is no cycle. */
 function wayBack(
   name: string,
   of: string,

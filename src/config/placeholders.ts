@@ -1,26 +1,25 @@
-// Values in place of references that have none: an environment variable that is not set, a file that
-// is not there, or any reference where a config is checked without its secrets. The rest of the
-// config is then checked as if the value were right, so an unset reference is one flaw and no more.
-// What must stay true: no placeholder is ever sent to an upstream or a sink.
+// Placeholders for references without a value: an environment variable that is not set, a missing file, or any
+// reference if a config is checked without its secrets. The rest of the config is checked as if the value were valid,
+// so an unset reference is a single flaw. Invariant: a placeholder is never sent to an upstream or a sink.
 
 import type { z } from 'zod';
 
-/** A value that is not known. */
+/** A value that is unknown. */
 export interface Unset {
-  /** Its references without a value, as they are written, e.g. `${env:NAME}`. */
+  /** Its references without a value, as written, e.g. `${env:NAME}`. */
   readonly references: readonly string[];
-  /** The text with this in place of each of them. */
+  /** The text with `sample` in place of each of them. */
   readonly textWith: (sample: string) => string;
-  /** How many placeholders were tried. */
+  /** Number of placeholders tried so far. */
   tried: number;
 }
 
-/** In every placeholder that is text, so that messages can leave it out. */
+/** Part of every text placeholder, so that messages can omit it. */
 export const placeholderWord = 'not-set-here';
 
 /**
- * The form of one setting each, the usual one first. `.invalid` leads nowhere (RFC 6761, section
- * 6.4); the number keeps the placeholders of different references apart.
+ * One form per kind of setting, the most usual first. `.invalid` never resolves (RFC 6761, section 6.4); the number
+ * distinguishes placeholders of different references.
  */
 const samples: readonly ((n: number) => string)[] = [
   (n) => `https://${placeholderWord}-${n}.invalid`,
@@ -51,10 +50,7 @@ function placeholderAt({ references, textWith }: Unset, at: number): string {
   return textWith((samples[at] ?? samples[0])?.(number) ?? '');
 }
 
-/**
- * Another placeholder for a value that its declaration refuses with these issues; undefined where
- * there is none left.
- */
+/** Another placeholder for a value that its declaration rejects with these issues; undefined: none is left. */
 export function nextPlaceholder(
   { unset, value }: { readonly unset: Unset | null; readonly value: unknown },
   issues: readonly z.core.$ZodIssue[],

@@ -1,10 +1,10 @@
-// Secrets that stand in a config as plain text, where everyone who reads the file, a backup or a
-// repository sees them; and text that was meant as a reference and is none, such as "$SECRET".
+// Finds secrets in plain text, which every reader of the file, a backup or a repository can see, and text that looks
+// like a failed reference, such as "$SECRET".
 
 import type { Flaws, Path } from './flaws.ts';
 import type { WrittenValue } from './written.ts';
 
-/** Keys whose values are secrets; a client id, an address of a proxy or a program's word is none. */
+/** Keys whose values are secrets; a client id, a proxy's address or a mode is none. */
 const secretKeys =
   /secret|token|password|api_key|credential|signing_key$|^key$|authorization|cookie/i;
 const meantAsReference = /^(\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{.*\}\}|<[^<>]+>)$/;

@@ -1,6 +1,5 @@
-// From a config to the objects that the pipeline runs on: upstream clients are made, sources asked
-// for their streams, formats made once per distinct choice. Nothing is connected yet, and no sink
-// is opened: that is the pipeline's.
+// Turns a config into the objects of the pipeline: creates the upstream clients, the streams of each source, and one
+// encoder per distinct format. Nothing is connected yet, and the pipeline opens the sinks.
 
 import { formats } from '../../formats/index.ts';
 import type { FormatChoice, ParentsReading, RecordReading } from '../contracts/definition.ts';
@@ -21,28 +20,28 @@ import type { Config } from './config.ts';
 import { keptSha256 } from './kept.ts';
 import { plannedParents } from './parents.ts';
 
-/** Answers that say the same are held so seldom where a sink does not say. */
+/** Default of the minimum time between two stored copies of an equal response. */
 const answersEveryMsUsual = 10_000;
 
-/** What upstreams with one credential share. */
+/** Shared by upstreams with one credential. */
 export interface Shared {
   readonly throttles: Throttles;
   readonly tokens: Tokens;
 }
 
-/** What a plan is made with; throttles, tokens and ends are the program's, shared by all upstreams. */
+/** Dependencies of a plan; throttles, tokens and ends belong to the program and are shared by all upstreams. */
 export interface PlanDeps extends Tools, Shared {
   readonly ends: EndsByUpstream;
 }
 
-/** The pipeline's plan, and the upstream clients behind it by name, for who looks at them. */
+/** The pipeline's plan, and its upstream clients by name. */
 export interface WholePlan extends Plan {
   readonly upstreams: ReadonlyMap<string, UpstreamClient>;
 }
 
 /**
- * Makes the plan; `shared`: what upstreams have of their own in place of the program's, by name.
- * Throws an ExportError when a secret can no longer be read.
+ * Creates the plan. `shared`: own throttles and tokens of an upstream, by name, in place of the program's. Throws an
+ * ExportError if a secret can no longer be read.
  */
 export function planFrom(
   config: Config,
@@ -65,7 +64,7 @@ export function planFrom(
   };
 }
 
-/** Text that is the same for choices that encode alike. */
+/** A text that is equal for choices that encode alike. */
 export function formatKeyOf(choice: FormatChoice): string {
   return JSON.stringify(choice, (_key, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -101,7 +100,7 @@ function plannedSources(
   );
 }
 
-/** Whether a source's answers are held: a sink that takes pages gets them. */
+/** Whether a source's responses are stored: a sink with pages receives them. */
 function answersHeld(
   source: string,
   { sinks, routes }: Config,
@@ -119,7 +118,7 @@ function parentsOf(reading: ParentsReading | undefined, config: Config) {
   return plannedParents(reading, of && readingOf(of, config));
 }
 
-/** How a source's records are read: as its connector says, and as those of its platform. */
+/** How a source's records are read: by its connector, and by the API of its upstream. */
 export function readingOf(
   { definition, settings }: Pick<Config['sources'][string], 'definition' | 'settings'>,
   { upstreams }: Pick<Config, 'upstreams'>,
@@ -131,7 +130,7 @@ export function readingOf(
   return { ...reading, product: { name, ...(vendor !== undefined && { vendor_name: vendor }) } };
 }
 
-/** By upstream: all its sources share what is looked up. */
+/** By upstream: its sources share one set of look-ups. */
 function lookupsOf(
   { sources }: Config,
   clients: ReadonlyMap<string, UpstreamClient>,

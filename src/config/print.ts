@@ -1,14 +1,14 @@
-// The print of a config, which a process gives to the other processes of a state in Kafka: the names
-// of its sinks and sources, each with a digest of its settings. What must stay true: no setting can
-// be read from it, since it is made of the config without its secrets, and digests are short.
+// The fingerprint of a config, which a process gives to the other processes of a state in Kafka: the names of its sinks
+// and sources, each with a digest of its settings. Invariant: no setting can be derived from it, because it is made
+// from the config without secrets, and digests are short.
 
 import { isObject, type Json } from '../contracts/json.ts';
 import { keptSha256 } from './kept.ts';
 
-/** Enough to see that two differ. */
+/** Enough to see a difference. */
 const digits = 12;
 
-/** The print of a config as it is kept. */
+/** The fingerprint of a stored config. */
 export function printOf(kept: Json) {
   return { sinks: digestsOf(kept, 'sinks'), sources: digestsOf(kept, 'sources') };
 }

@@ -1,19 +1,19 @@
-// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a
-// text. A text is split into its parts once; the parts are put together when the config is read and
-// again each time a secret is used, so that a rotated secret is taken up without a restart. `$${`
-// is a literal `${`. What a reference gives never stands in a message; how it is written does.
+// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a text. A text is
+// split into parts once. The parts are joined when the config is read and again at each use of a secret, so a rotated
+// secret takes effect without a restart. `$${` is a literal `${`. Invariant: messages contain the written reference,
+// never its value.
 
 import { readFileSync } from 'node:fs';
 import { ExportError, errorCodeOf } from '../contracts/errors.ts';
 
-/** The world around a config: the environment and the files that references name. */
+/** The environment of a config: variables, and the files that references name. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file, throwing as node:fs does; from the disk if left out. */
+  /** Reads a file, throwing as node:fs does; default: from the disk. */
   readonly readFile?: (path: string) => Uint8Array;
   /**
-   * Which references may stay without a value and get a placeholder. `unset`: those that cannot be
-   * read here. `all`: every one without a default; none is read. Default: none may.
+   * Which references may have a placeholder instead of a value. `unset`: those that cannot be read here. `all`: every
+   * one without a default; none is read. Default: none.
    */
   readonly placeholders?: 'unset' | 'all';
 }
@@ -26,20 +26,20 @@ export type Reference =
 /** A text with references: literal parts and references in order. */
 export type ReferenceText = readonly (string | Reference)[];
 
-/** What cannot be a template, as a sentence. */
+/** The reason why a text is no valid template, as a sentence. */
 export interface TemplateFlaw {
   readonly message: string;
 }
 
-/** A secret or setting is short; whoever names a device or a log by mistake should hear of it. */
+/** Limit in bytes: secrets and settings are short, and a device or log file named by mistake is reported. */
 const fileBytesMax = 1024 * 1024;
 
-/** Reads a file of the surroundings. */
+/** Reads a file of the environment. */
 export function readFile(path: string, surroundings: Surroundings): Uint8Array {
   return surroundings.readFile === undefined ? readFileSync(path) : surroundings.readFile(path);
 }
 
-/** The text's template; the text itself, `$${` resolved, where it holds no reference. */
+/** The text's template; the text itself, with `$${` resolved, if it has no reference. */
 export function parseTemplate(text: string): ReferenceText | string | TemplateFlaw {
   if (!text.includes('${')) return text;
   const parts: (string | Reference)[] = [];
@@ -79,18 +79,18 @@ function parseReference(inner: string): Reference | TemplateFlaw {
   return { message: `a reference is written ${meant}; a literal \${ is written $\${` };
 }
 
-/** The reference as it is written, its default left out. */
+/** The reference as written, without its default. */
 function referenceText(reference: Reference): string {
   return reference.from === 'env' ? `\${env:${reference.name}}` : `\${file:${reference.path}}`;
 }
 
-/** The first reference of a template as it is written. */
+/** The first reference of a template as written. */
 export function templateText(template: ReferenceText): string {
   const first = template.find((part) => typeof part !== 'string');
   return first === undefined || typeof first === 'string' ? '' : referenceText(first);
 }
 
-/** The template as text, every reference read now. Throws an ExportError naming a bad one. */
+/** The template as text, with every reference read now. Throws an ExportError that names a bad one. */
 export function fill(template: ReferenceText, surroundings: Surroundings): string {
   let text = '';
   for (const part of template) text += typeof part === 'string' ? part : read(part, surroundings);
@@ -99,13 +99,13 @@ export function fill(template: ReferenceText, surroundings: Surroundings): strin
 
 /** A template as text, as far as its references have values. */
 export interface PartlyFilled {
-  /** The text with this in place of each reference without a value. */
+  /** The text with `sample` in place of each reference without a value. */
   readonly textWith: (sample: string) => string;
-  /** References without a value, as they are written, with what is wrong; empty: all have one. */
+  /** References without a value, as written, with the reason; empty: all have one. */
   readonly unset: readonly { readonly reference: string; readonly why: string | null }[];
 }
 
-/** Fills a template; references that cannot be read, or are not to be read, stay without a value. */
+/** Fills a template; references that cannot or must not be read stay without a value. */
 export function fillPartly(template: ReferenceText, surroundings: Surroundings): PartlyFilled {
   const unset: { reference: string; why: string | null }[] = [];
   const parts = template.map((part): string | null => {
@@ -117,7 +117,7 @@ export function fillPartly(template: ReferenceText, surroundings: Surroundings):
     }
     try {
       const value = read(part, surroundings);
-      // A shell that only looks may have the name and not the secret.
+      // The shell of a command that only checks may have the variable without the secret.
       if (value !== '' || surroundings.placeholders === undefined) return value;
       unset.push({ reference: referenceText(part), why: null });
       return null;
@@ -165,14 +165,14 @@ function readText(path: string, surroundings: Surroundings): string {
   if (bytes.length > fileBytesMax) {
     throw unreadable(`the file ${path} is too large for a setting`, 'Name a file with one value.');
   }
-  // What editors and shells add: a byte order mark, line ends, blanks.
+  // Removes additions of editors and shells: byte order mark, line ends, blanks.
   return Buffer.from(bytes)
     .toString('utf8')
     .replace(/^\ufeff/, '')
     .trimEnd();
 }
 
-/** What to do about a file that could not be read. */
+/** The next step for a file that could not be read. */
 function nextForUnreadable(error: unknown): string {
   switch (errorCodeOf(error)) {
     case 'ENOENT':
@@ -189,7 +189,7 @@ function unreadable(what: string, next: string): ExportError {
   return new ExportError('config_invalid', what, { next });
 }
 
-/** Why a file could not be read, without its content: the system's code, usual ones in words. */
+/** Why a file could not be read, without its content: the system's code, common ones in words. */
 export function whyUnreadable(error: unknown): string {
   const code = errorCodeOf(error);
   switch (code) {
@@ -205,14 +205,13 @@ export function whyUnreadable(error: unknown): string {
   }
 }
 
-/** One reference, or an escaped one, as the text between its braces may be without quoting. */
+/** One reference, or an escaped one, in the form allowed without quotes. */
 const inText = /\$+\{[^{}"'\\\r\n]*\}/g;
 const shieldBase = 0xdc00;
 
 /**
- * The text with references in a guise that YAML leaves alone, each character for one, so that
- * places stay the same: `{ id: ${env:ID} }` would else begin a mapping at the second brace. The
- * guise is lone low surrogates, which no well-formed text holds.
+ * Replaces each character of a reference by a lone low surrogate, which YAML ignores and no well-formed text contains.
+ * Offsets stay the same. Without this, `{ id: ${env:ID} }` would begin a mapping at the second brace.
  */
 export function shield(text: string): string {
   return text.replace(inText, (reference) =>

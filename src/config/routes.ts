@@ -1,6 +1,6 @@
-// The `routes` of a config: names that must exist, filters that must parse and look at what events
-// have, and redactions that must reach what they are to hide. A source or sink that no route names
-// is allowed, and told as a notice, since it may be an oversight.
+// The `routes` of a config: names must exist, filters must parse and use attributes that events have, and redactions
+// must reach their fields. A source or sink without a route is allowed and reported as a notice, because it may be an
+// oversight.
 
 import type { ClassName } from '../normalise/schema.ts';
 import { filterParts } from '../send/filter.ts';
@@ -15,13 +15,13 @@ import { type ConfiguredSink, writesOriginal } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';
 import type { WrittenValue } from './written.ts';
 
-/** What routes lead from and to. */
+/** The sources and sinks of routes. */
 export interface Ends {
   readonly sources: Section<ConfiguredSource>;
   readonly sinks: Section<ConfiguredSink>;
 }
 
-/** Reads all routes; none where the key is left out. */
+/** Reads all routes; none if the key is absent. */
 export function readRoutes(
   written: WrittenValue | undefined,
   ends: Ends,
@@ -43,13 +43,13 @@ export function readRoutes(
     checkRedacted(route, { written: one, path, classes }, reading);
     checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
     checkPages(route, { written: one, path, sinks: ends.sinks }, reading);
-    // A filter that is not known cannot be compiled.
+    // An unknown filter cannot be compiled.
     const isUnset = one.children?.get('where')?.unset != null;
     return [isUnset ? { ...route, where: undefined } : route];
   });
 }
 
-/** Tells of sources that lead nowhere and of sinks that get nothing. */
+/** Reports sources without a sink and sinks without a source. */
 export function unroutedNotices(routes: readonly Route[], ends: Ends, notices: Flaws): void {
   if (routes.length === 0) return;
   const from = new Set(routes.flatMap((route) => route.from));
@@ -71,7 +71,7 @@ interface Names {
   readonly names: Section<unknown>;
 }
 
-/** Names in a list that must exist; apart from other keys, so that no mistake hides another. */
+/** Checks that the names of a list exist, separately from other keys, so that no error hides another. */
 export function checkNames(
   route: WrittenValue,
   { path, key, what, names }: Names,
@@ -92,11 +92,11 @@ function settled({ sources }: Ends, name: string): ConfiguredSource | null {
 interface RouteAt {
   readonly written: WrittenValue;
   readonly path: Path;
-  /** Of the events that come this way. */
+  /** Of the events on this route. */
   readonly classes: readonly ClassName[];
 }
 
-/** Tells what is wrong with a filter of these sources' events. */
+/** Reports flaws of a filter for events of these sources. */
 export function checkFilter(
   { where, from }: Pick<Route, 'where' | 'from'>,
   { written, path, classes }: RouteAt,
@@ -119,7 +119,7 @@ export function checkFilter(
       report(`${pathText(noFlag)} is neither true nor false; such as event.severity_id >= 3`);
     }
   } catch (error) {
-    // The first line says what is wrong; the rest repeats the expression.
+    // The first line has the error; the rest repeats the expression.
     const [what = ''] = error instanceof Error ? error.message.split('\n') : [];
     const unknown = /^Unknown variable: (\w+)/.exec(what)?.[1];
     const near = unknown === undefined ? '' : hint(unknown, ['event', 'source', 'stream']);
@@ -128,7 +128,7 @@ export function checkFilter(
   }
 }
 
-/** What CEL has for an operator of another language that stands in a filter; null: none does. */
+/** The CEL operator for an operator of another language in a filter; null: none occurs. */
 function otherSyntax(where: string): string | null {
   const code = where.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""');
   const words = { and: '&&', or: '||', not: '!' } as const;
@@ -141,7 +141,7 @@ function otherSyntax(where: string): string | null {
   return /=~/.test(code) ? '; CEL writes text.matches("pattern") for =~' : null;
 }
 
-/** A source that does not come this way; another kind of value CEL refuses by itself. */
+/** A source that is not on this route. CEL itself rejects values of other types. */
 function sourceFlaw(value: unknown, from: readonly string[]): string | null {
   if (typeof value !== 'string' || from.includes(value)) return null;
   return `no source ${JSON.stringify(value)} comes this way${hint(value, from)}`;
@@ -168,7 +168,7 @@ interface RouteTo {
   readonly sinks: Section<ConfiguredSink>;
 }
 
-/** What a sink takes as pages is what upstream answered, or it proves nothing. */
+/** Pages for a sink must be upstream's responses, or the archive proves nothing. */
 function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
   const { written, path, sinks } = at;
   const takers = route.to.filter(

@@ -1,6 +1,5 @@
-// When a source is read: `every`, or `schedule` with `timezone`. Both at once would say two things,
-// and a cron expression or zone that is wrong would be found out only at night, so all is looked at
-// here.
+// The schedule of a source: `every`, or `schedule` with `timezone`. Both together contradict each other, and an invalid
+// cron expression or zone would otherwise fail only at its first time, so everything is checked here.
 
 import { cronFault, parseCron } from '../fetch/cron.ts';
 import type { Schedule } from '../fetch/schedule.ts';
@@ -9,14 +8,14 @@ import { nearest } from './nearest.ts';
 import type { NamedBlock } from './section.ts';
 import { everyMsDefault } from './shape.ts';
 
-/** The keys in question, parsed. */
+/** The parsed keys. */
 export interface ScheduleKeys {
   readonly every?: number | undefined;
   readonly schedule?: string | undefined;
   readonly timezone?: string | undefined;
 }
 
-/** The schedule of a source; null when flaws say what is wrong with it. */
+/** The schedule of a source; null: the flaws give the reason. */
 export function readSchedule(
   { every, schedule, timezone }: ScheduleKeys,
   { written, path }: NamedBlock<null>,
@@ -58,7 +57,7 @@ function isZone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    return false; // that is how Intl says no
+    return false; // Intl throws for an unknown zone
   }
 }
 

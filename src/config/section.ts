@@ -1,6 +1,6 @@
-// `upstreams`, `sources` and `sinks` are alike: mappings from names to blocks. Here the mapping and
-// its names are looked at; the blocks are each section's own. An entry that is wrong stays known by
-// its name, so that whoever refers to it is not told that it does not exist.
+// `upstreams`, `sources` and `sinks` have one form: mappings from names to blocks. This file checks the mapping and the
+// names; each section checks its blocks. An invalid entry keeps its name, so references to it are not reported as
+// unknown.
 
 import type { OwnThing } from '../contracts/definition.ts';
 import { type BlockReading, isPartlyUnset, locate, shown, withoutReferences } from './block.ts';
@@ -9,7 +9,7 @@ import { hint } from './nearest.ts';
 import { namePattern } from './shape.ts';
 import type { WrittenValue } from './written.ts';
 
-/** One named block; `settings` is null while, or because, it is not read. */
+/** One named block; `settings` is null before it is read, or if it is invalid. */
 export interface NamedBlock<T> {
   readonly name: string;
   readonly written: WrittenValue;
@@ -17,7 +17,7 @@ export interface NamedBlock<T> {
   readonly settings: T | null;
 }
 
-/** A section's blocks by name, in the order of the file. */
+/** The blocks of a section by name, in the order of the file. */
 export class Section<T> {
   readonly entries: ReadonlyMap<string, NamedBlock<T>>;
 
@@ -29,7 +29,7 @@ export class Section<T> {
     return [...this.entries.keys()];
   }
 
-  /** The same blocks with what reading them gives; null for one that is wrong. */
+  /** The same blocks with the result of reading them; null for an invalid one. */
   map<U>(read: (entry: NamedBlock<T>) => U | null): Section<U> {
     return new Section(
       [...this.entries.values()].map((entry) => ({ ...entry, settings: read(entry) })),
@@ -39,7 +39,7 @@ export class Section<T> {
 
 const singular = { upstreams: 'upstream', sources: 'source', sinks: 'sink' } as const;
 
-/** The blocks of a section, unread; tells of a missing section, a wrong one, and of names. */
+/** The unread blocks of a section; reports a missing or invalid section, and invalid names. */
 export function readSection(
   top: WrittenValue,
   key: keyof typeof singular,
@@ -74,7 +74,7 @@ export function readSection(
   return new Section(entries);
 }
 
-/** Adds what a block's own `flaw` says, at the key that it begins with if there is one. */
+/** Reports a block's own `flaw`, at the key with which its message begins, if it exists. */
 export function reportBlockFlaw(
   message: string,
   { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
@@ -82,7 +82,7 @@ export function reportBlockFlaw(
 ): void {
   const keys = /^[a-z_]+(\.[a-z_]+)*/.exec(message)?.[0].split('.') ?? [];
   const { found, steps } = locate(written, keys);
-  // Another value may go with the rest; where there is none, the reference has been reported.
+  // Another value may be valid; if it is unset, the reference has been reported.
   if (isPartlyUnset(written)) return;
   flaws.add(
     steps === 0 ? (written.keyAt ?? written.at) : (found.keyAt ?? found.at),
@@ -91,7 +91,7 @@ export function reportBlockFlaw(
   );
 }
 
-/** The definition that a block's `type` names; tells of one that is missing or unknown. */
+/** The definition for a block's `type`; reports a missing or unknown type. */
 export function definitionOf<T extends { readonly type: string }>(
   list: readonly T[],
   at: { readonly written: WrittenValue; readonly path: Path; readonly what: string },
@@ -126,13 +126,13 @@ export function definitionOf<T extends { readonly type: string }>(
   return null;
 }
 
-/** A block with what its type says of it. */
+/** A block with its type's definition. */
 interface Configured<S> {
   readonly definition: { readonly type: string; own?(settings: S): OwnThing | null };
   readonly settings: S;
 }
 
-/** Tells of blocks that want the same thing for themselves. */
+/** Reports blocks that claim the same exclusive resource. */
 export function reportShared<S>(
   what: 'source' | 'sink',
   section: Section<Configured<S>>,

@@ -1,5 +1,5 @@
-// The blocks of a config, as zod types that they are parsed with: the engine's own keys, and those
-// that it adds to what each source, sink and format declares.
+// The blocks of a config as zod types: the engine's own keys, and the keys that it adds to the declarations of sources,
+// sinks and formats.
 
 import { z } from 'zod';
 import { postUrl } from '../../connectors/shared/http-post.ts';
@@ -21,17 +21,17 @@ import { connectionFields } from '../kafka/index.ts';
 import { upstreamFields } from '../upstream/settings.ts';
 import { needsToken, parseListen } from './listen.ts';
 
-/** Names of sources, sinks and upstreams: they stand in stream names, files and headers. */
+/** Names of sources, sinks and upstreams: parts of stream names, files and headers. */
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
 const dayMs = 86_400_000;
 
-/** A duration within bounds that are told in words. */
+/** A duration within bounds; `said` describes the bounds. */
 function period(minMs: number, maxMs: number, said: string) {
   return duration().refine((ms) => ms >= minMs && ms <= maxMs, `expected a duration ${said}`);
 }
 
-/** `state`: where pages and checkpoints are held. */
+/** `state`: where pages and checkpoints are stored. */
 export const stateBlock = z
   .strictObject({
     dir: z
@@ -115,7 +115,7 @@ export const stateBlock = z
   .prefault({})
   .describe('where pages and checkpoints are held: one SQLite database');
 
-/** Where an OpenTelemetry collector takes something of sluice itself. */
+/** Where an OpenTelemetry collector receives sluice's own telemetry. */
 function collector(endpoint: string) {
   return z.strictObject({
     url: postUrl().describe(endpoint),
@@ -316,7 +316,7 @@ const sourceKeys = {
     ),
 };
 
-/** Keys that the engine adds to every sink, besides `format`. */
+/** Keys that the engine adds to every sink, beside `format`. */
 const sinkKeys = {
   batch: z
     .strictObject({
@@ -343,7 +343,7 @@ const sinkKeys = {
 /** Default of `every`. */
 export const everyMsDefault = 30_000;
 
-/** A source's block of this type. */
+/** The block of a source type. */
 export const sourceBlock = onceEach((definition: SourceDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
   return z.strictObject({ type, ...definition.fields, ...sourceKeys });
@@ -355,7 +355,7 @@ export const formatBlock = onceEach((definition: FormatDefinition) => {
   return z.strictObject({ type, ...definition.fields });
 });
 
-/** Keys of sinks that do not take pages, which have no effect any more. */
+/** Keys of sinks without pages that no longer have an effect. */
 const ignoredKeys = {
   own_process: z
     .boolean()
@@ -363,7 +363,10 @@ const ignoredKeys = {
     .describe('no effect: the process of a shard sends to all sinks; remove the key'),
 };
 
-/** A sink's block; what may stand in `format` hangs on its type, so it waits. Pages have none. */
+/**
+ * The block of a sink type; the allowed values of `format` depend on the type, so they are checked later. Page sinks
+ * have no format.
+ */
 export const sinkBlock = onceEach((definition: SinkDefinition) => {
   const type = z.literal(definition.type).describe(definition.summary);
   const own =
@@ -371,7 +374,7 @@ export const sinkBlock = onceEach((definition: SinkDefinition) => {
   return z.strictObject({ type, ...definition.fields, ...own, ...sinkKeys });
 });
 
-/** zod compiles a block when it first parses with it, so each is made once, when needed. */
+/** zod compiles a block at its first use, so each is created once, when needed. */
 function onceEach<D extends object, B>(make: (definition: D) => B): (definition: D) => B {
   const made = new WeakMap<D, B>();
   return (definition) => {

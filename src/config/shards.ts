@@ -1,8 +1,7 @@
-// A state in Kafka of several shards: each has the work of some upstreams, with a log, a group of
-// processes that stand ready for it and a directory of its own, and is to all who work on it a
-// config of its own. What must stay true: an upstream's shard follows from its name, so that whoever
-// reads the config comes to the same, with new credentials too; upstreams with one client are in one,
-// or a token would have two users; and what a sink must have for itself, it has in each shard.
+// The shards of a state in Kafka: each has the work of some upstreams, with its own log, its own directory and a group
+// of processes, and sees a config of its own. Invariants: an upstream's shard follows from its name, so every reader of
+// the config computes the same one, also with new credentials; upstreams with one client are in one shard, because a
+// token must have one user; an exclusive resource of a sink exists in each shard.
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -13,7 +12,7 @@ import type { BlockReading } from './block.ts';
 import type { ConfiguredSink } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';
 
-/** What of a config is shared out. */
+/** The parts of a config that are distributed. */
 interface Work {
   readonly state: {
     readonly dir: string;
@@ -26,16 +25,16 @@ interface Work {
   readonly watch: { readonly drift: DriftSettings | null };
 }
 
-/** What a setting has for the number of a shard. */
+/** Replaced by the shard's number in a setting. */
 const placeholder = '{partition}';
 
-/** Stands for an upstream and the client that asks it, and is no secret. */
+/** Identifies an upstream and its client without revealing a secret. */
 export function upstreamDigest({ base_url: url, auth }: UpstreamSettings): string {
   const client = `${url} ${auth.client_id?.reveal() ?? ''}`;
   return createHash('sha256').update(client).digest('hex').slice(0, 16);
 }
 
-/** The parts of a config's work, each a config of its own; where there is but one shard, itself. */
+/** The config of each shard; with a single shard, the config itself. */
 export function inShards<C extends Work>(config: C): readonly C[] {
   return shardsOf(config).map((shard) => ofShard(config, shard));
 }
@@ -49,7 +48,7 @@ export function shardsOf(config: Work): readonly number[] {
   return [...new Set(used)].sort((a, b) => a - b);
 }
 
-/** What the streams of one source, or the look-ups or the end of one upstream, have in common. */
+/** The common part of the streams of one source, or of an upstream's look-ups or end. */
 export function shardKeyOf(stream: string): string {
   return /^[^/:#]*(#lookups|#ends)?/.exec(stream)?.[0] ?? '';
 }
@@ -61,13 +60,13 @@ export function shardOfStream(config: Work, stream: string): number | null {
   if (upstream !== undefined) {
     return Object.hasOwn(config.upstreams, upstream) ? shardIn(config, upstream) : null;
   }
-  // What watches a trail is with it.
+  // Drift detection runs with its trail.
   const name = owner === '' ? (config.watch.drift?.trail[0] ?? '') : owner;
   const source = Object.hasOwn(config.sources, name) ? config.sources[name] : undefined;
   return source === undefined ? null : shardIn(config, source.settings.upstream);
 }
 
-/** What a shard has of a config: its sources and upstreams, and all sinks. */
+/** A shard's part of a config: its sources and upstreams, and all sinks. */
 export function ofShard<C extends Work>(config: C, shard: number): C {
   const { state, sources, upstreams, sinks, watch } = config;
   if (state.kafka === null || countOf(config) === 1) return config;
@@ -93,7 +92,7 @@ export function ofShard<C extends Work>(config: C, shard: number): C {
   };
 }
 
-/** The sinks as they are where there is but one shard: a number that is asked for is 0. */
+/** The sinks for a single shard: a shard number in a setting is 0. */
 export function sinksOfOne({ state, sinks }: Pick<Work, 'state' | 'sinks'>): Work['sinks'] {
   if (state.kafka === null || countOf({ state }) > 1) return sinks;
   const isAsked = ({ definition, settings }: ConfiguredSink) => {
@@ -153,7 +152,7 @@ export function checkShards(
   }
 }
 
-/** Reports upstreams that are pinned to a shard that there is not, or to another one than those that they are together with. */
+/** Reports upstreams pinned to a shard that does not exist, or to another one than their mates. */
 function checkPins(config: Work, { flaws, at }: Parameters<typeof checkShards>[1]): void {
   if (config.state.kafka === null) return;
   const count = countOf(config);
@@ -176,7 +175,7 @@ function checkPins(config: Work, { flaws, at }: Parameters<typeof checkShards>[1
   }
 }
 
-/** Sources that share something outside, such as the address that they listen on. */
+/** Sources with a shared external resource, such as a listen address. */
 function listening({ sources }: Pick<Work, 'sources'>) {
   const shared = Object.entries(sources).flatMap(([name, { definition, settings }]) => {
     const { alike } = definition.own?.(settings) ?? {};
@@ -192,7 +191,7 @@ function countOf({ state }: Pick<Work, 'state'>): number {
   return state.kafka?.shards ?? 1;
 }
 
-/** The shard of an upstream: the one that it is pinned to, or the one that follows from its leader's name. */
+/** The shard of an upstream: the pinned one, or the one computed from its leader's name. */
 function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream: string): number {
   const leader = leadersIn(config).get(upstream) ?? upstream;
   const pinned = shardMates(config, upstream).find((name) => pinOf(config, name) !== null);
@@ -201,8 +200,8 @@ function shardIn(config: Pick<Work, 'state' | 'upstreams' | 'sources'>, upstream
 }
 
 /**
- * The upstreams that are in one shard with an upstream, by name: those with its client, and those whose sources succeed
- * sources of each other.
+ * The upstreams in the shard of an upstream, by name: those with its client, and those whose sources are in pairs with
+ * its sources.
  */
 export function shardMates(
   config: Pick<Work, 'upstreams' | 'sources'>,
@@ -217,7 +216,7 @@ function pinOf({ upstreams }: Pick<Work, 'upstreams'>, name: string): number | n
   return (Object.hasOwn(upstreams, name) ? upstreams[name]?.shard : null) ?? null;
 }
 
-/** Requested for each source of each shard, and the same for as long as a config is. */
+/** Computed for each source of each shard, and constant for a config. */
 const known = new WeakMap<Work['upstreams'], ReadonlyMap<string, string>>();
 
 function leadersIn(config: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<string, string> {
@@ -227,9 +226,9 @@ function leadersIn(config: Pick<Work, 'upstreams' | 'sources'>): ReadonlyMap<str
 }
 
 /**
- * By upstream, the one that its shard follows from: the first by name of those with its client; of a successor's upstream,
- * that of the upstream of the source that it takes the place of. One that succeeds several follows the first by name, and so
- * do the others.
+ * By upstream, the leader from whose name its shard is computed: the first by name of those with its client; for a
+ * successor's upstream, the leader of the predecessor's upstream. An upstream that succeeds several follows the first
+ * by name, and so do the others.
  */
 function leadersOf({
   upstreams,
@@ -253,7 +252,7 @@ function leadersOf({
   }
   const leaderOf = (name: string) => {
     const group = [...(groups.get(name) ?? [name])].sort();
-    // The oldest API; of pairs in opposite directions there is none.
+    // The oldest API; with pairs in opposite directions there is none.
     return group.find((one) => pairs.every(({ from }) => from !== one)) ?? group[0] ?? name;
   };
   return new Map(Array.from(first, ([name, of]) => [name, leaderOf(of)] as const));

@@ -1,6 +1,5 @@
-// The `sinks` of a config: each block by its type's declaration, with the format that it is to
-// carry, the bounds of its batches and its waits. A format that a sink cannot carry is told here,
-// before anything is opened.
+// The `sinks` of a config: each block by its type's declaration, with its format, batch bounds and retry waits. A
+// format that a sink cannot carry is reported here, before anything is opened.
 
 import { sinks } from '../../connectors/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
@@ -23,13 +22,13 @@ import type { WrittenValue } from './written.ts';
 export interface ConfiguredSink {
   readonly definition: SinkDefinition;
   readonly settings: SinkSettings;
-  /** The format with all of its settings, as `FormatDefinition.make` takes it. */
+  /** The format with all of its settings, as `FormatDefinition.make` accepts it. */
   readonly format: FormatChoice;
   readonly batch: { readonly events: number; readonly bytes: number; readonly waitMs: number };
   readonly retry: { readonly minMs: number; readonly maxMs: number };
 }
 
-/** Bounds of a batch where neither config nor sink says any. */
+/** Batch bounds if neither config nor sink sets any. */
 export const batchDefault = { events: 1_000, bytes: 1024 * 1024, waitMs: 1_000 };
 
 /** Reads all sinks. */
@@ -68,12 +67,12 @@ export function readSinks(section: Section<null>, reading: BlockReading): Sectio
       retry: { minMs: retry.min, maxMs: retry.max },
     };
   });
-  // Two sinks on one file cut off each other's lines; on one transactional id they collide.
+  // Two sinks on one file interleave lines; two on one transactional id fence each other.
   reportShared('sink', read, reading);
   return read;
 }
 
-/** Reports keys of sinks that older versions used and that have no effect any more. */
+/** Reports sink keys of older versions that no longer have an effect. */
 export function ignoredKeyNotices(section: Section<unknown>, notices: Flaws): void {
   for (const { written, path } of section.entries.values()) {
     const key = written.children?.get('own_process');
@@ -86,7 +85,7 @@ export function ignoredKeyNotices(section: Section<unknown>, notices: Flaws): vo
   }
 }
 
-/** True where a format writes the record as upstream sent it, which no redaction reaches. */
+/** True if a format writes the record as upstream sent it, which no redaction reaches. */
 export function writesOriginal(format: FormatChoice): boolean {
   const { message } = format;
   if (format.schema === 'original' || format.raw_data === true) return true;
@@ -98,7 +97,7 @@ function isChoice(value: unknown): value is FormatChoice {
   return typeof value === 'object' && value !== null && 'type' in value;
 }
 
-/** The format as written, short or long, or the sink's first; with that format's own defaults. */
+/** The format as written, short or long, or the sink's first; with that format's defaults. */
 function readFormat(
   definition: SinkDefinition,
   entry: NamedBlock<null>,
@@ -152,7 +151,7 @@ function reportFormat(
   );
 }
 
-/** The format as the sink completes it (syslog frames its events in a format of its own). */
+/** The format as the sink completes it (syslog frames events in its own format). */
 function wrapped(
   at: {
     readonly definition: SinkDefinition;

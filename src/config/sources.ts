@@ -1,5 +1,5 @@
-// The `sources` of a config: each block by its type's declaration, and what it says together with
-// its upstream. A source that names no schedule is read every 30 seconds.
+// The `sources` of a config: each block by its type's declaration, and checks that need its upstream. A source without
+// a schedule is read every 30 seconds.
 
 import type { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
@@ -30,11 +30,11 @@ export interface ConfiguredSource {
   readonly definition: SourceDefinition;
   readonly settings: SourceSettings;
   readonly schedule: Schedule;
-  /** How long its streams may be silent, in milliseconds; null: as long as they are. */
+  /** How long its streams may be silent, milliseconds; null: without limit. */
   readonly expectMs: number | null;
-  /** The source that it takes the place of, and how the two are compared; left out: none. */
+  /** Its predecessor, and how the two are compared; undefined: none. */
   readonly succeeds?: Succession;
-  /** Its records are read as those of its predecessor; its own block does not say so. */
+  /** Its records are parsed as those of its predecessor; its own block does not say so. */
   readonly inheritsRecords?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function readSources(
       const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
       reportBlockFlaw(flaw, entry, reading);
     }
-    // Where its upstream is not known no stream can be made of it.
+    // Without a known upstream no stream can be created.
     const isUnknown = entry.written.children?.get('upstream')?.unset != null;
     if (reading.flaws.count > before || isUnknown) return null;
     const succeeds = successionOf(parsed.succeeds);
@@ -72,7 +72,7 @@ export function readSources(
   return read;
 }
 
-/** `succeeds` as the engine has it. */
+/** `succeeds` in the engine's form. */
 function successionOf(
   written: z.output<ReturnType<typeof sourceBlock>>['succeeds'],
 ): Succession | undefined {
@@ -81,7 +81,7 @@ function successionOf(
   return { source, id, fields, ignore, overlapMs: overlap, patienceMs: patience };
 }
 
-/** A filter that is not known cannot be compiled. */
+/** An unknown filter cannot be compiled. */
 function withoutUnsetFilter(settings: SourceSettings, written: WrittenValue): SourceSettings {
   const { each } = settings;
   const { found, steps } = locate(written, ['each', 'where']);
@@ -109,7 +109,7 @@ interface Together {
   readonly upstream: NamedBlock<UpstreamSettings> | null;
 }
 
-/** A wrong pairing is told even where the upstream's block is wrong otherwise. */
+/** A wrong API is reported even if the upstream's block has other flaws. */
 function checkApi({ entry, definition, upstream }: Together, { flaws }: BlockReading): void {
   const api = upstream?.written.children?.get('api');
   if ((api?.value !== 'unified' && api?.value !== 'services') || api.unset !== null) return;
@@ -141,7 +141,7 @@ function checkWhole(
   for (const { path, message } of mappingFlaws(mapping)) {
     const steps = mappingSteps(path);
     const { found } = locate(written, steps);
-    // What is wrong with a field is the attribute's name, and that is its key.
+    // The flaw concerns the attribute's name, and the name is the key.
     const at = steps.length > 1 ? found.keyAt : found.at;
     const said = withoutReferences(message, written);
     reading.flaws.add(at ?? found.at, [...entry.path, 'mapping', ...steps], said);

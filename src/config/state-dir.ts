@@ -1,9 +1,8 @@
-// Which directory the state is in. As given it is relative to the config file, so that every
-// command finds it from wherever it is typed; left out, it is where systemd keeps a service's
-// state, else beside the config. Before 0.2.0 both were relative to the working directory: a state
-// that lies there alone is used where it is, and so is that place where the new one cannot be
-// written (a config that is mounted read-only). What must stay true: who upgrades never starts with
-// an empty state beside a full one.
+// Finds the state directory. A relative `state.dir` is relative to the config file, so every command finds it from any
+// working directory. Default: systemd's state directory of the service, else beside the config. Before 0.2.0 both were
+// relative to the working directory: a state that exists only there is used there, and so is that directory if the new
+// one cannot be written (a read-only config mount). Invariant: an upgrade never starts with an empty state beside a
+// full one.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -11,23 +10,23 @@ import { errorCodeOf } from '../contracts/errors.ts';
 import { databaseName } from '../hold/schema.ts';
 import type { Surroundings } from './references.ts';
 
-/** Where the state is. */
+/** The state directory. */
 export interface StateDir {
   /** Absolute. */
   readonly dir: string;
-  /** The directories that it may be in, as far as they are known here; the first one by rule. */
+  /** The possible directories, as far as known here; the regular one first. */
   readonly places: readonly string[];
-  /** Why it is not where it ought to be, and what to do; null: it is. */
+  /** Why it is not the regular one, and the next step; null: it is. */
   readonly warning: string | null;
 }
 
-/** Finds it; `given` is `state.dir` of the config in `file`. */
+/** Finds the directory; `given` is `state.dir` of the config in `file`. */
 export function stateDirOf(
   given: string | undefined,
   file: string,
   { env }: Surroundings,
 ): StateDir {
-  // A service may have several, with colons between them (systemd.exec(5)).
+  // A service may have several, separated by colons (systemd.exec(5)).
   const [ofService = ''] = (env.STATE_DIRECTORY ?? '').split(':');
   const dir =
     given === undefined && ofService !== ''
@@ -44,12 +43,12 @@ export function stateDirOf(
   return { dir: old, places, warning: `${said}; ${next}` };
 }
 
-/** True where some sluice has kept a state. */
+/** True if a sluice process has stored a state. */
 function isUsed(dir: string): boolean {
   return [databaseName, 'lock.db'].some((name) => existsSync(join(dir, name)));
 }
 
-/** True where a directory can be made or written. */
+/** True if a directory can be created or written. */
 function isWritable(dir: string): boolean {
   try {
     accessSync(dir, constants.W_OK);

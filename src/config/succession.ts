@@ -1,6 +1,6 @@
-// `succeeds` of a source: what must be true of the two sources of a pair, the OCSF classes and the
-// routes of a successor. What must stay true: what cannot work is reported before anything runs; and
-// a successor reaches no fewer sinks than the source that it takes the place of.
+// `succeeds` of a source: the conditions on the two sources of a pair, and the OCSF classes and routes of a successor.
+// Invariants: an impossible pair is reported before anything runs; a successor reaches no fewer sinks than its
+// predecessor.
 
 import type { Succession } from '../fetch/succession/pairing.ts';
 import { type ClassName, classNames } from '../normalise/schema.ts';
@@ -12,7 +12,7 @@ import type { Ends } from './routes.ts';
 import { type NamedBlock, Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';
 
-/** Reports what is wrong with the pairs of a config. */
+/** Reports flaws of the pairs of a config. */
 export function checkSuccession(sources: Section<ConfiguredSource>, reading: BlockReading): void {
   const successors = new Map<string, string>();
   for (const entry of sources.entries.values()) {
@@ -59,8 +59,8 @@ function flawOf(
 }
 
 /**
- * The sources, where a successor of audit events is read as they are unless its config says what its
- * records are: the fields are the same in both APIs but for the form of their names.
+ * The sources; a successor of audit events is parsed as audit events unless its config sets `records`: both APIs have
+ * the same fields in different spellings.
  */
 export function withAuditRecords(sources: Section<ConfiguredSource>): Section<ConfiguredSource> {
   return new Section(
@@ -74,7 +74,7 @@ export function withAuditRecords(sources: Section<ConfiguredSource>): Section<Co
   );
 }
 
-/** Records of a source that says nothing of them are those of its predecessor. */
+/** A source without `records` has those of its predecessor. */
 function isOfAudit(source: ConfiguredSource, sources: Section<ConfiguredSource>): boolean {
   const passed = new Set<ConfiguredSource>();
   for (let at: ConfiguredSource | null | undefined = source; at && !passed.has(at); ) {
@@ -90,13 +90,13 @@ function isOfAudit(source: ConfiguredSource, sources: Section<ConfiguredSource>)
   return false;
 }
 
-/** OCSF classes of the events of both sources of a pair, by their names. */
+/** OCSF classes of the events of both sources of a pair, by name. */
 export interface ClassChange {
   readonly old: readonly ClassName[];
   readonly new: readonly ClassName[];
 }
 
-/** How the classes change at the cutover to a successor; null: they do not, or it has no pair. */
+/** The change of classes at the cutover to a successor; null: none, or it has no pair. */
 export function classChange(
   sources: Readonly<Record<string, ConfiguredSource>>,
   successor: string,
@@ -114,7 +114,7 @@ export function classChangeText(change: ClassChange): string {
   return `the cutover changes the OCSF class of its events from ${change.old.join(', ')} to ${change.new.join(', ')}; set ${step}, or change rules that name a class`;
 }
 
-/** Of events that are no conditions; a record that lacks what its class needs is a Base Event. */
+/** Classes of events that are no conditions; a record without its class's required fields is a Base Event. */
 function mainClasses({ definition, settings }: ConfiguredSource): readonly ClassName[] {
   const { mapping, records } = definition.reading(settings);
   const named = classNames.filter((name) => name === mapping?.class);
@@ -129,7 +129,7 @@ function kindOf({ definition, settings }: ConfiguredSource): string {
   return definition.list?.(settings) === undefined ? 'deliveries' : 'a list';
 }
 
-/** The sources from one to itself; null where there is no way. */
+/** The sources on a path from one to itself; null: there is no cycle. */
 function wayBack(name: string, sources: Section<ConfiguredSource>): readonly string[] | null {
   const way = [name];
   for (;;) {
@@ -141,7 +141,7 @@ function wayBack(name: string, sources: Section<ConfiguredSource>): readonly str
   }
 }
 
-/** The routes, where a successor that none of them names goes the ways of its predecessor. */
+/** The routes, extended so that a successor without a route uses its predecessor's. */
 export function withSuccessors(
   routes: readonly Route[],
   { sources }: Pick<Ends, 'sources'>,

@@ -1,6 +1,6 @@
-// A file of tests for mappings, filters, redaction and formats: records, and what is to become of
-// them. It is read as a config is, with every flaw told at its place, and each expectation keeps
-// its place for the case that it does not hold.
+// A file of tests for mappings, filters, redaction and formats: records, and the expected results.
+// It is parsed like a config, with every flaw reported at its location. Each expectation keeps its
+// location for a failure report.
 //
 //   config: ./sluice.yaml                 which config is tested; relative to this file
 //   tests:
@@ -29,7 +29,7 @@ const attributes = () => z.record(z.string(), z.unknown());
 const paths = () => z.array(z.string().min(1));
 const timeRule = 'expected an RFC 3339 time such as 2026-01-31T08:00:00Z';
 
-/** What a sink is to get: exactly this text, an event that looks like this, or nothing. */
+/** The expected result at a sink: exactly this text, an event with these attributes, or nothing. */
 const sinkExpectation = z.union([
   z.null(),
   z.string(),
@@ -67,7 +67,7 @@ const fileKeys = z.strictObject({
 /** One test. */
 export interface MappingTest {
   readonly settings: z.output<typeof testBlock>;
-  /** `FILE:LINE:COLUMN` of what stands at a path of the test. */
+  /** `FILE:LINE:COLUMN` of the value at a path of the test. */
   place(path: Path): string;
 }
 
@@ -78,7 +78,7 @@ export interface TestsFile {
   readonly tests: readonly MappingTest[];
 }
 
-/** What tests may name. */
+/** The names that tests may use. */
 export interface TestableNames {
   /** Names of the streams, by source. */
   readonly streams: ReadonlyMap<string, readonly string[]>;
@@ -86,8 +86,8 @@ export interface TestableNames {
 }
 
 /**
- * Reads a file of tests. Throws `config_invalid` with a line `FILE:LINE:COLUMN PATH: MESSAGE` for
- * each flaw. The names in it are looked at by `nameFlaws`, once its config is known.
+ * Reads a file of tests. Throws `config_invalid` with a line `FILE:LINE:COLUMN PATH: MESSAGE` for each flaw.
+ * `nameFlaws` checks the names once the config is known.
  */
 export function readTests(file: string, configEnv: Surroundings): TestsFile {
   const lines = new LineCounter();
@@ -107,7 +107,7 @@ export function readTests(file: string, configEnv: Surroundings): TestsFile {
   return { config: config === undefined ? null : resolve(dirname(file), config), tests };
 }
 
-/** What a test names that its config does not have, or no event, a line each. */
+/** Names of a test that its config does not have, and tests without an event, a line each. */
 export function nameFlaws(
   { settings, place }: MappingTest,
   { streams, sinks }: TestableNames,
@@ -129,8 +129,7 @@ export function nameFlaws(
   return [...strange, ...unknown, ...absenceFlaws({ settings, place })];
 }
 
-// That something is missing holds of whatever is misspelt, so the path has to be one that events
-// can have.
+// Every misspelt path is absent, so a path in `without` must be one that events can have.
 function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place'>) {
   const requested: (readonly [Path, readonly string[] | undefined])[] = [
     [['without'], settings.without],
@@ -148,7 +147,7 @@ function absenceFlaws({ settings, place }: Pick<MappingTest, 'settings' | 'place
   );
 }
 
-/** All that is wrong, as one error. */
+/** All flaws as one error. */
 export function invalid(lines: readonly string[]): ExportError {
   return new ExportError('config_invalid', lines.join('\n'), {
     next: 'Correct each error, then test again. Nothing was tested.',

@@ -1,6 +1,6 @@
-// The files that a block's `tls` names: read and parsed when the config is checked, since a file
-// that cannot serve would else show as a connection that never comes up. A certificate outside its
-// validity is a notice only: it must not keep the process, and all its other sinks, from starting.
+// The files that a block's `tls` names: read and parsed when the config is checked, because an unusable file would
+// otherwise show only as a failing connection. A certificate outside its validity is only a notice: it must not prevent
+// the start of the process with its other sinks.
 
 import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/tls-files.ts';
 import { type BlockReading, shown } from './block.ts';
@@ -9,8 +9,8 @@ import type { NamedBlock } from './section.ts';
 import type { WrittenValue } from './written.ts';
 
 /**
- * Adds a flaw for each file that cannot be read or used, a notice for each certificate outside its
- * validity, and with `pairs` a flaw for a certificate without its key.
+ * Adds a flaw for each file that cannot be read or used, a notice for each certificate outside its validity, and with
+ * `pairs` a flaw for a certificate without its key.
  */
 export function checkTlsFiles(
   { written, path }: Pick<NamedBlock<unknown>, 'written' | 'path'>,
@@ -39,7 +39,7 @@ export function checkTlsFiles(
   flaws.add(at, [...path, 'tls'], 'cert_file and key_file belong together: set both or neither');
 }
 
-/** The files that are named by a text whose references have values. */
+/** The files whose names have no unset reference. */
 function filesOf(tls: WrittenValue): ReadonlyMap<TlsFileKey, WrittenValue> {
   const named = new Map<TlsFileKey, WrittenValue>();
   for (const key of tlsFileKeys) {
@@ -49,7 +49,7 @@ function filesOf(tls: WrittenValue): ReadonlyMap<TlsFileKey, WrittenValue> {
   return named;
 }
 
-/** What the files hold; a flaw for each that cannot be read. */
+/** The contents of the files; a flaw for each that cannot be read. */
 function contentsOf(
   named: ReadonlyMap<TlsFileKey, WrittenValue>,
   path: NamedBlock<unknown>['path'],

@@ -1,5 +1,5 @@
-// The `watch` of a config: which sources' changes are watched against which trails. Names must
-// exist, and be of sources that have changes, or events, to compare.
+// The `watch` of a config: whose changes are checked against which audit trails. Names must exist, and belong to
+// sources with changes, or with events.
 
 import type { DriftSettings } from '../drift/drift.ts';
 import { type BlockReading, parseBlock } from './block.ts';
@@ -9,7 +9,7 @@ import { watchBlock } from './shape.ts';
 import type { ConfiguredSource } from './sources.ts';
 import type { WrittenValue } from './written.ts';
 
-/** Reads it; null where nothing is watched. */
+/** Reads it; null: nothing is watched. */
 export function readWatch(
   written: WrittenValue | undefined,
   sources: Section<ConfiguredSource>,

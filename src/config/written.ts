@@ -1,7 +1,6 @@
-// A config as it is written: YAML 1.2 read into plain values, each with its place in the file and
-// with the references it came from. This is the only file that knows the YAML library; whatever
-// checks the config after it works with values and offsets. Whatever the text holds, the outcome is
-// a tree or flaws, never an exception.
+// A config as written: YAML 1.2 parsed into plain values, each with its location in the file and its references. Only
+// this file knows the YAML library; later checks use values and offsets. Invariant: every text yields a tree or flaws,
+// never an exception.
 
 import {
   type Document,
@@ -29,21 +28,21 @@ import { reportSyntax } from './yaml-syntax.ts';
 
 /** One value as written. */
 export interface WrittenValue {
-  /** The plain value, references filled in; lists and mappings hold their children's values. */
+  /** The plain value, with references filled in; lists and mappings have their children's values. */
   value: unknown;
-  /** Offset in the text where the value begins; where it is left empty, where its key begins. */
+  /** Offset in the text at which the value begins; for an empty value, at which its key begins. */
   readonly at: number;
   /** Offset of its key; null in lists and at the top. */
   readonly keyAt: number | null;
-  /** What it was put together from, where the text holds references. */
+  /** Its parts, if the text has references. */
   readonly template: ReferenceText | null;
-  /** Its references have no value, and the value is a placeholder; null: it is known. */
+  /** Its references have no value, and the value is a placeholder; null: the value is known. */
   readonly unset: Unset | null;
-  /** Values below, by key or position; null for scalars. */
+  /** Children by key or index; null for scalars. */
   readonly children: ReadonlyMap<string | number, WrittenValue> | null;
   /** Set once the value turns out to be a secret. */
   isSecret: boolean;
-  /** True where it could not be read; a flaw has said why, and the value is undefined. */
+  /** True if it could not be parsed; a flaw gives the reason, and the value is undefined. */
   readonly broken: boolean;
 }
 
@@ -51,7 +50,7 @@ const textLengthMax = 4 * 1024 * 1024;
 const depthMax = 40;
 const valuesMax = 200_000;
 
-/** The file's values, or null where it is no YAML; either way flaws say what is wrong. */
+/** The file's values, or null if it is no YAML; flaws give the errors in both cases. */
 export function readWritten(
   text: string,
   reading: { readonly lines: LineCounter; readonly flaws: Flaws; readonly around: Surroundings },
@@ -81,16 +80,16 @@ function parse(text: string, lines: LineCounter): Document.Parsed | null {
       schema: 'core',
       lineCounter: lines,
       prettyErrors: false,
-      // Told by the walk: the library compares each key with all before it.
+      // The walk reports them: the library compares each key with all earlier ones.
       uniqueKeys: false,
     });
   } catch {
-    // The parser calls itself for what is nested; it has no other way to say it is too deep.
+    // The parser is recursive and signals excessive depth only by an exception.
     return null;
   }
 }
 
-/** Where a value stands. */
+/** The location of a value. */
 interface Place {
   readonly path: Path;
   readonly keyAt: number | null;
@@ -98,12 +97,12 @@ interface Place {
 
 type Collection = YAMLMap | YAMLSeq;
 
-/** One pass over the document, in its order, aliases followed. */
+/** One pass over the document, in its order, with aliases followed. */
 class Walk {
   readonly #flaws: Flaws;
   readonly #around: Surroundings;
   readonly #anchors = new Map<string, unknown>();
-  /** Collections that the walk stands in, so that one that contains itself is seen. */
+  /** Open collections of the walk, to detect one that contains itself. */
   readonly #open = new Set<unknown>();
   #aliases = 0;
   #values = 0;
@@ -126,7 +125,7 @@ class Walk {
     this.#values += 1;
     if (this.#values > valuesMax) return broken(place);
     if (isAlias(node)) return this.#alias(node, place);
-    // An alias inside of what an alias stands for means what it meant where it was written.
+    // An alias inside an aliased value has the meaning of its original location.
     if (this.#aliases === 0) this.#remember(node);
     if (isMap(node) || isSeq(node)) return this.#collection(node, place);
     if (isScalar(node)) return this.#scalar(node.value, startOf(node, place), place);
@@ -213,7 +212,7 @@ class Walk {
       this.#flaws.add(keyAt, place.path, `merge keys (<<) are no part of YAML 1.2; ${next}`);
       return null;
     }
-    // An object of that name would have no such key, but another prototype.
+    // Assigning this name would set the prototype instead of a key.
     if (name === '__proto__') {
       this.#flaws.add(keyAt, place.path, 'a key cannot be called __proto__');
       return null;
@@ -252,7 +251,7 @@ function broken(place: Place): WrittenValue {
   return { ...leaf(undefined, place.keyAt ?? 0, place), broken: true };
 }
 
-/** Where a node begins; one that is left empty begins where its key does. */
+/** The start of a node; an empty one starts at its key. */
 function startOf(node: unknown, place: Place): number {
   const range = typeof node === 'object' && node !== null && 'range' in node ? node.range : null;
   if (!Array.isArray(range) || typeof range[0] !== 'number') return place.keyAt ?? 0;

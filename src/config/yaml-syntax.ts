@@ -1,11 +1,10 @@
-// What is wrong with a text that is not YAML, in the author's words and at the place where they
-// have slipped, which is seldom where the parser gives up: a quote that is not closed runs on to
-// the end of the file.
+// Reports the errors of a text that is not YAML, in an author's words and at the location of the mistake, which is
+// rarely where the parser fails: an unclosed quote continues to the end of the file.
 
 import { type Document, type ErrorCode, type LineCounter, visit, type YAMLError } from 'yaml';
 import type { Flaws } from './flaws.ts';
 
-// The library's own words quote the text, which may be a secret that stands in the wrong place.
+// The library's own messages quote the text, which may be a misplaced secret.
 const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'an alias (*name) must be alone, without anchor or tag',
   BAD_ALIAS: 'an alias or anchor has no usable name',
@@ -35,7 +34,7 @@ const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
   UNEXPECTED_TOKEN: 'unexpected here; texts that hold { } [ ] , # : or quotes are put in quotes',
 };
 
-/** True when the tree is good enough to be looked at further. */
+/** True if the tree is usable for further checks. */
 export function reportSyntax(
   document: Document.Parsed,
   text: string,
@@ -44,8 +43,8 @@ export function reportSyntax(
   let readable = true;
   let lineBefore = 0;
   for (const error of [...document.errors, ...document.warnings]) {
-    // One slip makes a chain of errors: the first of a line is the one to mend, and once the parser
-    // has lost its way, what it does not expect further on says nothing.
+    // One mistake causes a chain of errors: the first of a line is the one to repair. Once the parser is lost,
+    // unexpected tokens further on have no meaning.
     const { at, message } = slipOf(error, document, text);
     const { line } = lines.linePos(at);
     const follows = line === lineBefore || (!readable && error.code === 'UNEXPECTED_TOKEN');
@@ -61,7 +60,7 @@ interface SyntaxReading {
   readonly flaws: Flaws;
 }
 
-/** Where the author has slipped, which is seldom where the parser gives up. */
+/** The location of the mistake, which is rarely where the parser fails. */
 function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, text: string) {
   const open = code === 'RESOURCE_EXHAUSTION' ? null : unclosedBefore(pos[0], document, text);
   if (open !== null) return { at: open, message: `this ${text[open]} is not closed` };
@@ -75,7 +74,7 @@ function slipOf({ code, pos, message }: YAMLError, document: Document.Parsed, te
   return { at: pos[0], message: syntaxMessages[code] };
 }
 
-/** Where the innermost bracket or quote begins that is never closed; null: there is none. */
+/** The start of the innermost bracket or quote that is never closed; null: none. */
 function unclosedBefore(end: number, document: Document.Parsed, text: string): number | null {
   let begin: number | null = null;
   visit(document, {
@@ -90,7 +89,7 @@ function unclosedBefore(end: number, document: Document.Parsed, text: string): n
   return begin;
 }
 
-/** Where a line begins that makes a mapping of the value above it; null: nowhere. */
+/** The start of a line that makes a mapping of the value above it; null: none. */
 function deeperLine(from: number, { errors }: Document.Parsed, text: string): number | null {
   const here = errors.filter(({ pos }) => pos[0] === from);
   const lines = here.find(({ code }) => code === 'MULTILINE_IMPLICIT_KEY');
