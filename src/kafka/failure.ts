@@ -1,15 +1,15 @@
-// Kinds of Kafka's errors. A driver turns each error of its client into a KafkaFailure, so the same protocol error has the
-// same consequence with every client. An error that is not known to be final is `passing`: an outage, a change of leader and
-// a coordinator that is still loading end by themselves.
+// Kinds of Kafka errors. A driver converts each error of its client into a KafkaFailure, so a protocol error has the
+// same consequence with every client. Invariant: an error that is not known to be final is `passing`; an outage, a
+// leader change and a loading coordinator end by themselves.
 
 import { errorCodeOf } from '../contracts/errors.ts';
 import { type MissingIssuer, missingIssuer } from '../contracts/tls-files.ts';
 
 /**
- * `passing`: no answer, or one that mends itself. `topic_missing`: mends when someone creates the
- * topic. `untrusted`: a certificate is not accepted, the broker's or ours. `records`: these records
- * are refused for good. `clock`: our clock is too far ahead of theirs. `denied`: who we are may not do this. `misfit`: broker and settings do not
- * fit together. `fenced`: someone else uses our transactional id.
+ * `passing`: no response, or a temporary error. `topic_missing`: passes when the topic is created. `untrusted`: the
+ * broker's or sluice's certificate is not accepted. `records`: these records are rejected for good. `clock`: the local
+ * clock is too far ahead of the broker's. `denied`: the credentials lack a right. `misfit`: broker and settings do not
+ * fit together. `fenced`: another producer uses the transactional id.
  */
 export type FailureKind =
   | 'passing'
@@ -44,22 +44,23 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   PRODUCER_FENCED: 'fenced',
 };
 
-/** What an error that the broker answered with means. */
+/** The kind of an error in a broker's response. */
 export function kindOfAnswer(protocolError: string): FailureKind {
   return Object.hasOwn(kinds, protocolError) ? (kinds[protocolError] ?? 'passing') : 'passing';
 }
 
-// Node's TLS errors that are about trust: a certificate or a protocol version that one side does
-// not accept.
+// Node's TLS errors about trust: one side does not accept a certificate or a protocol version.
 const trustCodes =
   /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|ERR_OSSL)/;
 
-/** True for an error of Node's about trust in a certificate or about the TLS version. */
+/** True for Node's errors about trust in a certificate, or about the TLS version. */
 export function isTrustCode(code: string | undefined): boolean {
   return code !== undefined && trustCodes.test(code);
 }
 
-/** What a broker's certificate lacks, by the code of the failure or of a cause of it; else null. */
+/**
+ * The issuer missing from a broker's certificate chain, by the code of the failure or of one of its causes; else null.
+ */
 export function missingIssuerOf(failure: KafkaFailure): MissingIssuer | null {
   let each: unknown = failure;
   for (let depth = 0; each instanceof Error && depth < 8; depth += 1, each = each.cause) {
@@ -69,10 +70,10 @@ export function missingIssuerOf(failure: KafkaFailure): MissingIssuer | null {
   return null;
 }
 
-/** What went wrong between us and Kafka. The message holds no secret. */
+/** A failure between sluice and Kafka. The message contains no secret. */
 export class KafkaFailure extends Error {
   readonly kind: FailureKind;
-  /** True when the broker answered: the connection works. */
+  /** True if the broker answered: the connection works. */
   readonly answered: boolean;
 
   constructor(
@@ -87,7 +88,9 @@ export class KafkaFailure extends Error {
   }
 }
 
-/** Of the failures of one attempt, at least one: what does not pass by itself; `answered` where each broker did. */
+/**
+ * The decisive failure of one attempt (at least one failure): a lasting one first. `answered`: every broker answered.
+ */
 export function failureOfAll(failures: readonly KafkaFailure[]): KafkaFailure {
   const lasting = failures.find(({ kind }) => kind !== 'passing') ?? failures[0];
   const { kind = 'passing', message = 'no response', cause = undefined } = lasting ?? {};

@@ -32,7 +32,7 @@ export async function loadDriver(name: DriverName): Promise<KafkaDriver> {
   }
 }
 
-/** Loads the reader of a topic, which serves both clients. It keeps the first `digits` digits of each uid. */
+/** Loads the reader of a topic, which serves both clients. It keeps the first `digits` hex digits of each uid. */
 export async function loadReader(options: KafkaOptions, digits: number): Promise<TopicReader> {
   return (await import('./kafkajs.ts')).kafkajsReader(options, digits);
 }

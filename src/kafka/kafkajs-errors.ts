@@ -1,6 +1,6 @@
-// What kafkajs throws, as KafkaFailures. It wraps errors in errors: the protocol error or the
-// socket's error that says what happened is somewhere down the `cause` chain, or survives only in a
-// message. No kafkajs import: the error's name and the protocol error in `type` distinguish them.
+// Converts kafkajs's errors into KafkaFailures. It nests errors: the decisive protocol or socket error is somewhere in
+// the `cause` chain, or only in a message. No kafkajs import: the error's name and the protocol error in `type`
+// distinguish them.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 

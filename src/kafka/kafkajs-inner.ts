@@ -1,6 +1,6 @@
-// The parts of kafkajs 2.2.4 that it does not export and that the driver sends with: a cluster's connections and the
-// transaction manager, typed as far as they are used. Kafkajs's own producer is not used: it repeats requests that are
-// still in flight, with new sequence numbers (kafkajs-requests.ts).
+// Unexported parts of kafkajs 2.2.4 with which the driver sends: a cluster's connections and the transaction manager,
+// typed as far as they are used. Kafkajs's own producer is not used: it repeats requests that are still in flight, with
+// new sequence numbers (kafkajs-requests.ts).
 
 import { createRequire } from 'node:module';
 import type { Kafka, Logger } from 'kafkajs';
@@ -8,10 +8,10 @@ import type { Kafka, Logger } from 'kafkajs';
 const load = createRequire(import.meta.url);
 const metadataMsMax = 300_000;
 
-/** A topic's partition, as metadata have it. */
+/** A topic's partition, as in the metadata. */
 export interface PartitionMetadata {
   readonly partitionId: number;
-  /** Node id; -1: no broker leads it at the moment. */
+  /** Node id; -1: the partition has no leader at the moment. */
   readonly leader: number;
 }
 
@@ -21,7 +21,7 @@ export interface ProducePartition {
   readonly batch: Buffer;
 }
 
-/** What a broker answers to a produce request; each error in it is thrown instead. */
+/** A broker's response to a produce request; errors in it are thrown instead. */
 export interface ProduceResponse {
   readonly topics: readonly {
     readonly partitions: readonly { readonly partition: number; readonly baseOffset: string }[];
@@ -56,14 +56,14 @@ export interface Cluster {
   removeBroker(which: { readonly host: string; readonly port: number }): void;
 }
 
-/** Producer id and transactions of one producer. */
+/** The producer id and transactions of one producer. */
 export interface TransactionManager {
   initProducerId(): Promise<void>;
-  /** A number in 64 bits, of a class of its own. */
+  /** A 64-bit number, of a class of kafkajs. */
   getProducerId(): { toString(): string };
   getProducerEpoch(): number;
   beginTransaction(): void;
-  /** Sends one request for the partitions that the transaction does not have yet. */
+  /** Sends one request for the partitions that are not in the transaction yet. */
   addPartitionsToTransaction(
     topics: readonly {
       readonly topic: string;
@@ -99,7 +99,7 @@ type MakeManager = (options: {
   readonly transactionTimeout: number | undefined;
 }) => TransactionManager;
 
-/** Makes connections of a client's own, one request at a time on each. */
+/** Creates the connections of one client, one request at a time on each. */
 export function clusterOf(kafka: Kafka): Cluster {
   const hidden = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
@@ -113,7 +113,7 @@ export function clusterOf(kafka: Kafka): Cluster {
   });
 }
 
-/** Makes a manager; without transactions, of an idempotent producer. */
+/** Creates a manager; without transactions, for an idempotent producer. */
 export function managerOf(
   kafka: Kafka,
   cluster: Cluster,

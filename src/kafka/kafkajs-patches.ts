@@ -7,10 +7,9 @@ import { gunzip, zstdDecompress } from 'node:zlib';
 import { type Compression, compressed } from '../contracts/compression.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
-// What is not exported by kafkajs is without a type; the version is pinned, and tests see when this
-// stops working.
+// Unexported parts of kafkajs have no types; the version is pinned, and tests detect a change.
 const load = createRequire(import.meta.url);
-/** kafkajs, as its users know it. */
+/** kafkajs with its public types. */
 export const kafkajs = load('kafkajs') as typeof import('kafkajs');
 const { CompressionCodecs, CompressionTypes } = kafkajs;
 /** The checksum of record batches (CRC-32C). */
@@ -43,7 +42,7 @@ interface RequestQueue {
   scheduleCheckPendingRequests(): void;
 }
 
-/** Versions of the produce request with record batches as sluice encodes them. */
+/** Versions of the produce request that use the record batch format of record-batch.ts. */
 const produceVersions = [3, 4, 5, 6, 7];
 
 let prepared = false;
@@ -55,20 +54,19 @@ export function prepareKafkajs(): void {
   // zstd, and gzip at the level that other sinks use.
   CompressionCodecs[CompressionTypes.GZIP] = () => codecOf('gzip', promisify(gunzip));
   CompressionCodecs[CompressionTypes.ZSTD] = () => codecOf('zstd', promisify(zstdDecompress));
-  // Each version, since one that was loaded earlier keeps the version 3 that it found.
+  // Patch each version: a version that was loaded earlier keeps the version 3 that it found.
   for (const version of produceVersions) {
     putIn(`kafkajs/src/protocol/requests/produce/v${version}/request`, produceRequests);
   }
-  // After every answer it sets a timer for a moment in the past, of which Node warns
-  // (tulios/kafkajs issue 1751): without requests that wait there is nothing that the timer would
-  // look for.
+  // After every response kafkajs sets a timer for a moment in the past, about which Node warns (tulios/kafkajs issue
+  // 1751). Without waiting requests the timer has nothing to do.
   const queue = load('kafkajs/src/network/requestQueue').prototype as RequestQueue;
   const schedule = queue.scheduleCheckPendingRequests;
   queue.scheduleCheckPendingRequests = function scheduleIfPending(this: RequestQueue): void {
     if (this.pending.length > 0) schedule.call(this);
   };
-  // The end of a topic as kafkajs asks for it is where the oldest unfinished transaction begins,
-  // and one that was answered as committed may not be finished yet.
+  // By default kafkajs reads the offset of the oldest unfinished transaction as the end of a topic, and a transaction
+  // acknowledged as committed may not be finished yet.
   const lister = load('kafkajs/src/broker').prototype as OffsetLister;
   const list = lister.listOffsets;
   lister.listOffsets = function listAll(this: OffsetLister, fields) {
@@ -76,7 +74,9 @@ export function prepareKafkajs(): void {
   };
 }
 
-/** Replaces the exports of a module. Kafkajs requires these modules at each use, so the order of loading is free. */
+/**
+ * Replaces the exports of a module. Kafkajs requires these modules at each use, so the loading order does not matter.
+ */
 function putIn<T>(path: string, made: (of: T) => T): void {
   const found = load(path) as T;
   const module = load.cache[load.resolve(path)];
@@ -100,7 +100,7 @@ function produceRequests(make: MakeProduceRequest): MakeProduceRequest {
   };
 }
 
-/** Null where a part of the request is not ours. */
+/** Null if a part of the request was not encoded here. */
 function batchesOf({ topicData }: ProduceFields): readonly PartitionBatch[] | null {
   const parts = topicData.flatMap(({ topic, partitions }) =>
     partitions.map(({ partition, batch }) =>

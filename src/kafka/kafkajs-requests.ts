@@ -1,4 +1,4 @@
-// The requests of kafkajs that sending.ts sends with. Kafkajs's own producer is not used: as soon as one leader refuses, it
+// The kafkajs requests for sending.ts. Kafkajs's own producer is not used: as soon as one leader rejects a request, it
 // repeats requests that are still in flight to others, with new sequence numbers.
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,12 +8,13 @@ import type { Cluster, TransactionManager } from './kafkajs-inner.ts';
 import type { PartitionBatch } from './record-batch.ts';
 import type { KafkaRequests, Led } from './sending.ts';
 
-// A broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit. In sum about two seconds.
+// A broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit. The pauses add up to about two
+// seconds.
 const pauseMsMin = 5;
 const pauseMsMax = 1_000;
 const repeatsMax = 10;
 
-/** What requests are sent with. */
+/** Dependencies of the requests. */
 export interface KafkajsRequestSettings {
   readonly cluster: Cluster;
   readonly manager: TransactionManager;
@@ -24,7 +25,7 @@ export interface KafkajsRequestSettings {
   readonly transactionalId: string | null;
 }
 
-/** An error of kafkajs, as far as it matters here. */
+/** The used parts of a kafkajs error. */
 interface ClientError extends Error {
   readonly retriable?: boolean;
   readonly type?: string;
@@ -98,11 +99,11 @@ export class KafkajsRequests implements KafkaRequests {
       if (!cluster.isConnected()) await cluster.connect();
       await cluster.refreshMetadata();
     } catch {
-      // Shows at the next request.
+      // A failure shows at the next request.
     }
   }
 
-  /** Sends a request without records again, after a pause, while its error is one that passes. */
+  /** Repeats a request without records after a pause, while its error is temporary. */
   async #repeated<T>(request: () => Promise<T>): Promise<T> {
     for (let repeats = 0; ; repeats += 1) {
       try {

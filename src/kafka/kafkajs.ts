@@ -1,7 +1,7 @@
-// The driver for kafkajs 2.2.4: with the files named kafkajs-… and read-back.ts all that touches it, loaded when a
-// Kafka sink opens. Retries inside kafkajs stay short; the engine has the long ones. What is written around: its producer
-// repeats requests that are in flight, and rolls sequence numbers back (sending.ts sends instead); one failure
-// ends the producer (port.ts); and its sockets are ours, so that nothing hangs on a dead broker.
+// The driver for kafkajs 2.2.4. Only this file, the files named kafkajs-… and read-back.ts use kafkajs; they are loaded
+// when a Kafka sink opens. Retries inside kafkajs stay short; the engine has the long ones. Workarounds: its producer
+// repeats requests in flight and rolls sequence numbers back (sending.ts sends instead); one failure ends the producer
+// (port.ts); the sockets belong to the driver, so no call hangs on a dead broker.
 
 import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -28,11 +28,10 @@ import { Sockets } from './sockets.ts';
 const { logLevel } = kafkajs;
 
 const connectTimeoutMsMax = 10_000;
-// From 20 ms, since a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each
-// commit.
+// From 20 ms, because a broker answers CONCURRENT_TRANSACTIONS for some milliseconds after each commit.
 const retry = { initialRetryTime: 20, multiplier: 2, factor: 0.1, maxRetryTime: 1_000, retries: 7 };
 
-/** Makes kafkajs producers. */
+/** Creates kafkajs producers. */
 export const kafkajsDriver: KafkaDriver = (options) => {
   prepareKafkajs();
   return new KafkajsProducer(options);
@@ -83,7 +82,7 @@ class KafkajsProducer implements KafkaProducer {
     await rejecting(this.#manager.abort());
   }
 
-  /** The transaction is open when it resolves. Without `place` no position is part of it. */
+  /** When it resolves, the transaction is open. Without `place`, no position is committed. */
   async #sendInTransaction(
     requests: readonly (readonly KafkaRecord[])[],
     place: CommittedPosition | null,
@@ -102,8 +101,8 @@ class KafkajsProducer implements KafkaProducer {
       await this.#manager.sendOffsets({ consumerGroupId: transactions.group, topics });
     } catch (error) {
       const failure = kafkajsFailure(error);
-      // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
-      // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
+      // Without an abort, readers wait until the next producer begins; the abort may fail. If a request may still
+      // arrive, only the next producer ends the transaction: its new epoch rejects the late request.
       if (failure.answered && failure.kind !== 'fenced')
         await this.#manager.abort().catch(() => {});
       throw failure;
@@ -115,12 +114,12 @@ class KafkajsProducer implements KafkaProducer {
     const { topic, transactions } = this.#options;
     invariant(transactions !== undefined, 'the producer has transactions');
     await this.#connect();
-    // Right after a commit the group may still show the position before it.
+    // Directly after a commit the group may still show the previous position.
     if (this.#committed !== null) return this.#committed;
     const admin = this.#kafka.admin();
     try {
       await rejecting(admin.connect());
-      // Of all topics: asking for one topic's partitions would fail where it does not exist yet.
+      // For all topics: a request for one topic's partitions fails if the topic does not exist yet.
       const found = await rejecting(admin.fetchOffsets({ groupId: transactions.group }));
       const partitions = found.find((each) => each.topic === topic)?.partitions ?? [];
       const { offset = -1, metadata } = partitions.find((each) => each.partition === 0) ?? {};
@@ -157,14 +156,14 @@ class KafkajsProducer implements KafkaProducer {
     const { transactions } = this.#options;
     await transactions?.confirm?.();
     await rejecting(this.#cluster.connect());
-    // With transactions this ends what an older user of the transactional id left open.
+    // With transactions, this ends transactions that an older producer with the id left open.
     await rejecting(this.#manager.initProducerId());
     await transactions?.confirm?.();
     this.#connected = true;
   }
 }
 
-/** Reads the topic back, for whichever driver writes. */
+/** Reads the topic back, for either driver. */
 export function kafkajsReader(options: KafkaOptions, digits: number): TopicReader {
   prepareKafkajs();
   const { topic, transactions } = options;
@@ -195,7 +194,7 @@ export function kafkajsReader(options: KafkaOptions, digits: number): TopicReade
 function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
   const { brokers, clientId, timeoutMs, sasl, tls, log } = options;
   return {
-    // kafkajs cuts addresses at the first colon, which an IPv6 address is full of.
+    // kafkajs cuts addresses at the first colon, which breaks IPv6 addresses.
     brokers: brokers.map(({ host, port }) => `${encodeURIComponent(host)}:${port}`),
     clientId,
     connectionTimeout: Math.min(timeoutMs, connectTimeoutMsMax),
@@ -210,8 +209,7 @@ function configOf(options: KafkaOptions, sockets: Sockets): KafkaConfig {
   };
 }
 
-// kafkajs keeps this object and reads it at each authentication, so the getter hands out the secret
-// as it is then.
+// kafkajs keeps this object and reads it at each authentication, so the getter returns the current secret.
 function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
   return {
     mechanism,
@@ -222,8 +220,7 @@ function saslOf({ mechanism, username, password }: KafkaSasl): SASLOptions {
   };
 }
 
-// At debug: whatever matters to an operator comes back as the outcome of a send, once, with what to
-// do about it.
+// At debug level: the send result reports each relevant failure once, with its next step.
 function logAtDebug(log: Log, part: string, entry: Readonly<Record<string, unknown>>): void {
   const { message, broker } = entry;
   log.debug('kafka_client_line', 'kafkajs says', {

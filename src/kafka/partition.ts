@@ -1,7 +1,6 @@
-// Which partition of the topic a record goes to. Keyed records go where Kafka's own Java client
-// would put them, so that sluice may share a topic with other producers and per-key order holds;
-// records without a key go to one partition per request, another at the next, which is what
-// compresses best.
+// The partition of a record. Keyed records go to the partition that Kafka's Java client would choose, so sluice can
+// share a topic with other producers and order per key holds. Records without a key go to one partition per request,
+// the next one with each request, which compresses best.
 
 import { KafkaFailure } from './failure.ts';
 import type { KafkaRecord } from './port.ts';
@@ -27,7 +26,7 @@ export function murmur2(bytes: Uint8Array): number {
   return hash ^ (hash >>> 15);
 }
 
-/** What is known of a topic's partitions: how many there are, and which have a leader. */
+/** The partitions of a topic: their number, and the ones with a leader. */
 export interface TopicPartitions {
   readonly count: number;
   readonly led: readonly number[];
@@ -44,7 +43,7 @@ export function choosePartition(
   return led.length > 0 ? (led[turn % led.length] ?? 0) : turn % count;
 }
 
-/** The offset behind these records in a partition where their first has this one. */
+/** The offset after these records in a partition where the first one has offset `base`. */
 export function offsetAfter(
   base: bigint,
   partition: number,
@@ -53,7 +52,7 @@ export function offsetAfter(
   return base + BigInt(records.filter((record) => record.partition === partition).length);
 }
 
-/** Throws if a record's partition has not answered: clients treat that as success. */
+/** Throws if the response lacks a record's partition: clients treat that as success. */
 export function checkAnswers(records: readonly KafkaRecord[], answered: Iterable<number>): void {
   const partitions = new Set(answered);
   const missing = records.find(

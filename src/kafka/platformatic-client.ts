@@ -1,7 +1,6 @@
-// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over connections of ours, with
-// some requests made otherwise, and with the two for a position that
-// belongs to no consumer. Versions of requests are fixed where we send them ourselves: all brokers
-// that the library supports (3.5 and newer) know them.
+// The producer of @platformatic/kafka 2.12.1 as the driver needs it: over the driver's connections, with some changed
+// requests, and with the two requests for a position without a consumer. Versions of requests sent here are fixed: all
+// brokers that the library supports (3.5 and newer) know them.
 
 import {
   type API,
@@ -32,29 +31,29 @@ import { invariant } from '../contracts/errors.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
 import type { CommittedPosition } from './port.ts';
 
-/** Where a position in the spool is kept: a consumer group's offset of partition 0. */
+/** Where a position in the spool is stored: a consumer group's offset of partition 0. */
 export interface PositionPlace {
   readonly group: string;
   readonly topic: string;
 }
 
-/** What a client is made from. */
+/** Dependencies of a client. */
 export interface ClientOptions {
   readonly brokers: readonly Broker[];
   readonly producer: Omit<ProducerOptions<Buffer, Buffer, Buffer, Buffer>, 'bootstrapBrokers'>;
   readonly connections: ConnectionsOptions;
 }
 
-/** A transaction of the library's, from its begin to commit or abort. */
+/** A transaction of the library, from its begin to commit or abort. */
 export type Transaction = NonNullable<Producer['transaction']>;
 
 type ApiVersionsResponseApi = apiVersionsV3.ApiVersionsResponseApi;
 
-/** The library's producer, and what it lacks. */
+/** The library's producer, extended. */
 export class Client extends Producer {
   readonly #brokers: readonly Broker[];
   readonly #connections: Connections;
-  /** By the type of key: there is one transactional id and one group. */
+  /** By key type: there is one transactional id and one group. */
   readonly #coordinators = new Map<number, Broker>();
 
   constructor({ brokers, producer, connections }: ClientOptions) {
@@ -67,7 +66,7 @@ export class Client extends Producer {
     this.#connections = new Connections(connections);
   }
 
-  /** Adds partitions to the transaction that is open; without one does nothing. Repeats its request while that passes. */
+  /** Adds partitions to the open transaction, if there is one. Repeats its request while the error is temporary. */
   async joinPartitions(topic: string, partitions: readonly number[]): Promise<void> {
     const { transaction } = this;
     if (transaction === undefined) return;
@@ -90,7 +89,7 @@ export class Client extends Producer {
     return await this.#connections.to(brokers.get(nodeId));
   }
 
-  /** Commits `position` as part of the transaction that is open. */
+  /** Commits `position` as part of the open transaction. */
   async commitPosition(
     { group, topic }: PositionPlace,
     { position, note }: CommittedPosition,
@@ -123,7 +122,7 @@ export class Client extends Producer {
     });
   }
 
-  /** The position that the last transaction has left, once it has ended. Null: there is none. */
+  /** The position of the last finished transaction. Null: there is none. */
   async fetchPosition({ group, topic }: PositionPlace): Promise<CommittedPosition | null> {
     const asked = {
       groupId: group,
@@ -138,13 +137,13 @@ export class Client extends Producer {
     return committedOffset < 0 ? null : { position: Number(committedOffset), note: metadata ?? '' };
   }
 
-  /** Ends all connections in order. */
+  /** Closes all connections cleanly. */
   async disconnect(): Promise<void> {
     await this.close(true);
     await this.#connections.close();
   }
 
-  /** Cuts all connections; whatever is under way rejects, and nothing is tried again. */
+  /** Cuts all connections; requests in flight reject, and nothing is retried. */
   cut(): void {
     void this.close(true);
     this.#connections.cut();
@@ -162,14 +161,15 @@ export class Client extends Producer {
     name: string,
     callback: Callback<API<Asked, Answer>>,
   ): void {
-    // From version 4 on it asks for rights on the whole cluster.
+    // From version 4 on, the request needs rights on the whole cluster.
     const { api } = addPartitionsToTxnV3;
     if (name === 'AddPartitionsToTxn') callback(null, api as unknown as API<Asked, Answer>);
     else super[kGetApi](name, callback);
   }
 
-  // In a transaction no request with records is repeated: what has failed is aborted, and sent again by another producer.
-  // The library would repeat it under the same sequence numbers, but for all partitions to the leader of the first one.
+  // In a transaction no request with records is repeated: a failed transaction is aborted, and another producer sends
+  // the records again. The library would repeat it with the same sequence numbers, but for all partitions to the leader
+  // of the first one.
   override [kPerformWithRetry]<T>(
     what: string,
     request: (callback: Callback<T>, attempt: number) => void,
@@ -191,7 +191,7 @@ export class Client extends Producer {
     return asked ?? undefined;
   }
 
-  // The library would try this some times within each of its own attempts at something.
+  // The library would retry this several times within each of its own attempts.
   override [kListApis](callback: CallbackWithPromise<ApiVersionsResponseApi[]>): void {
     answer(this.#apis(), callback);
   }
@@ -226,7 +226,7 @@ export class Client extends Producer {
     return await this.#connections.to(found);
   }
 
-  /** Asks as the library does: again, after a while, while the error is one that passes. */
+  /** Requests as the library does: repeated after a pause while the error is temporary. */
   #request<T>(what: string, request: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle: Callback<T> = (error, result) => {
@@ -246,8 +246,7 @@ export class Client extends Producer {
   }
 }
 
-// No caller catches what the library throws outside of a call: it then shows as an answer that
-// does not come.
+// The library handles no errors thrown outside of a call: they would show as a missing response.
 function answer<T>(promise: Promise<T>, callback: Callback<T>): void {
   promise
     .then(

@@ -1,8 +1,7 @@
-// The connections of a @platformatic/kafka client, in place of the pool that it makes for itself.
-// That pool reads TLS files once and sends no server name to one broker and an address as server
-// name to the next, which Node answers by throwing; it forgets connections that failed before their
-// sockets are gone; and it leaves a connection without a listener for errors, so that the second
-// one ends the process. Here they can also all be cut at once.
+// The connections of a @platformatic/kafka client, in place of the library's pool. That pool reads TLS files once. It
+// passes no server name for one broker and an address as server name for the next, for which Node throws. It forgets
+// failed connections before their sockets are closed, and leaves a connection without an error listener, so a second
+// error ends the process. Here all connections can also be cut at once.
 
 import {
   type Broker,
@@ -16,7 +15,7 @@ import type { KafkaFailure } from './failure.ts';
 import { kafkaFailureOf } from './platformatic-errors.ts';
 import { tlsOptions } from './sockets.ts';
 
-/** What connections are made from. */
+/** Dependencies of connections. */
 export interface ConnectionsOptions {
   readonly clientId: string;
   readonly tls: TlsSettings | undefined;
@@ -28,7 +27,9 @@ interface Link {
   readonly ready: Promise<void> | void;
 }
 
-/** At most one connection to each broker, for one producer: one that refuses is not connected again. */
+/**
+ * At most one connection to each broker, for one producer; a broker that has rejected the login is not connected again.
+ */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #made = new Set<Connection>();
@@ -40,30 +41,30 @@ export class Connections {
     this.#options = options;
   }
 
-  /** The authenticated connection to a broker; made when first asked for, and after a failure. */
+  /** The authenticated connection to a broker; created at the first request, and after a failure. */
   async to(broker: Broker | undefined): Promise<Connection> {
-    // A UserError is what the library does not try again.
+    // The library does not retry a UserError.
     if (this.#cut) throw new UserError('the sink released this connection');
     if (broker === undefined) {
-      // By this message the library knows that it has to request the cluster's brokers again.
+      // This message makes the library request the cluster's brokers again.
       const stale = { canRetry: true, hasStaleMetadata: true };
       throw new NetworkError('the broker is not there at the moment', stale);
     }
     const key = `${broker.host} ${broker.port}`;
     const refusal = this.#refusals.get(key);
-    // With the same password it would only get the account locked.
+    // Another login with the same password could lock the account.
     if (refusal !== undefined) throw new UserError(refusal.message, { cause: refusal });
     const link = this.#links.get(key) ?? this.#connect(broker, key);
     await link.ready;
     return link.connection;
   }
 
-  /** Ends all connections in order. */
+  /** Closes all connections cleanly. */
   async close(): Promise<void> {
     await Promise.all([...this.#made].map((connection) => connection.close()));
   }
 
-  /** Cuts all connections and refuses new ones; whatever waits for an answer hears an error. */
+  /** Cuts all connections and rejects new ones; waiting requests fail. */
   cut(): void {
     this.#cut = true;
     for (const connection of this.#made) {
@@ -79,7 +80,7 @@ export class Connections {
       tls === undefined ? options : { ...options, tls: tlsOptions(tls, host) },
     );
     const ended = (error?: unknown) => {
-      // Reported here only: a caller that waits for a response sees just a closed connection.
+      // Reported only here: a waiting request sees just a closed connection.
       const failure = kafkaFailureOf(error);
       if (failure.kind !== 'passing') this.#refusals.set(key, failure);
       this.#made.delete(connection);

@@ -1,13 +1,13 @@
-// What @platformatic/kafka throws, as KafkaFailures. An error of it may hold the errors of all
-// attempts and of all brokers, each with causes: a tree, whose leaves say what happened. No import
-// of the library: the protocol error in `apiId` and the library's codes distinguish its errors.
+// Converts errors of @platformatic/kafka into KafkaFailures. An error may contain the errors of all attempts and all
+// brokers, each with causes: a tree whose leaves are decisive. No import of the library: the protocol error in `apiId`
+// and the library's codes distinguish its errors.
 
 import { isTrustCode, KafkaFailure, kindOfAnswer } from './failure.ts';
 
 /** The failure for `error`; `what`: a prefix of its message. */
 export function kafkaFailureOf(error: unknown, what?: string): KafkaFailure {
   const failures = [...leaves(error)].map(failureOfLeaf);
-  // A lasting failure says more than the passing ones before it.
+  // A lasting failure is more informative than the temporary ones before it.
   const chosen = failures.find(({ kind }) => kind !== 'passing') ?? failures.at(-1);
   if (chosen === undefined) return new KafkaFailure('passing', String(error), { answered: false });
   if (what === undefined) return chosen;
@@ -17,7 +17,7 @@ export function kafkaFailureOf(error: unknown, what?: string): KafkaFailure {
 
 interface LibraryError extends Error {
   readonly code?: unknown;
-  /** Of a protocol error: its name, and what the broker says about it. */
+  /** For a protocol error: its name, and the broker's message. */
   readonly apiId?: unknown;
   readonly serverErrorMessage?: unknown;
 }

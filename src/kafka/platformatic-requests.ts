@@ -1,5 +1,5 @@
-// The requests of @platformatic/kafka that sending.ts sends with. Versions are fixed: all brokers that the library supports
-// (3.5 and newer) know them.
+// The @platformatic/kafka requests for sending.ts. Versions are fixed: all brokers that the library supports (3.5 and
+// newer) know them.
 
 import { createAPI, ProduceAcks, produceV8, Writer } from '@platformatic/kafka';
 import { KafkaFailure } from './failure.ts';
@@ -18,7 +18,7 @@ const produce = createAPI<ProduceAsked, produceV8.ProduceResponse>(
   ...([produceV8.parseResponse, false, false] as const),
 );
 
-/** What requests are sent with. */
+/** Dependencies of the requests. */
 export interface PlatformaticRequestSettings {
   readonly client: Client;
   readonly topic: string;

@@ -1,7 +1,7 @@
-// The driver for @platformatic/kafka 2.12.1: with the files named platformatic-… all that touches the library, loaded when
-// a Kafka sink with `driver: platformatic` opens. What is written around: it would begin a transaction with a producer id
-// of 0, which the broker assigns to another producer; a failed transaction stays open in it, so one failure ends the producer
-// (port.ts); and it repeats the requests of a leader by itself (sending.ts sends instead).
+// The driver for @platformatic/kafka 2.12.1. Only this file and the files named platformatic-… use the library; they
+// are loaded when a Kafka sink with `driver: platformatic` opens. Workarounds: the library would begin a transaction
+// with producer id 0, which the broker assigns to another producer; a failed transaction stays open in it, so one
+// failure ends the producer (port.ts); it repeats a leader's requests by itself (sending.ts sends instead).
 
 import { crc32c } from '@platformatic/kafka';
 import { invariant } from '../contracts/errors.ts';
@@ -28,7 +28,7 @@ const mechanisms = {
   'scram-sha-512': 'SCRAM-SHA-512',
 } as const;
 
-/** Makes producers of @platformatic/kafka. */
+/** Creates producers of @platformatic/kafka. */
 export const platformaticDriver: KafkaDriver = (options) => new PlatformaticProducer(options);
 
 class PlatformaticProducer implements KafkaProducer {
@@ -70,7 +70,7 @@ class PlatformaticProducer implements KafkaProducer {
     this.#transaction = null;
   }
 
-  /** The transaction is open when it resolves. Without `place` no position is part of it. */
+  /** When it resolves, the transaction is open. Without `place`, no position is committed. */
   async #sendInTransaction(
     requests: readonly (readonly KafkaRecord[])[],
     place: CommittedPosition | null,
@@ -83,8 +83,8 @@ class PlatformaticProducer implements KafkaProducer {
       return { transaction, written };
     } catch (error) {
       const failure = kafkaFailureOf(error);
-      // Else readers wait for the transaction's end until the next producer begins. It need not work. Where a request may
-      // still arrive, only that next one ends the transaction: under a new epoch, which refuses the late request.
+      // Without an abort, readers wait until the next producer begins; the abort may fail. If a request may still
+      // arrive, only the next producer ends the transaction: its new epoch rejects the late request.
       if (failure.answered && failure.kind !== 'fenced') await transaction.abort().catch(() => {});
       throw failure;
     }
@@ -117,7 +117,7 @@ class PlatformaticProducer implements KafkaProducer {
     return { topic, group: transactions.group };
   }
 
-  // The first time it fetches the producer id, which ends what an older user left open.
+  // The first call fetches the producer id, which ends transactions that an older producer left open.
   async #begin(): Promise<Transaction> {
     this.#options.sasl?.password.reveal();
     const { transactions } = this.#options;
@@ -149,7 +149,7 @@ function clientOf({ brokers, clientId, timeoutMs, sasl, tls, transactions }: Kaf
       metadataMaxAge: metadataMsMax,
       autocreateTopics: true,
       idempotent: true,
-      // Both for the broker: how long to wait for replicas, and for a transaction's end.
+      // Both are for the broker: how long to wait for replicas, and for a transaction's end.
       timeout: transactions?.timeoutMs ?? timeoutMs,
       producerId: -1n,
       producerEpoch: -1,

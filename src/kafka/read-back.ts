@@ -1,28 +1,28 @@
-// Uids of the records in a topic, read back by kafkajs with either driver, as a consumer of committed records sees them.
-// Used only if the state does not know which events were sent. What must stay true: all that was committed by then is
-// read, and nothing else, so that no event is skipped that a consumer cannot see.
+// Reads back the uids of a topic's records with kafkajs, for either driver, as a consumer of committed records sees
+// them. Used only if the state does not know which events were sent. Invariant: exactly the records committed by then
+// are read, so no event is skipped that a consumer cannot see.
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka } from 'kafkajs';
 import type { Ranges } from './port.ts';
 
-/** Newest records that are read if no offset to start at is known. */
+/** Limit of newest records that are read if no start offset is known. */
 const recordsMax = 1_000_000n;
 
-/** What is read. */
+/** The parameters of reading back. */
 export interface ReadBackOptions {
   readonly topic: string;
-  /** The reader's group begins with it. */
+  /** Prefix of the reader's group. */
   readonly group: string;
   /** Stored digits of a uid. */
   readonly digits: number;
-  /** Gives up. */
+  /** Aborts the reading. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The ranges of records in the topic at and after these offsets; of a partition that is not
- * named, the newest records. Rejects with what kafkajs throws, also where there is no such topic.
+ * The ranges of records at and after these offsets; for a partition that is not named, the newest records. Rejects with
+ * kafkajs's error, also if the topic does not exist.
  */
 export async function rangesFrom(
   kafka: Kafka,
@@ -46,7 +46,7 @@ export async function rangesFrom(
   }
 }
 
-/** What is kept of the uids committed in these ranges. Rejects with what kafkajs throws. */
+/** The stored digits of the uids committed in these ranges. Rejects with kafkajs's error. */
 export async function uidsIn(
   kafka: Kafka,
   ranges: Ranges,
@@ -56,7 +56,7 @@ export async function uidsIn(
   const open = new Map(Object.entries(ranges).map(([name, [, to]]) => [Number(name), BigInt(to)]));
   if (open.size === 0) return known;
   const consumer = kafka.consumer({
-    // Of its own: the member of a process that was killed would have to be waited for.
+    // A group of its own: joining an existing one could wait for the member of a killed process.
     groupId: `${group}-${randomUUID()}`,
     maxWaitTimeInMs: 100,
     allowAutoTopicCreation: false,
@@ -95,7 +95,7 @@ function reached(
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-    // Told also for batches of which a consumer sees nothing: aborted records, marks.
+    // Emitted also for batches without visible records: aborted records, control records.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
       const end = open.get(partition);
       if (end !== undefined && BigInt(lastOffset) + 1n >= end) open.delete(partition);

@@ -1,12 +1,11 @@
-// Records as they travel to a broker: a record batch of one partition (Kafka protocol guide, "Record
-// Batch"), written into one piece of memory. Clients make several objects and buffers of each record,
-// which takes more time than all that happens to an event before. What must stay true: records stand
-// in the batch in the order of the list, since offsets and sequence numbers count them.
+// Encodes a record batch of one partition (Kafka protocol guide, "Record Batch") into one buffer. Clients create
+// several objects and buffers per record, which takes more time than all earlier steps for an event. Invariant: records
+// are in the batch in the order of the list, because offsets and sequence numbers count them.
 
 import { type Compression, compressed } from '../contracts/compression.ts';
 import type { KafkaRecord } from './port.ts';
 
-/** Who writes batches, and how. */
+/** How batches are encoded. */
 export interface BatchSettings {
   readonly compression: Compression;
   readonly transactionalId: string | null;
@@ -33,30 +32,30 @@ export interface ProduceSettings extends BatchSettings {
 /** Bytes of a batch before its records. */
 export const batchHeadBytes = 61;
 /**
- * A record adds at most 5 + 1 + 10 + 5 bytes of length, attributes, timestamp and offset, 5 each for
- * the lengths of key and value, and for the header its count, its name and two lengths.
+ * A record adds at most 5 + 1 + 10 + 5 bytes for length, attributes, timestamp and offset, 5 each for the lengths of
+ * key and value, and for the header its count, its name and two lengths.
  */
 const recordOverhead = 48;
 const codecs: Readonly<Record<Compression, number>> = { none: 0, gzip: 1, zstd: 4 };
 const transactionalBit = 1 << 4;
 const magic = 2;
-/** The checksum covers all that is behind it. */
+/** The checksum covers all later bytes. */
 const checkedFrom = 21;
 const uidName = Buffer.from('uid');
 
-/** A record's bytes before compression, at most; at least what the broker counts. */
+/** Upper bound of a record's bytes before compression; not less than the broker counts. */
 export function recordBytes({ key, value, uid }: KafkaRecord): number {
   return recordOverhead + (key?.length ?? 0) + value.length + uid.length;
 }
 
-/** A record batch as it is sent: a repeated request sends the same bytes. */
+/** An encoded record batch: a repeated request sends the same bytes. */
 export interface PartitionBatch {
   readonly topic: string;
   readonly partition: number;
   readonly batch: Buffer;
 }
 
-/** A request to produce, version 3 to 8, without its header. */
+/** A produce request, version 3 to 8, without its header. */
 export async function produceRequest(
   parts: readonly PartitionRecords[],
   settings: ProduceSettings,
@@ -68,7 +67,7 @@ export async function produceRequest(
   return requestOfBatches(batches, settings);
 }
 
-/** The same request, made of batches that are encoded already. */
+/** The same request from encoded batches. */
 export function requestOfBatches(
   batches: readonly PartitionBatch[],
   {
@@ -147,7 +146,7 @@ function withHead(batch: Buffer, head: BatchHead): Buffer {
   return batch;
 }
 
-/** The records behind room for the head. */
+/** The records, after space for the head. */
 function written(records: readonly KafkaRecord[]): Buffer {
   const bytesMax = records.reduce((sum, record) => sum + recordBytes(record), batchHeadBytes);
   const batch = Buffer.allocUnsafe(bytesMax);
@@ -159,7 +158,7 @@ function written(records: readonly KafkaRecord[]): Buffer {
 
 function writeRecord(batch: Buffer, from: number, record: KafkaRecord, offset: number): number {
   const { key, value, uid } = record;
-  // Attributes and timestamp are a byte each: all records are of the batch's own time.
+  // Attributes and timestamp are a byte each: all records have the batch's time.
   const length =
     2 +
     varintBytes(offset) +
@@ -185,7 +184,7 @@ function writeBytes(batch: Buffer, from: number, bytes: Uint8Array): number {
   return at + bytes.length;
 }
 
-/** Small numbers of either sign take few bytes (zigzag), seven bits in each. */
+/** Small numbers of either sign use few bytes (zigzag), with seven bits each. */
 function writeVarint(batch: Buffer, from: number, value: number): number {
   let at = from;
   let left = ((value << 1) ^ (value >> 31)) >>> 0;

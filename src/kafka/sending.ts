@@ -1,8 +1,8 @@
-// Sends records to the leaders of their partitions, with either client: one request to each leader at a time. What must
-// stay true: a batch is encoded once, so that a repeat has the same bytes and sequence numbers, by which the broker knows
-// it; nothing is decided or repeated before each request has been answered or its connection is lost; and a client
-// repeats no request with records by itself. What cannot be sent so is given up: the sink makes another producer, and in a
-// transaction that one aborts what was sent.
+// Sends records to the leaders of their partitions, with either client, one request per leader at a time. Invariants: a
+// batch is encoded once, so a repeat has the same bytes and sequence numbers, by which the broker recognises it;
+// nothing is decided or repeated before each request was answered or its connection is lost; a client does not repeat
+// requests with records itself. Records that cannot be sent so are given up here: the sink creates another producer,
+// and in a transaction that one aborts the sent records.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Compression } from '../contracts/compression.ts';
@@ -14,26 +14,26 @@ import { type PartitionBatch, recordBatch } from './record-batch.ts';
 /** One of a topic's partitions. */
 export interface Led {
   readonly partition: number;
-  /** The leader's node id; -1: no broker leads it at the moment. */
+  /** The leader's node id; -1: there is no leader at the moment. */
   readonly leader: number;
 }
 
-/** What sending needs of a client. `produce` sends one request, once; the others may repeat theirs. */
+/** The client's requests. `produce` sends one request, once; the others may repeat theirs. */
 export interface KafkaRequests {
   /** All of the topic's partitions, at least one. */
   partitions(): Promise<readonly Led[]>;
   /** Adds partitions to the open transaction; does nothing without transactions. */
   join(partitions: readonly number[]): Promise<void>;
-  /** Who writes: known once `join` has resolved. */
+  /** The producer id; known once `join` has resolved. */
   producer(): Promise<{ readonly producerId: bigint; readonly producerEpoch: number }>;
-  /** Resolves with the first offset in each partition; rejects where one of them refuses. */
+  /** Resolves with the first offset in each partition; rejects if one of them is rejected. */
   produce(leader: number, batches: readonly PartitionBatch[]): Promise<ReadonlyMap<number, bigint>>;
-  /** After a failure: looks where the partitions are now. Does not reject. */
+  /** Refreshes the metadata after a failure. Does not reject. */
   refresh(error: unknown): Promise<void>;
   failureOf(error: unknown): KafkaFailure;
 }
 
-/** How batches are written. */
+/** How batches are encoded. */
 export interface SendingSettings {
   readonly topic: string;
   readonly compression: Compression;
@@ -42,11 +42,11 @@ export interface SendingSettings {
   readonly crc32c: (bytes: Uint8Array) => number;
 }
 
-// In sum about two seconds: time for a leader to move. The engine has the longer waits.
+// The pauses add up to about two seconds: time for a leader to move. The engine has the longer waits.
 const pauseMsMin = 2;
 const pauseMsMax = 1_000;
 const repeatsMax = 10;
-/** Sequence numbers are of 31 bits, and begin again after the last. */
+/** Sequence numbers have 31 bits and wrap around. */
 const sequenceCount = 2 ** 31;
 
 /** Sends for one producer, until its first failure. */
@@ -55,7 +55,7 @@ export class PartitionSender {
   readonly #settings: SendingSettings;
   /** The next sequence number, by partition. */
   readonly #sequences = new Map<number, number>();
-  /** Counts calls: records without a key go to another partition with each. */
+  /** Counts calls: records without a key go to another partition with each call. */
   #turn = 0;
 
   constructor(requests: KafkaRequests, settings: SendingSettings) {
@@ -64,8 +64,8 @@ export class PartitionSender {
   }
 
   /**
-   * Resolves when all in-sync replicas have every record; adds the offset after our last record of each partition to
-   * `written`. Rejects with a KafkaFailure, whose `answered` is false where a request may still arrive.
+   * Resolves when all in-sync replicas have every record; adds the offset after the last record of each partition to
+   * `written`. Rejects with a KafkaFailure, whose `answered` is false if a request may still arrive.
    */
   async send(records: readonly KafkaRecord[], written = new Map<number, bigint>()): Promise<void> {
     const batches = await this.#batchesOf(records).catch((error) => {
@@ -77,7 +77,7 @@ export class PartitionSender {
       written.set(partition, offsetAfter(base, partition, records));
   }
 
-  /** Nothing is sent of them yet, and in a transaction all their partitions are part of it. */
+  /** Encodes the batches. In a transaction, their partitions are added to the transaction. */
   async #batchesOf(records: readonly KafkaRecord[]): Promise<readonly PartitionBatch[]> {
     const found = await this.#requests.partitions();
     const led = found.filter(({ leader }) => leader >= 0).map(({ partition }) => partition);
@@ -86,7 +86,7 @@ export class PartitionSender {
       record.partition ??= choosePartition(record.key, this.#turn, { count: found.length, led });
     }
     const grouped = Map.groupBy(records, ({ partition }) => partition ?? 0);
-    // In one request: here the broker refuses until it is done with the last commit.
+    // In one request: the broker rejects this until it has finished the last commit.
     await this.#requests.join([...grouped.keys()]);
     const { topic, ...settings } = this.#settings;
     const writer = { ...settings, ...(await this.#requests.producer()) };

@@ -1,7 +1,6 @@
-// The sockets that a Kafka client speaks through. The client asks for them here, and here they can
-// all be cut at once: that is what makes giving up on a dead broker and closing take a bounded
-// time, whatever the client is waiting for. TLS files are read at each connection, so that a
-// renewed certificate is taken up without a restart.
+// The sockets of a Kafka client. The client opens them here, and all can be cut at once: giving up on a dead broker and
+// closing take a bounded time, whatever the client is waiting for. TLS files are read at each connection, so a renewed
+// certificate takes effect without a restart.
 
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
@@ -20,14 +19,14 @@ export class Sockets {
     this.#tls = tls;
   }
 
-  /** Begins a connection; `connected` is called when it stands, with TLS after the handshake. */
+  /** Opens a connection; `connected` is called when it is established, with TLS after the handshake. */
   connect(host: string, port: number, connected: () => void): Socket {
     if (this.#cut) throw new Error('the sink released this connection');
     const socket =
       this.#tls === undefined
         ? connectTcp({ host, port }, connected)
         : connectTls({ host, port, ...tlsOptions(this.#tls, host) }, connected);
-    // Requests end in a short segment; held back for an answer it would cost 40 ms each.
+    // A request ends in a short segment; Nagle's algorithm would delay it by 40 ms.
     socket.setNoDelay(true);
     socket.setKeepAlive(true, keepAliveDelayMs);
     this.#open.add(socket);
@@ -35,7 +34,7 @@ export class Sockets {
     return socket;
   }
 
-  /** Cuts all connections and refuses new ones. The client hears an error on each. */
+  /** Cuts all connections and rejects new ones. The client gets an error on each. */
   cut(): void {
     this.#cut = true;
     for (const socket of this.#open) {
@@ -44,7 +43,7 @@ export class Sockets {
   }
 }
 
-/** How to speak TLS to a broker; reads the files. An address has no server name in Node. */
+/** The TLS options for a broker; reads the files. Node accepts no address as a server name. */
 export function tlsOptions(tls: TlsSettings, host: string): ConnectionOptions {
   const serverName = tls.server_name ?? (isIP(host) === 0 ? host : undefined);
   return {
