@@ -1,17 +1,16 @@
-// What an endpoint answers, before any fault bends it: status, headers and either JSON text or a
-// page of records. Both error envelopes of the documents are built here and nowhere else: the
-// unified one (`error.code`, `error.message`, `error.field`, `request_id`) and RFC 9457 problem
-// details with `trace_id` for the services.
+// The responses of an endpoint before faults: status, headers and either JSON text or a page of records. Both error
+// envelopes of the upstream documents are built only here: the unified one (`error.code`, `error.message`,
+// `error.field`, `request_id`) and RFC 9457 problem details with `trace_id` for the services.
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Which API a path belongs to; decides envelopes, headers and credentials. `earlier` is the form that
- * the services document calls the earlier API: with --earlier only.
+ * The API of a path; decides envelopes, headers and credentials. `earlier` is the form that the services document calls
+ * the earlier API: with --earlier only.
  */
 export type Api = 'unified' | 'services' | 'earlier';
 
-/** A request, taken apart. `path` is as sent, without the query. */
+/** A parsed request. `path` is as sent, without the query. */
 export interface SandboxRequest {
   readonly api: Api;
   readonly method: string;
@@ -28,35 +27,35 @@ export interface SandboxPage {
   readonly joined: () => Uint8Array;
   readonly items: () => readonly string[];
   readonly fields: ReadonlyMap<string, string>;
-  /** A cursor that leads back to the first page; for the loop fault. */
+  /** A cursor back to the first page; for the loop fault. */
   readonly startCursor: () => string;
-  /** How it is written, where not as the documents do; asked when faults have done their work. */
+  /** Formats the page in another style than the documents'; called after the faults. */
   readonly shape?: (page: SandboxPage) => ShapedPage;
-  /** The origin of the addresses in it; left out: this sandbox's. */
+  /** The origin of addresses in the page; default: this sandbox's. */
   readonly origin?: string;
 }
 
-/** A page as another paging style writes it. */
+/** A page formatted in another paging style. */
 export interface ShapedPage {
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly type: string;
 }
 
-/** The body of an answer: JSON text, a page, or nothing. */
+/** The body of a response: JSON text, a page, or nothing. */
 export type Content =
   | { readonly form: 'json'; readonly text: string }
   | { readonly form: 'page'; readonly page: SandboxPage }
   | { readonly form: 'raw'; readonly text: string; readonly type: string };
 
-/** What goes back to the client if no fault intervenes. */
+/** The response if no fault intervenes. */
 export interface SandboxResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly content: Content;
 }
 
-/** Why a request is refused. `code` and `field` show in the unified envelope only. */
+/** Why a request is rejected. `code` and `field` are in the unified envelope only. */
 export interface SandboxRefusal {
   readonly status: number;
   readonly message: string;
@@ -79,7 +78,7 @@ const PHRASES: Readonly<Record<number, readonly [phrase: string, code: string]>>
   503: ['Unavailable', 'unavailable'],
 };
 
-/** A JSON answer. */
+/** A JSON response. */
 export function ok(
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -87,7 +86,7 @@ export function ok(
   return { status: 200, headers, content: { form: 'json', text: JSON.stringify(value) } };
 }
 
-/** A refusal in the API's own envelope. */
+/** A rejection in the API's own envelope. */
 export function failed(api: Api, failure: SandboxRefusal): SandboxResponse {
   const { status, message, field } = failure;
   if (api === 'earlier') return plainFailure(status);
@@ -109,13 +108,13 @@ export function failed(api: Api, failure: SandboxRefusal): SandboxResponse {
   return { status, headers: {}, content: { form: 'raw', text: JSON.stringify(body), type } };
 }
 
-/** An error of the earlier API: the status, and nothing that a client could rely on. */
+/** An error of the earlier API: the status, without a body that a client could rely on. */
 function plainFailure(status: number): SandboxResponse {
   const text = `${status} ${PHRASES[status]?.[0] ?? 'Error'}\n`;
   return { status, headers: {}, content: { form: 'raw', text, type: 'text/plain' } };
 }
 
-/** An answer in the paging style that its page asks for. */
+/** A response in the paging style of its page. */
 export function shaped(answer: SandboxResponse): SandboxResponse {
   const { content } = answer;
   if (content.form !== 'page' || content.page.shape === undefined) return answer;

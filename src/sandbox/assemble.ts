@@ -1,6 +1,5 @@
-// Builds what a sandbox serves from the options it was started with: the growing lists, a firewall
-// per company, the collections and the trail of their changes, the token desk. Only here is it
-// decided how fast which list grows, and which collections there are.
+// Builds a sandbox from its start options: the growing lists, a firewall per company, the collections and the audit
+// trail of their changes, the tokens. Only this file decides which lists grow how fast, and which collections exist.
 import { auditRecord, type RecordContext } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import { Collection, type CollectionPlan } from './collection.ts';
@@ -25,7 +24,7 @@ import { SANDBOX_CREDENTIALS, SandboxTokens } from './tokens.ts';
 import { Trail } from './trail.ts';
 import { AUDIT_PATH } from './unified-api.ts';
 
-/** What a sandbox was asked to be, with the defaults that everything depends on filled in. */
+/** The start options of a sandbox, with defaults filled in. */
 export interface SandboxPlan {
   readonly options: SandboxOptions;
   readonly now: () => number;
@@ -33,7 +32,7 @@ export interface SandboxPlan {
   readonly seed: number;
 }
 
-/** The collections of a sandbox, by path, and the audit trail of what changes in them. */
+/** The collections of a sandbox, by path, and the audit trail of their changes. */
 export interface ChangingWorld {
   readonly lists: ReadonlyMap<string, GrowingList>;
   readonly firewalls: ReadonlyMap<string, Firewall>;
@@ -47,7 +46,7 @@ const CHANGE_EVERY_S = 2;
 const DAY_LIFETIME_S = 43_200;
 const HOUR_LIFETIME_S = 3_600;
 
-/** Each log list's part of the logs' growth, and of their number at the start. */
+/** Each log list's share of the logs' growth, and of their number at the start. */
 const LOG_SHARES = {
   events: { kind: null, growth: 0.63, start: 1 },
   web: { kind: 'web', growth: 0.33, start: 1 },
@@ -69,7 +68,7 @@ export function rateOf(path: string, perS: number, companies: number): number {
   return share === undefined ? 0 : (3 * perS * LOG_SHARES[share].growth) / companies;
 }
 
-/** All that grows and changes. The audit list is what the others' changes are timed by. */
+/** Everything that grows and changes. The audit list is the clock of the other changes. */
 export function changingWorld(
   plan: SandboxPlan,
   behaviour: (path: string) => ListBehaviour,
@@ -159,7 +158,7 @@ function firewallsOf({ options, epochMs, seed }: SandboxPlan): Map<string, Firew
   return new Map(firewalls);
 }
 
-/** The token desk with the sandbox's credentials and lifetimes. */
+/** The token endpoint with the sandbox's credentials and lifetimes. */
 export function tokensOf({ options, now }: SandboxPlan): SandboxTokens {
   const { tokenLifetimeS, credentials } = options;
   const lifetimeS = {

@@ -1,7 +1,7 @@
-// Audit events as `/v1/audit/events` serves them: what admins and agents of the invented company
-// did. The document shows no fields, so the shape is one that real platforms use: nested actor,
-// resource and network, a list of changes, about 700 bytes. A record is a pure function of seed,
-// index, id and time. A few are unusual on purpose (unusual.ts).
+// Audit events as `/v1/audit/events` serves them: actions of admins and agents of the invented company. The document
+// shows no fields, so the shape follows real platforms: nested actor, resource and network, a list of changes, about
+// 700 bytes. Invariant: a record is a pure function of seed, index, id and time. A few are unusual on purpose
+// (unusual.ts).
 import {
   ADMINS,
   AGENTS,
@@ -14,7 +14,7 @@ import {
 import { Random } from './random.ts';
 import { unusual, unusualSummary } from './unusual.ts';
 
-/** What places a record: `id` is JSON text (so an integer id can exceed 2^53), null for none. */
+/** The identity of a record: `id` is JSON text (so an integer id can exceed 2^53), null for none. */
 export interface RecordContext {
   readonly seed: number;
   readonly index: number;
@@ -28,7 +28,7 @@ interface Change {
   readonly to: unknown;
 }
 
-/** What an audit event tells, apart from its place and its frame. */
+/** The content of an audit event, without identity and frame. */
 export interface Scene {
   readonly action: string;
   readonly module: string;
@@ -43,7 +43,7 @@ export interface Scene {
 
 const SALT = 0xa0d17;
 
-/** The exact JSON text of audit event `index`; `told` is what it has to tell, if anything. */
+/** The exact JSON text of audit event `index`; `reported` is the change it reports, if any. */
 export function auditRecord(place: RecordContext, reported: Scene | null = null): string {
   const { seed, index } = place;
   const random = new Random(seed, SALT, index);
@@ -72,7 +72,7 @@ export function auditRecord(place: RecordContext, reported: Scene | null = null)
   return unusual(place.id === null ? text : `{"id":${place.id},${text.slice(1)}`, index);
 }
 
-/** RFC 3339 in UTC; now and then without a fraction, or with microseconds, as real fleets mix. */
+/** RFC 3339 in UTC; some without a fraction or with microseconds, as in mixed fleets. */
 export function timestamp(timeMs: number, index: number): string {
   const text = new Date(timeMs).toISOString();
   if (index % 97 === 3) return `${text.slice(0, 19)}Z`;
@@ -257,8 +257,8 @@ const AGENT_STEPS: Readonly<Record<number, string>> = {
   11: 'agent.action.executed',
 };
 
-// Steps of one run share a run_id and stand a few events apart, so a run can be followed through
-// the log. An agent that may only propose stops before the gate.
+// Steps of one run share a run_id and are a few events apart, so a run can be followed through the log. An agent that
+// may only propose stops before the gate.
 function agentScene(seed: number, index: number): Scene | null {
   const block = Math.floor(index / 16);
   const action = AGENT_STEPS[index % 16];

@@ -1,6 +1,6 @@
-// Turns a good answer into the bad one a fault asks for, as far as that is a matter of status,
-// headers and body. Pure: what happens on the wire (cut, trickle, silence) is deliver.ts. Two
-// kinds of fault: those that answer instead of the endpoint, and those that alter its answer.
+// Applies a fault to the status, headers and body of a response. Pure; deliver.ts has the faults on the wire (cut,
+// trickle, silence). There are two kinds: faults that answer instead of the endpoint, and faults that alter its
+// response.
 import {
   bytesOf,
   type Content,
@@ -17,7 +17,7 @@ const HTML =
   '<!doctype html><html><head><title>Sign in</title></head><body><h1>Network sign-in</h1>' +
   '<p>Your session has ended. <a href="/login">Sign in again</a>.</p></body></html>';
 
-/** The answer that stands in for the endpoint's, or null where the endpoint should be asked. */
+/** The response in place of the endpoint's; null: the endpoint answers. */
 export function answerInstead(
   fault: SandboxFault,
   ask: SandboxRequest,
@@ -93,7 +93,7 @@ export function answerInstead(
   }
 }
 
-/** The endpoint's answer as the fault leaves it. Refusals pass unaltered. */
+/** The endpoint's response altered by the fault. Rejections pass unaltered. */
 export function alterAnswer(
   fault: SandboxFault,
   answer: SandboxResponse,
@@ -154,7 +154,7 @@ function statusAnswer(fault: StatusFault, ask: SandboxRequest, nowMs: number): S
   return { ...failed(ask.api, failure), headers };
 }
 
-/** The Retry-After header for a wait in seconds, or any other text as it stands. */
+/** The Retry-After header for a wait in seconds, or any other text unchanged. */
 export function retryAfter(
   wait: number | string,
   as: 'seconds' | 'date' | 'absent',

@@ -1,9 +1,9 @@
-// The checks that a fault script's values are held against (fault-script.ts).
+// The checks for values of a fault script (fault-script.ts).
 
-/** Returns what is wrong with a value, or null. */
+/** Returns the error of a value, or null. */
 export type Check = (value: unknown) => string | null;
 
-/** Any text but an empty one. */
+/** Any non-empty text. */
 export const text: Check = (value) =>
   typeof value === 'string' && value !== '' ? null : 'must be text';
 /** True or false. */

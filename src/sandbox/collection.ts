@@ -1,47 +1,47 @@
-// One collection of the invented company: sites, hosts, tickets, block-list entries. Its entities
-// come, change and go by arithmetic (life.ts) at the clock's steps (steps.ts) and by control calls;
-// an entity's content is a pure function of seed, index and the times it changed at. Held in memory
-// is only what control calls did.
+// One collection of the invented company: sites, hosts, tickets, block-list entries. Its entities are created, changed
+// and deleted by arithmetic (life.ts) at the clock's steps (steps.ts), and by control calls. Invariant: an entity's
+// content is a pure function of seed, index and the times of its changes. Memory holds only the effects of control
+// calls.
 import type { ListBehaviour } from './behaviour.ts';
 import { birthOf, deathOf, eventAt, existing, type Life, touchesOf } from './life.ts';
 import { Random, saltOf } from './random.ts';
 import type { Steps } from './steps.ts';
 
-/** What an entity's content is made from. */
+/** The inputs of an entity's content. */
 export interface EntityContext {
   readonly id: string;
   readonly index: number;
-  /** How often it has changed. */
+  /** Number of its changes. */
   readonly version: number;
-  /** When it was created, then when it changed, oldest first; RFC 3339. */
+  /** Time of creation, then times of changes, oldest first; RFC 3339. */
   readonly times: readonly [created: string, ...changed: string[]];
   /** The same draws for every version. */
   readonly base: Random;
-  /** Draws of its own for each version. */
+  /** Different draws for each version. */
   readonly fresh: Random;
 }
 
 /** A collection as a resource declares it. */
 export interface CollectionPlan {
-  /** What audit events call an entity, such as `site`. */
+  /** The name of an entity in audit events, such as `site`. */
   readonly kind: string;
-  /** Where it is listed, or the part before an entity's id. */
+  /** The path of its list, or the part before an entity's id. */
   readonly path: string;
   readonly company: string | null;
   readonly life: Life;
-  /** Ids are the core's own, then prefix and number, counted up from `first`. */
+  /** Ids of the core are listed; others are prefix and number, counted up from `first`. */
   readonly ids: {
     readonly prefix: string;
     readonly first: number;
     readonly core?: readonly string[];
   };
-  /** What an entity looks like; its id has to come first. */
+  /** An entity's content; its id must be the first member. */
   readonly record: (moment: EntityContext) => object;
-  /** What audit events call a change; left out: create, update, delete. */
+  /** The name of a change in audit events; default: create, update, delete. */
   readonly verb?: (op: SandboxChange['op'], version: number) => string;
 }
 
-/** A change that was made to a collection, or that only the audit trail tells of. */
+/** A change of a collection, or one that only the audit trail reports. */
 export interface SandboxChange {
   readonly kind: string;
   readonly path: string;
@@ -50,7 +50,7 @@ export interface SandboxChange {
   readonly id: string;
   readonly version: number;
   readonly at: string;
-  /** Whether an audit event tells of it. */
+  /** Whether an audit event reports it. */
   readonly explained: boolean;
   /** Whether it happened; otherwise only the audit event did. */
   readonly seen: boolean;
@@ -59,7 +59,7 @@ export interface SandboxChange {
 /** A change to make now. */
 export interface ChangeOrder {
   readonly op: SandboxChange['op'];
-  /** The entity meant, or the id to give; left out: the newest, or a new id. */
+  /** The entity to change, or the id of a new one; default: the newest, or a new id. */
   readonly id?: string;
   /** How many entities, without `id`. Default 1. */
   readonly count?: number;
@@ -67,7 +67,7 @@ export interface ChangeOrder {
   readonly seen?: boolean;
 }
 
-/** What a collection needs from its sandbox. `turn` is its place in the clock's round. */
+/** Dependencies of a collection. `turn` is its turn in the clock's cycle. */
 export interface SandboxCollectionDeps {
   readonly seed: number;
   readonly turn: number;
@@ -76,17 +76,17 @@ export interface SandboxCollectionDeps {
   readonly now: () => number;
 }
 
-/** Entities that control calls create are numbered from here, after all that come by steps. */
+/** Entities created by control calls are numbered from here, after all that steps create. */
 const ORDERED_FROM = 1_000_000_000;
 
-/** A collection as it stands now. */
+/** A collection in its present state. */
 export class Collection {
   readonly plan: CollectionPlan;
   readonly #deps: SandboxCollectionDeps;
   readonly #salt: number;
   readonly #bornByOrder = new Map<number, { readonly id: string; readonly atMs: number }>();
   readonly #touchedByOrder = new Map<number, number[]>();
-  /** The last step an entity has made that went by a control call. */
+  /** The last step of an entity before a control call deleted it. */
   readonly #goneByOrder = new Map<number, number>();
   readonly #ordered: SandboxChange[] = [];
   #keys: { readonly of: string; readonly keys: readonly number[] } = { of: '', keys: [] };
@@ -97,7 +97,7 @@ export class Collection {
     this.#salt = saltOf(plan.path);
   }
 
-  /** The indices of the entities that stand now, oldest first. */
+  /** The indices of the present entities, oldest first. */
   keys(): readonly number[] {
     const done = this.#done();
     const of = `${done} ${this.#bornByOrder.size} ${this.#goneByOrder.size}`;
@@ -108,13 +108,13 @@ export class Collection {
     return this.#keys.keys;
   }
 
-  /** An entity as it is, or was when it went; null if there never was one of this index. */
+  /** An entity's present or last content; null if no entity had this index. */
   entity(index: number): object | null {
     const moment = this.moment(index);
     return moment === null ? null : this.plan.record(moment);
   }
 
-  /** What an entity's content is made from; see `entity`. */
+  /** The inputs of an entity's content; see `entity`. */
   moment(index: number): EntityContext | null {
     const { life } = this.plan;
     const comes = life.start > life.core && index < ORDERED_FROM;
@@ -124,7 +124,7 @@ export class Collection {
       : null;
   }
 
-  /** The index of an id that was given, whether or not its entity still stands. */
+  /** The index of an assigned id, whether or not its entity still exists. */
   indexOf(id: string): number | null {
     const { prefix, first, core = [] } = this.plan.ids;
     const ordered = [...this.#bornByOrder].find(([, born]) => born.id === id)?.[0];
@@ -133,12 +133,12 @@ export class Collection {
     return index !== null && this.idOf(index) === id && this.moment(index) !== null ? index : null;
   }
 
-  /** Whether the entity stands now. */
+  /** Whether the entity exists now. */
   stands(index: number): boolean {
     return this.moment(index) !== null && this.#goneAtStep(index) >= this.#done();
   }
 
-  /** How many steps ago an entity went; 0 for one that stands. */
+  /** How many steps ago an entity was deleted; 0 if it exists. */
   stepsGone(index: number): number {
     return Math.max(0, this.#done() - this.#goneAtStep(index));
   }
@@ -163,7 +163,7 @@ export class Collection {
     yield* this.#ordered.slice(ordered);
   }
 
-  /** What a step of this collection does, or null. */
+  /** The change of a step, or null. */
   changeAt(step: number): SandboxChange | null {
     const event = eventAt(this.plan.life, step);
     if (event === null) return null;
@@ -175,7 +175,7 @@ export class Collection {
     return this.#change(event.op, event.index, { version, atMs, explained, seen });
   }
 
-  /** The entity before and after a change; null where there was or is none. */
+  /** The entity before and after a change; null if it did not exist. */
   sidesOf({
     op,
     id,
@@ -185,7 +185,7 @@ export class Collection {
     const index = this.indexOf(id);
     const moment = index === null ? null : this.moment(index);
     if (index === null || moment === null) return [null, null];
-    // A change that only the audit trail tells of has no time, also once the next one has come.
+    // A change that only the audit trail reports has no time, even after the next one.
     const at = (last: number, timed = last) => {
       const [created, ...changed] = moment.times;
       const times = [created, ...changed.slice(0, timed)] as const;
@@ -198,7 +198,7 @@ export class Collection {
     ];
   }
 
-  /** Makes a change now. Throws when it names an entity that does not stand. */
+  /** Makes a change now. Throws if it names an entity that does not exist. */
   change(order: ChangeOrder): readonly SandboxChange[] {
     const atMs = this.#deps.now();
     const made = this.#ordersTargets(order).map((index) => {

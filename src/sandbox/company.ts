@@ -1,8 +1,7 @@
-// The invented company behind the sandbox: who works there, what agents run, where its sites are,
-// and the addresses they come from. Fixed tables rather than chance, so that the same people turn
-// up in audit events, logs and firewall descriptions and a reader recognises them. Public addresses
-// are from the documentation ranges (RFC 5737, RFC 3849), host names from example domains
-// (RFC 2606): nothing here can point at anyone.
+// The invented company of the sandbox: its people, agents, sites and addresses. The tables are fixed, so the same
+// people occur in audit events, logs and firewall descriptions, and a reader recognises them. Public addresses are from
+// the documentation ranges (RFC 5737, RFC 3849), host names from example domains (RFC 2606), so they belong to no real
+// party.
 import type { Random } from './random.ts';
 
 /** A person with access to the platform. */
@@ -13,7 +12,7 @@ export interface Admin {
   readonly role: string;
 }
 
-/** An autonomous agent and what it is allowed to do on its own. */
+/** An autonomous agent and its permissions. */
 export interface Agent {
   readonly id: string;
   readonly name: string;
@@ -135,7 +134,7 @@ export const USER_AGENTS: readonly string[] = [
   'Terraform/1.9.2 (+https://www.terraform.io) terraform-provider-edge/2.3.0',
 ];
 
-/** A public address out of the documentation ranges; one in twelve is IPv6. */
+/** A public address of the documentation ranges; one in twelve is IPv6. */
 export function publicAddress(random: Random): string {
   if (random.chance(1 / 12)) return `2001:db8:${random.hex(4)}::${1 + random.below(4000)}`;
   return `${random.pick(['192.0.2', '198.51.100', '203.0.113'])}.${1 + random.below(254)}`;

@@ -1,6 +1,6 @@
-// The control calls of a sandbox, as methods for tests in the same process and as endpoints under
-// /_sandbox for everyone else (the server listens on loopback only):
-//   GET    /_sandbox/faults                    each rule with how often it matched and happened
+// The control calls of a sandbox: methods for tests in the same process, and endpoints under
+// /_sandbox for all other clients (the server listens on loopback only):
+//   GET    /_sandbox/faults                    each rule with its matches and occurrences
 //   POST   /_sandbox/faults                    a fault script, YAML or JSON, replaces the one in use
 //   DELETE /_sandbox/faults                    no faults, well-behaved lists
 //   GET    /_sandbox/ledger                    lists with sizes, first and last id; firewalls
@@ -30,28 +30,28 @@ import type { PathTraffic } from './traffic.ts';
 
 /** Changes a running sandbox. */
 export interface SandboxControl {
-  /** Replaces the fault script; counters begin anew. `{}` ends all faults. */
+  /** Replaces the fault script; counters restart. `{}` ends all faults. */
   setFaults(script: FaultScript): void;
   faultCounts(): readonly FaultCount[];
   /** Adds records to the growing list at a path, at once. */
   grow(path: string, count: number): void;
   /** Audit events per second from now on; the logs follow in proportion. */
   setRate(perS: number): void;
-  /** Forgets all but the newest `keep` records of a list, as retention does. */
+  /** Drops all but the newest `keep` records of a list, as retention does. */
   trim(path: string, keep: number): void;
-  /** Makes a firewall change now. Throws when it names something that does not exist. */
+  /** Makes a firewall change now. Throws if it names something that does not exist. */
   changeFirewall(company: string, order: FirewallOrder): FirewallChange;
-  /** Makes changes to a collection now. Throws when it names something that does not stand. */
+  /** Makes changes to a collection now. Throws if it names something that does not exist. */
   change(path: string, order: ChangeOrder): readonly SandboxChange[];
   revokeTokens(): void;
   rotateSecret(secret: string): void;
-  /** Signs deliveries of webhooks with another secret from the next attempt on. */
+  /** Signs webhook deliveries with another secret from the next attempt on. */
   rotateWebhookSecret(secret: string): void;
   requests(): Readonly<Record<string, PathTraffic>>;
   resetRequests(): void;
 }
 
-/** Answers requests to control endpoints. A refused call is a 400 with the reason as text. */
+/** Answers requests to control endpoints. A rejected call is a 400 with the reason as text. */
 export function controlEndpoints(
   control: SandboxControl,
   ledger: Ledger,
@@ -93,7 +93,7 @@ export function controlEndpoints(
     try {
       return call(ask);
     } catch (error) {
-      // Only what the caller asked for can fail here; a script's message already names each line.
+      // Only the caller's request can fail here; a script's message already names each line.
       const reason = error instanceof Error ? error.message : String(error);
       return text(error instanceof FaultScriptError ? `${reason}\n` : `refused: ${reason}\n`, 400);
     }

@@ -1,10 +1,9 @@
-// Opaque cursors. A cursor says after which key of a list the next page begins, which page of the
-// walk that is, what the walk may see, and when it was handed out; it is signed over the list's
-// path, so one that was altered, or carried to another list, is refused. The secret comes from the
-// seed: cursors that a client kept stay good when the sandbox is restarted.
+// Opaque cursors. A cursor contains the key after which the next page begins, the page number in the walk, the visible
+// part of the list, and its creation time. It is signed over the list's path, so an altered one, or one of another
+// list, is rejected. The secret is derived from the seed: cursors stay valid over a restart of the sandbox.
 import { createHmac } from 'node:crypto';
 
-/** A place in a walk. `after: null` is before the first record; `bound` freezes what is seen. */
+/** A position in a walk. `after: null` is before the first record; `bound` freezes the visible part. */
 interface CursorPlace {
   readonly after: number | null;
   readonly page: number;
@@ -12,10 +11,10 @@ interface CursorPlace {
   readonly issuedS: number;
 }
 
-/** Writes and reads cursors. */
+/** Creates and parses cursors. */
 export interface Cursors {
   write(path: string, place: CursorPlace): string;
-  /** Null for anything this sandbox did not hand out for this list. */
+  /** Null for a cursor that this sandbox did not create for this list. */
   read(path: string, cursor: string): CursorPlace | null;
 }
 
@@ -40,7 +39,7 @@ export function cursorsOf(seed: number): Cursors {
       const parts = /^((-?\d*):(\d+):(\d*):(\d+))\.(.{12})$/.exec(decoded);
       const [, payload = '', after = '', page = '', bound = '', issued = '', signature] =
         parts ?? [];
-      // Compared as sent as well: base64 has spellings that decode alike but are not what was sent.
+      // Compared as sent too: base64 has several spellings that decode alike.
       const same = Buffer.from(decoded, 'latin1').toString('base64url') === cursor;
       if (!same || signature !== sign(path, payload)) return null;
       return {

@@ -1,6 +1,6 @@
-// Writes an answer to the connection, and misbehaves on the wire where a fault asks for it: cut
-// bodies, resets, trickles, silence, endless lists. Timers and hung answers end with the client's
-// connection, which close() of the sandbox cuts, so nothing outlives the server.
+// Writes a response to the connection, with the faults on the wire: cut bodies, resets, trickles, silence, endless
+// lists. Timers and hung responses end with the client's connection, which close() of the sandbox cuts, so nothing
+// outlives the server.
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,7 +11,7 @@ import type { SandboxFault } from './faults.ts';
 const TRICKLE_STEPS = 20;
 const HUGE_BYTES = 100 * 1024 * 1024;
 
-/** Sends the answer, in the way the fault says. Resolves when there is nothing more to do. */
+/** Sends the response with its fault. Resolves when it is complete. */
 export async function deliver(
   response: ServerResponse,
   answer: SandboxResponse,
@@ -22,7 +22,7 @@ export async function deliver(
   try {
     await send(response, answer, { fault, signal: gone.signal });
   } catch (error) {
-    // The client went away in the middle: what a fault is for.
+    // The client disconnected early, as a fault intends.
     if (!gone.signal.aborted && !response.destroyed) throw error;
   }
 }
@@ -50,7 +50,7 @@ async function send(
   if (fault?.kind === 'delay') await wait(fault.ms, undefined, { signal });
   const { bytes, type } = bytesOf(answer.content);
   response.writeHead(answer.status, {
-    // No lines are an answer all the same.
+    // An empty body of lines is a response all the same.
     ...((bytes.byteLength > 0 || type !== 'application/json') && { 'content-type': type }),
     'content-length': bytes.byteLength,
     ...answer.headers,

@@ -1,5 +1,4 @@
-// A port of the sandbox on loopback. It can be closed as by a fault, so that connections are refused,
-// and opened again at the same port.
+// A port of the sandbox on loopback. A fault can close it, so connections are refused, and reopen it at the same port.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SandboxOptions } from './options.ts';
@@ -14,7 +13,7 @@ export class SandboxPort {
   constructor(tls: SandboxOptions['tls'], listener: RequestListener) {
     this.#tls = tls;
     this.#server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
-    // Longer than clients keep idle connections, so that a reused one is not closed under a request.
+    // Longer than clients keep idle connections, so that a reused one is not closed during a request.
     this.#server.keepAliveTimeout = 65_000;
   }
 
@@ -27,7 +26,7 @@ export class SandboxPort {
     return `${this.#tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.#port}`;
   }
 
-  /** Rejects when the port is taken; 0: any free one. */
+  /** Rejects if the port is in use; 0: any free one. */
   listen(port: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', (cause) => {
@@ -43,7 +42,7 @@ export class SandboxPort {
     return promise;
   }
 
-  /** Ends every connection; new ones are refused until `reopen`. */
+  /** Closes every connection; new ones are refused until `reopen`. */
   refuse(): void {
     if (this.#isRefusing) return;
     this.#isRefusing = true;
@@ -51,7 +50,7 @@ export class SandboxPort {
     this.#server.closeAllConnections();
   }
 
-  /** Ends that. Another process may have taken the port meanwhile: then it stays closed. */
+  /** Ends `refuse`. If another process has bound the port meanwhile, it stays closed. */
   reopen(): void {
     if (!this.#isRefusing) return;
     this.#isRefusing = false;

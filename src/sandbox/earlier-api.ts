@@ -1,7 +1,7 @@
-// The earlier form of the ledger, as the services document's table describes the API before it:
-// camelCase names, integer ids, pages by number, an API key, plain errors. Every record is made from
-// the very text that the later forms serve, so the three differ in form only. What the document does
-// not show (paths of audit events and block lists, the envelope) is the sandbox's own.
+// The earlier form of the ledger, as the services document's table describes the API before it: camelCase names,
+// integer ids, pages by number, an API key, plain errors. Every record is made from the text that the later forms
+// serve, so the three differ in form only. Details missing from the document (paths of audit events and block lists,
+// the envelope) are the sandbox's own.
 import { failed, type SandboxPage, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { Collection } from './collection.ts';
 import { entityList } from './entity-list.ts';
@@ -19,10 +19,10 @@ import {
   type World,
 } from './routes.ts';
 
-/** What its addresses begin with; `base_url` ends in it. */
+/** Prefix of its addresses; `base_url` ends with it. */
 export const EARLIER_BASE = '/earlier/v1';
 
-/** Where its audit events are. */
+/** The path of its audit events. */
 export const EARLIER_AUDIT_PATH = `${EARLIER_BASE}/audit/events`;
 
 /** The earlier API's endpoints. */
@@ -47,9 +47,9 @@ export const EARLIER_ROUTES: readonly SandboxRoute[] = [
   ),
 ];
 
-/** A record's text in the earlier form. Digit for digit the same but for names and ids. */
+/** A record's text in the earlier form, identical except for names and ids. */
 export function earlierText(text: string): string {
-  // In JSON a quote within a text is escaped, so that only names match; their values follow.
+  // In JSON a quote within a text is escaped, so only names match.
   const named = text.replace(/"([a-z\d]+(?:_[a-z\d]+)+)":/g, (_, name: string) => {
     return `"${name.replace(/_([a-z\d])/g, (_all, deadLetter: string) => deadLetter.toUpperCase())}":`;
   });
@@ -93,7 +93,7 @@ function named(page: SandboxPage, number: string): SandboxPage {
   return { ...page, fields: new Map(fields.map(([name, value]) => [name, String(value)])) };
 }
 
-/** Of all companies: the earlier API names a company in its records only. */
+/** Of all companies: the earlier API names a company only in its records. */
 function entitiesOf(
   world: World,
   path: (company: string) => string,

@@ -1,13 +1,12 @@
-// Faults that alter what records say or how many there are, in a page as in a single object: fields
-// that come, go by another name or differ at each reading, a record that says something else, a
-// record that is missing.
+// Faults that alter the content or number of records, in a page or a single object: added, renamed or volatile fields,
+// changed content, missing records.
 import type { Content, SandboxPage } from './answers.ts';
 import type { SandboxFault } from './faults.ts';
 
-/** A record's text altered, or null where it is left out. `at` counts the page's records. */
+/** A record's altered text, or null if it is dropped. `at` counts the page's records. */
 type Edit = (text: string, at: number) => string | null;
 
-/** The content as the fault leaves it, or null where the fault alters no records. */
+/** The altered content, or null if the fault alters no records. */
 export function editedContent(
   fault: SandboxFault,
   content: Content,
@@ -19,7 +18,7 @@ export function editedContent(
   return content.form === 'json' ? { form: 'json', text: edit(content.text, 0) ?? '' } : content;
 }
 
-/** A page of other records, with all else as it was. */
+/** A page with other records and everything else unchanged. */
 export function withItems(page: SandboxPage, items: readonly string[]): SandboxPage {
   return { ...page, items: () => items, joined: () => Buffer.from(items.join(',')) };
 }
@@ -50,7 +49,7 @@ function editOf(fault: SandboxFault, nowMs: number): Edit | null {
   }
 }
 
-// Spliced as text, so that what the record says otherwise stays digit for digit.
+// Spliced as text, so the rest of the record stays byte for byte.
 function withMember(text: string, name: string, value: string): string {
   return text.endsWith('}') ? `${text.slice(0, -1)},"${name}":${value}}` : text;
 }

@@ -1,17 +1,17 @@
-// A collection as a list that can be paged, as it stands at the request. Cursors remember entities,
-// so one that goes between two pages hides no other; offsets count, so there it does.
+// A collection as a pageable list, as it is at the request. Cursors refer to entities, so a deletion between two pages
+// hides no other entity; with offsets it does.
 import type { Collection } from './collection.ts';
 import type { PagedList } from './lists.ts';
 
-/** What of a collection a list shows. */
+/** The part of a collection that a list shows. */
 export interface Showing {
-  /** Whether an entity is in the list; left out: all are. */
+  /** Whether an entity is in the list; default: all are. */
   readonly keep?: (entity: object) => boolean;
-  /** What the list shows of an entity; left out: all of it. */
+  /** The listed part of an entity; default: the whole entity. */
   readonly shown?: (entity: object) => object;
 }
 
-/** The entities that stand now. */
+/** The present entities. */
 export function entityList(collection: Collection, { keep, shown }: Showing = {}): PagedList {
   const entityAt = (key: number) => collection.entity(key) ?? {};
   const all = collection.keys();

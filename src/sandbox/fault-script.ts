@@ -1,7 +1,6 @@
-// Reads a fault script from YAML (or JSON, which is YAML) and checks every key and value, so that a
-// rehearsal does not quietly do nothing because of a misspelt fault. All mistakes are told at once,
-// with line and column. The tables below are the whole language; faults.ts and behaviour.ts say
-// what each word does.
+// Parses a fault script from YAML (or JSON, which is YAML) and checks every key and value, so that a misspelt fault
+// does not silently do nothing. All errors are reported at once, with line and column. The tables below are the whole
+// language; faults.ts and behaviour.ts define the meaning of each word.
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import {
   anything,
@@ -20,7 +19,7 @@ import {
 } from './checks.ts';
 import type { FaultScript, SandboxFault } from './faults.ts';
 
-/** A script that cannot be used; the message has a line per mistake. */
+/** A script that cannot be used; the message has a line per error. */
 export class FaultScriptError extends Error {
   override readonly name = 'FaultScriptError';
 }
@@ -30,11 +29,11 @@ type Fields = Readonly<Record<string, Check>>;
 interface Mistake {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** Whether the key is wrong rather than its value. */
+  /** Whether the key is wrong instead of its value. */
   readonly atKey?: boolean;
 }
 
-/** Reads a script. `name` is what messages call the text. Throws FaultScriptError. */
+/** Parses a script. `name` names the text in messages. Throws FaultScriptError. */
 export function parseFaultScript(text: string, name = 'fault script'): FaultScript {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -57,11 +56,11 @@ export function parseFaultScript(text: string, name = 'fault script'): FaultScri
     return `${place(offset)}: ${message}`;
   });
   if (mistakes.length > 0) throw new FaultScriptError(mistakes.join('\n'));
-  // Every key and value was just checked against the tables that mirror these types.
+  // Every key and value was checked against the tables that mirror these types.
   return script as FaultScript;
 }
 
-// An alias without its anchor, or one that would unfold without end, is noticed only here.
+// An alias without its anchor, or one that expands without end, is found only here.
 function plainValue(document: Document, name: string): unknown {
   try {
     return document.toJS();
@@ -128,7 +127,7 @@ const FAULTS: Readonly<Record<SandboxFault['kind'], Fields>> = {
   unsigned: {},
 };
 
-/** Settings without which a fault says nothing; the others have defaults. */
+/** Settings that a fault requires; the others have defaults. */
 const NEEDED: Readonly<Partial<Record<SandboxFault['kind'], readonly string[]>>> = {
   status: ['status'],
   expires_in: ['value'],

@@ -1,13 +1,12 @@
-// Faults: what goes wrong at a request, and when. A fault script is an ordered list of rules; the
-// first rule whose path matches and whose turn it is decides the request. Counting is per rule and
-// chance is seeded, so a script does the same in every run. How a fault looks on the wire is in
-// bend.ts and deliver.ts; how a script is read from YAML in fault-script.ts.
+// Faults: which error occurs at a request, and when. A fault script is an ordered list of rules; the first rule that
+// matches the path and is due decides. Counts are per rule and randomness is seeded, so a script does the same in every
+// run. bend.ts and deliver.ts implement the faults; fault-script.ts parses the YAML.
 import { type ListBehaviour, pathMatches } from './behaviour.ts';
 import { Random } from './random.ts';
 
-/** One way for a request to go wrong. */
+/** One fault of a request. */
 export type SandboxFault =
-  /** An error in the API's own envelope; `retry_after` is seconds, or any other text as it is. */
+  /** An error in the API's own envelope; `retry_after` is seconds, or any other text unchanged. */
   | {
       readonly kind: 'status';
       readonly status: number;
@@ -19,10 +18,10 @@ export type SandboxFault =
       /** Shifts the Date header, and a Retry-After date with it. */
       readonly date_skew_s?: number;
     }
-  /** The presented token is revoked for good, and the answer is 401. */
+  /** The presented token is revoked for good, and the response is 401. */
   | { readonly kind: 'revoke_token' }
   | { readonly kind: 'invalid_client' }
-  /** The token answer's `expires_in` is replaced; the text `missing` leaves it out. */
+  /** Replaces `expires_in` of the token response; the text `missing` omits it. */
   | { readonly kind: 'expires_in'; readonly value: unknown }
   /** 200 with a web page, as a captive portal or proxy answers. */
   | { readonly kind: 'html' }
@@ -31,19 +30,19 @@ export type SandboxFault =
   | { readonly kind: 'empty_object' }
   /** 200 with an error envelope. */
   | { readonly kind: 'error_in_200' }
-  /** The JSON ends in the middle, and Content-Length agrees with it. */
+  /** The JSON ends in the middle, and Content-Length matches. */
   | { readonly kind: 'cut_json' }
   /** Half the body, then the connection ends: Content-Length promised more. */
   | { readonly kind: 'truncated' }
-  /** The connection is reset without an answer. */
+  /** The connection is reset without a response. */
   | { readonly kind: 'reset' }
-  /** As `reset`, and from then on nothing listens there until another script replaces this one. */
+  /** As `reset`, and the port is closed until another script replaces this one. */
   | { readonly kind: 'refused' }
   /** The body trickles over this long. */
   | { readonly kind: 'slow'; readonly over_ms: number }
-  /** The answer is right but late. */
+  /** The response is correct but late. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Nothing more comes, before the answer or in the middle of the body. */
+  /** Silence, before the response or in the middle of the body. */
   | { readonly kind: 'hang'; readonly where?: 'before' | 'mid_body' }
   | {
       readonly kind: 'wrong_shape';
@@ -55,71 +54,71 @@ export type SandboxFault =
         | 'next_number'
         | 'array';
     }
-  /** The cursor is refused; requests without one are left alone. */
+  /** The cursor is rejected; requests without one are unaffected. */
   | { readonly kind: 'expired_cursor'; readonly status?: number }
-  /** The cursor is taken for absent: the first page is served. */
+  /** The cursor is ignored: the first page is served. */
   | { readonly kind: 'cursor_ignored' }
   /** next_cursor leads back to the first page. */
   | { readonly kind: 'loop' }
-  /** Where the answer holds the next page's address, it has another origin. */
+  /** The next page's address in the response has another origin. */
   | { readonly kind: 'foreign_next'; readonly to?: string }
   | { readonly kind: 'redirect'; readonly to?: string; readonly status?: number }
   /** A list of this many bytes of one record. */
   | { readonly kind: 'huge'; readonly bytes?: number }
-  /** The list ends after this many of the page's records, as if that were all: `total`, too. */
+  /** The list ends after this many of the page's records, as if that were all, including `total`. */
   | { readonly kind: 'short'; readonly keep?: number; readonly total?: boolean }
-  /** Offsets count from further on, as if so many records before had gone meanwhile. */
+  /** Offsets are shifted, as if this many earlier records had been deleted meanwhile. */
   | { readonly kind: 'shifted'; readonly by?: number }
   | { readonly kind: 'wrong_total'; readonly total: number | string | null }
-  /** Each record gains a member it never had. */
+  /** Each record gains a new member. */
   | { readonly kind: 'extra_field' }
   /** Each record gains a member that differs at each reading. */
   | { readonly kind: 'volatile_field' }
   /** A member of each record has another name. */
   | { readonly kind: 'renamed_field'; readonly field: string; readonly to: string }
-  /** A record of the page, or the object, says something else; default the first's description. */
+  /** A record of the page, or the object, has other content; default the first's description. */
   | {
       readonly kind: 'altered';
       readonly record?: number;
       readonly field?: string;
       readonly value?: unknown;
     }
-  /** A record of the page is left out; default the first. */
+  /** A record of the page is missing; default the first. */
   | { readonly kind: 'missing_record'; readonly record?: number }
   | DeliveryFault;
 
-/** One way for a webhook's delivery to go wrong; the path is /webhooks/ and the event's name. */
+/** One fault of a webhook delivery; the path is /webhooks/ and the event's name. */
 type DeliveryFault =
   /** It is never sent. */
   | { readonly kind: 'lost' }
   /** It is sent this much later. */
   | { readonly kind: 'late'; readonly by_s: number }
-  /** The same body comes so many times more, each under a delivery id of its own. Default 1. */
+  /** The same body is sent this many more times, each with its own delivery id. Default 1. */
   | { readonly kind: 'replayed'; readonly times?: number }
-  /** The same body comes so many times more under the same delivery id. Default 1. */
+  /** The same body is sent this many more times with the same delivery id. Default 1. */
   | { readonly kind: 'redelivered'; readonly times?: number }
-  /** So many more events at once that nothing else tells of, rightly signed. Default 500. */
+  /** This many more correctly signed events at once that exist nowhere else. Default 500. */
   | { readonly kind: 'storm'; readonly count?: number }
-  /** An event that never was comes beside it, signed with another secret. */
+  /** An invented event beside it, signed with another secret. */
   | { readonly kind: 'forged' }
-  /** An event that never was comes beside it without a signature. */
+  /** An invented event beside it without a signature. */
   | { readonly kind: 'unsigned' };
 
-/** When a fault happens. */
+/** When a fault occurs. */
 export interface FaultRule {
   /** A path, with `*` for one segment and `**` for any rest. */
   readonly path: string;
   /** Only requests with a cursor (or an offset above 0), or only those without. */
   readonly only?: 'first' | 'following';
-  /** Lets this many matching requests through before it begins. Default 0. */
+  /** Passes this many matching requests before it begins. Default 0. */
   readonly after?: number;
-  /** Ends after happening this often. Default: never. */
+  /** Ends after this many occurrences. Default: never. */
   readonly times?: number;
-  /** Happens at each n-th matching request. Default 1. */
+  /** Occurs at each n-th matching request. Default 1. */
   readonly every?: number;
-  /** Happens with this probability, drawn from the seed. Default 1. */
+  /** Occurs with this probability, drawn from the seed. Default 1. */
   readonly probability?: number;
-  /** A fault, its kind alone where it needs no more, or a status. */
+  /** A fault, only its kind if that suffices, or a status. */
   readonly fault: SandboxFault | SandboxFault['kind'] | number;
 }
 
@@ -131,14 +130,14 @@ export interface LimitRule {
   readonly retry_as?: 'seconds' | 'date' | 'absent';
 }
 
-/** All that goes wrong in a sandbox. Keys are those of the YAML file. */
+/** All faults of a sandbox. Keys are those of the YAML file. */
 export interface FaultScript {
   readonly rules?: readonly FaultRule[];
   readonly lists?: readonly ListBehaviour[];
   readonly limits?: readonly LimitRule[];
 }
 
-/** A rule and what became of it so far. */
+/** A rule and its counts so far. */
 export interface FaultCount {
   readonly path: string;
   readonly fault: SandboxFault['kind'];
@@ -150,7 +149,7 @@ export interface FaultCount {
 export interface FaultAsk {
   readonly path: string;
   readonly following: boolean;
-  /** Whether it is the delivery of a webhook: those have faults of their own. */
+  /** Whether it is a webhook delivery, which has faults of its own. */
   readonly delivery?: boolean;
 }
 
@@ -176,7 +175,7 @@ export class Faults {
     this.#random = new Random(seed, 0xfa17);
   }
 
-  /** The fault for this request, if a rule's turn has come. Counts the request. */
+  /** The fault for this request, if a rule is due. Counts the request. */
   next(ask: FaultAsk): SandboxFault | null {
     for (const counted of this.#rules) {
       if (matches(counted, ask) && this.#isDue(counted)) {
@@ -187,7 +186,7 @@ export class Faults {
     return null;
   }
 
-  /** How often each rule matched and happened, in the script's order. */
+  /** Matches and occurrences of each rule, in the script's order. */
   counts(): readonly FaultCount[] {
     return this.#rules.map(({ rule, fault, seen, happened }) => {
       return { path: rule.path, fault: fault.kind, seen, happened };
@@ -208,7 +207,7 @@ export class Faults {
   }
 }
 
-/** Faults that mean nothing at the first page. */
+/** Faults without a meaning for the first page. */
 const FOLLOWING_ONLY: readonly SandboxFault['kind'][] = ['expired_cursor', 'shifted'];
 
 const OF_DELIVERIES: readonly SandboxFault['kind'][] = [
@@ -228,7 +227,7 @@ function matches({ rule, fault }: Counted, ask: FaultAsk): boolean {
   return pathMatches(rule.path, ask.path);
 }
 
-/** Kinds that can be written as a bare word, with what they then mean. */
+/** Kinds that can be written as a bare word, with their default. */
 const BARE: Readonly<Record<SandboxFault['kind'], SandboxFault | null>> = {
   status: null,
   revoke_token: { kind: 'revoke_token' },

@@ -1,8 +1,7 @@
-// Firewall objects, policies and rules of one company as they stand at the start, and new ones when
-// the configuration changes. The document names the resources and no fields; the shapes follow
-// common firewalls: objects with addresses or members, policies with ordered forward and NAT rules
-// that refer to objects by id. Identifiers are strings, some of them looking like numbers
-// ("00123"), because the document says strings and clients that coerce them lose zeros.
+// Firewall objects, policies and rules of one company at the start, and new ones for changes. The document names the
+// resources but no fields; the shapes follow common firewalls: objects with addresses or members, policies with ordered
+// forward and NAT rules that refer to objects by id. Identifiers are strings, some of them like numbers ("00123"),
+// because the document says strings, and a client that coerces them loses zeros.
 import { privateAddress, publicAddress, SITES } from './company.ts';
 import { Random, saltOf } from './random.ts';
 
@@ -18,7 +17,7 @@ export interface FirewallObject {
   readonly updated_at: string;
 }
 
-/** A rule, forward or NAT; its place in the list is its priority. */
+/** A rule, forward or NAT; its index in the list is its priority. */
 export interface FirewallRule {
   readonly id: string;
   readonly name: string;
@@ -42,14 +41,14 @@ export interface FirewallPolicy {
   readonly nat_rules: readonly FirewallRule[];
 }
 
-/** Fixed, so that what nobody changed is the same in every run and in every company. */
+/** Fixed, so unchanged objects are the same in every run and company. */
 const FIRST_AT = '2026-01-05T08:00:00.000Z';
 const SHARED_OBJECTS = 12;
 const OWN_OBJECTS = 120;
 const POLICIES = 6;
 const SHARED_SALT = 0x5a5a;
 
-/** The objects a company starts with: a dozen shared ones, then its own. */
+/** The objects of a company at the start: a dozen shared ones, then its own. */
 export function firstObjects(seed: number, company: string): FirewallObject[] {
   const shared = Array.from({ length: SHARED_OBJECTS }, (_, n) => {
     const random = new Random(seed, SHARED_SALT, n);
@@ -62,7 +61,7 @@ export function firstObjects(seed: number, company: string): FirewallObject[] {
   return [...shared, ...own];
 }
 
-/** The policies a company starts with. */
+/** The policies of a company at the start. */
 export function firstPolicies(seed: number, company: string): FirewallPolicy[] {
   return Array.from({ length: POLICIES }, (_, n) => {
     const random = new Random(seed, saltOf(company), 10_000 + n);
@@ -70,7 +69,7 @@ export function firstPolicies(seed: number, company: string): FirewallPolicy[] {
   });
 }
 
-/** An object that did not exist before. */
+/** A new object. */
 export function newObject(random: Random, id: string, at: string): FirewallObject {
   const type = random.pick(['host', 'host', 'network', 'range', 'group', 'service'] as const);
   const site = random.pick(SITES);
@@ -88,7 +87,7 @@ export function newObject(random: Random, id: string, at: string): FirewallObjec
   };
 }
 
-/** A rule that did not exist before. */
+/** A new rule. */
 export function newRule(random: Random, id: string): FirewallRule {
   const object = () => `obj-${1000 + random.below(OWN_OBJECTS)}`;
   return {
@@ -105,7 +104,7 @@ export function newRule(random: Random, id: string): FirewallRule {
   };
 }
 
-/** A policy that did not exist before, with its rules. */
+/** A new policy with its rules. */
 export function newPolicy(random: Random, id: string, at: string): FirewallPolicy {
   const rules = (prefix: string, count: number) =>
     Array.from({ length: count }, (_, n) => newRule(random, `${prefix}-${id.slice(4)}-${n + 1}`));

@@ -1,7 +1,6 @@
-// The firewall configuration of one company as it changes. Changes come from a schedule (one each
-// few minutes, drawn from the seed, so a restarted sandbox with the same epoch arrives at the same
-// configuration) and from control calls. Every change is noted in order: tests compare the drift
-// events an exporter tells with this list.
+// The changing firewall configuration of one company. Changes come from a schedule (one every few minutes, drawn from
+// the seed, so a restarted sandbox with the same epoch has the same configuration) and from control calls. Every change
+// is recorded in order: tests compare it with the exporter's drift events.
 import {
   type FirewallObject,
   type FirewallPolicy,
@@ -14,17 +13,17 @@ import {
 } from './firewall-records.ts';
 import { Random, saltOf } from './random.ts';
 
-/** What to change; what is left out is chosen. `change` of a rule keeps its id; `move` reorders. */
+/** The change to make; missing parts are drawn. `change` of a rule keeps its id; `move` reorders. */
 export interface FirewallOrder {
   readonly kind: 'object' | 'policy' | 'rule';
   readonly op: 'add' | 'change' | 'remove' | 'move';
-  /** The object, policy or rule meant; for `add` the id to give. */
+  /** The object, policy or rule to change; for `add` the new id. */
   readonly id?: string;
-  /** The policy a rule is in. */
+  /** The policy that contains the rule. */
   readonly policyId?: string;
 }
 
-/** A change that was made. `at` is RFC 3339. */
+/** A completed change. `at` is RFC 3339. */
 export interface FirewallChange {
   readonly kind: FirewallOrder['kind'];
   readonly op: FirewallOrder['op'];
@@ -33,7 +32,7 @@ export interface FirewallChange {
   readonly at: string;
 }
 
-/** Where and when a company's configuration lives. `everyMs: 0` switches the schedule off. */
+/** The parameters of a company's configuration. `everyMs: 0` disables the schedule. */
 export interface FirewallPlan {
   readonly seed: number;
   readonly company: string;
@@ -87,7 +86,7 @@ export class Firewall {
     return [...this.#changes];
   }
 
-  /** The first change of a span of time, its end excluded, up to `nowMs`. */
+  /** The first change in a span of time, its end excluded, up to `nowMs`. */
   changeWithin(fromMs: number, toMs: number, nowMs: number): FirewallChange | null {
     this.#advance(nowMs);
     const [from, to] = [new Date(fromMs).toISOString(), new Date(toMs).toISOString()];
@@ -101,7 +100,7 @@ export class Firewall {
     return change !== undefined && change.at < to ? change : null;
   }
 
-  /** Makes a change now. Throws when what it names does not exist. */
+  /** Makes a change now. Throws if it names something that does not exist. */
   change(order: FirewallOrder, nowMs: number): FirewallChange {
     this.#advance(nowMs);
     this.#ordered += 1;
@@ -122,7 +121,7 @@ export class Firewall {
     }
   }
 
-  // Control calls may have emptied a kind; the schedule then waits for something to change.
+  // Control calls may have emptied a kind; the schedule then waits until a change is possible.
   #canApply(order: FirewallOrder): boolean {
     if (order.kind !== 'object') return this.#policies.size > 0;
     return order.op === 'add' || [...this.#objects.values()].some((object) => !object.shared);
@@ -200,7 +199,7 @@ function changeRule(
   random: Random,
   tag: string,
 ): ChangedRules {
-  // A policy that ran out of rules gets a new one whatever was drawn: the schedule must not throw.
+  // A policy without rules gets a new one whatever was drawn: the schedule must not throw.
   if (order.op === 'add' || (rules.length === 0 && order.id === undefined)) {
     const rule = newRule(random, order.id ?? `fr-${tag}`);
     return { id: rule.id, rules: rules.toSpliced(random.below(rules.length + 1), 0, rule) };

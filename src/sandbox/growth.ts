@@ -1,7 +1,6 @@
-// How a list grows: how many records it holds at a moment, and which moment belongs to a record.
-// Both are computed, so a list of ten million costs nothing. Growth is a chain of segments, each
-// starting where the last one ended; asking for more records or another rate appends a segment and
-// so never changes the time, and with it the text, of a record that already exists.
+// The growth of a list: its number of records at a time, and the time of each record. Both are computed, so a list of
+// ten million records costs nothing. Growth is a chain of segments, each starting at the end of the previous one. More
+// records or another rate append a segment, so the time and text of existing records never change.
 
 interface Segment {
   readonly from: number;
@@ -9,7 +8,7 @@ interface Segment {
   readonly ratePerS: number;
 }
 
-/** Records before the epoch lie this far apart, so a few hundred of them cover some hours. */
+/** Distance of records before the epoch, so a few hundred of them cover some hours. */
 const PAST_STEP_MS = 20_000;
 
 /** The growth of one list. Times are milliseconds since 1970; rates are records per second. */
@@ -18,13 +17,13 @@ export class SandboxGrowth {
   readonly #start: number;
   #sizeMax = 0;
 
-  /** `start` records exist at `epochMs`; more come at `ratePerS` from then on. */
+  /** `start` records exist at `epochMs`; more are added at `ratePerS` from then on. */
   constructor(start: number, epochMs: number, ratePerS: number) {
     this.#start = start;
     this.#segments = [{ from: start, atMs: epochMs, ratePerS }];
   }
 
-  /** How many records exist at `nowMs`. Never falls, also when the clock is set back. */
+  /** Number of records at `nowMs`. Never decreases, even if the clock is set back. */
   sizeAt(nowMs: number): number {
     const last = this.#last();
     const elapsedS = Math.max(0, nowMs - last.atMs) / 1000;
@@ -32,7 +31,7 @@ export class SandboxGrowth {
     return this.#sizeMax;
   }
 
-  /** The moment record `index` came to be. Never falls from one index to the next. */
+  /** The time of record `index`. Never decreases from one index to the next. */
   timeOf(index: number): number {
     if (index < this.#start) {
       const jitterMs = (index * 7_919) % PAST_STEP_MS;
@@ -45,7 +44,7 @@ export class SandboxGrowth {
     return Math.floor(atMs + ((index - from + 1) * 1000) / ratePerS);
   }
 
-  /** Adds `count` records at once; growth then goes on as before. */
+  /** Adds `count` records at once; growth then continues as before. */
   grow(count: number, nowMs: number): void {
     const from = this.sizeAt(nowMs);
     const { ratePerS } = this.#last();

@@ -1,8 +1,8 @@
-// The three look-ups of the firewall service, from the IANA registries Protocol Numbers, ICMP Type
-// Numbers and ICMPv6 "type" Numbers as of January 2026. Only assigned numbers stand here; a client
-// meets others, too, and keeps them as numbers.
+// The three look-ups of the firewall service, from the IANA registries Protocol Numbers, ICMP Type Numbers and ICMPv6
+// "type" Numbers as of January 2026. Only assigned numbers are listed; a client sees others too, and keeps them as
+// numbers.
 
-/** A row of a look-up, as it is served. */
+/** A row of a look-up, as served. */
 export interface LookupRow {
   readonly id: string;
   readonly number: number;
@@ -22,7 +22,7 @@ const PROTOCOLS_FROM_0 =
   'CRUDP SSCOPMCE IPLT SPS PIPE SCTP FC RSVP-E2E-IGNORE Mobility-Header UDPLite MPLS-in-IP manet ' +
   'HIP Shim6 WESP ROHC Ethernet AGGFRAG NSH Homa BIT-EMU';
 
-/** IP protocols, by keyword; numbers that have none (61, 63, 68, 99, 114) are left out. */
+/** IP protocols by keyword; numbers without one (61, 63, 68, 99, 114) are missing. */
 export const IP_PROTOCOLS: readonly LookupRow[] = [
   ...PROTOCOLS_FROM_0.split(' ').flatMap((name, number) => (name === '-' ? [] : [[number, name]])),
   [255, 'Reserved'],

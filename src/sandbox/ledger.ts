@@ -1,6 +1,6 @@
-// The ledger: everything the sandbox could have served so far, for tests that ask whether an
-// exporter lost, invented or altered anything. It holds nothing itself; records are made again from
-// their index, and are the same text that went over the wire. Stop the growth before comparing.
+// The ledger: everything that the sandbox could have served so far, for tests that check whether an exporter lost,
+// invented or altered records. It stores nothing; records are recomputed from their index and equal the served text.
+// Stop the growth before comparing.
 import type { ChangingWorld } from './assemble.ts';
 import type { Collection, SandboxChange } from './collection.ts';
 import type { FirewallChange } from './firewall.ts';
@@ -16,14 +16,14 @@ interface LedgerRecord {
   readonly text: string;
 }
 
-/** One growing list, by the path it is served at. */
+/** One growing list, by its path. */
 export interface LedgerList {
   readonly path: string;
-  /** How many records exist, shown or not yet shown. */
+  /** Number of existing records, visible or not yet visible. */
   readonly size: number;
-  /** The lowest index retention has kept. */
+  /** The lowest index that retention has kept. */
   readonly first: number;
-  /** The ids of all records that can have been served so far, oldest first. */
+  /** The ids of all records that may have been served so far, oldest first. */
   ids(): Iterable<string>;
   /** The same with their texts, including records without an id. */
   records(): Iterable<LedgerRecord>;
@@ -32,30 +32,30 @@ export interface LedgerList {
   textAt(index: number): string;
 }
 
-/** A company's firewall configuration as it stands, and how it came to that. */
+/** A company's present firewall configuration, and its changes. */
 interface LedgerFirewall {
   readonly objects: readonly FirewallObject[];
   readonly policies: readonly FirewallPolicy[];
   readonly changes: readonly FirewallChange[];
 }
 
-/** A collection as it stands, and how it came to that. */
+/** A collection's present entities, and its changes. */
 export interface LedgerCollection {
-  /** What an entity is called, such as `host`. */
+  /** The name of an entity, such as `host`. */
   readonly kind: string;
   readonly path: string;
   readonly company: string | null;
-  /** The entities that stand now by their ids, each with all its fields. */
+  /** The present entities by id, each with all its fields. */
   entities(): ReadonlyMap<string, object>;
-  /** Every change so far, oldest first, and what only the audit trail tells of. */
+  /** Every change so far, oldest first, including those that only the audit trail reports. */
   changes(): Iterable<SandboxChange>;
-  /** The entity before and after a change; null where there was or is none. */
+  /** The entity before and after a change; null if it did not exist. */
   sidesOf(change: SandboxChange): readonly [before: object | null, after: object | null];
-  /** The timeline of an incident or a ticket, also of one that has gone; empty for other kinds. */
+  /** The timeline of an incident or a ticket, even after its deletion; empty for other kinds. */
   timeline(id: string): readonly object[];
 }
 
-/** What could have been served up to now. */
+/** Everything that could have been served up to now. */
 export interface Ledger {
   readonly lists: readonly LedgerList[];
   /** The list served at a path; throws for a path that serves none. */
@@ -65,7 +65,7 @@ export interface Ledger {
   readonly collections: readonly LedgerCollection[];
   /** The collection of a path; throws for a path that has none. */
   collection(path: string): LedgerCollection;
-  /** The newest 20,000 deliveries of webhooks and what became of them, oldest first. */
+  /** The newest 20,000 webhook deliveries and their outcomes, oldest first. */
   deliveries(): readonly WebhookDelivery[];
 }
 

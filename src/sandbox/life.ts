@@ -1,20 +1,19 @@
-// When the entities of a collection come, change and go, as arithmetic: nothing is held, and any
-// moment of any entity can be asked for again. Time is counted in steps, six to a round. A round
-// creates one entity, changes three that were created some rounds ago, changes one of the core, and
-// deletes the oldest that is not of the core. So an entity has a life: it comes, changes at set
-// ages (a ticket is answered, then closed), and goes. Entities that stood at the start have lived
-// before step 0: their steps are negative.
+// When the entities of a collection are created, changed and deleted, as arithmetic: nothing is stored, and any state
+// of any entity can be recomputed. Time is counted in steps, six per cycle. A cycle creates one entity, changes three
+// that were created some cycles ago, changes one of the core, and deletes the oldest outside the core. So an entity is
+// created, changes at set ages (a ticket is answered, then closed), and is deleted. Entities that exist at the start
+// have negative steps.
 
-/** How a collection lives. `ages` are the rounds after which an entity changes, ascending. */
+/** The life of a collection. `ages` are the cycles after which an entity changes, ascending. */
 export interface Life {
-  /** The first so many entities are never deleted and change in turn. */
+  /** The first entities, this many, are never deleted and change in turn. */
   readonly core: number;
-  /** How many stand at the start, the core included; as many as the core: none comes or goes. */
+  /** Number of entities at the start, including the core; if equal to the core, none is created or deleted. */
   readonly start: number;
   readonly ages: readonly [number, number, number];
 }
 
-/** What a step does. `index` counts entities in the order of their creation. */
+/** The change of a step. `index` counts entities in the order of their creation. */
 export interface LifeEvent {
   readonly op: 'created' | 'updated' | 'deleted';
   readonly index: number;
@@ -24,7 +23,7 @@ const ROUND = 6;
 const CORE_SLOT = 4;
 const DELETE_SLOT = 5;
 
-/** A life whose ages fit: an entity must not change after it is gone. */
+/** Checks the ages: an entity must not change after its deletion. */
 export function lifeOf(life: Life): Life {
   const { core, start, ages } = life;
   if (start > core && Math.max(...ages) > start - core) {
@@ -33,7 +32,7 @@ export function lifeOf(life: Life): Life {
   return life;
 }
 
-/** What a step does, or null where it does nothing. */
+/** The change of a step; null: none. */
 export function eventAt({ core, start, ages }: Life, step: number): LifeEvent | null {
   const [round, slot] = [Math.floor(step / ROUND), ((step % ROUND) + ROUND) % ROUND];
   if (slot === CORE_SLOT) return core === 0 ? null : { op: 'updated', index: round % core };
@@ -43,7 +42,7 @@ export function eventAt({ core, start, ages }: Life, step: number): LifeEvent | 
   return { op: 'updated', index: start + round - (ages[slot - 1] ?? 0) };
 }
 
-/** The entities that stand after `done` steps, oldest first. */
+/** The entities that exist after `done` steps, oldest first. */
 export function* existing({ core, start }: Life, done: number): Generator<number> {
   const fixed = start === core;
   const [gone, end] = fixed ? [0, start] : [deletedIn(done), start + createdIn(done)];
@@ -51,17 +50,17 @@ export function* existing({ core, start }: Life, done: number): Generator<number
   for (let index = core + gone; index < end; index += 1) yield index;
 }
 
-/** The step in which an entity was created; negative for those of the start. */
+/** The step of an entity's creation; negative for those of the start. */
 export function birthOf({ start }: Life, index: number): number {
   return (index - start) * ROUND;
 }
 
-/** The step in which an entity is deleted; never for the core. */
+/** The step of an entity's deletion; infinite for the core. */
 export function deathOf({ core }: Life, index: number): number {
   return index < core ? Number.POSITIVE_INFINITY : (index - core) * ROUND + DELETE_SLOT;
 }
 
-/** The first `done` steps' changes of an entity, its creation excepted, oldest first. */
+/** The changes of an entity in the first `done` steps, without its creation, oldest first. */
 export function* touchesOf(life: Life, index: number, done: number): Generator<number> {
   const { core, start, ages } = life;
   if (index < core) {

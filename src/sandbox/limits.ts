@@ -1,13 +1,12 @@
-// Rate limits per token and path, as both documents say, in fixed windows. The unified API shows
-// its state in X-RateLimit-Limit and X-RateLimit-Remaining; the services document names no headers,
-// so the sandbox sends the IETF draft's structured `RateLimit` there. The ceiling is high unless a
-// fault script lowers it: the sandbox should not throttle tests that are about something else.
+// Rate limits per token and path, as both documents describe, in fixed windows. The unified API reports them in
+// X-RateLimit-Limit and X-RateLimit-Remaining; the services document names no headers, so the sandbox sends the IETF
+// draft's structured `RateLimit` there. The default ceiling is high, so unrelated tests are not throttled.
 
 import type { Api } from './answers.ts';
 import { pathMatches } from './behaviour.ts';
 import type { LimitRule } from './faults.ts';
 
-/** What a limit says about one request. `retryAfterS` is set when it is refused. */
+/** The verdict on one request. `retryAfterS` is set if it is rejected. */
 export interface LimitVerdict {
   readonly headers: Readonly<Record<string, string>>;
   readonly refused: {
@@ -23,7 +22,7 @@ interface Window {
 
 const DEFAULT: Omit<LimitRule, 'path'> = { requests: 60_000, per_s: 60 };
 
-/** More windows than this are swept for ended ones, so that many tokens do not add up. */
+/** Above this number of windows, ended ones are removed, so that many tokens do not add up. */
 const WINDOWS_MAX = 10_000;
 
 /** Counts requests against their ceilings. */

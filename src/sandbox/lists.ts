@@ -1,7 +1,6 @@
-// The lists behind the endpoints. A growing list (audit events, logs) makes its records by index
-// and holds none of them; a fixed list (sites, firewall objects, tickets) is read afresh from what
-// stands at the moment. Both look the same to the pager: so many records, the text of each. The
-// ledger asks here too, so what tests compare with is the very text that was served.
+// The lists behind the endpoints. A growing list (audit events, logs) computes its records by index and stores none; a
+// fixed list (sites, firewall objects, tickets) is read from the present state. Both have one interface for the pager:
+// a number of records, and the text of each. The ledger uses it too, so tests compare with the served text.
 import type { RecordContext } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { SandboxGrowth } from './growth.ts';
@@ -9,29 +8,29 @@ import type { SandboxGrowth } from './growth.ts';
 /** The growing log lists of a company, by the last part of their path. */
 export const LOG_LISTS = ['events', 'web', 'all'] as const;
 
-/** Where a company's log list is served. */
+/** The path of a company's log list. */
 export function logPath(company: string, list: (typeof LOG_LISTS)[number]): string {
   return `/api/logs/v1/companies/${encodeURIComponent(company)}/${list}`;
 }
 
-/** What the pager needs of a list. Indices count from 0 and never change their meaning in a walk. */
+/** The pager's interface to a list. Indices count from 0 and keep their meaning during a walk. */
 export interface PagedList {
   readonly path: string;
-  /** One more than the highest index that exists now. */
+  /** One more than the highest existing index. */
   size(): number;
   /** The lowest index still kept. */
   first(): number;
-  /** Whether a record is shown yet; late ones exist before they show. */
+  /** Whether a record is visible yet; late ones exist before they are visible. */
   visible(index: number): boolean;
-  /** Whether every record is shown as soon as it exists, so positions can be counted. */
+  /** Whether every record is visible as soon as it exists, so positions can be counted. */
   dense(): boolean;
   /** The exact JSON text of a record. */
   textAt(index: number): string;
-  /** What cursors remember instead of indices, ascending: then a removal moves none of them. */
+  /** Keys for cursors in place of indices, ascending: a removal does not change them. */
   readonly keys?: readonly number[];
 }
 
-/** What a growing list is made from. `prefix` starts each id; null: ids are digits alone. */
+/** The parameters of a growing list. `prefix` starts each id; null: ids are digits alone. */
 export interface GrowingPlan {
   readonly path: string;
   readonly prefix: string | null;
@@ -42,7 +41,7 @@ export interface GrowingPlan {
   readonly behaviour: (path: string) => ListBehaviour;
 }
 
-/** Integer ids begin here, far above what a JavaScript number can hold exactly. */
+/** Integer ids begin here, far above the exact range of a JavaScript number. */
 const INTEGER_ID_BASE = 9_007_199_254_740_993_000n;
 
 /** Ids of digits alone begin here, so that all have the same length for long. */
@@ -94,7 +93,7 @@ export class GrowingList implements PagedList {
     });
   }
 
-  /** A record's id as JSON text, or null where the record carries none. */
+  /** A record's id as JSON text, or null if the record has none. */
   idTextAt(index: number): string | null {
     const { ids, twins_every: every } = this.#plan.behaviour(this.path);
     if (ids === 'none') return null;
@@ -108,7 +107,7 @@ export class GrowingList implements PagedList {
     return `"${prefix}_${String(index).padStart(9, '0')}"`;
   }
 
-  /** The index an id was given to, or null if it names no record that exists. */
+  /** The index of an id, or null if no record has it. */
   indexOf(id: string): number | null {
     const { ids } = this.#plan.behaviour(this.path);
     const digits = /^(?:[a-z]+_)?(\d+)$/.exec(id)?.[1];
@@ -134,7 +133,7 @@ export class GrowingList implements PagedList {
     };
   }
 
-  // The first record that is not before a moment.
+  // The first record that is not before a time.
   #indexAt(timeMs: number): number {
     let [low, high] = [0, this.size()];
     while (low < high) {
@@ -153,13 +152,13 @@ export class GrowingList implements PagedList {
     this.#plan.growth.setRate(ratePerS, this.#plan.now());
   }
 
-  /** Forgets the oldest records, as retention does, so that this many remain. */
+  /** Drops the oldest records, as retention does, so that this many remain. */
   trimTo(count: number): void {
     this.#trimmed = Math.max(this.#trimmed, this.size() - count);
   }
 }
 
-/** A list that never ends: its records again and again, each under an id that was not there. */
+/** A list that never ends: its records repeat, each under a new id. */
 export function endless(list: PagedList): PagedList {
   const real = Array.from(
     { length: list.size() - list.first() },
@@ -180,7 +179,7 @@ export function endless(list: PagedList): PagedList {
   };
 }
 
-/** A list of what stands now: read once per request. */
+/** A list of the present state: read once per request. */
 export function fixedList(path: string, values: readonly unknown[]): PagedList {
   return {
     path,

@@ -1,7 +1,7 @@
-// Log records as the services API's log endpoints serve them: network flows, web requests, DNS
-// questions and intrusion alerts of one company. The document shows neither paths nor fields; the
-// names follow what secure web gateways and firewalls write (client_ip, server_ip, port, bytes,
-// action, rule). Like audit events, a record is a pure function of its place.
+// Log records as the services API's log endpoints serve them: network flows, web requests, DNS queries and intrusion
+// alerts of one company. The document shows neither paths nor fields; the names follow secure web gateways and
+// firewalls (client_ip, server_ip, port, bytes, action, rule). Like an audit event, a record is a pure function of its
+// identity.
 import { type RecordContext, timestamp } from './audit-records.ts';
 import { ADMINS, privateAddress, publicAddress, SITES, USER_AGENTS } from './company.ts';
 import { Random, saltOf } from './random.ts';
@@ -18,7 +18,7 @@ const RULES = [
   'ot-isolation',
 ];
 
-/** Draws the exact JSON texts of one company's log records. `kind: null` mixes all kinds. */
+/** Computes the exact JSON texts of one company's log records. `kind: null` mixes all kinds. */
 export function logRecords(
   company: string,
   kind: LogKind | null,

@@ -1,10 +1,9 @@
-// Records that one path shows otherwise than the others of the same ledger do, or not at all: what a
-// move between two APIs has to find before it is made. Records are named by their ids, so a script
-// says exactly which.
+// Records that one path shows differently from the other paths of the ledger, or hides: differences that a move between
+// two APIs must find before the cutover. A script names the records by id.
 import type { ListBehaviour } from './behaviour.ts';
 import type { PagedList } from './lists.ts';
 
-/** The list as its path shows it; the list itself where that is the same. */
+/** The list as its path shows it; the list itself if there is no difference. */
 export function oneSided(list: PagedList, { hidden = [], differs = [] }: ListBehaviour): PagedList {
   if (hidden.length === 0 && differs.length === 0) return list;
   const left = new Set(hidden.map(String));
@@ -26,7 +25,7 @@ export function oneSided(list: PagedList, { hidden = [], differs = [] }: ListBeh
   };
 }
 
-/** An id comes first in every record that has one. */
+/** The id is the first member of every record that has one. */
 function idIn(text: string): string {
   return /^\{"\w*[iI]d":"?([^",}]*)/.exec(text)?.[1] ?? '';
 }

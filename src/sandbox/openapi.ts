@@ -1,10 +1,9 @@
-// The OpenAPI 3.1 description of each API, made from the very routes that are served, so that it
-// cannot name what is not there. Logs are not part of the services' description, as its document
-// says, nor are paths that are the sandbox's own.
+// The OpenAPI 3.1 description of each API, generated from the served routes, so it names nothing that does not exist.
+// Logs are not part of the services' description, as its document says, nor are the sandbox's own paths.
 import { ok } from './answers.ts';
 import type { SandboxRoute } from './routes.ts';
 
-/** What a description is of. `base` is what the API's base address ends in. */
+/** The subject of a description. `base` is the end of the API's base address. */
 export interface Described {
   readonly base: string;
   readonly title: string;

@@ -1,26 +1,26 @@
-// Keeps the bytes of pages that were served, so that a second reader of the same records costs a
-// lookup. Records never change once they exist, so an entry is right for as long as the behaviour
-// of lists is the same; changing the fault script clears it. Bounded in bytes, oldest use first out.
+// Caches the bytes of served pages, so a second reader of the same records costs a look-up. Records never change once
+// they exist, so an entry is valid while the behaviour of lists stays; a new fault script clears the cache. Bounded in
+// bytes, least recently used first out.
 import type { PagedList } from './lists.ts';
 
-/** The joined record texts of pages, by list and run of indices. */
+/** The joined record texts of pages, by list and range of indices. */
 export class PageCache {
   readonly #pages = new Map<string, Uint8Array>();
   readonly #bytesMax: number;
   #bytes = 0;
 
-  /** `bytesMax: 0` keeps nothing. */
+  /** `bytesMax: 0` caches nothing. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** The bytes for these records, made by `make` where they are not held. */
+  /** The bytes of these records; `make` computes them if they are not cached. */
   joined(list: PagedList, indices: readonly number[], make: () => Uint8Array): Uint8Array {
     const key = this.#keyOf(list, indices);
     if (key === null) return make();
     const held = this.#pages.get(key);
     const bytes = held ?? make();
-    // Set again, so that the map's order is the order of last use.
+    // Set again, so the map's order is the order of last use.
     this.#pages.delete(key);
     this.#pages.set(key, bytes);
     if (held === undefined) this.#bytes += bytes.byteLength;
@@ -33,7 +33,7 @@ export class PageCache {
     this.#bytes = 0;
   }
 
-  // Only unbroken runs are kept: two numbers then name the page. Fixed lists are not: they change.
+  // Only unbroken ranges are cached: two numbers identify them. Fixed lists are not cached: they change.
   #keyOf(list: PagedList, indices: readonly number[]): string | null {
     const [from, second = from] = indices;
     const to = indices.at(-1);

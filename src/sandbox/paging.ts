@@ -1,20 +1,19 @@
-// Cuts pages out of lists in the documents' two styles: cursor (`limit`, `cursor`) and offset
-// (`limit`, `offset`, `total`). Whatever the order, a list is seen as a row of keys that only grows
-// at its ends, so one walk serves all orders, and a page asked for again after the list grew begins
-// at the same record. Pages of records that can no longer change are kept in a bounded cache, so
-// the sandbox is not what a hundred-thousand-event test waits for.
+// Cuts pages out of lists in the documents' two styles: cursor (`limit`, `cursor`) and offset (`limit`, `offset`,
+// `total`). In any order, a list is a row of keys that grows only at its ends. So one walk serves all orders, and a
+// page requested again after growth begins at the same record. Pages of final records are cached, so large tests do not
+// wait for the sandbox.
 import type { Api, SandboxPage, SandboxRefusal } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Cursors } from './cursors.ts';
 import type { PagedList } from './lists.ts';
 import type { PageCache } from './page-cache.ts';
 
-/** A page, or why there is none. */
+/** A page, or the rejection. */
 export type Paged =
   | { readonly outcome: 'page'; readonly page: SandboxPage }
   | { readonly outcome: 'refused'; readonly failure: SandboxRefusal };
 
-/** What cutting a page needs besides the list. */
+/** The parameters of a page. */
 export interface PageCut {
   readonly api: Api;
   readonly query: URLSearchParams;
@@ -60,7 +59,7 @@ export function cursorPage(list: PagedList, cut: PageCut): Paged {
   const fields = new Map<string, string>();
   if (api === 'services') fields.set('limit', String(limit));
   const tail = behaviour.tail ?? 'null';
-  // The same cursor for ever means the same text, so the tail of an unmoved walk keeps its own.
+  // A tail that did not move keeps its cursor, because equal cursors have equal text.
   if (empty || stretch.more) fields.set('next_cursor', write(last, page + 1));
   else if (tail === 'null') fields.set('next_cursor', 'null');
   else if (tail === 'same') {
@@ -110,8 +109,8 @@ interface Stretch {
   readonly more: boolean;
 }
 
-// Keys: oldest first counts up from the first index; newest first counts up from minus the newest;
-// mixed has the odd records newest first on the left, then the even ones oldest first.
+// Keys: oldest first counts up from the first index; newest first counts up from minus the newest; mixed has the odd
+// records newest first on the left, then the even ones oldest first.
 function keysOf({ order, first, end }: View): readonly [first: number, last: number] {
   if (order === 'oldest_first') return [first, end - 1];
   return order === 'newest_first' ? [1 - end, -first] : [1 - end, end - 1];

@@ -1,13 +1,12 @@
-// Repeatable chance for the sandbox. Everything invented is drawn from a generator seeded with
-// (seed, kind of thing, index), so record 7 of a list is the same text in every run with the same
-// seed, however often and in whatever order it is asked for. Tests rely on that: a record's exact
-// text can be asked for again long after it was served.
+// Repeatable randomness. Every invented value is drawn from a generator seeded with (seed, kind, index), so a record
+// has the same text in every run with the same seed, in any order of requests. Tests rely on this: a record's exact
+// text can be recomputed long after it was served.
 
-/** A small seeded generator (mulberry32): fast, well spread, and of no cryptographic worth. */
+/** A small seeded generator (mulberry32): fast and well distributed, not cryptographic. */
 export class Random {
   #state: number;
 
-  /** Numbers given in the same order give the same draws. */
+  /** The same numbers in the same order give the same draws. */
   constructor(...salt: readonly number[]) {
     let state = 0x9e3779b9;
     for (const part of salt) state = mix(state ^ mix(part >>> 0) ^ Math.floor(part / 2 ** 32));
@@ -32,7 +31,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** One member of a list; an empty list is a mistake of the caller and throws. */
+  /** One member of a list; an empty list is a caller's error and throws. */
   pick<T>(list: readonly T[]): T {
     const member = list[this.below(list.length)];
     if (member === undefined) throw new RangeError('picking from an empty list');

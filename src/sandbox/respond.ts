@@ -1,5 +1,5 @@
-// One request from arrival to answer: fault rules first (a broken proxy does not check tokens),
-// then token, scope, rate limit and endpoint, then whatever the fault does to a good answer.
+// One request from arrival to response: fault rules first (a broken proxy checks no tokens), then token, scope, rate
+// limit and endpoint, then the fault's change of a good response.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { failed, type SandboxRequest, type SandboxResponse, shaped } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
@@ -12,7 +12,7 @@ import type { Router, World } from './routes.ts';
 import type { SandboxTokens } from './tokens.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What answering needs. `faults` and `limits` are asked for each time: a new script replaces them. */
+/** Dependencies of a response. `faults` and `limits` are read each time: a new script replaces them. */
 export interface Responder {
   readonly world: World;
   readonly router: Router;
@@ -21,14 +21,14 @@ export interface Responder {
   readonly faults: () => Faults;
   readonly limits: () => Limits;
   readonly control: (ask: SandboxRequest) => SandboxResponse;
-  /** Closes the port that answers, for the fault of that name. */
+  /** Closes the answering port, for the fault `refused`. */
   readonly refuse?: () => void;
 }
 
-/** Where control endpoints live; no fault, token or limit applies there. */
+/** Prefix of the control endpoints, which have no faults, tokens or limits. */
 const CONTROL_PREFIX = '/_sandbox';
 
-/** Where each API issues tokens. */
+/** The token path of each API. */
 const TOKEN_PATHS: Readonly<Record<SandboxRequest['api'], string | null>> = {
   unified: '/v1/oauth/token',
   services: '/api/auth/v1/oauth/v2/token',
@@ -67,14 +67,14 @@ export async function respond(
     if (fault?.kind === 'refused') responder.refuse?.();
     await deliver(response, { ...answer, headers }, fault);
   } catch (error) {
-    // A mistake in the sandbox itself, or a client that left; the first must not pass for a fault.
+    // A bug of the sandbox, or a client that disconnected; a bug must not look like a fault.
     if (response.headersSent) response.destroy();
     else
       response.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`);
   }
 }
 
-/** The headers by which an endpoint announces its end. */
+/** The headers that announce the end of an endpoint. */
 function announced({ sunset, deprecation }: ListBehaviour): Readonly<Record<string, string>> {
   return {
     ...(sunset !== undefined && { sunset: new Date(sunset).toUTCString() }),

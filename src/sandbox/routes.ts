@@ -1,5 +1,5 @@
-// Finds the endpoint for a path and asks it. An endpoint is a function from a request to an answer;
-// it knows nothing of tokens, limits or faults, which are settled before it is asked.
+// Finds the endpoint of a path and calls it. An endpoint is a function from a request to a response; tokens, limits and
+// faults are handled before it is called.
 import { failed, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Collection } from './collection.ts';
@@ -10,7 +10,7 @@ import { oneSided } from './one-sided.ts';
 import type { PageCache } from './page-cache.ts';
 import { cursorPage, offsetPage, type PageCut, type Paged } from './paging.ts';
 
-/** What endpoints read from. */
+/** The data of endpoints. */
 export interface World {
   readonly seed: number;
   readonly companies: readonly string[];
@@ -22,7 +22,7 @@ export interface World {
   readonly cursors: Cursors;
   readonly cache: PageCache;
   readonly limitMax: number;
-  /** Whether the services API is what the earlier one moves to. */
+  /** Whether the services API is the successor of the earlier one. */
   readonly isSuccessor: boolean;
   readonly now: () => number;
 }
@@ -33,12 +33,12 @@ export interface SandboxRoute {
   readonly path: string;
   /** Default GET. */
   readonly method?: 'GET' | 'POST';
-  /** What the OpenAPI description says of it; null or left out: it is not described. */
+  /** Its text in the OpenAPI description; null or undefined: it is not described. */
   readonly about?: string | null;
   /** Its query parameters, for the OpenAPI description. */
   readonly query?: readonly string[];
   readonly deprecated?: boolean;
-  /** The scope a unified token must hold. */
+  /** The scope that a unified token must have. */
   readonly scope?: string;
   readonly answer: (
     ask: SandboxRequest,
@@ -47,10 +47,10 @@ export interface SandboxRoute {
   ) => SandboxResponse;
 }
 
-/** Finds the routes of a path: one for each method it has. */
+/** Finds the routes of a path: one for each of its methods. */
 export type Router = (path: string) => readonly RouteFound[];
 
-/** A route and what its placeholders stand for. */
+/** A route and the values of its placeholders. */
 interface RouteFound {
   readonly route: SandboxRoute;
   readonly params: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ export function routerOf(routes: readonly SandboxRoute[]): Router {
     });
 }
 
-/** A route below a company, which is refused for a company that is not there. */
+/** A route below a company; unknown companies are rejected. */
 export function forCompany(route: SandboxRoute): SandboxRoute {
   return {
     ...route,
@@ -82,7 +82,7 @@ export function forCompany(route: SandboxRoute): SandboxRoute {
   };
 }
 
-/** The collection that a route serves. Throws where assemble.ts made none. */
+/** The collection of a route. Throws if assemble.ts created none. */
 export function sandboxCollectionOf({ collections }: World, path: string): Collection {
   const collection = collections.get(path);
   if (collection === undefined) throw new Error(`the sandbox has no collection ${path}`);
@@ -99,7 +99,7 @@ export function offsetAnswer(ask: SandboxRequest, list: PagedList, world: World)
   return pageAnswer(ask, offsetPage(seen(ask, list, world), pageCutOf(ask, world)));
 }
 
-/** Answers with all of a list and nothing beside it. */
+/** Answers with the whole list and nothing else. */
 export function plainAnswer(list: PagedList): SandboxResponse {
   const data: string[] = [];
   for (let index = list.first(); index < list.size(); index += 1) {
@@ -114,14 +114,14 @@ export function plainAnswer(list: PagedList): SandboxResponse {
   return { status: 200, headers: {}, content: { form: 'page', page } };
 }
 
-/** A list as the fault script lets a request see it. */
+/** A list as the fault script shows it to a request. */
 export function seen(ask: SandboxRequest, list: PagedList, world: World): PagedList {
   const behaviour = world.behaviour(ask.path);
   const own = oneSided(list, behaviour);
   return behaviour.endless === true ? endless(own) : own;
 }
 
-/** What cutting a page needs, for a request. */
+/** The parameters of a page, for a request. */
 export function pageCutOf(ask: SandboxRequest, world: World): PageCut {
   const { behaviour, cursors, cache, limitMax, now } = world;
   return {
@@ -135,7 +135,7 @@ export function pageCutOf(ask: SandboxRequest, world: World): PageCut {
   };
 }
 
-/** A page, or the refusal of one, as an answer. */
+/** A page, or its rejection, as a response. */
 export function pageAnswer(ask: SandboxRequest, paged: Paged): SandboxResponse {
   if (paged.outcome === 'refused') return failed(ask.api, paged.failure);
   return { status: 200, headers: {}, content: { form: 'page', page: paged.page } };

@@ -1,8 +1,7 @@
-// Both upstream APIs on loopback, as the two documents describe them, with the data of an invented
-// company that grows by the clock. `sluice sandbox` and the quickstart start it for users; tests
-// start it as the upstream they can break on purpose and as the ledger they compare with. It stands
-// outside the journey and shares no code with it, so a mistake in the client cannot hide in the
-// server. Records are computed from seed and index; nothing but counters is held in memory.
+// Both upstream APIs on loopback, as the two documents describe them, with the data of an invented company that grows
+// with time. `sluice sandbox` and the quickstart start it for users; tests use it as an upstream with controlled faults
+// and as the ledger for comparisons. Invariant: it shares no code with the export pipeline, so an error in the client
+// cannot be hidden by the server. Records are computed from seed and index; memory holds only counters.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type ChangingWorld,
@@ -48,15 +47,15 @@ export interface Sandbox {
   readonly unifiedBaseUrl: string;
   /** `base_url` of an upstream with `api: services`. */
   readonly servicesBaseUrl: string;
-  /** What it accepts at this moment. */
+  /** The credentials that it accepts at present. */
   readonly credentials: ClientCredentials;
-  /** What signs webhooks at this moment. */
+  /** The secret that signs webhooks at present. */
   readonly webhookSecret: string;
   readonly control: SandboxControl;
-  /** `base_url` of an upstream that reads the earlier form with the API key; null: not served. */
+  /** `base_url` of an upstream for the earlier form with the API key; null: not served. */
   readonly earlierBaseUrl: string | null;
   ledger(): Ledger;
-  /** Ends every connection and the server. */
+  /** Closes every connection and the server. */
   close(): Promise<void>;
 }
 
@@ -72,7 +71,7 @@ const SERVICES: Described = {
 };
 const PAGE_CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Starts a sandbox on 127.0.0.1. Rejects when the port is taken. */
+/** Starts a sandbox on 127.0.0.1. Rejects if the port is in use. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const now = options.now ?? Date.now;
   const plan: SandboxPlan = {
@@ -156,7 +155,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-/** The services API where it is what another API moves to: none of it ends. */
+/** The services API as the successor of another API: none of its endpoints ends. */
 function lasting(): readonly SandboxRoute[] {
   return SERVICES_ROUTES.map((route) => ({ ...route, deprecated: false }));
 }
@@ -179,8 +178,8 @@ interface ScriptHolder {
   set(script: FaultScript): void;
 }
 
-// A new script replaces all that depends on it in one step, the cached pages included: they were
-// made under the old behaviour.
+// A new script replaces everything that depends on it in one step, including the cached pages, which have the old
+// behaviour.
 function scriptHolder({ options, seed }: SandboxPlan): ScriptHolder {
   const cache = new PageCache(options.pageCacheBytes ?? PAGE_CACHE_BYTES);
   const behaviours = new Map<string, ListBehaviour>();
@@ -188,7 +187,7 @@ function scriptHolder({ options, seed }: SandboxPlan): ScriptHolder {
   let faults = new Faults([], seed);
   let limits = new Limits([]);
   const set = (next: FaultScript) => {
-    // The same ceilings go on counting.
+    // Unchanged ceilings keep their counts.
     if (!isDeepStrictEqual(next.limits, script.limits)) limits = new Limits(next.limits ?? []);
     script = next;
     faults = new Faults(next.rules ?? [], seed);

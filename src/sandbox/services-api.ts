@@ -1,6 +1,6 @@
-// The services API's endpoints: all GETs of its document, and the logs of a company in all three
-// list styles. The document shows no path for logs; those here are the sandbox's own, and log
-// sources have to be configured with them as with a real platform.
+// The endpoints of the services API: all GETs of its document, and the logs of a company in all three list styles. The
+// document shows no path for logs; these are the sandbox's own, and log sources must be configured with them, as with a
+// real platform.
 import { failed, ok, type SandboxRequest, type SandboxResponse } from './answers.ts';
 import type { Firewall } from './firewall.ts';
 import { ICMP_TYPES, ICMPV6_TYPES, IP_PROTOCOLS, type LookupRow } from './iana.ts';
@@ -19,13 +19,13 @@ import {
 } from './routes.ts';
 import { STYLE_ROUTES } from './styles.ts';
 
-/** Where audit events are, in the form that the earlier API's are succeeded by. */
+/** The path of audit events in the form that succeeds the earlier API. */
 export const LOGS_AUDIT_PATH = '/api/logs/v1/audit';
 
 const COMPANY = '/companies/{company_id}';
 const FIREWALL = `/api/firewall/v1${COMPANY}`;
 
-/** The services API's endpoints, those for tokens and the description excepted. */
+/** The endpoints of the services API, without tokens and description. */
 export const SERVICES_ROUTES: readonly SandboxRoute[] = [
   log('events', cursorAnswer),
   log('web', (ask, list, world) => {

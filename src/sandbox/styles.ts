@@ -1,7 +1,7 @@
-// The same lists in paging styles that neither document shows, for clients that are configured for
+// The same lists in paging styles that neither document shows, for clients configured for
 // them: at /api/lists/v1/companies/{company_id}/{list}/{style}. `list` is `web` (log records), or
-// hosts, tickets, block-list-entries. Pages are cut as everywhere, and written in the style last,
-// so faults and behaviours are the same for all.
+// hosts, tickets, block-list-entries. Pages are cut as for all lists, and formatted in the style
+// last, so faults and behaviours are the same for all.
 //   page      ?page=1&page_size=     {data, page, page_size, total_pages, total}
 //   link      ?limit=&cursor=        a bare array; Link: <address>; rel="next"
 //   next-url  ?limit=&cursor=        {data, paging: {next: address or null}}
@@ -88,7 +88,7 @@ function windowPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
 }
 
 function flaggedPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
-  // The cursor is there on the last page as well: only the flag says that there is no more.
+  // The cursor is also on the last page: only the flag marks the end.
   const behaviour = (path: string) => ({ ...world.behaviour(path), tail: 'same' as const });
   const always = pageOf(ask, list, { ...world, behaviour });
   return shapedAs(pageOf(ask, list, world), (page) => {
@@ -103,7 +103,7 @@ function flaggedPage(ask: SandboxRequest, list: PagedList, world: World): Paged 
   });
 }
 
-// As if what the JSON body holds stood in the query.
+// Treats the JSON body's members as query parameters.
 function searchedPage(ask: SandboxRequest, list: PagedList, world: World): Paged {
   try {
     const body: unknown = JSON.parse(ask.body);

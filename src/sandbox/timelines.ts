@@ -1,4 +1,4 @@
-// Which kinds of entity have a timeline, and what stands in it.
+// Which kinds of entity have a timeline, and its entries.
 import type { EntityContext } from './collection.ts';
 import { incidentTimeline } from './resources/incidents.ts';
 import { ticketEvents } from './resources/tickets.ts';

@@ -1,14 +1,14 @@
-// The two token endpoints and the check of every other request's bearer. Unified takes the client's
-// credentials as form parameters and space-separated scopes, services take HTTP Basic and the one
-// scope URN; a token of one API is worth nothing at the other. API keys work at the unified API
-// and the earlier API only. Tokens live in memory: a restarted sandbox answers 401 to old ones.
+// The two token endpoints, and the check of every other request's bearer token. Unified accepts the client's
+// credentials as form parameters and space-separated scopes; services accept HTTP Basic and a single scope URN. A token
+// of one API is invalid for the other. API keys work for the unified and the earlier API only. Tokens are in memory: a
+// restarted sandbox answers 401 to old ones.
 import { randomBytes } from 'node:crypto';
 import { type Api, failed, ok, type SandboxRequest, type SandboxResponse } from './answers.ts';
 
 /** The APIs that issue tokens. */
 type TokenApi = Exclude<Api, 'earlier'>;
 
-/** What a client needs to get in. */
+/** The credentials of a client. */
 export interface ClientCredentials {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -18,7 +18,7 @@ export interface ClientCredentials {
   readonly servicesScope: string;
 }
 
-/** The credentials a sandbox accepts unless told otherwise; they open nothing else. */
+/** The credentials that a sandbox accepts by default; they are valid nowhere else. */
 export const SANDBOX_CREDENTIALS: ClientCredentials = {
   clientId: 'sandbox-client',
   clientSecret: 'sandbox-secret',
@@ -27,7 +27,7 @@ export const SANDBOX_CREDENTIALS: ClientCredentials = {
   servicesScope: 'urn:sandbox:api:public',
 };
 
-/** Who asks, as far as rate limits and scopes care. */
+/** The identity of a requester for rate limits and scopes. */
 export interface Bearer {
   readonly token: string;
   readonly scopes: ReadonlySet<string>;
@@ -112,7 +112,7 @@ export class SandboxTokens {
     else this.#issued.delete(token);
   }
 
-  /** Replaces the client secret, as regenerating it in a portal does; the old one is refused. */
+  /** Replaces the client secret, as a portal does; the old one is rejected. */
   rotateSecret(secret: string): void {
     this.#credentials = { ...this.#credentials, clientSecret: secret };
   }
@@ -135,7 +135,7 @@ export class SandboxTokens {
   }
 }
 
-/** The refusal of credentials, in the API's envelope. */
+/** The rejection of credentials, in the API's envelope. */
 export function invalidClient(api: Api): SandboxResponse {
   return failed(api, {
     status: 401,

@@ -1,7 +1,7 @@
-// Counts what clients asked and what they got, per path, so a test can say "one request per idle
-// poll" or "no second token was asked for" and an operator can watch a rehearsal.
+// Counts requests and responses per path, so a test can require "one request per idle poll" or "no second token
+// request", and an operator can watch a rehearsal.
 
-/** The requests of one path. `statuses` counts answers; cut and hung ones are under `faults` only. */
+/** The requests of one path. `statuses` counts responses; cut and hung ones are only in `faults`. */
 export interface PathTraffic {
   readonly requests: number;
   readonly statuses: Readonly<Record<string, number>>;

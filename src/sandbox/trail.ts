@@ -1,7 +1,6 @@
-// Which audit event tells of which change. A step of the clock has its audit event by arithmetic. A
-// control call takes the next event to come. The firewall, which changes by a schedule of its own,
-// has the events at one remainder per company: each tells of what changed since the one before.
-// What script or control call say is to stay unexplained is not told.
+// Assigns audit events to changes. A clock step has its audit event by arithmetic. A control call uses the next event.
+// The firewall, which has its own schedule, uses the events at one remainder per company: each reports the changes
+// since the previous one. Changes that a script or control call marks as unexplained are not reported.
 import type { Scene } from './audit-records.ts';
 import type { ListBehaviour } from './behaviour.ts';
 import type { Collection, SandboxChange } from './collection.ts';
@@ -10,7 +9,7 @@ import type { SandboxGrowth } from './growth.ts';
 import { saltOf } from './random.ts';
 import type { Steps } from './steps.ts';
 
-/** What the trail is kept of. */
+/** The inputs of the trail. */
 export interface TrailPlan {
   readonly growth: SandboxGrowth;
   readonly start: number;
@@ -26,7 +25,7 @@ export interface TrailPlan {
 /** The audit trail of all changes. */
 export class Trail {
   readonly #plan: TrailPlan;
-  /** Changes by control calls, by the audit event that tells of them. */
+  /** Changes by control calls, by the audit event that reports them. */
   readonly #claimed = new Map<number, SandboxChange>();
   #lastClaimed = -1;
 
@@ -34,7 +33,7 @@ export class Trail {
     this.#plan = plan;
   }
 
-  /** The next audit event to come that tells of no other change tells of this one. */
+  /** Assigns the next free audit event to this change. */
   claim(change: SandboxChange): void {
     const { growth, now, steps } = this.#plan;
     let index = Math.max(growth.sizeAt(now()), this.#lastClaimed + 1);
@@ -43,7 +42,7 @@ export class Trail {
     this.#lastClaimed = index;
   }
 
-  /** What an audit event tells, where it tells of a change. */
+  /** The change that an audit event reports; null: none. */
   sceneAt(auditIndex: number): Scene | null {
     const { steps, collections } = this.#plan;
     const reported = steps.reportedBy(auditIndex);
@@ -114,7 +113,7 @@ function nameOf(entity: object | null): string | null {
   return typeof name === 'string' ? name : null;
 }
 
-/** Members that differ, those with parts of their own left out: a real trail does not hold them. */
+/** Members that differ, without those with parts of their own: a real trail does not contain these. */
 function differences(before: object, after: object): NonNullable<Scene['changes']> {
   return Object.entries(after).flatMap(([field, to]) => {
     const from: unknown = Reflect.get(before, field);

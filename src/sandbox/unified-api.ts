@@ -1,6 +1,5 @@
-// The unified API's endpoints: all GETs of its document. Paths, parameters and envelopes are those
-// of the document; where it shows no body, the shape is a plausible one and clients must not depend
-// on it.
+// The endpoints of the unified API: all GETs of its document, with the document's paths, parameters and envelopes.
+// Where it shows no body, the shape is plausible, and clients must not depend on it.
 import { ok } from './answers.ts';
 import { TIMELINE_ROUTE } from './resources/incidents.ts';
 import { INVESTIGATION_ROUTE } from './resources/investigations.ts';
@@ -8,10 +7,10 @@ import { SITES_ROUTE } from './resources/sites.ts';
 import { WEB_CATEGORIES_ROUTE } from './resources/web-categories.ts';
 import { cursorAnswer, type SandboxRoute } from './routes.ts';
 
-/** Where audit events are served. */
+/** The path of audit events. */
 export const AUDIT_PATH = '/v1/audit/events';
 
-/** The unified API's endpoints, those for tokens and the description excepted. */
+/** The endpoints of the unified API, without tokens and description. */
 export const UNIFIED_ROUTES: readonly SandboxRoute[] = [
   {
     path: AUDIT_PATH,

@@ -1,9 +1,8 @@
-// The few audit events that are unusual on purpose: characters that CEF and syslog must escape, text
-// that tries to forge a line, integers beyond 2^53, numbers and escapes that a re-serialiser would
-// rewrite. An exporter that survives the sandbox has met what real tenants type. Which index gets
-// what is fixed, so a test can ask for one of each.
+// The few audit events that are unusual on purpose: characters that CEF and syslog must escape, text that tries to
+// forge a line, integers beyond 2^53, numbers and escapes that a re-serialiser would rewrite. They cover texts of real
+// tenants. The indices are fixed, so a test can request one of each.
 
-/** A summary that hostile or careless people would type, for a few indices; null for the rest. */
+/** A summary with hostile or careless text, for a few indices; null for the rest. */
 export function unusualSummary(index: number): string | null {
   if (index % 83 === 7) return 'note=a=b|c\\d\nCEF:0|Forged|Line|1|1|not an event|10|\tend';
   if (index % 131 === 11)
@@ -13,9 +12,8 @@ export function unusualSummary(index: number): string | null {
 }
 
 /**
- * A record's text with something a parser gets wrong, for a few indices. Spliced as text, because
- * JSON.stringify can write neither 2^53 + 1 nor 7.10 nor an escape that it need not write; a
- * delivered original must hold them digit for digit.
+ * A record's text with something that parsers get wrong, for a few indices. Spliced as text, because JSON.stringify can
+ * write neither 2^53 + 1 nor 7.10 nor an unnecessary escape; a delivered original must contain them byte for byte.
  */
 export function unusual(text: string, index: number): string {
   const open = text.slice(0, -1);

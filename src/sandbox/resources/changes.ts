@@ -1,7 +1,6 @@
-// Changes of the self-service: each write is one, and its output says how far it is: RUNNING, then
-// COMPLETED or FAILED; a few begin with a status that the document does not name. The path of the
-// search is not shown; the list at `…/changes` is the sandbox's own. Entries of block lists name
-// changes as well.
+// Changes of the self-service: each write is one, and its output has a status: RUNNING, then COMPLETED or FAILED; a few
+// begin with a status that the document does not name. The document does not show the search's path; the list at
+// `…/changes` is the sandbox's own. Block-list entries name changes as well.
 import { failed, ok } from '../answers.ts';
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { entityList } from '../entity-list.ts';

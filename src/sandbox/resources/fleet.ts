@@ -1,5 +1,5 @@
-// The fleet: a company as one object, its hosts as a list with offsets, and each host by its id
-// with fields that the list does not show, so that some changes are seen there alone.
+// The fleet: a company as one object, its hosts as an offset list, and each host by id with fields that the list does
+// not show, so some changes are visible only there.
 import { failed, ok } from '../answers.ts';
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, privateAddress, publicAddress, SITES } from '../company.ts';
@@ -18,7 +18,7 @@ const DEPRECATED = {
   link: '</docs/fleet-v2>; rel="deprecation"',
 };
 
-/** Where a company's hosts are served. */
+/** The path of a company's hosts. */
 export function hostsPath(company: string): string {
   return `${companyPath(company)}/hosts`;
 }
@@ -39,7 +39,7 @@ export function companyPlan(company: string): CollectionPlan {
   };
 }
 
-/** A company's hosts; `start` at the start. `no` counts companies, so that ids are not shared. */
+/** A company's hosts; `start` at the start. `no` numbers companies, so that ids are unique. */
 export function hostsPlan(
   company: string,
   no: number,
@@ -77,7 +77,7 @@ export const FLEET_ROUTES: readonly SandboxRoute[] = [
     answer(ask, { company_id: company = '' }, world) {
       const hosts = sandboxCollectionOf(world, hostsPath(company));
       const answer = offsetAnswer(ask, entityList(hosts, { shown: listedHost }), world);
-      // What another API moves to has no end of its own.
+      // An API to which another one moves has no end of its own.
       if (world.isSuccessor) return answer;
       return { ...answer, headers: { ...answer.headers, ...DEPRECATED } };
     },
@@ -96,7 +96,7 @@ export const FLEET_ROUTES: readonly SandboxRoute[] = [
   },
 ];
 
-// The hosts that log records and policies name are the first company's; the others have their like.
+// The hosts in log records and policies belong to the first company; the others have similar ones.
 function hostId(code: string, no: number): string {
   return no === 0 ? `host-${code}` : `host-${code}-${no + 1}`;
 }
@@ -123,7 +123,7 @@ function hostRecord(
   company: string,
 ): object {
   const site = SITES[index] ?? base.pick(SITES);
-  // Every other change is one that only the host's own page shows.
+  // Every other change is visible only on the host's own endpoint.
   const shown = version - (version % 2);
   const serial = `${base.hex(8)}${base.hex(4)}`.toUpperCase();
   const updates = Array.from({ length: shown / 2 }, () => fresh.below(2)).length;
@@ -152,7 +152,7 @@ function hostRecord(
   };
 }
 
-/** What the list shows of a host. */
+/** The listed fields of a host. */
 export function listedHost(host: object): object {
   const shown = [
     'host_id',

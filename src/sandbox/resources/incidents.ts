@@ -1,7 +1,6 @@
-// Incidents of the operations desk. The document lists none: their ids come from audit events and
-// webhooks. Each has a timeline at `/v1/mc/incidents/{id}/timeline`, to which entries are added
-// and in which none ever changes. Incidents that audit events before the epoch name have one that
-// ended.
+// Incidents of the operations desk. The document has no list: their ids come from audit events and webhooks. Each has a
+// timeline at `/v1/mc/incidents/{id}/timeline`, which only grows. Incidents named by audit events before the epoch have
+// a finished timeline.
 import { failed } from '../answers.ts';
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, AGENTS, SITES } from '../company.ts';
@@ -12,10 +11,10 @@ import { cursorAnswer, type SandboxRoute, sandboxCollectionOf } from '../routes.
 
 const PATH = '/v1/mc/incidents';
 
-/** What happens to an incident as it lives. */
+/** The stages of an incident's life. */
 const STAGES = ['created', 'acknowledged', 'fix_proposed', 'resolved'] as const;
 
-/** How many of the clock's steps the timeline of an incident stays after it was archived. */
+/** How many clock steps an incident's timeline stays after it was archived. */
 const STEPS_KEPT = 12;
 
 /** The incidents; `start` of them at the start. */
@@ -79,7 +78,7 @@ function endedTimeline(seed: number, id: string): readonly object[] {
   );
 }
 
-// Draws in the same order however long the timeline has become, so no entry ever changes.
+// The draws have one order for any length of the timeline, so entries never change.
 function entryOf(
   id: string,
   n: number,

@@ -1,6 +1,5 @@
-// Investigations, at `/v1/intelligence/investigations/{id}`: one object each, with its evidence,
-// which grows while the investigation goes from open to closed. The document lists none: their ids
-// come from audit events.
+// Investigations, at `/v1/intelligence/investigations/{id}`: one object each, whose evidence grows while the
+// investigation goes from open to closed. The document has no list: their ids come from audit events.
 import { failed, ok } from '../answers.ts';
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, privateAddress, publicAddress, SITES } from '../company.ts';

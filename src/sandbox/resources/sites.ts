@@ -1,6 +1,5 @@
-// Sites, at `/v1/sites`: the company's own change their bandwidth and status, pop-up sites come,
-// are active for a while and are decommissioned. The document shows seven fields; the others here
-// are plausible, and some sites lack one.
+// Sites, at `/v1/sites`: the core sites change bandwidth and status; pop-up sites are created, active for a while and
+// decommissioned. The document shows seven fields; the others are plausible, and some sites lack one.
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { SITES } from '../company.ts';
 import { entityList } from '../entity-list.ts';

@@ -1,6 +1,5 @@
-// Block lists and exclusion lists of a company: IPs, domains and URLs that were entered for a
-// while. The same records at two paths, one paged by offset and one by cursor. An entry names the
-// change it was made by, where one is known.
+// Block lists and exclusion lists of a company: IPs, domains and URLs, entered for a while. The same records are at two
+// paths, one with offsets and one with cursors. An entry names its change, if one is known.
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, publicAddress } from '../company.ts';
 import { entityList } from '../entity-list.ts';
@@ -14,7 +13,7 @@ import {
 } from '../routes.ts';
 import { changeIdOf } from './changes.ts';
 
-/** Which of the two lists. */
+/** The two lists. */
 export type ListName = 'block-list-entries' | 'exclusion-list-entries';
 
 const KINDS = {
@@ -24,7 +23,7 @@ const KINDS = {
 
 const COMPANY = '/api/threat-protection/v1/companies/{company_id}';
 
-/** Where one of a company's lists is served. */
+/** The path of one of a company's lists. */
 export function listPath(company: string, list: ListName): string {
   return `${COMPANY.replace('{company_id}', encodeURIComponent(company))}/${list}`;
 }
@@ -49,7 +48,7 @@ export function threatListPlan(
   };
 }
 
-/** Both lists' endpoints. */
+/** The endpoints of both lists. */
 export const THREAT_LIST_ROUTES: readonly SandboxRoute[] = [
   forCompany({
     path: `${COMPANY}/block-list-entries`,

@@ -1,6 +1,5 @@
-// Tickets of a company and the timeline of each. A ticket is opened, answered, worked on and
-// closed, an event each, and leaves the list after some time; its timeline can still be read for a
-// while, then it is gone.
+// Tickets of a company and the timeline of each. A ticket is opened, answered, worked on and closed, with an event
+// each, and leaves the list after some time; its timeline stays readable for a while.
 import { failed } from '../answers.ts';
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { ADMINS, SITES } from '../company.ts';
@@ -20,15 +19,15 @@ const TICKETS = '/api/ticketing/v1/companies/{company_id}/tickets';
 const STATUS = ['open', 'in_progress', 'waiting_for_customer', 'closed'];
 const EVENTS = ['created', 'comment', 'status_changed', 'closed'];
 
-/** How many of the clock's steps a timeline stays after its ticket has left the list. */
+/** How many clock steps a timeline stays after its ticket has left the list. */
 const STEPS_KEPT = 12;
 
-/** Where a company's tickets are served. */
+/** The path of a company's tickets. */
 export function ticketsPath(company: string): string {
   return TICKETS.replace('{company_id}', encodeURIComponent(company));
 }
 
-/** A company's tickets; `start` of them at the start. `digits`: ids are nothing else. */
+/** A company's tickets; `start` of them at the start. `digits`: ids are digits alone. */
 export function ticketsPlan(
   company: string,
   no: number,

@@ -1,5 +1,5 @@
-// Web categories, at `/v1/web/categories`: URL and application categories in one answer without
-// pages. The vendor's change their risk now and then, those a tenant made come and go.
+// Web categories, at `/v1/web/categories`: URL and application categories in one response without pages. The vendor's
+// categories change their risk; a tenant's are created and deleted.
 import type { CollectionPlan, EntityContext } from '../collection.ts';
 import { entityList } from '../entity-list.ts';
 import { lifeOf } from '../life.ts';

@@ -1,5 +1,5 @@
-// What a webhook delivers: the body of an event, which names the audit event that tells of the same
-// thing, and the headers that carry its name, its delivery and its signature.
+// The content of a webhook delivery: the body of an event, which names the audit event for the same change, and the
+// headers with its name, delivery id and signature.
 import { createHmac } from 'node:crypto';
 
 /** An event as it is sent. `id` is the audit event's, or an invented one. */
@@ -12,7 +12,7 @@ export interface WebhookEvent {
 /** How deliveries are signed. */
 export interface Signing {
   readonly secret: string;
-  /** Carries the time in seconds; then the signature is over `{timestamp}.{body}`. */
+  /** The header with the time in seconds; the signature then covers `{timestamp}.{body}`. */
   readonly timestampHeader?: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export function eventOf(audit: string): WebhookEvent {
   return { event: String(action), id: id === null ? null : String(id), body };
 }
 
-/** An event like another that nothing else tells of. */
+/** A similar event that exists nowhere else. */
 export function inventedLike({ event, body }: WebhookEvent, id: string): WebhookEvent {
   return { event, id, body: JSON.stringify({ ...JSON.parse(body), id }) };
 }

@@ -1,8 +1,7 @@
-// `POST /v1/webhooks`: who wants to be told of which events. The document shows neither what is
-// answered nor how a target is listed or deleted; so a registration without an Idempotency-Key
-// makes a second target each time, as it would there. A key that comes again with the same body
-// gets the same answer, with another body a 409. All is held in memory: a restarted sandbox knows
-// nobody.
+// `POST /v1/webhooks`: registers a target for events. The document shows neither the response nor how targets are
+// listed or deleted; so a registration without an Idempotency-Key creates a second target each time, as it would
+// upstream. A repeated key with the same body gets the same response, with another body a 409. Registrations are in
+// memory: a restarted sandbox has none.
 import { randomUUID } from 'node:crypto';
 import { failed, ok, type SandboxRequest, type SandboxResponse } from '../answers.ts';
 import type { SandboxRoute } from '../routes.ts';
@@ -11,13 +10,13 @@ import type { SandboxRoute } from '../routes.ts';
 export interface RegisteredTarget {
   readonly id: string;
   readonly url: string;
-  /** Event names; `*` stands for any part of one. */
+  /** Event names; `*` matches any part of one. */
   readonly events: readonly string[];
   readonly status: 'active';
   readonly created_at: string;
 }
 
-/** What is kept of a key that a client may send again. */
+/** The stored response for a key that a client may repeat. */
 interface Remembered {
   readonly body: string;
   readonly answer: SandboxResponse;
@@ -25,7 +24,7 @@ interface Remembered {
 
 const KEYS_MAX = 1_000;
 
-/** Takes registrations. `onNew` is called for each target that was not there. */
+/** Handles registrations. `onNew` is called for each new target. */
 export class Registrations {
   readonly #all: RegisteredTarget[] = [];
   readonly #keys = new Map<string, Remembered>();
@@ -41,7 +40,7 @@ export class Registrations {
     return this.#all;
   }
 
-  /** Answers a request to register. */
+  /** Answers a registration request. */
   register(ask: SandboxRequest): SandboxResponse {
     const key = ask.headers['idempotency-key'];
     const known = typeof key === 'string' ? this.#keys.get(key) : undefined;
@@ -71,7 +70,7 @@ export class Registrations {
   }
 }
 
-/** The endpoint that `registrations` answers. */
+/** The endpoint for `registrations`. */
 export function webhooksRoute(registrations: Registrations): SandboxRoute {
   return {
     path: '/v1/webhooks',

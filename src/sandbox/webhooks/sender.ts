@@ -1,33 +1,32 @@
-// Sends deliveries and sends them again: whatever is not a 2xx is tried anew after a wait that
-// doubles, or after Retry-After where that is longer, until it is accepted or given up. Deliveries
-// wait for each other no longer than there are free connections, so a receiver gets them in any
-// order. Waits and connections end with close().
+// Sends deliveries with retries: any response except 2xx is retried after a wait that doubles, or after Retry-After if
+// that is longer, until it is accepted or given up. Deliveries only wait for a free connection, so a receiver gets them
+// in any order. Waits and connections end with close().
 import { randomUUID } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import { headersOf, type Signing, type WebhookEvent } from './events.ts';
 
-/** One delivery and what became of it. */
+/** One delivery and its outcome. */
 export interface WebhookDelivery {
   readonly id: string;
   readonly url: string;
   readonly event: WebhookEvent;
-  /** The fault that made it what it is, or null. */
+  /** The fault that shaped it, or null. */
   readonly fault: string | null;
-  /** Whether a receiver should take it: forged and unsigned ones it should not. */
+  /** Whether a receiver should accept it; forged and unsigned ones are to be rejected. */
   readonly genuine: boolean;
   readonly attempts: number;
-  /** The status of the last answer, or 0 where none came. */
+  /** The status of the last response, or 0 if there was none. */
   readonly answered: number;
   readonly state: 'waiting' | 'accepted' | 'given_up' | 'lost';
 }
 
-/** What to send. */
+/** The delivery to send. */
 export interface WebhookOrder extends Pick<WebhookDelivery, 'url' | 'event' | 'fault' | 'genuine'> {
-  /** Null sends it unsigned; left out, it is signed as configured. */
+  /** Null sends it unsigned; default: signed as configured. */
   readonly signing?: Signing | null;
-  /** Left out: a new one. */
+  /** Default: a new one. */
   readonly id?: string;
   readonly afterMs?: number;
 }
@@ -71,7 +70,7 @@ export class WebhookSender {
     return this.#kept;
   }
 
-  /** Begins a delivery. One too many is lost at once, as a real sender's queue overflows. */
+  /** Starts a delivery. One above the limit is lost at once, as in a real sender's full queue. */
   send(order: WebhookOrder): WebhookDelivery {
     const { url, event, fault, genuine, id = `dlv_${randomUUID()}` } = order;
     const full = this.#waiting >= WAITING_MAX || fault === 'lost';
@@ -89,7 +88,7 @@ export class WebhookSender {
     this.#agents.https.destroy();
   }
 
-  // Never rejects: close() is what ends a wait early.
+  // Never rejects: close() is the only early end of a wait.
   async #attempts(delivery: Mutable, { signing, afterMs = 0 }: WebhookOrder): Promise<void> {
     const { signal } = this.#closing;
     let waitMs = afterMs;
@@ -105,7 +104,7 @@ export class WebhookSender {
           delivery.state = 'accepted';
           return;
         }
-        // What a receiver is right to refuse is not sent again: it was not the platform's.
+        // A delivery that a receiver rejects correctly is not sent again.
         if (!delivery.genuine) break;
         const doubled = this.#plan.retryMs * 2 ** (delivery.attempts - 1);
         waitMs = Math.min(WAIT_MAX_MS, Math.max(doubled, answer.retryAfterMs));

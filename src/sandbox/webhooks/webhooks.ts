@@ -1,7 +1,6 @@
-// Webhooks out: each audit event that comes while somebody is registered for its name is delivered
-// to them, and what the fault script says comes beside it or instead of it. Rules for deliveries
-// have the path /webhooks/ and the event's name. Looked for by a timer that runs only while
-// somebody is registered.
+// Outgoing webhooks: each audit event is delivered to the targets registered for its name, together with or replaced by
+// the deliveries of the fault script. Rules for deliveries have the path /webhooks/ and the event's name. A timer
+// checks for events, and runs only while there are targets.
 import { pathMatches } from '../behaviour.ts';
 import type { Faults, SandboxFault } from '../faults.ts';
 import type { GrowingList } from '../lists.ts';
@@ -13,15 +12,15 @@ import { type WebhookDelivery, WebhookSender } from './sender.ts';
 export interface WebhookOptions {
   /** Default sandbox-webhook-secret. */
   readonly secret?: string;
-  /** Carries the time in seconds; the signature is then over `{timestamp}.{body}`. Default none. */
+  /** The header with the time in seconds; the signature then covers `{timestamp}.{body}`. Default none. */
   readonly timestampHeader?: string;
-  /** The wait before a second attempt, doubled for each after it. Default 1000. */
+  /** The wait before a second attempt, doubled for each later one, milliseconds. Default 1000. */
   readonly retryMs?: number;
-  /** PEM text: whose certificates are trusted at an https target. */
+  /** PEM text: the trusted issuers of an https target. */
   readonly ca?: string;
 }
 
-/** What webhooks are made from. */
+/** The inputs of webhooks. */
 export interface WebhooksPlan {
   readonly options: WebhookOptions;
   readonly audit: GrowingList;
@@ -38,7 +37,7 @@ export class Webhooks {
   readonly #plan: WebhooksPlan;
   readonly #sender: WebhookSender;
   #signing: Signing;
-  /** The next audit event to tell of, by registration. */
+  /** The next audit event to deliver, by registration. */
   readonly #next = new Map<RegisteredTarget, number>();
   #timer: NodeJS.Timeout | undefined;
   #invented = 0;
@@ -60,7 +59,7 @@ export class Webhooks {
     return this.#sender.deliveries();
   }
 
-  /** What signs deliveries. */
+  /** The secret that signs deliveries. */
   secret(): string {
     return this.#signing.secret;
   }
