@@ -1,40 +1,43 @@
-// What one request upstream came to: the same union from the HTTP client to whoever waits for the
-// stream's next turn. What must stay true: what an answer means, and how long to wait after it, is
-// decided where that is known, and every layer hands it on as it is.
+// The result of one upstream request: one union type from the HTTP client up to the stream's loop.
+// Invariant: the layer that sees the cause decides the outcome and the wait; every other layer
+// passes them on unchanged.
 
 import type { ExportError } from './errors.ts';
 
-/** The answer to a request, a closed union: what was asked for, or why there is none. */
+/** The result of a request, a closed union: the requested value, or the reason for its absence. */
 export type Answer<T> = ({ readonly outcome: 'ok' } & T) | Failure;
 
 /**
- * Why there is nothing of what was asked for. `retry`: nothing is known (429, 5xx, no answer,
- * nonsense). `denied`: credential or rights, 401 and 403. `blocked`: HTTP 451. `refused`: any other
- * status by which upstream does not take the request.
+ * The reason for a missing value. `retry`: the result is unknown (429, 5xx, no response, malformed
+ * response). `denied`: credential or rights, 401 and 403. `blocked`: HTTP 451. `refused`: any other
+ * status that rejects the request.
  */
 export interface Failure {
   readonly outcome: 'retry' | 'denied' | 'blocked' | 'refused';
-  /** Of the HTTP answer, where there was one. */
+  /** Status of the HTTP response, if there was one. */
   readonly status?: number;
-  /** The parameter that upstream names as the one it does not take. */
+  /** The parameter that upstream names as rejected. */
   readonly field?: string;
-  /** What of a page's request is refused, as far as that can be told. */
+  /** The part of the page request that upstream rejects, if known. */
   readonly about?: 'cursor' | 'limit' | 'sort';
-  /** Upstream has named what it is about; else that is a guess. */
+  /** Upstream has named the rejected part; otherwise `about` is a guess. */
   readonly isNamed?: boolean;
-  /** Left out: nobody has decided how long to wait, and it grows from failure to failure. */
+  /** Default: no wait is decided; the back-off grows from failure to failure. */
   readonly wait?: Wait;
-  /** It is no answer of something that stands before the upstream for a moment. */
+  /** The response comes from upstream itself and not from an intermediary (proxy, gateway). */
   readonly isDefinite?: boolean;
   readonly cause: ExportError;
 }
 
-/** A wait that was decided. */
+/** A wait that is already decided. */
 export interface Wait {
-  /** Milliseconds from the answer that it came with. */
+  /** Milliseconds, counted from the response. */
   readonly ms: number;
-  /** Lets one request through, for an operator who asks. Left out: upstream asks for it. */
+  /**
+   * Lets one request through early, on an operator's `retry`. Default: upstream requested the wait,
+   * so it is not cut short.
+   */
   readonly cut?: () => void;
-  /** Resolves where what was refused is mended. Rejects with the signal's reason. */
+  /** Resolves when the rejected setting is repaired. Rejects with the signal's reason. */
   readonly repaired?: (signal: AbortSignal) => Promise<void>;
 }

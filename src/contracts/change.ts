@@ -1,27 +1,27 @@
-// The two records that sluice itself makes. A ChangeRecord tells one difference between two
-// readings of a configuration (firewall objects, policies, rules); a ConditionRecord tells
-// something about a source that its reader should know, such as a suspected gap, or what a sink has
-// to tell of itself. Both are held in the spool like any record and delivered like any event.
+// The two records that sluice creates itself. A ChangeRecord reports one difference between two
+// scans of a configuration (firewall objects, policies, rules). A ConditionRecord reports a fact
+// about a source, such as a suspected gap, or about a sink. Both are stored in the spool like any
+// record and delivered like any event.
 
 import type { Json } from './json.ts';
 
-/** One difference between two readings of a collection. */
+/** One difference between two scans of a collection. */
 export interface ChangeRecord {
-  /** `baseline`: the first generation in one summary; `state`: one of its entities, in full. */
+  /** `baseline`: a summary of the first generation; `state`: one entity of it, in full. */
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
-  /** `object`, `policy` or `rule`; for a baseline the resource it sums up. */
+  /** `object`, `policy` or `rule`; for a baseline, the summarised resource. */
   readonly entity_kind: string;
   readonly entity_id: string;
   readonly entity_name?: string;
-  /** The policy a rule belongs to. */
+  /** The policy that a rule belongs to. */
   readonly parent_id?: string;
-  /** The policy's list that a rule stands in: `forward_rules`, `nat_rules`. */
+  /** The policy's list that contains the rule: `forward_rules`, `nat_rules`. */
   readonly list?: string;
-  /** Where in that list a rule stands, from 1; left out where it is gone. */
+  /** Position of the rule in that list, from 1; absent if the rule was removed. */
   readonly place?: number;
-  /** Left out where the collection is no company's. */
+  /** Absent if the collection belongs to no company. */
   readonly company_id?: string;
-  /** Counts readings of this scope; `epoch` is new after a config change or lost state. */
+  /** Counts scans of this scope. `epoch` changes after a config change or lost state. */
   readonly generation: number;
   readonly epoch: string;
   readonly entity_version: number;
@@ -31,11 +31,11 @@ export interface ChangeRecord {
   readonly changed?: readonly string[];
   readonly before?: Json;
   readonly after?: Json;
-  /** For `baseline`: how many entities there are. */
+  /** For `baseline`: the number of entities. */
   readonly count?: number;
 }
 
-/** The conditions that a source can be in, as told to its sinks; and what a sink tells. */
+/** Conditions of a source that its sinks receive, and conditions that a sink reports. */
 export type Condition =
   | 'source.checkpoint_reset'
   | 'source.gap_suspected'
@@ -64,15 +64,15 @@ export type Condition =
   | 'integrity_violation'
   | 'schema_drift';
 
-/** One thing to know about a source; of a sink the names are its own. */
+/** One reported condition; the names of a sink's conditions are its own. */
 export interface ConditionRecord {
   readonly condition: Condition;
   readonly source: string;
   readonly stream: string;
   /** RFC 3339. */
   readonly observed_at: string;
-  /** One sentence for a person. */
+  /** One sentence for an operator. */
   readonly message: string;
-  /** What is known of it: `from`, `to`, `trace_id`, `reason` …; no cursor values. */
+  /** Facts about the condition: `from`, `to`, `trace_id`, `reason` …; never a cursor value. */
   readonly details?: { readonly [name: string]: Json };
 }

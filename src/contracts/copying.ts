@@ -1,53 +1,51 @@
-// How a format's lines can be put together by copying values into what was written before
-// (src/transcode): how a value stands in a line, and what besides is looked at of it. What must
-// stay true: of two events that differ in values only which nothing here looks at, and in those
-// with the same answers, a format writes the same but for the values.
+// The description of a format's lines that lets src/transcode build a line by copying values into
+// an earlier one: the form of values in a line, and the properties of the event that the format
+// inspects. Invariant: if two events differ only in copied values and have the same inspected
+// properties, the format writes the same line except for those values.
 
 import type { Event } from './event.ts';
 
 /**
- * What is looked at of one value that is written: whether it is an `address`, a `mac`, a `port`, a
- * whole number (`integer`) or one from 0 (`count`), whether it is a `line`, of characters that can
- * all be seen, or `plain`, the same in JSON as by itself, or something
- * that nothing but the format knows. `text`: only how long it is. `together`: how long texts are in
- * sum, of which the value is a list.
+ * The inspected property of one written value: an `address`, a `mac`, a `port`, a whole number
+ * (`integer`), a whole number from 0 (`count`), a `line` (visible characters only), `plain` (the
+ * same text in JSON and outside), or a test that only the format knows. `text`: only its length.
+ * `together`: the summed length of the texts in a list.
  */
 export interface Look {
   readonly value: unknown;
   readonly as:
     | ('text' | 'together' | TextLook)
     | ('address' | 'mac' | 'port' | 'integer' | 'count' | 'other');
-  /** The most bytes that are written of it; a longer one is cut. */
+  /** Maximum bytes written of the value; a longer one is cut. */
   readonly bytesMax: number;
-  /** Another value that it is compared with; `undefined`: none. */
+  /** Another value that this one is compared with; `undefined`: none. */
   readonly rival: unknown;
 }
 
-/** What a text may have to be. */
+/** Required properties of a text. */
 export type TextLook = 'line' | 'plain';
 
-/** How values stand in a text. */
+/** The form of values in a text. */
 export interface CopiedValues {
   /**
-   * How a text stands in a line: as in JSON, as in JSON without characters that cannot be seen,
-   * escaped as CEF has it, with look-alikes as LEEF has it, or as it is (`text`), where all of its
-   * characters can be seen. `record`: none does, but the record whole, as it came, on the same
-   * condition.
+   * The form of a text in a line: as in JSON, as in JSON without invisible characters, escaped as
+   * in CEF, with look-alikes as in LEEF, or verbatim (`text`), if all of its characters are
+   * visible. `record`: no single value, but the whole record as received, on the same condition.
    */
   readonly form: 'json' | 'visible json' | 'cef' | 'leef' | 'text' | 'record';
-  /** What is looked at of the values of this event; left out: nothing is of any. */
+  /** The inspected properties of this event's values. Default: none. */
   looks?(event: Event): readonly Look[];
 }
 
-/** How lines are put together by copying. */
+/** How lines are built by copying. */
 export interface Copying extends CopiedValues {
-  /** A longer line is shortened. */
+  /** Maximum bytes of a line; a longer one is shortened. */
   readonly lineBytesMax: number;
   /** The line, never shortened. */
   write(event: Event): string;
 }
 
-/** How lines in Protocol buffers are, in which texts stand as they are, whatever is in them. */
+/** Lines in Protocol Buffers, where any text stands verbatim. */
 export interface PieceCopying extends Pick<Copying, 'looks' | 'lineBytesMax'> {
   readonly form: 'protobuf';
   /** The line in pieces. */
@@ -55,9 +53,9 @@ export interface PieceCopying extends Pick<Copying, 'looks' | 'lineBytesMax'> {
 }
 
 /**
- * A piece of a line in Protocol buffers: bytes that stand still; a text, which may be of JSON; a
- * number under the tag that it has whole, as a varint, or with a fraction, as a double; epoch
- * milliseconds as a fixed64 of nanoseconds; or what has its length in front.
+ * A piece of a line in Protocol Buffers: constant bytes; a text, which may contain JSON; a number
+ * under one of two tags, as a varint if whole and as a double otherwise; epoch milliseconds as a
+ * fixed64 of nanoseconds; or a piece with its length in front.
  */
 export type Piece =
   | Uint8Array

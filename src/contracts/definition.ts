@@ -1,6 +1,6 @@
-// How a connector or format presents itself. One declaration gives validation, type, default, error
-// text, JSON Schema and the reference page. A sink or format author exports one definition and adds
-// one line to a list (connectors/index.ts, formats/index.ts); nothing under src/ is touched.
+// The declaration of a connector or format. One declaration gives validation, type, default, error
+// text, JSON Schema and the reference page. The author of a sink or format exports one definition
+// and adds one line to a list (connectors/index.ts, formats/index.ts); nothing under src/ changes.
 
 import type { z } from 'zod';
 import type { DocumentForm, Format } from './format.ts';
@@ -13,7 +13,7 @@ import type { Upstream } from './upstream.ts';
 /** The keys of one config block, each a zod type with a description. */
 export type Fields = z.ZodRawShape;
 
-/** A block's settings once parsed. */
+/** Parsed settings of a block. */
 export type Settings<F extends Fields> = z.output<z.ZodObject<F>>;
 
 /** `format: cef` or `format: { type: cef, … }`, parsed: the type and that format's own settings. */
@@ -22,7 +22,10 @@ export interface FormatChoice {
   readonly [setting: string]: unknown;
 }
 
-/** What encoded events are made of: lines of text, one JSON object a line, OTLP's log records. */
+/**
+ * The shape of encoded events: lines of text, one JSON object per line, OTLP log records, rows, or
+ * GELF.
+ */
 export type FormatShape = 'lines' | 'json' | 'otlp' | 'rows' | 'gelf';
 
 /** A format as its author writes it. */
@@ -44,37 +47,42 @@ export interface FormatDefinition {
   make(settings: FormatChoice): Format;
 }
 
-/** Declares a format. `make` gets only what `fields` has parsed, so the types meet here. */
+/** Declares a format. `make` gets only the parsed values of `fields`, so the types agree. */
 export function defineFormat<F extends Fields>(spec: FormatSpec<F>): FormatDefinition {
   return spec as unknown as FormatDefinition;
 }
 
-/** A thing outside that only one sink may use: the setting that names it, and its full name. */
+/**
+ * An external resource that only one sink may use: the setting that names it, and its full name.
+ */
 export interface OwnThing {
   readonly key: string;
   readonly name: string;
   /**
-   * What comes between the setting and the number of a shard, each of which has one of its own; left
-   * out: the setting has to say where the number goes.
+   * Separator between the setting's value and the shard number, if each shard has its own resource.
+   * Default: the value must contain a placeholder for the number.
    */
   readonly shardSeparator?: string;
-  /** A setting beside it that is the number of the shard, and that no config gives. */
+  /** A key for the shard number, set by the engine and never by a config. */
   readonly shardKey?: string;
-  /** The same for the shards that have work besides: by number, `key` as it is for that shard. */
+  /** A key for the resources of the other shards with work: the value of `key` by shard number. */
   readonly othersKey?: string;
-  /** What is wrong with it where processes of several machines share the state; absent: nothing. */
+  /** The flaw if processes on several machines share the state; absent: none. */
   readonly flawIfShared?: string | undefined;
-  /** A setting that is one for all that share something else: its key, what that is, its value. */
+  /**
+   * A setting that must be equal in all sinks that share a resource: its key, the resource, its
+   * value.
+   */
   readonly alike?: { readonly key: string; readonly of: string; readonly value: string };
 }
 
-/** What `init` needs to write a first config with a sink. */
+/** Input of `init` for a first config with a sink. */
 export interface SinkSample {
-  /** What the config calls it; left out: its type. */
+  /** The sink's name in the config. Default: its type. */
   readonly name?: string;
-  /** What is asked for, and an answer that will often do; null: nothing is asked. */
+  /** The question of `init` and a usual answer; null: no question. */
   readonly to: { readonly what: string; readonly usual: string } | null;
-  /** The lines of its YAML: texts asked for in JSON's quotes, likely changes as comments. */
+  /** The lines of its YAML: answers quoted as in JSON, frequent changes as comments. */
   lines(to: string): readonly string[];
 }
 
@@ -85,59 +93,64 @@ export interface SinkSpec<F extends Fields> {
   /** The sink's own keys; `type`, `format`, `batch` and `retry` are the engine's. */
   readonly fields: F;
   /**
-   * `pages`: batches are of whole pages as upstream sent them, with every answer of upstream among
-   * them. Then there is no format, and no route to it filters or redacts. Left out: events.
+   * `pages`: batches are whole pages as upstream sent them, including every upstream response.
+   * There is no format, and no route filters or redacts. Default: events.
    */
   readonly takes?: 'events' | 'pages';
   /**
-   * What of its marks goes along when a state is carried to where its own thing has another place, as into shards; the
-   * marks are of all states that the new one is made of. Left out: nothing.
+   * The part of the sink's marks that a state keeps when it moves to another resource, such as into
+   * shards; `marks` come from all states that the new one is made of. Default: none.
    */
   movedMark?(marks: readonly Json[]): Json | null;
-  /** Of pages: an answer that says the same again is held once in so many milliseconds. */
+  /**
+   * For pages: an identical repeated response is stored at most once per this many milliseconds.
+   */
   answersEveryMs?(settings: Settings<F>): number;
-  /** Shapes of the formats it can carry (formats/index.ts says which those are). */
+  /** Shapes of the formats that the sink can carry (formats/index.ts maps formats to shapes). */
   readonly carries: readonly FormatShape[];
-  /** Type of the format that it has where the config names none. */
+  /** Type of the format if the config names none. */
   readonly usualFormat: string;
   readonly sample: SinkSample;
-  /** True where `send` wants whole documents and not lines (OTLP). */
+  /** True if `send` needs whole documents instead of lines (OTLP). */
   readonly documents?: boolean;
-  /** Unresolved sends at a time. More than one only where an answer takes its time (settling). */
+  /** Maximum unresolved sends. More than one only if an acknowledgement takes time (settling). */
   readonly inFlightMax: number | ((settings: Settings<F>) => number);
-  /** How an event stands in this sink's own documents, where no format knows (`_bulk`). */
+  /** The form of an event in this sink's own documents, if no format provides it (`_bulk`). */
   document?(settings: Settings<F>, format: Format): DocumentForm;
   /** Wraps or completes the chosen format, for a sink that frames its events (syslog). */
   format?(settings: Settings<F>, chosen: FormatChoice): FormatChoice;
-  /** What is wrong with settings that each are right (`null`: nothing), e.g. TLS without https. */
+  /** A flaw in settings that are valid each by itself, such as TLS without https; null: none. */
   flaw?(settings: Settings<F>): string | null;
-  /** What it must have for itself: a second sink with the same is a flaw (`null`: nothing). */
+  /**
+   * The resource that the sink needs for itself: a second sink with the same one is a flaw (null:
+   * none).
+   */
   own?(settings: Settings<F>): OwnThing | null;
-  /** The output file on this machine that one process writes to at a time; left out: there is none. */
+  /** The output file on this machine that only one process may write to. Default: no file. */
   writes?(settings: Settings<F>): string;
-  /** A sink that comes with it and gets the same events at its own pace, called `NAME.SUFFIX`. */
+  /** A second sink that receives the same events at its own pace, called `NAME.SUFFIX`. */
   companion?(settings: Settings<F>): Companion | null;
   assurance(settings: Settings<F>): Assurance;
   /**
-   * Where processes on several machines share the state: what it promises then, since one that was
-   * paused and resumes may still write what its successor has written; left out: `assurance`, because
-   * the destination refuses such a write.
+   * The promise if processes on several machines share the state: a process that was paused and
+   * resumes may write events that its successor has written. Default: `assurance`, because the
+   * destination rejects such a write.
    */
   shared?(settings: Settings<F>): SharedPromise;
-  /** What an author of a config should know though nothing is wrong; sentences, for `check`. */
+  /** Advice for valid settings; sentences, for `check`. */
   advice?(settings: Settings<F>): readonly string[];
-  /** Batch bounds where the config gives none. */
+  /** Batch bounds if the config sets none. */
   readonly batch?: { readonly events: number; readonly bytes: number; readonly waitMs: number };
-  /** Opens without waiting for the far side: what is unreachable shows as `retry` when sending. */
+  /** Opens without waiting for the receiver: an unreachable one shows as `retry` when sending. */
   open(settings: Settings<F>, opening: SinkOpening): Promise<Sink>;
   /**
-   * What a test event is sent with, beside whatever runs (`check --send-test`); null: none is sent,
-   * since a run goes on from what stands at the far side. Left out: the settings as they are.
+   * Settings for a test event beside a running process (`check --send-test`). Null: no test event
+   * is sent, because a run resumes from the destination's content. Default: the settings unchanged.
    */
   testSettings?(settings: Settings<F>): Settings<F> | null;
   /**
-   * For `check --connect`: connects and authenticates, sends nothing; throws an ExportError. `mark`:
-   * what the sink has had remembered last, where the state has something.
+   * For `check --connect`: connects and authenticates, sends nothing; throws an ExportError.
+   * `mark`: the last mark that the sink stored, if the state has one.
    */
   probe(
     settings: Settings<F>,
@@ -146,39 +159,39 @@ export interface SinkSpec<F extends Fields> {
     mark?: Json | null,
   ): Promise<void>;
   /**
-   * For `check --connect`: compares what it sends with what its far side says that it keeps, where
-   * that would drop the rest without a word. Throws an ExportError where something would be lost.
+   * For `check --connect`: compares the sent fields with those that the destination reports to
+   * store, if it drops the others silently. Throws an ExportError if data would be lost.
    */
   inspect?(settings: Settings<F>, tools: Tools, signal: AbortSignal): Promise<Inspection>;
   /**
-   * For `check --setup`: makes what it needs at its far side, such as an index template, as often
-   * as it is asked; resolves to what that is. Throws an ExportError.
+   * For `check --setup`: creates the resources that the sink needs at the destination, such as an
+   * index template; idempotent. Resolves to a description of them. Throws an ExportError.
    */
   setup?(settings: Settings<F>, format: Format, deps: SetupDeps): Promise<string>;
 }
 
-/** The promise of a sink where several processes share the state. */
+/** The promise of a sink if several processes share the state. */
 export interface SharedPromise {
   readonly assurance: Assurance;
-  /** Why it is that, and what to do for more; one sentence each, for `check`. */
+  /** The reason, and how to get a stronger promise; one sentence each, for `check`. */
   readonly advice: readonly string[];
 }
 
-/** What a look at a far side has shown. */
+/** The result of an inspection of the destination. */
 export interface Inspection {
-  /** What was seen, or why nothing was and what to do. */
+  /** The finding, or why nothing was seen and the next step. */
   readonly told: string;
-  /** False: it may not be looked at. */
+  /** False: the destination does not permit the inspection. */
   readonly isSeen: boolean;
 }
 
-/** What a sink sets its far side up with. */
+/** Dependencies of `setup`. */
 export interface SetupDeps {
   readonly tools: Tools;
   readonly signal: AbortSignal;
 }
 
-/** A sink that comes with another. */
+/** A sink that comes with another sink. */
 export interface Companion {
   readonly suffix: string;
   readonly definition: SinkDefinition;
@@ -227,47 +240,47 @@ export type SinkDefinition = Omit<
   setup?(settings: SinkSettings, format: Format, deps: SetupDeps): Promise<string>;
 };
 
-/** A sink's parsed settings, seen from outside the sink. */
+/** A sink's parsed settings, as other packages see them. */
 export interface SinkSettings {
   readonly type: string;
   readonly [setting: string]: unknown;
 }
 
-/** Declares a sink. Its functions get only what `fields` has parsed, so the types meet here. */
+/** Declares a sink. Its functions get only the parsed values of `fields`, so the types agree. */
 export function defineSink<F extends Fields>(spec: SinkSpec<F>): SinkDefinition {
   return spec as unknown as SinkDefinition;
 }
 
-/** What a source is given to make its streams with. */
+/** Input from which a source makes its streams. */
 export interface SourceOpening {
   /** Name of the source in the config. */
   readonly name: string;
   readonly upstream: Upstream;
 }
 
-/** What of a record goes where. */
+/** The mapping of a record's values to OCSF attributes. */
 export interface Mapping {
   /** OCSF class name, such as `network_activity`. */
   readonly class: string;
   /**
    * OCSF attribute path (dotted) by record path (dotted; a literal key with dots is tried first),
-   * or several, of which the first that is there wins.
+   * or several, of which the first that exists is used.
    */
   readonly fields: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** How a source's records are to be normalised. */
+/** How a source's records are normalised. */
 export interface RecordReading {
   readonly id: string | null;
   readonly time: readonly string[];
-  /** Forms of times in addition to the usual ones (time-forms.ts). */
+  /** Accepted time formats in addition to the usual ones (time-forms.ts). */
   readonly timeFormats?: readonly string[];
   readonly mapping?: Mapping;
-  /** Records are read as audit records are, where no mapping says otherwise; left out: as their kind. */
+  /** Records are normalised as audit records unless a mapping applies. Default: by their kind. */
   readonly records?: 'audit';
-  /** What the parent of its records is called, where they have one. */
+  /** The name of the records' parent, if they have one. */
   readonly parent?: string;
-  /** What entities of a collection's first reading are; left out: as its changes. */
+  /** The mapping for entities of a collection's first scan. Default: as its changes. */
   readonly state?: Mapping;
   /** The platform that the records are from; set by the engine. */
   readonly product?: { readonly name: string; readonly vendor_name?: string };
@@ -277,18 +290,21 @@ export interface RecordReading {
 export interface SourceSpec<F extends Fields> {
   readonly type: string;
   readonly summary: string;
-  /** Which of the two APIs it can read. */
+  /** The APIs that it can read. */
   readonly apis: readonly ('unified' | 'services')[];
   /**
-   * The source's own keys; `type`, `upstream` and those of its schedule are the engine's. A function,
-   * called where they are first needed: zod takes its time, and a config names few of the sources.
+   * The source's own keys; `type`, `upstream` and the schedule keys are the engine's. A function,
+   * called on first use: building zod types takes time, and a config names few of the sources.
    */
   readonly fields: () => F;
-  /** Says what is wrong with settings that each are right (`null`: nothing). */
+  /** A flaw in settings that are valid each by itself; null: none. */
   flaw?(settings: Settings<F>, upstream: Pick<Upstream, 'api' | 'companies'>): string | null;
-  /** What it must have for itself: a second source with the same is a flaw (`null`: nothing). */
+  /**
+   * The resource that the source needs for itself: a second source with the same one is a flaw
+   * (null: none).
+   */
   own?(settings: Settings<F>): OwnThing | null;
-  /** The streams, one per company and endpoint. Nothing is asked of upstream yet. */
+  /** The streams, one per company and endpoint. Sends no request. */
   streams(settings: Settings<F>, opening: SourceOpening): readonly Stream[];
   /** How its records are normalised. */
   reading(settings: Settings<F>): RecordReading;
@@ -296,20 +312,20 @@ export interface SourceSpec<F extends Fields> {
   list?(settings: Settings<F>): ListReading;
   /** How its collections are compared. */
   collection?(settings: Settings<F>): CollectionReading;
-  /** Where the parents come from whose lists or objects it reads. */
+  /** The origin of the parents whose lists or objects the source reads. */
   parents?(settings: Settings<F>): ParentsReading;
 }
 
-/** Which parents there are. */
+/** Selects the parents. */
 export interface ParentsReading {
   /**
-   * Values at a dotted path: of a collection's entities, or of a list's records whose events pass a
+   * Values at a dotted path: in a collection's entities, or in a list's records whose events pass a
    * filter; or the ids themselves.
    */
   readonly each:
     | { readonly of: string; readonly id: string; readonly where?: string | undefined }
     | { readonly ids: readonly string[] };
-  /** How long a rotation over all of them may take, milliseconds. */
+  /** Maximum duration of one rotation over all parents, milliseconds. */
   readonly sweepMs: number;
 }
 
@@ -325,28 +341,31 @@ export interface ListReading {
 
 /** How collections are compared; durations in milliseconds. */
 export interface CollectionReading {
-  /** A change is read a second time after this before it is told; 0: at once. */
+  /** Before a change is reported, a second read confirms it after this time; 0: at once. */
   readonly confirmAfterMs: number;
-  /** How long an absence must last. */
+  /** How long an entity must be absent before its removal is reported. */
   readonly settleMs: number;
-  /** Whether what is gone is told; else it is forgotten. */
+  /** Whether removals are reported; otherwise a removed entity is forgotten. */
   readonly removals: boolean;
-  /** Complete readings that an entity must be missing from. */
+  /** Complete scans in which an entity must be missing. */
   readonly removalsAfter: number;
-  /** More removals at once than this share or count are held until they are seen three times. */
+  /**
+   * If more removals than this share or count occur at once, they are withheld until seen three
+   * times.
+   */
   readonly brake: { readonly share: number; readonly count: number };
   readonly baseline: 'summary' | 'full';
-  /** How long a rotation over the details of many entities may take. */
+  /** Maximum duration of one rotation over the details of many entities. */
   readonly sweepMs: number;
   /** Dotted paths within an entity that are not compared. */
   readonly ignore: readonly string[];
-  /** Dotted paths of arrays whose order says nothing. */
+  /** Dotted paths of arrays whose order has no meaning. */
   readonly unordered: readonly string[];
   /** Dotted paths that are never learned as volatile. Default: none. */
   readonly neverIgnore?: readonly string[];
 }
 
-/** A source's parsed settings, seen from outside the source. */
+/** A source's parsed settings, as other packages see them. */
 export interface SourceSettings {
   readonly type: string;
   readonly upstream: string;
@@ -368,7 +387,7 @@ export interface SourceDefinition {
   parents?(settings: SourceSettings): ParentsReading;
 }
 
-/** Declares a source. Its functions get only what `fields` has parsed: the types meet here. */
+/** Declares a source. Its functions get only the parsed values of `fields`, so the types agree. */
 export function defineSource<F extends Fields>(spec: SourceSpec<F>): SourceDefinition {
   let made: F | undefined;
   const definition = {

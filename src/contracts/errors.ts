@@ -1,10 +1,12 @@
-// Every failure that a user can meet is an ExportError with a code from one closed table. The
-// code's `fault` decides the exit code and who is asked to act; `next` is the one sentence an
-// operator needs at three in the morning. Whether to try again is never a property of an error: it
-// is an outcome (see source.ts and sink.ts). Messages hold no secret, no token, no cursor value and
-// no body.
+// Every failure that a user can see is an ExportError with a code from one closed table. The code's
+// `fault` decides the exit code and the responsible party; `next` is the operator's next step in
+// one sentence. Whether to retry is never a property of an error: it is an outcome (see source.ts
+// and sink.ts). Messages contain no secret, token, cursor value or body.
 
-/** Who has to act: the config's author, upstream, the far side, this machine's disk, or we. */
+/**
+ * The responsible party: the config's author, upstream, the destination, this machine's disk, or
+ * sluice itself (a bug).
+ */
 export type Fault = 'config' | 'upstream' | 'downstream' | 'disk' | 'bug';
 
 /** The closed table of error codes. A code never changes its meaning; users alert on it. */
@@ -39,15 +41,15 @@ export type ErrorCode = keyof typeof errorCodes;
 /** Facts about a failure, safe to log: few values, no secrets, no bodies. */
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** What an ExportError is made of, besides its message. */
+/** Parts of an ExportError in addition to its message. */
 export interface ErrorParts {
-  /** One sentence: what the operator can do, and that nothing was lost where that is so. */
+  /** One sentence: the operator's next step, and that nothing was lost if so. */
   readonly next: string;
   readonly details?: ErrorDetails;
   readonly cause?: unknown;
 }
 
-/** A failure, told as `what was being done: what happened`, with what to do next. */
+/** A failure with a message of the form `operation: result`, and the operator's next step. */
 export class ExportError extends Error {
   readonly code: ErrorCode;
   readonly next: string;
@@ -61,13 +63,16 @@ export class ExportError extends Error {
     this.details = parts.details ?? {};
   }
 
-  /** Who has to act. */
+  /** The responsible party. */
   get fault(): Fault {
     return errorCodes[this.code];
   }
 }
 
-/** The failure as an ExportError: itself, or a `broken_invariant`, since no other escapes. */
+/**
+ * The failure as an ExportError: itself, or a `broken_invariant`, because no other error may
+ * escape.
+ */
 export function asExportError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   return new ExportError('broken_invariant', `${doing}: ${errorText(error)}`, {
@@ -76,18 +81,21 @@ export function asExportError(error: unknown, doing: string): ExportError {
   });
 }
 
-/** What an error of any kind says. */
+/** The message of an error of any kind. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The system's code of an error (`ENOSPC`), safe to log; an empty text where it has none. */
+/** The system's code of an error (`ENOSPC`), safe to log; empty if it has none. */
 export function errorCodeOf(error: unknown): string {
   const { code } = error instanceof Error && 'code' in error ? error : {};
   return typeof code === 'string' ? code : '';
 }
 
-/** Stops when what must be true is not; at the borders of stages, both sides of the disk. */
+/**
+ * Throws a `broken_invariant` if the condition is false; used at stage borders and on both sides of
+ * the disk.
+ */
 export function invariant(condition: boolean, what: string): asserts condition {
   if (!condition) {
     throw new ExportError('broken_invariant', `an invariant does not hold: ${what}`, {

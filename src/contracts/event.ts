@@ -1,20 +1,19 @@
 // An event is one record on its way out: the bytes as upstream sent them, an identity that never
-// changes, and the OCSF form made from the record when a format first asks for it. Formats and
-// sinks read events; only send/ makes them. What must stay true: the same upstream record has the
-// same uid however often it is read, and nothing in an event is ever changed once made, since sinks
-// share it.
+// changes, and the OCSF form, made on a format's first use. Formats and sinks read events; only
+// send/ makes them. Invariants: the same upstream record has the same uid each time it is read; an
+// event is immutable, because sinks share it.
 
 import type { Json, JsonObject } from './json.ts';
 
 /** 64 lower-case hex characters: SHA-256 over source, tenant, stream and identity. */
 export type Uid = string;
 
-/** A place in the spool: the number of events held before it since it was made. */
+/** A position in the spool: the number of events stored before it since the spool was created. */
 export type Offset = number;
 
 /**
- * What a held page holds, which decides how its records are normalised. `answer`: what upstream
- * answered where that is no record; only sinks that take pages get it.
+ * The kind of a stored page, which decides how its records are normalised. `answer`: an upstream
+ * response without a record; only sinks that take pages receive it.
  */
 export type RecordKind = 'audit' | 'log' | 'drift' | 'condition' | 'answer';
 
@@ -26,7 +25,7 @@ export interface Event {
   /** Name of the stream: source, company and endpoint, e.g. `web_logs/c-1`. */
   readonly stream: string;
   readonly kind: RecordKind;
-  /** Source, stream and kind are this context's; it is the same object for a whole page. */
+  /** Holds source, stream and kind; one object shared by all events of a page. */
   readonly context: PageContext;
   readonly offset: Offset;
   /** The record exactly as upstream sent it, UTF-8 JSON. */
@@ -127,49 +126,51 @@ export interface OcsfEndpoint {
   readonly [attribute: string]: unknown;
 }
 
-/** What an answer of upstream was to, and what it says besides its records. */
+/** Facts about an upstream response other than its records. */
 export interface AnswerFacts {
-  /** Of HTTP. */
+  /** HTTP status. */
   readonly status: number;
-  /** Path and query as they were asked for, without what names a place in a list. */
+  /** Path and query as requested, without the parameters that give a position in a list. */
   readonly path: string;
   /**
-   * The cursor, address, offset or page number that was asked with; null: none was. Cursors are
-   * secrets: they are shown nowhere, and held as the checkpoint holds them.
+   * The requested cursor, address, offset or page number; null: none. Cursors are secrets: never
+   * shown, and stored only as the checkpoint stores them.
    */
   readonly asked: string | null;
-  /** The cursor or address that it leads to; null: there is no more. Left out: it does not say. */
+  /**
+   * The cursor or address of the next page; null: the last page. Absent: the response does not say.
+   */
   readonly next?: string | null;
-  /** It was requested from an earlier place of the list again, for records that came late. */
+  /** The request repeats an earlier position of the list, to find late records. */
   readonly isRewind?: true;
-  /** How many records it lists, new or not; left out: it is no list. */
+  /** Number of listed records, new or not; absent: not a list. */
   readonly records?: number;
-  /** By which upstream finds it again. */
+  /** Upstream's request id, for its support. */
   readonly requestId?: string;
-  /** Upstream's `Date`, as it was sent. */
+  /** The response's `Date` header, verbatim. */
   readonly date?: string;
 }
 
-/** What is known of a held page's records besides their bytes; stored with the page. */
+/** Facts about a stored page's records in addition to their bytes; stored with the page. */
 export interface PageContext {
   readonly source: string;
   readonly stream: string;
   readonly kind: RecordKind;
-  /** The company the stream reads, if it reads one. */
+  /** The company that the stream reads, if any. */
   readonly company?: string;
-  /** Whose list or object it is, e.g. a ticket's id, where the stream reads one of each. */
+  /** The parent of the list or object, e.g. a ticket's id, if the stream reads one per parent. */
   readonly parent?: string;
-  /** It is an object that was told before, with another content. */
+  /** The object was reported before, with different content. */
   readonly isUpdate?: boolean;
   /** Epoch milliseconds at which the page was read. */
   readonly fetchedAt: number;
-  /** Where every answer of upstream is held: the one that the page's body is. */
+  /** Set if every upstream response is stored: the response whose body this page is. */
   readonly answer?: AnswerFacts;
-  /** A sink tells it, and is named as its source: all sinks get it that do not take pages. */
+  /** A sink reports it, and is named as its source. All sinks that take events receive it. */
   readonly isOfSink?: true;
   /**
-   * What the headers of a delivery say; the page holds one record of it. `number`: which one, from 1
-   * on, where the delivery is an array of records.
+   * The headers of a webhook delivery; the page holds one record of the delivery. `number`: the
+   * record's position in it, from 1, if the delivery is an array of records.
    */
   readonly delivery?: {
     readonly id: string | null;
@@ -178,5 +179,5 @@ export interface PageContext {
   };
 }
 
-/** A parsed record: an object in every known case, yet upstream may send anything. */
+/** A parsed record: an object in every known case, but upstream may send anything. */
 export type ParsedRecord = Json;

@@ -1,5 +1,5 @@
-// Dates in HTTP headers (RFC 9110 section 5.6.7), read strictly: `Date.parse` takes almost anything
-// for a date, and a misread Retry-After would park a stream for years or not at all.
+// Dates in HTTP headers (RFC 9110 section 5.6.7), parsed strictly: `Date.parse` accepts almost any
+// text as a date, and a misread Retry-After would stop a stream for years or not at all.
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const time = String.raw`(?<h>\d{2}):(?<m>\d{2}):(?<s>\d{2})`;
@@ -12,7 +12,7 @@ const forms: readonly RegExp[] = [
 
 /**
  * Epoch milliseconds of an IMF-fixdate, or of one of the two obsolete forms (RFC 850, asctime) that
- * recipients must still read; null for anything else. `nowMs` settles the century of a two-digit
+ * recipients must still accept; null for anything else. `nowMs` decides the century of a two-digit
  * year.
  */
 export function parseHttpDate(text: string, nowMs: number): number | null {

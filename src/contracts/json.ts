@@ -1,6 +1,6 @@
 // The JSON values that cross sluice's borders. Upstream's records, positions and checkpoints are
-// JSON; nothing here says what they mean. Integers beyond 2^53 lose digits when parsed, so identity
-// never rests on a parsed number: it rests on the record's own bytes (see `scan` in fetch/).
+// JSON; nothing here interprets them. Integers beyond 2^53 lose digits when parsed, so identity
+// never depends on a parsed number but on the record's own bytes (see `scan` in fetch/).
 
 /** Any JSON value, read-only. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;

@@ -1,7 +1,8 @@
-// Every event that sluice logs: the stable key `event` of a line, with level, fields, meaning and next step.
-// docs/logging.md is made of it. What must stay true: an event keeps its name and meaning once it is released, since
-// alert rules use it; a message may change. A log call with an event that is not here, or at another level, is a type
-// error. Nothing imports this file while sluice runs but types, so that a start does not pay for the texts.
+// Every event that sluice logs: the stable key `event` of a line, with level, fields, meaning and
+// next step. docs/logging.md is generated from it. Invariant: a released event keeps its name and
+// meaning, because alert rules use it; its message may change. A log call with an undeclared event,
+// or at another level, is a type error. At run time other files import only types from here, so
+// that a start does not load the texts.
 
 import { archiveEvents } from './log-events/archive.ts';
 import type { Level } from './log-events/declaration.ts';

@@ -1,20 +1,20 @@
-// The look-ups of the services API: names of numbers that IANA assigns. Sources name those they
-// want (`enrich`), fetch holds them, and normalising puts a name beside its number.
+// The look-ups of the services API: names of numbers assigned by IANA. A source requests look-ups
+// (`enrich`), fetch stores them, and normalise adds a name to each number.
 
 import { z } from 'zod';
 
-/** What can be looked up. */
+/** The available look-ups. */
 export const lookupNames = ['ip_protocols', 'icmp_types', 'icmpv6_types'] as const;
 
 /** One of them. */
 export type LookupName = (typeof lookupNames)[number];
 
-/** Names by number; a look-up that is not there names nothing. */
+/** Names by number, per look-up; an absent look-up gives no names. */
 export type NumberNames = Readonly<Partial<Record<LookupName, ReadonlyMap<number, string>>>>;
 
 const requested = z.array(z.enum(lookupNames));
 
-/** The key of a source that wants some. */
+/** The key `enrich` of a source. */
 export function enrichField() {
   return requested
     .refine((names) => new Set(names).size === names.length, 'each look-up may be here once')
@@ -22,7 +22,7 @@ export function enrichField() {
     .describe('look-ups of the upstream whose names are put beside numbers');
 }
 
-/** What a source's settings want looked up. */
+/** The look-ups that a source's settings request. */
 export function requestedLookups({
   enrich,
 }: {

@@ -1,46 +1,46 @@
-// What a spool's numbers stand for, over restarts and over states that were put back from a copy.
-// Each start begins an epoch, and a number counts only with its epoch: from a copy the same numbers
-// would come again for other events. What must stay true: a number is believed only as far as this
-// state gave it, in this epoch or in one that it came from.
+// The meaning of a spool's offsets across restarts and across states restored from a copy. Each
+// start opens an epoch, and an offset is valid only with its epoch: a restored copy would assign
+// the same numbers to other events. Invariant: an offset is trusted only as far as this state
+// assigned it, in this epoch or in one that this epoch descends from.
 
 import type { Offset } from './event.ts';
 
-/** The time between two starts. */
+/** The time from one start to the next. */
 export interface Epoch {
-  /** When the epoch began, epoch milliseconds: unique, and grows. 0: before there were epochs. */
+  /** The epoch's begin in epoch milliseconds: unique and increasing. 0: before epochs existed. */
   readonly id: number;
-  /** The first number that was not given by its end; null: it goes on. */
+  /** The first offset not assigned by its end; null: the epoch is open. */
   readonly until: Offset | null;
 }
 
-/** All numbers of a spool. */
+/** The numbering of a spool. */
 export interface Numbering {
   readonly spool: string;
-  /** Those this state has come through, oldest first; the last is the present one. */
+  /** The epochs of this state, oldest first; the last is the present one. */
   readonly epochs: readonly Epoch[];
 }
 
-/** How far someone says a sink has come. */
+/** A sink's position as reported by a receiver or another process. */
 export interface SinkPosition {
   readonly spool: string;
   readonly epoch: number;
-  /** Number of the next event. */
+  /** Offset of the next event. */
   readonly next: Offset;
 }
 
-/** What a place means to a spool. */
+/** A position as this spool can use it. */
 export interface PositionReach {
-  /** Everything before it was delivered. */
+  /** Every event before it was delivered. */
   readonly position: Offset;
-  /** More was delivered than this state knows of: it is older, or another's. */
+  /** More was delivered than this state knows: the state is older, or another state's. */
   readonly ahead: boolean;
 }
 
 /**
- * How far a place reaches in this numbering. Of an epoch that the state has not come through it
- * holds as much as of the one before: there the two have parted. Of one that began behind the
- * present one (another process goes on from a copy, or the clock has gone back) nobody knows where
- * that was, so nothing is believed.
+ * How far a position is valid in this numbering. For an epoch that the state did not go through, it
+ * is valid as far as the epoch before: there the histories diverge. If an epoch began after the
+ * present one (another process resumed from a copy, or the clock was set back), the point of
+ * divergence is unknown, so nothing is trusted.
  */
 export function reachOf(place: SinkPosition, numbering: Numbering): PositionReach {
   const isKnown = place.spool === numbering.spool && place.epoch <= presentEpoch(numbering);
@@ -54,7 +54,7 @@ export function presentEpoch({ epochs }: Numbering): number {
   return epochs.at(-1)?.id ?? 0;
 }
 
-/** Where the present epoch began: what has a smaller number was held by then. */
+/** The offset at which the present epoch began: all smaller offsets were stored before. */
 export function epochBegin({ epochs }: Numbering): Offset {
   return epochs.at(-2)?.until ?? 0;
 }

@@ -1,16 +1,16 @@
-// When a server asks to come back: the Retry-After header of RFC 9110 section 10.2.3, and the
-// Retry-After-Ms of some gateways. Used for upstreams and for receivers. Read strictly: garbage is
-// ignored, so that the caller's own back-off counts. Nothing is shortened here.
+// The wait that a server requests: the Retry-After header of RFC 9110 section 10.2.3, and the
+// Retry-After-Ms of some gateways. Used for upstreams and receivers. Parsed strictly: a malformed
+// value is ignored, so that the caller's own back-off applies. Nothing is shortened here.
 
 import { parseHttpDate } from './http-date.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * The wait in milliseconds that a response asks for; undefined: none, or none that can be read. A
- * date counts from the response's own Date header, because the clocks of two machines differ; a past
- * date is 0. If both headers are there, the longer wait counts. `nowMs`: epoch milliseconds, used if
- * the response has no Date.
+ * The wait in milliseconds that a response requests; undefined: none, or none that is valid. A date
+ * counts from the response's own Date header, because the clocks of two machines differ; a past
+ * date is 0. If both headers are present, the longer wait counts. `nowMs`: epoch milliseconds, used
+ * if the response has no Date.
  */
 export function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const waits = [afterSeconds(headers, nowMs), afterMs(headers['retry-after-ms'])];

@@ -5,8 +5,8 @@ import { inspect } from 'node:util';
 import { ExportError } from './errors.ts';
 
 /**
- * A value that is never printed. It is read again at each use, so a secret that is rotated in its file or
- * environment is used without a restart. Turning it into text or JSON, or inspecting it, gives
+ * A value that is never printed. It is read again at each use, so a secret rotated in its file or
+ * environment applies without a restart. Converting it to text or JSON, or inspecting it, gives
  * `[secret]`.
  */
 export class Secret {
@@ -17,17 +17,17 @@ export class Secret {
     this.#read = read;
   }
 
-  /** The value as it is now. Throws an ExportError when a reference can no longer be read. */
+  /** The current value. Throws an ExportError if a reference can no longer be read. */
   reveal(): string {
     return this.#read();
   }
 
-  /** The reference that it was written as; null: as none, or as more than one. */
+  /** The reference in the config; null: a literal value, or several references. */
   get reference(): string | null {
     return this.#reference;
   }
 
-  /** Used once by the config reader, to tie the secret to what it was written as. */
+  /** Called once by the config reader, to bind the secret to its reference. */
   bind(read: () => string, reference: string | null = null): void {
     this.#read = read;
     this.#reference = reference;
@@ -46,7 +46,7 @@ export class Secret {
   }
 }
 
-/** What is wrong with a proxy's address; null: nothing. Its text may be a secret, and is not shown. */
+/** The flaw of a proxy address; null: none. The address may contain a password and is not shown. */
 export function proxyFlaw(text: string): string | null {
   const broken = /%(?![0-9A-Fa-f]{2})/.exec(text);
   if (broken !== null) {
@@ -64,8 +64,8 @@ export function proxyFlaw(text: string): string | null {
 }
 
 /**
- * A secret's value for a header. Throws a `config_invalid` that names where it was written, where
- * the value holds what no header can have.
+ * A secret's value for a header. Throws `config_invalid` with the setting's path if the value has
+ * characters that a header must not have.
  */
 export function headerValue(secret: Secret, what: string): string {
   const value = secret.reveal();

@@ -1,7 +1,6 @@
-// The kinds of setting that config keys are declared with, so that every duration, size, secret and
-// TLS block in sluice reads, fails and is documented alike. Used by connectors to declare their
-// fields with zod; the declaration is at once validation, type, default, error text and JSON
-// Schema.
+// The types that config keys are declared with, so that every duration, size, secret and TLS block
+// is parsed, rejected and documented alike. Connectors declare their fields with zod; one
+// declaration gives validation, type, default, error text and JSON Schema.
 
 import { z } from 'zod';
 import { proxyFlaw, Secret } from './secret.ts';
@@ -58,7 +57,7 @@ export function headers() {
     .optional();
 }
 
-/** `proxy`: a secret, since it may hold user and password. */
+/** `proxy`: a secret, because it may contain user and password. */
 export function proxy() {
   return z
     .string()
@@ -107,7 +106,7 @@ function isTimeZone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    return false; // Intl has no such zone
+    return false; // Intl does not know the zone.
   }
 }
 
@@ -124,7 +123,7 @@ export interface HostPort {
 
 const hostPortPattern = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/\s]+):\d{1,5}$/;
 
-/** An address as text, `host:port` or `[v6]:port`; `parse` says which ports there may be. */
+/** An address as text, `host:port` or `[v6]:port`; `parse` decides the allowed ports. */
 export function hostPortSetting(
   example: string,
   parse: (text: string) => HostPort | null = parseHostPort,
@@ -136,12 +135,12 @@ export function hostPortSetting(
     .refine((text) => !hostPortPattern.test(text) || parse(text) !== null, message);
 }
 
-/** As `parseHostPort` reads it. */
+/** The text form that `parseHostPort` accepts. */
 export function hostPortText({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Parses `host:port`; null when it is not one or the port is out of range. */
+/** Parses `host:port`; null if malformed or the port is out of range. */
 export function parseHostPort(text: string): HostPort | null {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]+)):(\d{1,5})$/.exec(text);
   if (!match) return null;

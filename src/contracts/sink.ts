@@ -1,8 +1,8 @@
-// What a sink is to sluice, for the person who writes one. The engine owns every loop, wait, retry
-// and limit: a sink sends one batch once and tells what the far side answered. It keeps nothing
-// between calls but its connection. Order of calls: open, then send (at most `inFlightMax`
-// unresolved at a time, in spool order), then close. Most sinks take events; one that proves what
-// upstream has answered takes pages (`SinkSpec.takes`), each whole and as it is held.
+// The interface of a sink, for its author. The engine owns every loop, wait, retry and limit: a
+// sink sends one batch once and returns the receiver's response. Between calls it keeps only its
+// connection. Order of calls: open, then send (at most `inFlightMax` unresolved, in spool order),
+// then close. Most sinks take events; a sink that proves upstream's responses takes pages
+// (`SinkSpec.takes`), each whole and as stored.
 
 import type { ConditionRecord } from './change.ts';
 import type { ExportError } from './errors.ts';
@@ -17,29 +17,32 @@ import type { Tools } from './tools.ts';
 export interface Batch {
   /** The same for each attempt at the same events. */
   readonly id: string;
-  /** Where the sink takes pages, those of its pages; an answer that is no record has none. */
+  /**
+   * For a sink that takes pages, the events of those pages; a response without a record has none.
+   */
   readonly events: readonly Event[];
   /**
-   * Where the sink takes pages: whole ones as they are held, neither filtered, redacted nor
-   * encoded, with `start` and `end` at their borders. Else none.
+   * For a sink that takes pages: whole pages as stored, not filtered, redacted or encoded; `start`
+   * and `end` are at their borders. Otherwise empty.
    */
   readonly pages: readonly HeldPage[];
-  /** The events encoded by the sink's format, or its `document` where asked for; same order. */
+  /** The events encoded by the sink's format, or its `document` if requested; same order. */
   readonly lines: EncodedLines;
-  /** Where the first event stands, and the offset that is reached once this is delivered. */
+  /** Offset of the first event; `end`: the offset reached once this batch is delivered. */
   readonly start: Offset;
   readonly end: Offset;
 }
 
 /**
- * Who refuses, and why. `sink`: the sink itself, since the event cannot be encoded or is over a limit
- * of its own; a dead letter at once. `receiver`: the receiver refuses the event; it is blamed only
- * if the same destination accepts another event at that time. `destination`: the receiver reports a
- * fault of the destination (index closed, pipeline missing); no event is blamed for that.
+ * The party that rejects, and why. `sink`: the sink itself, because the event cannot be encoded or
+ * exceeds one of its limits; a dead letter at once. `receiver`: the receiver rejects the event; the
+ * event is blamed only if the same destination accepts another event at that time. `destination`:
+ * the receiver reports a fault of the destination (index closed, pipeline missing); no event is
+ * blamed for that.
  */
 export type Verdict = 'sink' | 'receiver' | 'destination';
 
-/** One refused event. */
+/** One rejected event. */
 export interface Refusal {
   readonly uid: Uid;
   readonly reason: string;
@@ -48,13 +51,13 @@ export interface Refusal {
 }
 
 /**
- * The receiver's answer, a closed union. `delivered`: the position moves. `partly`: `refused` become
- * dead letters, or suspects where nothing of their destination was accepted; `again` are sent
- * again, the rest was delivered. `retry`: nothing is known to be delivered; the engine waits
- * (`afterMs` or its own back-off) and sends the same batch again. `refused`: of a `batch`, it is cut
- * in halves until one event is found, which becomes a dead letter only where others are accepted
- * (src/send/trial.ts); of the `sink`, the sink waits and reports it, its events stay held. Of pages
- * there are no dead letters: they are delivered, asked for again, or refused of the sink.
+ * The receiver's response, a closed union. `delivered`: the position moves. `partly`: events in
+ * `refused` become dead letters, or suspects if their destination accepted none; `again` are sent
+ * again; the rest was delivered. `retry`: the result is unknown; the engine waits (`afterMs` or its
+ * own back-off) and sends the same batch again. `refused`, of a `batch`: it is halved until the
+ * rejected event is isolated, which becomes a dead letter only if others are accepted
+ * (src/send/trial.ts); of the `sink`: the sink waits and reports it, its events stay in the spool.
+ * Pages have no dead letters: they are delivered, retried, or refused as `sink`.
  */
 export type Delivery =
   | { readonly outcome: 'delivered'; readonly mark?: Json }
@@ -68,92 +71,95 @@ export type Delivery =
       readonly outcome: 'refused';
       readonly scope: 'batch' | 'sink';
       readonly cause: ExportError;
-      /** Of a batch; default: `receiver`. */
+      /** For a `batch`; default: `receiver`. */
       readonly by?: Verdict;
     };
 
 /** An open sink. */
 export interface Sink {
-  /** Sends once. What the far side does is a Delivery; rejects only when `signal` aborts. */
+  /**
+   * Sends once. Every reaction of the receiver is a Delivery; rejects only when `signal` aborts.
+   */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
    * For a sink that promises "once" by its position: whether the receiver accepts these events,
-   * without a lasting effect (Kafka: a transaction that is aborted). Left out: `send` is used, and a
-   * sink with `committed` gets no event out of turn.
+   * without a lasting effect (Kafka: an aborted transaction). Default: `send` is used, and a sink
+   * with `committed` gets no event out of order.
    */
   tryOut?(batch: Batch, signal: AbortSignal): Promise<Delivery>;
   /**
-   * For a sink with several destinations: the index, topic or stream that an event is for. One that
-   * refuses its events holds no other's. Left out: there is one destination.
+   * For a sink with several destinations: the index, topic or stream of an event. A destination
+   * that rejects its events does not block the others. Default: one destination.
    */
   destinationOf?(event: Event): string;
   /**
-   * For a sink with several batches in flight: resolves when one more would not pile up here. Asked
-   * before a batch is cut; never rejects but with the signal's reason.
+   * For a sink with several batches in flight: resolves when it can accept one more without
+   * queueing. Called before a batch is cut; rejects only with the signal's reason.
    */
   ready?(signal: AbortSignal): Promise<void>;
   /**
-   * For a sink that finishes what was sent together with what comes later (an object, a
-   * checkpoint): nothing more comes for now, so what is open is finished at once. Asked while a
-   * batch is sent by itself and when a run ends; also where nothing is open.
+   * For a sink that completes sent batches together with later ones (an object, a checkpoint): no
+   * batch follows for now, so it completes the open one at once. Called when a batch is sent by
+   * itself and when a run ends, also if nothing is open.
    */
   flush?(): void;
   /**
-   * For a sink that can look how far its far side is (Kafka transactions, files): what that means
-   * in this numbering, or null where nothing is known. Asked after open and before a batch is sent
-   * again, since an answer can be lost. Where the far side is ahead the sink leaves out what stands
-   * there when it comes again.
+   * For a sink that can read the position at its destination (Kafka transactions, files): that
+   * position in this numbering, or null if unknown. Called after open and before a batch is sent
+   * again, because an acknowledgement can be lost. If the destination is ahead, the sink skips the
+   * events that are already there.
    */
   committed?(signal: AbortSignal): Promise<PositionReach | null>;
   /**
-   * For a sink that `flush` is for: milliseconds until it finishes by itself what it was sent, all
-   * of which is written and only waits for that; null: nothing waits, or not by intent. Meanwhile
-   * nothing is wrong with a position that does not move.
+   * For a sink with `flush`: milliseconds until it completes a written batch by itself; null:
+   * nothing waits, or not on purpose. Until then an unmoved position is not a fault.
    */
   dueInMs?(): number | null;
-  /** What an operator should know though events go there; null: nothing. */
+  /** A notice for the operator although events are accepted; null: none. */
   notice?(): Notice | null;
-  /** Lets go of the connection; resolves when nothing is in flight any more. */
+  /** Closes the connection; resolves when nothing is in flight. */
   close(): Promise<void>;
 }
 
-/** Something of the far side that an operator should know, and what to do. Our sentences. */
+/** A notice about the destination with the next step, in sluice's own words. */
 export interface Notice {
   readonly what: string;
   readonly next: string;
 }
 
-/** What a sink is given when it opens. */
+/** Arguments for opening a sink. */
 export interface SinkOpening {
   /** Name of the sink in the config. */
   readonly name: string;
   readonly format: Format;
-  /** What offsets stand for; each state directory has its own, and each start an epoch. */
+  /**
+   * The meaning of offsets: each state directory has its own numbering, and each start an epoch.
+   */
   readonly numbering: Numbering;
-  /** SHA-256 in hex of the config that runs now, without its secrets; null: of none. */
+  /** SHA-256 in hex of the running config without its secrets; null: no config. */
   config(): string | null;
-  /** The offset this sink has reached, and the mark that it handed in with a delivery. */
+  /** The offset that this sink has reached, and the last mark that it returned with a delivery. */
   readonly position: Offset;
   readonly mark: Json | null;
-  /** Has a mark kept in place of the one before, the position as it is; durable when it resolves. */
+  /** Replaces the stored mark without moving the position; durable when it resolves. */
   remember(mark: Json): Promise<void>;
   /**
-   * Tells every sink that takes events something of this one, as an event of its own. Resolves once
-   * it is held; where that fails it is logged, and not told.
+   * Reports a condition of this sink to every sink that takes events, as an event of its own.
+   * Resolves once it is stored; a failure is logged and not thrown.
    */
   tell(reported: ReportSink): Promise<void>;
   readonly tools: Tools;
 }
 
-/** What a sink tells of itself. */
+/** A condition that a sink reports. */
 export interface ReportSink extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
-  /** What it is about: told again of the same, it is the same event. */
+  /** The subject of the report: a repeated report with the same subject is the same event. */
   readonly about: string;
 }
 
 /**
- * What is known about a delivered event: `answered` (the far side said so), `settled` (flushed, and
- * the connection stayed healthy for a while), `once` (each event is there once), `none` (nobody
- * can know).
+ * The guarantee for a delivered event: `answered` (the receiver acknowledged it), `settled`
+ * (flushed, and the connection stayed healthy for a while), `once` (each event is there exactly
+ * once), `none` (delivery cannot be confirmed).
  */
 export type Assurance = 'once' | 'answered' | 'settled' | 'none';

@@ -1,9 +1,9 @@
 // The spool as the stages see it: pages as upstream sent them, the checkpoint that follows each,
-// the identities of their records, and a position per sink. What must stay true:
+// the identities of their records, and a position per sink. Invariants:
 // - A page, its identities and its checkpoint become durable together or not at all. `append` resolves only then.
 // - A sink's position only grows, and never passes an event that was neither acknowledged nor made a dead letter.
 // - A page is deleted only when every sink of the config has passed it.
-// Nothing here says how pages are stored, so that a log in Kafka could serve the same interface.
+// The interface does not depend on the storage, so that a log in Kafka could serve it.
 
 import type { Offset, PageContext, Uid } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -19,7 +19,7 @@ import type {
 
 /** Bytes of one identity: 16 of the record's key, 4 of a check over its content. */
 export const identityBytes = 20;
-/** Bytes of one uid as held: SHA-256. */
+/** Bytes of one stored uid: SHA-256. */
 export const uidBytes = 32;
 
 /** Byte ranges of the records within a body. */
@@ -27,14 +27,14 @@ export interface Slices {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly length: number;
-  /** No number in them can change its value when it is parsed. */
+  /** No number in the records changes its value when parsed. */
   readonly exact: boolean;
 }
 
 /** A page on its way into the spool. */
 export interface NewPage {
   readonly context: PageContext;
-  /** The answer's body as upstream sent it. */
+  /** The response's body as upstream sent it. */
   readonly body: Uint8Array;
   /** Dotted path of the array of records within the body; empty: the body is the array. */
   readonly items: string;
@@ -42,31 +42,31 @@ export interface NewPage {
   readonly kept: Uint32Array | null;
   /** `uidBytes` each, for the kept records in order. */
   readonly uids: Uint8Array;
-  /** Where the page's records stand, so that senders need not look again. Not stored. */
+  /** The byte ranges of the page's records, so that senders need not scan again. Not stored. */
   readonly slices?: Slices;
-  /** Only this sink is to get it: a dead letter sent again. Empty: sinks that take pages. */
+  /** Only this sink receives it: a repeated dead letter. Empty: sinks that take pages. */
   readonly onlySink?: string;
-  /** What is compared of its kept records with the other side of a pair. Not stored. */
+  /** The comparison data of its kept records with the other side of a pair. Not stored. */
   readonly pair?: PairPage;
 }
 
-/** A page in the spool: events `first` up to `first + count`. */
+/** A page in the spool: events from `first` up to `first + count`. */
 export interface HeldPage extends NewPage {
   readonly first: Offset;
   readonly count: number;
 }
 
-/** Where a stream has been, for stepping back: the cursor of a page and when it was read. */
+/** A past position of a stream, for stepping back: the cursor of a page and its time. */
 export interface TrailEntry {
   readonly cursor: string;
-  /** Epoch milliseconds: the page's latest event time, or when it was read where it has none. */
+  /** Epoch milliseconds: the page's latest event time, or its read time if it has none. */
   readonly at: number;
 }
 
-/** Entities by their keys, or in the order of those: the ones behind a key, so many at most. */
+/** Entities by their keys, or in key order: at most `max` after a key. */
 export type EntityChoice = readonly string[] | { readonly after: string; readonly max: number };
 
-/** A change to what is known of a collection's entities: bodies by key, and keys to forget. */
+/** A change to the stored entities of a collection: bodies by key, and keys to delete. */
 export interface EntityChange {
   readonly put: readonly (readonly [key: string, body: string])[];
   readonly drop: readonly string[];
@@ -75,76 +75,76 @@ export interface EntityChange {
 /** A parent of a stream that reads a list or an object of each. */
 export interface ParentRow {
   readonly id: string;
-  /** 0: asked first; 1: in rotation; 2: seldom, since it is lost or final. */
+  /** 0: requested first; 1: in rotation; 2: seldom, because it is lost or final. */
   readonly rank: 0 | 1 | 2;
-  /** When it is to be asked; compared only. */
+  /** Sort key of its next request; only compared, no unit. */
   readonly due: number;
-  /** As `asked` left it; null where it was not asked yet. */
+  /** State after its last request; null before the first. */
   readonly state: JsonObject | null;
 }
 
 /**
- * What becomes of a parent. `found`: it is there, and known from now on. `noticed`: it may have
- * changed, and is asked before others. `asked`: it was, and is due again then, unless it was
- * noticed since it was picked with `was` as what was due.
+ * A change of a parent. `found`: it exists and is known from now on. `noticed`: it may have changed
+ * and is requested before others. `asked`: it was requested and has a new due time, unless it was
+ * noticed since it was picked with `was` as its due time.
  */
 export type ParentChange = { readonly stream: string; readonly id: string } & (
   | { readonly as: 'found' | 'noticed' }
   | ({ readonly as: 'asked'; readonly was: number } & Omit<ParentRow, 'id'>)
 );
 
-/** As `due`: it is not asked again, unless it is noticed. */
+/** A due time: never requested again unless noticed. */
 export const neverDue = 2 ** 52;
 
-/** How many parents a stream has. */
+/** Counts of a stream's parents. */
 export interface ParentCounts {
   readonly parents: number;
   /** Of rank 0. */
   readonly active: number;
-  /** Of rank 2: asked seldom, or not any more. */
+  /** Of rank 2: requested seldom or never. */
   readonly lost: number;
   readonly ended: number;
-  /** By then. */
+  /** Due by the given time. */
   readonly due: number;
-  /** No other parent is taken. */
+  /** No further parent is accepted. */
   readonly isFull: boolean;
 }
 
-/** The parents that streams ask by. */
+/** The stored parents of streams. */
 export interface HeldParents {
   /**
-   * Up to about so many that are due by a time, in the order of asking; those after `latest` are
-   * due as well, since no rest is as long: the clock has been set back.
+   * About `max` parents due by a time, in request order. Parents due after `latest` count as due
+   * too: no interval is that long, so the clock was set back.
    */
   due(stream: string, until: number, max: number, latest?: number): Promise<readonly ParentRow[]>;
   /**
-   * Some that are due after a time, or never, and were answered when they were asked last: of
-   * these the latest, about, and the latest first.
+   * Parents due after a time or never, whose last request was answered: about `max`, the latest
+   * first.
    */
   answered(stream: string, until: number, max: number): Promise<readonly ParentRow[]>;
   counts(stream: string, until: number): Promise<ParentCounts>;
 }
 
-/** What becomes durable together for one stream. */
+/** The changes of one stream that become durable together. */
 export interface Append {
   readonly stream: string;
   readonly pages: readonly NewPage[];
-  /** Left out: it stays as it is. */
+  /** Default: unchanged. */
   readonly checkpoint?: Json;
   /** `identityBytes` each, of the records that are new. */
   readonly identities?: Uint8Array;
-  /** In the order they came by. */
+  /** In reading order. */
   readonly trail?: readonly TrailEntry[];
   readonly entities?: EntityChange;
   /** Of a successor's collection. */
   readonly scan?: PairScan | undefined;
-  /** The stream is this parent's list, and its checkpoint stands in the parent's row. */
+  /** The stream is this parent's list, and its checkpoint is stored in the parent's row. */
   readonly parent?: { readonly stream: string; readonly id: string };
-  /** Of whichever streams. */
+  /** Of any streams. */
   readonly parents?: readonly ParentChange[];
 }
 
-/** An event that a sink refused for good, kept with the reason until an operator decides. */
+/** An event that a sink rejected permanently, stored with the reason until an operator decides. */
 export interface DeadLetter {
   readonly uid: Uid;
   readonly offset: Offset;
@@ -153,14 +153,14 @@ export interface DeadLetter {
   readonly record: Uint8Array;
 }
 
-/** An event that waits for a destination of a sink that refuses all of its events. */
+/** An event that waits for a destination that rejects all of its events. */
 export interface AsideEvent extends DeadLetter {
   readonly destination: string;
 }
 
 /** One that is stored. */
 export interface HeldAside extends AsideEvent {
-  /** Grows with the order in which they were set aside. */
+  /** Increases in the order of setting aside. */
   readonly id: number;
 }
 
@@ -169,7 +169,7 @@ export interface AsideDestination {
   readonly sink: string;
   readonly destination: string;
   readonly events: number;
-  /** Where the first one was in the spool. */
+  /** Offset of the first waiting event. */
   readonly first: Offset;
   /** When the first one was set aside, epoch milliseconds. */
   readonly since: number;
@@ -186,11 +186,14 @@ export interface Aside {
     destination: string,
     which: { readonly after: number; readonly most: number },
   ): Promise<readonly HeldAside[]>;
-  /** Removes delivered events, and makes dead letters of others for a reason; durable then. */
+  /**
+   * Removes delivered events and makes dead letters of others with a reason; durable when it
+   * resolves.
+   */
   settle(sink: string, settled: AsideSettled): Promise<void>;
 }
 
-/** What became of events that were set aside, by their ids. */
+/** The results for set-aside events, by their ids. */
 export interface AsideSettled {
   readonly delivered: readonly number[];
   readonly guilty: readonly { readonly id: number; readonly reason: string }[];
@@ -202,14 +205,14 @@ export interface SinkProgress {
   readonly mark: Json | null;
 }
 
-/** What a restarted stream is told. */
+/** The stored state of a stream, for its restart. */
 export interface StreamMemory {
   readonly checkpoint: Json | null;
   /** Blocks of identities, oldest first, each with the number that `append` gave it. */
   readonly identities: readonly { readonly block: number; readonly bytes: Uint8Array }[];
 }
 
-/** What is compared of a record that waits. */
+/** The comparison data of a waiting record. */
 export interface ComparedAnew {
   readonly id: number;
   readonly record: PairRecord;
@@ -218,34 +221,36 @@ export interface ComparedAnew {
 /** Pairs of a source and its successor. */
 export interface PairStore {
   /**
-   * The pairs of the config from now on; those that are new begin. Returns the successors whose
-   * records are folded otherwise than before.
+   * Registers the config's pairs; new ones start. Returns the successors whose folding rules
+   * changed.
    */
   settle(pairs: readonly PairPlan[]): Promise<readonly string[]>;
-  /** Up to so many records that wait, in order, after one. */
+  /** At most `most` waiting records in order, after an id. */
   waiting(successor: string, after: number, most: number): Promise<readonly WaitingRecord[]>;
-  /** Compares records that wait as they are folded now. */
+  /** Compares waiting records again with the current folding rules. */
   compare(successor: string, records: readonly ComparedAnew[]): Promise<void>;
   /** Resolves when a side that does not deliver may be read: few enough of its records wait. */
   room(signal: AbortSignal): Promise<void>;
-  /** Whether a successor delivers, as far as is known by now. */
+  /** Whether a successor delivers, as far as this process knows. */
   isCutOver(successor: string): boolean;
-  /** What is known of each pair of the config. */
+  /** The reports on all pairs of the config. */
   reports(): Promise<readonly PairReport[]>;
 }
 
-/** The spool's size and the ends of what it holds. */
+/** The spool's size and the range of its offsets. */
 export interface SpoolGauge {
   readonly bytes: number;
   readonly oldest: Offset;
   readonly end: Offset;
-  /** In order, those of the answers held, which are no events; left out: there are none. */
+  /**
+   * Offsets of the stored responses without records, in order; they are not events. Default: none.
+   */
   readonly answers?: readonly Offset[];
-  /** Of the bytes, those of records that wait for the other side of a pair. */
+  /** The part of `bytes` that waits for the other side of a pair. */
   readonly waiting?: number;
 }
 
-/** Events held for a sink that has come this far; what was deleted before is not among them. */
+/** Stored events after this position; those deleted before are not counted. */
 export function backlog(
   { oldest, end, answers = [] }: Omit<SpoolGauge, 'bytes'>,
   position: Offset,
@@ -260,31 +265,33 @@ export function backlog(
   return Math.max(0, end - from - (answers.length - low));
 }
 
-/** Pages, checkpoints and positions. One process writes at a time. */
+/** Pages, checkpoints and positions. Only one process writes at a time. */
 export interface Spool {
-  /** What the offsets stand for: nothing in another spool, only in part in another epoch. */
+  /** The meaning of offsets: none in another spool, partial in another epoch. */
   readonly numbering: Numbering;
   readonly gauge: SpoolGauge;
   readonly parents: HeldParents;
   readonly aside: Aside;
-  /** Left out: no source has a successor here. */
+  /** Default: no source has a successor. */
   readonly pairs?: PairStore;
   /** Resolves once durable, with the number of the block of identities. */
   append(entry: Append): Promise<number>;
   /**
-   * Whole pages from the one that holds `from`, up to about `bytesMax`; empty at the end. A sink
-   * gives its name, so that pages which all sinks have read need not be remembered, and polling
-   * does not run away from those that keep up.
+   * Whole pages from the one that contains `from`, about `bytesMax`; empty at the end. A sink gives
+   * its name, so that pages read by all sinks leave the memory, and polling does not outrun sinks
+   * that keep up.
    */
   read(from: Offset, bytesMax: number, sink?: string): Promise<readonly HeldPage[]>;
-  /** Resolves when an event at or after `from` is held. */
+  /** Resolves when an event at or after `from` is stored. */
   arrival(from: Offset, signal: AbortSignal): Promise<void>;
-  /** Resolves when polling may go on: there is room, and sinks that keep up have kept up. */
+  /**
+   * Resolves when polling may continue: the spool has room, and the sinks at work have caught up.
+   */
   room(signal: AbortSignal): Promise<void>;
   progress(sink: string): Promise<SinkProgress>;
   /**
-   * Notes how far a sink has come at once, so that it outlives this process whatever ends it;
-   * durable with the next `acknowledge`. No dead letter of before it may be unsaved.
+   * Notes a sink's position at once, so that it survives any end of this process; durable with the
+   * next `acknowledge`. Every dead letter before it must be stored already.
    */
   reached(sink: string, position: Offset): void;
   /** Moves a sink's position, with its mark and its dead letters, durably. */
@@ -294,9 +301,9 @@ export interface Spool {
   /** Bodies by key. */
   entities(stream: string, which: EntityChoice): Promise<ReadonlyMap<string, string>>;
   /**
-   * What `status` shows of a stream or sink beside its position: last error, lag and the like;
-   * as `reached`, epoch milliseconds up to which all that a stream's upstream shows is held; as
-   * `cluster`, who has the state where it is in Kafka.
+   * A note shown by `status` about a stream or sink: last error, lag and so on. `reached`: epoch
+   * milliseconds up to which all records of the stream's upstream are stored. `cluster`: the owner
+   * of a state in Kafka.
    */
   note(
     kind: 'stream' | 'sink' | 'reached' | 'cluster' | 'throttle',
@@ -306,7 +313,7 @@ export interface Spool {
   close(): Promise<void>;
 }
 
-/** The spool as what sends to a sink uses it; pages that a sink tells are appended. */
+/** The part of the spool that sinks use; pages reported by a sink are appended. */
 export type SendSpool = Pick<
   Spool,
   | 'numbering'
@@ -320,7 +327,7 @@ export type SendSpool = Pick<
   | 'aside'
 >;
 
-/** The spool as what reads upstream uses it. */
+/** The part of the spool that streams use. */
 export type FetchSpool = Pick<
   Spool,
   'append' | 'recall' | 'trail' | 'entities' | 'room' | 'parents'

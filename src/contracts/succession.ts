@@ -1,68 +1,74 @@
 // A pair: a source of an API that ends, and its successor on another API. Both are read side by
-// side, and each record of either reaches the sinks once. Here is what the stages say to each other
-// about it: what a pair is (PairPlan), what is compared of a record (PairRecord), and what is known
-// of a pair (PairReport). How a pair works is in src/fetch/succession/README.md.
+// side, and each record of either reaches the sinks once. These types pass between the stages: the
+// pair (PairPlan), the comparison data of a record (PairRecord), and the status (PairReport).
+// src/fetch/succession/README.md explains the mechanism.
 
 /** The two sides of a pair: the source that ends, and its successor. */
 export type PairSide = 'old' | 'new';
 
 /**
- * `shadow`: the old side delivers; `cut_over`: the new side does. `ready`, a `shadow` that can be cut
- * over, is worked out and not stored.
+ * `shadow`: the old side delivers; `cut_over`: the new side delivers. `ready` (a `shadow` that can
+ * be cut over) is computed and not stored.
  */
 export type PairPhase = 'shadow' | 'cut_over';
 
-/** A pair as the config has it. */
+/** A pair as configured. */
 export interface PairPlan {
-  /** Names of the two sources. A pair is known by its successor. */
+  /** Names of the two sources. The successor's name is the pair's key. */
   readonly successor: string;
   readonly predecessor: string;
   /** How long a record waits for the other side to show it, milliseconds. */
   readonly patienceMs: number;
-  /** How long is between two polls of each side, milliseconds; 0 or left out: not known. */
+  /** Poll interval of each side, milliseconds; 0 or absent: unknown. */
   readonly everyMs?: Readonly<Record<PairSide, number>>;
-  /** How long before the pairing the comparison begins, milliseconds. */
+  /** The comparison starts this long before the pairing, milliseconds. */
   readonly overlapMs: number;
   readonly streams: Readonly<Record<PairSide, readonly string[]>>;
-  /** Companies by the streams that are of one alone; left out: none is. */
+  /** Companies by stream, for streams of one company. Default: none. */
   readonly companies?: Readonly<Record<string, string>>;
-  /** Stands for how records are folded: with another one, records that wait are compared again. */
+  /** Fingerprint of the folding rules: if it changes, waiting records are compared again. */
   readonly rules: string;
-  /** There may be several companies: where one side only says whose a record is, content must agree. */
+  /**
+   * There may be several companies: if only one side names a record's company, the content must
+   * match too.
+   */
   readonly needsContent: boolean;
 }
 
-/** What is compared of one record. */
+/** The comparison data of one record. */
 export interface PairRecord {
-  /** Who it is on both sides, 16 bytes: parent and id as text; without id its time. */
+  /** Its identity on both sides, 16 bytes: parent and id as text; without an id, its time. */
   readonly key: Uint8Array;
-  /** Whose it is, by its stream or by itself; null: neither says. */
+  /** Its company, from its stream or its content; null: unknown. */
   readonly company: string | null;
   /** Its id as text, for reports, at most 64 characters; null: it has none. */
   readonly id: string | null;
-  /** Epoch milliseconds; null: it has no time that can be read. */
+  /** Epoch milliseconds; null: no valid time. */
   readonly happenedAt: number | null;
   /**
-   * JSON object: by folded path, one letter for the value's type and a digest of the folded value.
-   * Equal digests are equal values, whatever the letters.
+   * JSON object: by folded path, a type letter and a digest of the folded value. Equal digests are
+   * equal values, whatever the letters.
    */
   readonly fields: string;
-  /** Digests by which identities of the other side, stored before the pairing, may know its id. */
+  /** Digests under which the other side may have stored its id before the pairing. */
   readonly before: readonly (readonly [number, number])[];
-  /** Of an object per parent: what the other side's streams have stored if they reported it as it is. */
+  /**
+   * For an object per parent: the state that the other side's streams have stored if they reported
+   * the same content.
+   */
   readonly object?: {
     /** Streams of the other side that may have it, and the parent's id there. */
     readonly streams: readonly string[];
     readonly parent: string;
-    /** The content's digest, as the other side makes it. */
+    /** The content's digest as the other side computes it. */
     readonly digest: string;
   };
   /**
-   * `change`: a change of a collection, which is only a change to the same values. `summary`: of one
-   * side alone, such as a baseline, delivered only by the side that delivers. Default: a record.
+   * `change`: a change of a collection, compared by its values. `summary`: belongs to one side,
+   * such as a baseline; only the delivering side delivers it. Default: a record.
    */
   readonly as?: 'change' | 'summary';
-  /** Where its bytes are in the page's body. */
+  /** Byte range in the page's body. */
   readonly start: number;
   readonly end: number;
 }
@@ -72,21 +78,21 @@ export interface PairPage {
   /** The successor's name. */
   readonly pair: string;
   readonly side: PairSide;
-  /** One for each kept record, in order. */
+  /** One per kept record, in order. */
   readonly records: readonly PairRecord[];
 }
 
-/** Entities of a successor's first full scan, beside its predecessor's last reported state. */
+/** Entities of a successor's first full scan, with the last state that the predecessor reported. */
 export interface PairScan {
   /** The successor's name. */
   readonly pair: string;
-  /** Entities that both have; the folded fields as in `PairRecord`. */
+  /** Entities that both sides have; folded fields as in `PairRecord`. */
   readonly entities: readonly { readonly id: string; readonly old: string; readonly new: string }[];
-  /** At the end of the scan: entities of the predecessor that the successor does not show. */
+  /** At the end of the scan: entities of the predecessor that the successor lacks. */
   readonly missing?: PairAlone | undefined;
 }
 
-/** A record that waits, to be compared again. */
+/** A waiting record, to be compared again. */
 export interface WaitingRecord {
   readonly id: number;
   readonly side: PairSide;
@@ -96,10 +102,10 @@ export interface WaitingRecord {
   readonly record: Uint8Array;
 }
 
-/** Records of one side that the other has not shown. */
+/** Records that only one side has shown. */
 export interface PairAlone {
   readonly count: number;
-  /** Ids of up to three of them. */
+  /** Ids of at most three. */
   readonly examples: readonly string[];
 }
 
@@ -111,7 +117,7 @@ export interface PairDifference {
   readonly types: readonly (readonly [string, string])[];
 }
 
-/** What is known of a pair. Times are epoch milliseconds. */
+/** Status of a pair. Times are epoch milliseconds. */
 export interface PairReport {
   readonly successor: string;
   readonly predecessor: string;
@@ -120,11 +126,11 @@ export interface PairReport {
   readonly cutOverAt: number | null;
   /** Records that both sides have shown. */
   readonly matched: number;
-  /** Of these, records that the other side had delivered before the pairing; they are not compared. */
+  /** Of these, records delivered by the other side before the pairing; they are not compared. */
   readonly known: number;
   /** Streams of either side that had delivered nothing before the pairing. */
   readonly fresh: readonly string[];
-  /** Shown by one side only, where the other was read past them. */
+  /** Shown only by one side although the other was read past them. */
   readonly onlyOld: PairAlone;
   readonly onlyNew: PairAlone;
   /** Delivered before the other side was read past them. */
@@ -138,17 +144,17 @@ export interface PairReport {
   /** Fields that one side only has, with the number of records. */
   readonly onlyOldFields: Readonly<Record<string, number>>;
   readonly onlyNewFields: Readonly<Record<string, number>>;
-  /** Equal ids whose times are too far apart: they count as two records. */
+  /** Equal ids with times too far apart: counted as two records. */
   readonly apart: PairAlone;
-  /** Since when records are held since too few match; null: none is. */
+  /** Since when records are withheld because too few match; null: none is. */
   readonly brake: { readonly since: number; readonly examples: readonly string[] } | null;
-  /** Up to when all that each side's upstream showed is stored, epoch milliseconds; 0: never. */
+  /** Up to when all records of each side's upstream are stored, epoch milliseconds; 0: never. */
   readonly reached: Readonly<Record<PairSide, number>>;
-  /** Why it cannot be cut over without force; empty: it can. */
+  /** Reasons against a cutover without force; empty: none. */
   readonly notReady: readonly string[];
 }
 
-/** What the letter before a digest stands for: the value's type. */
+/** Names of the value types that the letters in `fields` stand for. */
 export const pairTypeNames: Readonly<Record<string, string>> = {
   ...{ s: 'text', n: 'number', b: 'boolean', a: 'array', t: 'time', e: 'epoch time' },
 };

@@ -1,25 +1,26 @@
-// Characters that do something to whoever looks at text, or cannot be seen: controls (C0, DEL, and
-// C1 with the 8-bit CSI U+009B, which steers terminals as ESC does), line and paragraph separators,
-// format characters with the marks that turn text around (U+061C, U+200E, U+202A to U+202E, U+2066
-// to U+2069), and halves of pairs. Records and far sides are hostile, so none of these reaches a
-// terminal, a log line or a message as it is; what counts as one is said only here.
+// Characters that manipulate the display of a text or are invisible: controls (C0, DEL, and C1 with
+// the 8-bit CSI U+009B, which controls terminals as ESC does), line and paragraph separators,
+// format characters including bidirectional marks (U+061C, U+200E, U+202A to U+202E, U+2066 to
+// U+2069), and lone surrogates. Records and receivers are hostile. Invariant: none of these
+// characters reaches a terminal, a log line or a message unescaped. This file alone defines the
+// set.
 
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const unseenRuns = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
-/** Without the C0 controls: those in a command's output are its own line ends and colours. */
+/** Without the C0 controls: in a command's output these are sluice's own line ends and colours. */
 const unseenBeyondAscii = /[\u007f-\u009f\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** The text in one line, each run of such characters a blank. */
+/** The text in one line, with a blank for each run of these characters. */
 export function plainText(text: string): string {
   return text.replace(unseenRuns, ' ');
 }
 
-/** The text in one line, each such character written as JSON writes it: `\u001b`. */
+/** The text in one line, with each of these characters escaped as in JSON: `\u001b`. */
 export function visibleText(text: string): string {
   return text.replace(unseen, escaped);
 }
 
-/** What a command prints; only what is beyond ASCII is from elsewhere. JSON keeps its meaning. */
+/** For a command's output; only its non-ASCII part is foreign. JSON keeps its meaning. */
 export function visibleOutput(text: string): string {
   return text.replace(unseenBeyondAscii, escaped);
 }

@@ -1,7 +1,7 @@
-// Times in forms other than RFC 3339: those whose meaning is certain from the text itself, and those
-// that a config declares (`time_formats`). What must stay true: a text that could mean two times, such
-// as 05/11/2026, is no time unless the config says which; a wrong time is worse than none. A text
-// without a zone is in UTC, as upstream speaks it.
+// Time formats other than RFC 3339: those that are unambiguous, and those that a config declares
+// (`time_formats`). Invariant: an ambiguous text, such as 05/11/2026, is not a time unless the
+// config declares its format; a wrong time is worse than none. A text without a zone is in UTC, as
+// upstream uses it.
 
 const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const monthNames =
@@ -14,7 +14,7 @@ const clock = '(\\d{1,2}):(\\d\\d)(?::(\\d\\d)(?:[.,](\\d{1,9}))?)?(?: ?([ap])\\
 const zone = '(?: ?(z|utc?|gmt|[+-]\\d\\d(?::?\\d\\d)?|(?:utc|gmt)[+-]\\d\\d:?\\d\\d))?';
 const rest = `(?:(?:t|,? +|:| at )${clock}${zone})?(?: \\([^()]*\\))?`;
 
-/** In which order a form has its date; `unclear`: day or month first. */
+/** The order of a date's parts; `unclear`: day or month first. */
 type DateOrder = 'ymd' | 'dmy' | 'mdy' | 'unclear';
 
 const form = (order: DateOrder, date: string) =>
@@ -37,7 +37,7 @@ const compact =
 const lengthMin = 8;
 const lengthMax = 80;
 
-/** Epoch milliseconds of a time in such a form; NaN for every other text. */
+/** Epoch milliseconds of a time in one of these forms; NaN for any other text. */
 export function parseOtherForm(text: string): number {
   if (text.length < lengthMin || text.length > lengthMax) return Number.NaN;
   for (const { order, pattern } of forms) {
@@ -66,7 +66,7 @@ export function parseOtherForm(text: string): number {
   });
 }
 
-/** The parts of a time, as they were written. */
+/** The parts of a time as text. */
 interface Parts {
   readonly year: number;
   readonly month: number;
@@ -75,12 +75,12 @@ interface Parts {
   readonly minute?: string | undefined;
   readonly second?: string | undefined;
   readonly fraction?: string | undefined;
-  /** `a` or `p`, of a clock of twelve hours. */
+  /** `a` or `p`, for a 12-hour clock. */
   readonly half?: string | undefined;
   readonly offset?: string | undefined;
 }
 
-/** Null where it could mean two dates. */
+/** Null if it could be two dates. */
 function dateOf(
   order: DateOrder,
   [a = '', b = '', c = '']: readonly (string | undefined)[],
@@ -101,7 +101,7 @@ function dateOf(
   }
 }
 
-/** 1 to 12 of a name or a number; NaN where it is neither. */
+/** 1 to 12 from a name or a number; NaN otherwise. */
 function monthOf(text = ''): number {
   if (/^\d+$/.test(text)) return Number(text);
   const name = text.toLowerCase();
@@ -115,10 +115,10 @@ function timeOf(parts: Parts): number {
   const hour = hourOf(Number(parts.hour ?? 0), half);
   const [minute, second] = [Number(parts.minute ?? 0), Number(parts.second ?? 0)];
   const ms = Number(fraction.padEnd(3, '0').slice(0, 3));
-  // 60 is a leap second; it is counted as the second after it.
+  // 60 is a leap second; it counts as the following second.
   if (!(year >= 1000 && hour <= 23 && minute <= 59 && second <= 60)) return Number.NaN;
   const midnight = new Date(Date.UTC(year, month - 1, day));
-  // A month or a day that there is none of would be counted on.
+  // Date.UTC rolls an invalid month or day over into the next; such a date is rejected.
   if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return Number.NaN;
   return (
     midnight.getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offsetMs(parts.offset)
@@ -131,7 +131,7 @@ function hourOf(hour: number, half: string | undefined): number {
   return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0);
 }
 
-/** Milliseconds ahead of UTC; none is UTC. */
+/** Milliseconds ahead of UTC; without an offset, UTC. */
 function offsetMs(offset = ''): number {
   const found = /([+-])(\d\d):?(\d\d)?$/.exec(offset);
   if (found === null) return 0;
@@ -141,7 +141,7 @@ function offsetMs(offset = ''): number {
   return isOne ? (sign === '-' ? -ms : ms) : Number.NaN;
 }
 
-/** What a directive stands for: a pattern, and the part that it gives. */
+/** The meaning of a directive: a pattern, and the part that it gives. */
 const directives: Readonly<
   Record<string, readonly [pattern: string, part: keyof Parts | 'epoch' | 'shortYear' | null]>
 > = {
@@ -165,15 +165,15 @@ const directives: Readonly<
   s: ['(\\d{1,12})', 'epoch'],
   '%': ['%', null],
 };
-/** What stands for several. */
+/** Directives that stand for several. */
 const shorthands: Readonly<Record<string, string>> = { F: '%Y-%m-%d', T: '%H:%M:%S', R: '%H:%M' };
 
-/** Every directive of `time_formats`, for messages. */
+/** All directives of `time_formats`, for messages. */
 const timeDirectives: string = [...Object.keys(directives), ...Object.keys(shorthands)]
   .map((name) => `%${name}`)
   .join(' ');
 
-/** What is wrong with a form of `time_formats`; null: nothing. */
+/** The flaw of an entry of `time_formats`; null: none. */
 export function timeFormatFlaw(format: string): string | null {
   const unknown = [...format.matchAll(/%(.?)/g)].find(
     ([, name = '']) => !Object.hasOwn(directives, name) && !Object.hasOwn(shorthands, name),
@@ -190,7 +190,7 @@ function spelledOut(format: string): string {
   return format.replace(/%([FTR])/g, (_, name: string) => shorthands[name] ?? '');
 }
 
-/** Makes a parser of texts in these forms, tried in their order; NaN for every other text. */
+/** Returns a parser for texts in these formats, tried in order; NaN for any other text. */
 export function compileTimeFormats(formats: readonly string[]): (text: string) => number {
   const compiled = formats.map(compileTimeFormat);
   return (text) => {

@@ -1,7 +1,7 @@
-// What is wrong with the PEM files of a `tls` block, and what a certificate that is not trusted
-// lacks. All who speak TLS use this one place, so that a sink, a source and an upstream name the
-// same fault in the same words. Messages hold no text of a file and no text of a certificate: a
-// key is secret, and a certificate may come from an attacker.
+// Flaws of the PEM files of a `tls` block, and the reason why a certificate is not trusted. All TLS
+// clients use this file, so that a sink, a source and an upstream report the same fault in the same
+// words. Messages contain no text of a file or certificate: a key is secret, and a certificate may
+// come from an attacker.
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
@@ -9,22 +9,22 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 export const tlsFileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
 export type TlsFileKey = (typeof tlsFileKeys)[number];
 
-/** The content of the files, as far as they are named and were read. */
+/** The content of the files that are configured and readable. */
 export type TlsFiles = Readonly<Partial<Record<TlsFileKey, Uint8Array | undefined>>>;
 
-/** What is wrong with a file: a clause about it, such as `is not PEM text`, and the next step. */
+/** The flaw of a file: a clause about it, such as `is not PEM text`, and the next step. */
 export interface TlsFault {
   readonly key: TlsFileKey;
   readonly message: string;
 }
 
-/** Labels of RFC 7468 and RFC 1421; OpenSSL accepts two older names for a certificate as well. */
+/** Labels of RFC 7468 and RFC 1421; OpenSSL accepts two older names for a certificate too. */
 const certificatePem = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const keyPem = /-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----[\s\S]*?-----END \1-----/;
 /** RFC 5958 encryption has its own label; keys of the older form have a header (RFC 1421). */
 const encryptedKey = /^-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED/m;
 
-/** What makes these files unusable; empty: TLS can use them. */
+/** Flaws that make these files unusable; empty: TLS can use them. */
 export function tlsFaults(files: TlsFiles): readonly TlsFault[] {
   const faults: TlsFault[] = [];
   const fault = (key: TlsFileKey, message: string) => faults.push({ key, message });
@@ -48,13 +48,13 @@ export function tlsFaults(files: TlsFiles): readonly TlsFault[] {
   return faults;
 }
 
-/** What does not stop TLS by itself: certificates that are outside their validity. `now`: epoch ms. */
+/** Flaws that do not prevent TLS: certificates outside their validity. `now`: epoch ms. */
 export function tlsNotices(files: TlsFiles, now: number): readonly TlsFault[] {
   const notices: TlsFault[] = [];
   for (const key of ['ca_file', 'cert_file'] as const) {
     const bytes = files[key];
     const found = bytes === undefined ? [] : certificatesIn(bytes);
-    // A bundle of authorities may well hold some that have ended; one that is valid is enough.
+    // A bundle of authorities often contains expired ones; one valid certificate is enough.
     const late = found.map((one) => one && outside(one, now));
     const [which] =
       key === 'ca_file' && late.includes(null) ? [] : late.filter((it) => it !== null);
@@ -63,16 +63,16 @@ export function tlsNotices(files: TlsFiles, now: number): readonly TlsFault[] {
   return notices;
 }
 
-/** What is missing, as a clause, and the next step. */
+/** The missing issuer as a clause, and the next step. */
 export interface MissingIssuer {
   readonly what: string;
   readonly next: string;
 }
 
 /**
- * What a certificate that is not trusted lacks, by the code of OpenSSL or Node, with the next step;
- * null for other codes. The code cannot show whether the receiver or tls.ca_file is at fault, so
- * the text names both.
+ * The issuer that an untrusted certificate lacks, by the code of OpenSSL or Node, with the next
+ * step; null for other codes. The code does not show whether the receiver or tls.ca_file is at
+ * fault, so the text names both.
  */
 export function missingIssuer(code: string): MissingIssuer | null {
   switch (code) {
@@ -105,7 +105,7 @@ function certificatesIn(bytes: Uint8Array): readonly (X509Certificate | null)[] 
   });
 }
 
-/** The first private key, or what is wrong with it. */
+/** The first private key, or its flaw. */
 function keyIn(bytes: Uint8Array): KeyObject | string {
   const pem = keyPem.exec(Buffer.from(bytes).toString('latin1'))?.[0];
   if (pem === undefined) return noPem(bytes, 'private key');

@@ -1,17 +1,17 @@
-// What connectors may use of the world: the clock, the log and the HTTP client. All are handed in,
-// so that a test can replace time and nothing else. Waiting is done by the engine, through the
-// clock, and always takes an AbortSignal.
+// The access of connectors to the environment: the clock, the log and the HTTP client. All are
+// passed in, so that a test replaces time and nothing else. The engine does all waiting, through
+// the clock, and always with an AbortSignal.
 
 import type { ErrorDetails } from './errors.ts';
 import type { EventAt, FieldsOf } from './log-events.ts';
 
-/** Time. Only the real program's clock reads the machine's. */
+/** Time. Only the program's real clock reads the machine's. */
 export interface Clock {
-  /** Epoch milliseconds, for stamping. May jump. */
+  /** Epoch milliseconds, for timestamps. May jump. */
   now(): number;
   /** Milliseconds from an arbitrary start; never goes back. For deadlines and waits. */
   monotonic(): number;
-  /** Resolves after `ms`, however many; rejects with the signal's reason when aborted. */
+  /** Resolves after `ms` of any length; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -28,30 +28,30 @@ export interface Log {
   with(fields: ErrorDetails): Log;
 }
 
-/** The three tools. */
+/** The clock, the log and the HTTP client, with optional locks of the process. */
 export interface Tools {
   readonly clock: Clock;
   readonly log: Log;
   readonly http: HttpClient;
   /**
-   * Resolves where this process still is the one that is to work with its state, and rejects where
-   * another one has gone on with it; left out: there can be no other.
+   * Resolves if this process still owns its state; rejects if another process has taken it over.
+   * Default: no other process is possible.
    */
   readonly confirm?: ((signal?: AbortSignal) => Promise<void>) | undefined;
   /**
-   * Locks an output file for one writer, by whatever path. Throws `sink_unreachable` while another
-   * process has it. Left out: nothing is locked.
+   * Locks an output file for one writer, whatever path leads to it. Throws `sink_unreachable` while
+   * another process holds it. Default: no lock.
    */
   readonly lockFile?: ((path: string, writer: FileWriter) => FileLock) | undefined;
-  /** Whether this process may send now; left out: it always may. */
+  /** Whether this process may send now. Default: always. */
   readonly sendTurn?: SendTurn | undefined;
 }
 
-/** Who wants to write to an output file. */
+/** A process that writes to an output file. */
 export interface FileWriter {
-  /** The state whose events go there. */
+  /** Id of the spool whose events it writes. */
   readonly spool: string;
-  /** Several processes share this state, of which one works at a time. */
+  /** Several processes share this state; one works at a time. */
   readonly sharesState: boolean;
 }
 
@@ -60,15 +60,18 @@ export interface FileLock {
   release(): void;
 }
 
-/** The right to send, of one of several processes that share a state. */
+/** The right to send, for one of several processes that share a state. */
 export interface SendTurn {
-  /** False while another process may have begun to send the same. */
+  /** False while another process may still send the same events. */
   isGiven(): boolean;
-  /** Resolves once it is given; rejects with the signal's reason, or with `state_locked` where it is another's. */
+  /**
+   * Resolves once granted; rejects with the signal's reason, or with `state_locked` if another
+   * process owns the state.
+   */
   wait(signal: AbortSignal): Promise<void>;
 }
 
-/** TLS settings as in the config; paths are read at each new connection pool. */
+/** TLS settings as in the config; the files are read for each new connection pool. */
 export interface TlsSettings {
   readonly ca_file?: string | undefined;
   readonly cert_file?: string | undefined;
@@ -77,14 +80,14 @@ export interface TlsSettings {
   readonly server_name?: string | undefined;
 }
 
-/** One request. Bodies and headers are the caller's; redirects are never followed. */
+/** One request. The caller provides bodies and headers; redirects are never followed. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly tls?: TlsSettings;
-  /** Address of the proxy to go through, with its user and password where it wants them. */
+  /** Address of the proxy, with user and password if it needs them. */
   readonly proxy?: string;
   /** Bound on the whole exchange, body included. */
   readonly timeoutMs: number;
@@ -92,7 +95,7 @@ export interface HttpRequest {
   readonly bodyBytesMax: number;
 }
 
-/** A whole answer: any status; the body decoded from gzip, deflate, br or zstd. */
+/** A complete response: any status; the body decoded from gzip, deflate, br or zstd. */
 export interface HttpResponse {
   readonly status: number;
   /** Lower-case names; repeated headers joined by ", ". */
@@ -101,11 +104,11 @@ export interface HttpResponse {
 }
 
 /**
- * Sends a request and reads the whole answer. Throws HttpFailure when there is no whole answer
- * (refused, reset, cut, timed out, too large, TLS); never for a status.
+ * Sends a request and reads the complete response. Throws HttpFailure if there is none (refused,
+ * reset, cut, timed out, too large, TLS); never for a status.
  */
 export interface HttpClient {
-  /** The bound on bodies that are read and worked on at the same time; left out: there is none. */
+  /** The bound on bodies that are read and processed at the same time. Default: none. */
   readonly inFlight?: InFlight;
   request(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
   close(): Promise<void>;
@@ -113,13 +116,16 @@ export interface HttpClient {
 
 /** Bodies in flight, counted over all streams. */
 export interface InFlight {
-  /** Bodies of answers asked for within `work` count until they have landed, or it ends. */
+  /** Bodies requested within `work` count until they are stored or `work` ends. */
   during<T>(work: () => Promise<T>): Promise<T>;
-  /** What was read so far is about to be held: it counts until the function is called. */
+  /**
+   * The bodies read so far are about to be stored: they count until the returned function is
+   * called.
+   */
   landing(): () => void;
 }
 
-/** Why no whole answer came. `tls` and `too_large` do not mend by themselves. */
+/** The reason for a missing response. `tls` and `too_large` persist until something is changed. */
 export class HttpFailure extends Error {
   readonly reason: 'unreachable' | 'cut' | 'timeout' | 'too_large' | 'tls' | 'encoding';
 

@@ -1,4 +1,4 @@
-// The form in which an event of the log is declared.
+// The type of a log event's declaration.
 
 /** From least to most severe. */
 export type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -6,11 +6,11 @@ export type Level = 'debug' | 'info' | 'warn' | 'error';
 /** One event. */
 export interface EventDeclaration {
   readonly level: Level;
-  /** Fields that a line may have, those of its surroundings included. `…`: others too, as the error names them. */
+  /** Allowed fields of a line, including those of its logger. `…`: the error's own details also. */
   readonly fields: readonly string[];
   /** One or two sentences for an operator. */
   readonly meaning: string;
-  /** The operator's next step. Left out: nothing, or what the line says in its field `next`. */
+  /** The operator's next step. Default: none, or the line's field `next`. */
   readonly next?: string;
 }
 

@@ -1,4 +1,5 @@
-// Log events of the third stage: routes, sinks, connectors, and the look back into a destination.
+// Log events of the third stage: routes, sinks, connectors, and the comparison with a destination's
+// content.
 
 import type { EventDeclarations } from './declaration.ts';
 
