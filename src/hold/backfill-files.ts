@@ -1,5 +1,5 @@
-// Version 0.1.0 kept backfills that are asked for as files in the state directory. They are taken
-// over once, as rows of the database; what was read for them stands there already.
+// Version 0.1.0 stored requested backfills as files in the state directory. They are imported once,
+// as rows of the database; their checkpoints and identities are already there.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,14 +19,14 @@ const file = z.object({
   wanted: z.boolean(),
 });
 
-/** Takes over what stands in files. No process may run in the directory but this one. */
+/** Imports the files. No other process may run in the directory. */
 export function importBackfillFiles(settings: StoreSettings): void {
   const folder = join(settings.dir, 'backfills');
   if (!existsSync(folder)) return;
   const names = readdirSync(folder).filter((name) => /^[0-9a-f-]+(\.done)?\.json$/.test(name));
   changeState(settings, (store) =>
     store.transaction(() => {
-      // Where a start was cut off before the folder went.
+      // An earlier start may have stopped before it removed the folder.
       const known = new Set(backfillsAmong(store.requests.all()).map(({ id }) => id));
       for (const name of names) {
         const asked = file.safeParse(parsed(join(folder, name))).data;

@@ -1,7 +1,7 @@
-// Backfills that are asked for, as requests in the state database: a command says what is wanted,
-// whoever reads it notes how far it is, and its answer is how it ended: `done`, `failed`, or
-// `stopped` to go on another time, when it is asked for again. One that is done is kept a while, to
-// be looked at; one that is cancelled goes as soon as whoever reads it has let go.
+// Requested backfills, as requests in the state database. A command writes the request; the process
+// that reads it notes its progress and writes the result as its answer: `done`, `failed`, or
+// `stopped`, to be resumed by a repeated request. A finished backfill is kept for a while for
+// display; a cancelled one is removed once the reading process has released it.
 
 import { randomUUID } from 'node:crypto';
 import { invariant } from '../contracts/errors.ts';
@@ -9,48 +9,50 @@ import type { JsonObject } from '../contracts/json.ts';
 import type { Request, Wish } from './requests.ts';
 import { lookInto, type Store } from './store.ts';
 
-/** How far a backfill has come. Times are epoch milliseconds. */
+/** Progress of a backfill. Times are epoch milliseconds. */
 export interface BackfillProgress {
   readonly version: 1;
   readonly state: 'reading' | 'delivering' | 'done' | 'failed' | 'stopped';
-  /** When this was so. */
+  /** When this was measured. */
   readonly at: number;
-  /** Records read, held for the sinks, and of those without a readable time. */
+  /** Records read, stored for the sinks, and of those without a readable time. */
   readonly read: number;
   readonly held: number;
   readonly untimed: number;
-  /** Time of the record read last. */
+  /** Time of the last read record. */
   readonly reachedAt: number | null;
-  /** Share of the reading that is done; null while nobody can say. */
+  /** Completed share of the read; null if unknown. */
   readonly share: number | null;
-  /** Events in the spool that the slowest sink still has to get. */
+  /** Events in the spool that the slowest sink has yet to deliver. */
   readonly behind: number;
   readonly error: { readonly message: string; readonly next: string } | null;
 }
 
-/** A backfill that was asked for. */
+/** A requested backfill. */
 export interface BackfillRequest {
   readonly row: number;
   readonly id: string;
   readonly source: string;
-  /** The time asked for, epoch milliseconds: from `from` on, before `to`. */
+  /**
+   * The requested time range in epoch milliseconds: from `from` (inclusive) to `to` (exclusive).
+   */
   readonly from: number;
   readonly to: number;
   readonly isBounded: boolean;
   readonly askedAt: number;
-  /** False: it has ended, or is stopped to go on another time. */
+  /** False: it has ended, or is stopped until it is requested again. */
   readonly isRequested: boolean;
   readonly progress: BackfillProgress | null;
 }
 
-/** What is asked for on a command line; `to` null: up to now. */
+/** The request on a command line; `to` null: up to now. */
 export type Past = Pick<BackfillRequest, 'source' | 'from'> & { readonly to: number | null };
 
-/** What is done can be looked at for so long. */
+/** How long a finished backfill is kept for display. */
 const doneForMs = 7 * 86_400_000;
 const cancelled = { state: 'cancelled' };
 
-/** The backfills among the requests, those left out that are cancelled. */
+/** The backfills among the requests, without cancelled ones. */
 export function backfillsAmong(requests: readonly Request[]): readonly BackfillRequest[] {
   return requests.flatMap(({ id: row, name: source, wish, at, answer, progress }) => {
     if (wish.what !== 'backfill' || answer?.state === cancelled.state) return [];
@@ -61,20 +63,20 @@ export function backfillsAmong(requests: readonly Request[]): readonly BackfillR
   });
 }
 
-/** The backfills that a state directory knows of. */
+/** The backfills that a state directory contains. */
 export function backfillsIn(dir: string): readonly BackfillRequest[] {
   return lookInto(dir, [], ({ requests }) => backfillsAmong(requests.all()));
 }
 
-/** How far one has come, as it was written down; null where no such version has written it. */
+/** The stored progress; null if no such version has written it. */
 export function readProgress(written: JsonObject | null): BackfillProgress | null {
-  // Who writes that version writes all of it.
+  // A writer of that version writes all fields.
   return written?.version === 1 ? (written as unknown as BackfillProgress) : null;
 }
 
 /**
- * Asks for it, within the caller's transaction: goes on with an unfinished one that was asked for
- * alike, or begins one; `isAnew` forgets the unfinished one.
+ * Requests a backfill within the caller's transaction: resumes an unfinished one with the same
+ * request, or creates one. `isAnew` discards the unfinished one.
  */
 export function askForBackfill(
   store: Store,
@@ -99,13 +101,13 @@ export function askForBackfill(
   return asked;
 }
 
-/** A request by which a command on another machine asks about a backfill. */
+/** A request about a backfill from a command on another machine. */
 export type BackfillWish = Extract<Wish, { what: 'begin_backfill' | 'about_backfill' }>;
 
 /**
- * Does what a command on another machine asks about a backfill, within the caller's transaction;
- * returns the backfill as it stands then, null where there is none. `isRead` tells of a row whether
- * it is read here: who does forgets it once it has let go.
+ * Executes a remote command about a backfill within the caller's transaction; returns the backfill
+ * afterwards, null if there is none. `isRead`: whether this process reads the row; if so, the
+ * reader deletes it after it has stopped.
  */
 export function carryOutAbout(
   store: Store,
@@ -126,7 +128,7 @@ export function carryOutAbout(
   return find();
 }
 
-/** The unfinished one that was asked for alike, if there is one. */
+/** The unfinished backfill with the same request, if any. */
 function backfillAlike(known: readonly BackfillRequest[], past: Past): BackfillRequest | undefined {
   return known.find(
     ({ source, from, to, isBounded, isRequested, progress }) =>
@@ -137,12 +139,12 @@ function backfillAlike(known: readonly BackfillRequest[], past: Past): BackfillR
   );
 }
 
-/** The name of a stream's memory in a backfill ends so. */
+/** Suffix of a stream's name in the state of a backfill. */
 export function backfillMemory({ id }: Pick<BackfillRequest, 'id'>): string {
   return `#backfill-${id}`;
 }
 
-/** Has whoever reads it stop, to go on when it is asked for again. */
+/** Stops the reading process; a repeated request resumes. */
 export function stopBackfill(
   { requests }: Store,
   { row }: BackfillRequest,
@@ -152,17 +154,19 @@ export function stopBackfill(
   if (isRequested) requests.answer(row, { ...last, state: 'stopped' });
 }
 
-/** Has whoever reads it forget it. */
+/** Makes the reading process discard the backfill. */
 export function cancelBackfill({ requests }: Store, { row }: BackfillRequest): void {
   requests.answer(row, cancelled);
 }
 
-/** Forgets it, where nobody reads it. */
+/** Discards a backfill that no process reads. */
 export function forgetBackfill(store: Store, request: BackfillRequest): void {
   store.transaction(() => forget(store, request));
 }
 
-/** Whoever has read it has let go, having come so far. Within the caller's transaction. */
+/**
+ * Notes the last progress after the reading process has stopped. Within the caller's transaction.
+ */
 export function leaveBackfill(
   store: Store,
   request: BackfillRequest,

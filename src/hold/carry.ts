@@ -1,5 +1,6 @@
-// A state database on its way to another place: all its rows, and a new one put where it was. What
-// must stay true: the database that was there is kept, and at no moment is there half of one.
+// Moves a state database to another storage: reads all its rows, and puts a new database in place
+// of an old one. Invariants: the old database is kept; no incomplete database ever has the final
+// name.
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +11,10 @@ import { reachedName } from './reached.ts';
 import { databaseName } from './schema.ts';
 import { Statements } from './statements.ts';
 
-/** So many bytes of rows are handed on together, and the row that goes beyond them. */
+/** Bytes of rows per chunk; the row that exceeds them is included. */
 const bytesMax = 4 * 1024 * 1024;
 
-/** All rows of a directory's database, some at a time. Its lock is the caller's. */
+/** All rows of a directory's database, in chunks. The caller holds the lock. */
 export function* rowsIn(dir: string): Generator<readonly OutboxRow[]> {
   const database = openDatabase({ dir, sync: 'full' });
   const statements = new Statements(database);
@@ -35,8 +36,8 @@ export function* rowsIn(dir: string): Generator<readonly OutboxRow[]> {
 }
 
 /**
- * Puts the database of one directory into another of the same disk, whose lock is the caller's.
- * Returns what the one that was there is called now; null: there was none.
+ * Moves the database of one directory into another on the same disk; the caller holds the lock of
+ * the latter. Returns the new name of the previous database; null: there was none.
  */
 export function putDatabase(from: string, to: string, now: number): string | null {
   const [source, place] = [join(from, databaseName), join(to, databaseName)];
@@ -48,7 +49,7 @@ export function putDatabase(from: string, to: string, now: number): string | nul
       if (existsSync(place + ending)) renameSync(place + ending, aside + ending);
     }
   }
-  // They tell of deliveries from the other one.
+  // These files describe deliveries from the previous database.
   for (const name of [deliveredName, reachedName]) rmSync(join(to, name), { force: true });
   renameSync(source, place);
   sync(to);

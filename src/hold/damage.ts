@@ -1,8 +1,8 @@
-// Whether a state database is what was written into it, found out before anything relies on it: the
-// file's structure by SQLite's own check, the tables by the version that the file names, pages by
-// their checksums, and numbers by each other. It takes about a second for each GiB that is held.
-// What it cannot tell is a changed bit within a checkpoint or a position that still makes sense; a
-// checkpoint that makes none halts its own stream (fetch/checkpoint.ts).
+// Checks whether a state database still contains what was written, before it is used: the file's
+// structure by SQLite's own check, the tables by the file's schema version, pages by their
+// checksums, and counters against each other. Takes about one second per GiB stored. It does not
+// detect a changed bit in a checkpoint or position that stays plausible; an implausible checkpoint
+// halts its own stream (fetch/checkpoint.ts).
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -16,13 +16,13 @@ import { allRows, isIntactRow, wholeRow } from './held-page.ts';
 import { migrations } from './schema.ts';
 
 const sqliteError = 1;
-/** No sluice will ever be so much newer than this one. */
+/** A larger version number is damage, not a newer sluice. */
 const versionMax = 1_000;
 
 /**
- * What is wrong with the database in this file; null where nothing is. The file is not changed. It
- * must not be open in this process, and no other may write to it. Throws where it cannot be read
- * for another reason than damage.
+ * The damage of the database in this file; null: none. Does not change the file. The file must not
+ * be open in this process, and no other process may write to it. Throws if it cannot be read for a
+ * reason other than damage.
  */
 export function findDamage(path: string, copy: DeliveredCopy | null): string | null {
   const header = headerOf(path);
@@ -42,7 +42,7 @@ export function findDamage(path: string, copy: DeliveredCopy | null): string | n
 function flawIn(database: DatabaseSync, header: Buffer, copy: DeliveredCopy | null): string | null {
   const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
   if (version < 0 || version > versionMax) return `its version cannot be ${version}`;
-  // A newer one is refused when it is opened.
+  // A newer schema is refused when the database is opened.
   if (version > migrations.length) return null;
   const missing = missingTable(database, version);
   if (missing !== null) return missing;
@@ -51,7 +51,7 @@ function flawIn(database: DatabaseSync, header: Buffer, copy: DeliveredCopy | nu
   return structuralFlaw(database) ?? flawInPages(database) ?? flawInRest(database, copy);
 }
 
-/** Tables and indexes are as the migrations up to the version make them. */
+/** Tables and indexes must be those that the migrations up to the version create. */
 function missingTable(database: DatabaseSync, version: number): string | null {
   const known = schemaOf(migrations.length);
   const expected = schemaOf(version);
@@ -109,7 +109,7 @@ function flawInRest(database: DatabaseSync, copy: DeliveredCopy | null): string 
   return gone === undefined ? null : `the checkpoint of ${gone} is gone`;
 }
 
-/** Which spool the database holds, its next event's number, and its epochs, if readable. */
+/** The spool id of the database, its next offset, and its epochs, as far as readable. */
 export function identityIn(database: DatabaseSync): {
   readonly spool: string | null;
   readonly end: number | null;
@@ -142,12 +142,12 @@ function headerOf(path: string): Buffer {
   }
 }
 
-/** In another mode SQLite would not look at the log, and what is in it would be lost. */
+/** In another journal mode SQLite would ignore the WAL, and its content would be lost. */
 function isInWalMode(header: Buffer): boolean {
   return header[18] === 2 && header[19] === 2;
 }
 
-/** Our statements are right for a database of ours: where they fail, it is ours no longer. */
+/** sluice's own statements are valid for its database: if one fails, the database is damaged. */
 function isDoneToDatabase(error: unknown): boolean {
   const isSqlites = typeof error === 'object' && error !== null && 'errcode' in error;
   return !isSqlites || error.errcode === sqliteError || isDamage(storeError(error, 'looking'));

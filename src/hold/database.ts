@@ -1,6 +1,5 @@
-// Opening the state database: made where there is none, brought up to date where it is older,
-// refused where it is newer, and looked at without a change where that is all that is wanted. And
-// what SQLite's failures mean to an operator.
+// Opens the state database: creates a missing one, migrates an older one, refuses a newer one, or
+// opens it read-only without any change. Also maps SQLite's failures to errors for an operator.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -16,24 +15,25 @@ const sqliteCorrupt = 11;
 const sqliteFull = 13;
 const sqliteNotADatabase = 26;
 /**
- * How long is waited for another connection, which makes the database, say, or puts its log away:
- * from the first statement on, so that no pragma can say it.
+ * Maximum wait for another connection, for example one that creates the database or removes its
+ * WAL. Set on opening, because the wait applies to the first statement already and no pragma can
+ * set it in time.
  */
 const busyMsMax = 5_000;
-/** No room for the index of the log. */
+/** SQLITE_IOERR_SHMSIZE: no space for the index of the WAL. */
 const sqliteIndexSize = 4874;
 
 /** How the database is opened. */
 export interface DatabaseSettings {
   readonly dir: string;
   readonly sync: Sync;
-  /** Only looks: no table is made or brought up to date. */
+  /** Read-only: creates and migrates nothing. */
   readonly readOnly?: boolean;
-  /** Another name than `sluice.db`: one that is being made to take its place. */
+  /** A name other than `sluice.db`, for a database under construction that will replace it. */
   readonly name?: string;
 }
 
-/** Opens a state directory's database, brought up to date, or throws with it untouched. */
+/** Opens a state directory's database and migrates it, or throws and leaves it untouched. */
 export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   const path = join(settings.dir, settings.name ?? databaseName);
   try {
@@ -55,12 +55,12 @@ export function openDatabase(settings: DatabaseSettings): DatabaseSync {
   }
 }
 
-/** Opens a database that stays as it is, also while another process makes it good after a crash. */
+/** Opens a database read-only, also while another process recovers it after a crash. */
 export function openToLook(path: string): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: busyMsMax });
 }
 
-/** How many migrations a database has seen; asked before anything is changed in it. */
+/** Number of applied migrations; read before anything is changed. */
 function versionOf(database: DatabaseSync): number {
   const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
   if (version > migrations.length) {
@@ -75,10 +75,10 @@ function versionOf(database: DatabaseSync): number {
   return version;
 }
 
-/** In one transaction, so that who looks meanwhile sees all tables of one version. */
+/** One transaction, so that a concurrent reader sees all tables of one version. */
 function migrate(database: DatabaseSync): void {
   database.exec('BEGIN IMMEDIATE');
-  // Another connection may have been quicker.
+  // Another connection may have migrated it in the meantime.
   const version = versionOf(database);
   migrations.slice(version).forEach((migration, index) => {
     database.exec(migration);
@@ -90,7 +90,7 @@ function migrate(database: DatabaseSync): void {
   database.exec('COMMIT');
 }
 
-/** True where there is a database with its tables, made whole. Throws `state_damaged`. */
+/** True if there is a database with complete tables. Throws `state_damaged`. */
 export function hasState(dir: string): boolean {
   const path = join(dir, databaseName);
   if (!existsSync(path)) return false;
@@ -106,7 +106,7 @@ export function hasState(dir: string): boolean {
   }
 }
 
-/** What is in the database differs from the bytes written: the next start mends it (repair.ts). */
+/** The database's content differs from the bytes written: the next start repairs it (repair.ts). */
 export function damageError(doing: string, what: string, cause?: unknown): ExportError {
   return new ExportError('state_damaged', `${doing}: ${what}`, {
     next: 'Start sluice again: it sets the damaged database aside, saves its readable rows, and reads the others from upstream again.',
@@ -115,12 +115,14 @@ export function damageError(doing: string, what: string, cause?: unknown): Expor
   });
 }
 
-/** True for a failure that stays until the database is mended. */
+/** True for a failure that persists until the database is repaired. */
 export function isDamage(error: unknown): boolean {
   return error instanceof ExportError && error.details.damaged === true;
 }
 
-/** A failure of SQLite as one of ours: a full disk mends once there is room, damage never. */
+/**
+ * A failure of SQLite as an ExportError: a full disk recovers when space is freed, damage does not.
+ */
 export function storeError(error: unknown, doing: string): ExportError {
   if (error instanceof ExportError) return error;
   const text = errorText(error);

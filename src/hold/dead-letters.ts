@@ -1,11 +1,11 @@
-// The dead letters in the state database: events that a sink refused for good, kept until an
+// The dead letters in the state database: events that a sink rejected permanently, kept until an
 // operator decides.
 
 import type { Offset, PageContext } from '../contracts/event.ts';
 import type { DeadLetter } from '../contracts/spool.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** A dead letter that is held, without its record. */
+/** A stored dead letter without its record. */
 export interface HeldDeadLetter {
   readonly id: number;
   readonly sink: string;
@@ -40,7 +40,7 @@ export class DeadLetters {
     );
   }
 
-  /** All of them, or those of one sink, oldest first. */
+  /** All dead letters, or those of one sink, oldest first. */
   list(sink: string | null): readonly HeldDeadLetter[] {
     const chosen = `${facts} WHERE coalesce(?, sink) = sink ORDER BY id`;
     return this.#statements.rows(chosen, sink).map(heldDeadLetter);
@@ -52,13 +52,13 @@ export class DeadLetters {
     return this.#statements.rows(newest, sink, countMax).map(heldDeadLetter);
   }
 
-  /** How many each sink has. */
+  /** Number of dead letters per sink. */
   counts(): ReadonlyMap<string, number> {
     const rows = this.#statements.rows('SELECT sink, count(*) AS n FROM dead_letter GROUP BY sink');
     return new Map(rows.map(({ sink, n }) => [String(sink), Number(n)]));
   }
 
-  /** The record that was refused; null where the letter is gone. */
+  /** The rejected record; null if the dead letter no longer exists. */
   record(id: number): Uint8Array | null {
     const record = this.#statements.row('SELECT record FROM dead_letter WHERE id = ?', id)?.record;
     return record instanceof Uint8Array ? record : null;
@@ -77,7 +77,7 @@ function heldDeadLetter(row: Row): HeldDeadLetter {
     offset: Number(row.offset),
     reason: String(row.reason),
     at: Number(row.at),
-    // Written by us as a PageContext in the transaction that made the letter.
+    // Written by sluice as a PageContext in the transaction that created the dead letter.
     context: JSON.parse(String(row.context)) as PageContext,
   };
 }

@@ -1,8 +1,8 @@
-// A second copy of what matters most, beside the database: for each stream, its checkpoint as of a
-// moment by which every sink had passed all that was read until then. Where the database is damaged
-// beyond reading, streams go on from there. What must stay true: it may be old, which only repeats
-// events, but it is never ahead of what was delivered. A stream with entities has no place here:
-// its checkpoint means nothing without them.
+// A second copy of the essential state, beside the database: for each stream, its checkpoint at a
+// time by which every sink had passed everything read before. If the database is unreadable,
+// streams resume from there. Invariant: the copy may be old, which only repeats events, but it is
+// never ahead of the deliveries. A stream with entities is not in it: its checkpoint is useless
+// without them.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,18 +11,18 @@ import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import { replacePrivateFile } from './private-files.ts';
 
-/** Where a stream had come when everything until then was delivered. */
+/** A stream's position at which every earlier event was delivered. */
 export interface DeliveredPlace {
   readonly checkpoint: Json;
   /** The newest block of identities by then: later ones may not have been delivered. */
   readonly block: number;
-  /** When that was so, epoch milliseconds. */
+  /** Time of that state, epoch milliseconds. */
   readonly at: number;
 }
 
-/** The copy as it is written. */
+/** The copy as stored. */
 export interface DeliveredCopy {
-  /** Its spool, and how far that had come: of a database behind it, it says nothing. */
+  /** Spool id and end offset: the copy is not valid for a database with a smaller end. */
   readonly spool: string;
   readonly end: Offset;
   readonly streams: Readonly<Record<string, DeliveredPlace>>;
@@ -32,7 +32,7 @@ export interface DeliveredCopy {
 export const deliveredName = 'delivered.json';
 const saveEveryMs = 60_000;
 
-/** Reads the copy in a state directory; null where there is none that can be trusted. */
+/** Reads the copy in a state directory; null if there is no valid one. */
 export function readDelivered(dir: string): DeliveredCopy | null {
   try {
     const [text = '', check] = readFileSync(join(dir, deliveredName), 'utf8').split('\n');
@@ -42,13 +42,13 @@ export function readDelivered(dir: string): DeliveredCopy | null {
   }
 }
 
-/** Writes the copy: the old one, or the new one, is there at each moment. */
+/** Writes the copy atomically: at each moment the old or the new one exists. */
 export function writeDelivered(dir: string, copy: DeliveredCopy): void {
   const text = JSON.stringify(copy);
   replacePrivateFile(join(dir, deliveredName), `${text}\n${crc32(text)}\n`, true);
 }
 
-/** Takes a stream out of the copy: its checkpoint was moved by an operator. */
+/** Removes a stream from the copy, because an operator moved its checkpoint. */
 export function forgetDelivered(dir: string, stream: string): void {
   const copy = readDelivered(dir);
   if (copy === null || !Object.hasOwn(copy.streams, stream)) return;
@@ -56,30 +56,30 @@ export function forgetDelivered(dir: string, stream: string): void {
   writeDelivered(dir, { ...copy, streams });
 }
 
-/** A place that becomes a delivered one once every sink is there. */
+/** A position that counts as delivered once every sink has reached `end`. */
 interface Step {
   readonly end: Offset;
   readonly place: DeliveredPlace;
 }
 
-/** A stream's delivered place and the two later steps that are watched: next and latest. */
+/** A stream's delivered position and the two later candidates: next and latest. */
 interface Track {
   delivered: DeliveredPlace | null;
   next: Step | null;
   latest: Step | null;
 }
 
-/** The copy as it is kept up to date while the spool is open. */
+/** Maintains the copy while the spool is open. */
 export class Delivered {
   readonly #dir: string;
   readonly #spool: string;
   readonly #tracks = new Map<string, Track>();
-  /** Of all streams: their blocks have one sequence of numbers. */
+  /** Of all streams: their blocks share one sequence of numbers. */
   #newestBlock = 0;
   #changed = true;
   #savedAt = 0;
 
-  /** Goes on from the copy in the directory, where it is one of this spool. */
+  /** Loads the copy in the directory if it belongs to this spool. */
   constructor(dir: string, spool: { readonly id: string; readonly end: Offset }) {
     this.#dir = dir;
     this.#spool = spool.id;
@@ -90,7 +90,9 @@ export class Delivered {
     }
   }
 
-  /** A stream's place, delivered once every sink has passed `end`. Block 0: it brings none. */
+  /**
+   * A stream's position, delivered once every sink has passed `end`. Block 0: no new identities.
+   */
   note(stream: string, end: Offset, place: DeliveredPlace): void {
     this.#newestBlock = Math.max(this.#newestBlock, place.block);
     const track = this.#tracks.get(stream) ?? { delivered: null, next: null, latest: null };
@@ -100,7 +102,7 @@ export class Delivered {
     else track.latest = step;
   }
 
-  /** A stream that has no delivered place, or none any more. */
+  /** The stream has no delivered position (any more). */
   forget(stream: string): void {
     if (this.#tracks.delete(stream)) this.#changed = true;
   }
@@ -117,7 +119,7 @@ export class Delivered {
     }
   }
 
-  /** Writes the copy where it has changed, at most once a minute unless it has to be now. */
+  /** Writes a changed copy at most once a minute, or at once if `must`. */
   save(end: Offset, now: number, must = false): void {
     if (!this.#changed || (!must && now - this.#savedAt < saveEveryMs)) return;
     const places = [...this.#tracks].flatMap(([stream, { delivered }]) =>
@@ -128,7 +130,7 @@ export class Delivered {
       writeDelivered(this.#dir, { spool: this.#spool, end, streams: Object.fromEntries(places) });
       this.#changed = false;
     } catch {
-      // On a full disk, say. The older copy stays, which is as true as it was.
+      // For example a full disk. The older copy stays valid.
     }
   }
 }

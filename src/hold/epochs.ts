@@ -1,24 +1,30 @@
-// The epochs of the numbers that a state database gives to events (contracts/numbering.ts), kept in
-// its table `meta`. What must stay true: no number is given before the epoch that it belongs to is
-// durable, and no two starts share one.
+// The epochs of the offsets that a state database assigns (contracts/numbering.ts), stored in its
+// table `meta`. Invariants: no offset is assigned before its epoch is durable; no two starts share
+// an epoch.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Epoch } from '../contracts/numbering.ts';
 
-/** So many are told apart; of older ones two become one, when every sink has long passed them. */
+/**
+ * Maximum number of epochs; beyond it the oldest two are merged, long after every sink has passed
+ * them.
+ */
 const epochsMax = 1_000;
 
-/** Reads what `meta` holds; a database of before there were epochs has one without end. */
+/** Parses the stored epochs; a database from before epochs has a single open one. */
 export function epochsFrom(text: string | null): readonly Epoch[] {
   if (text === null) return [{ id: 0, until: null }];
   try {
     return JSON.parse(text) as readonly Epoch[];
   } catch {
-    return []; // then no number of before is believed, and what was delivered is told by its uid
+    return []; // No earlier offset is trusted then; repeated events are recognised by their uid.
   }
 }
 
-/** The last epoch ends at `end`, another begins. One that gave no number may stay unknown. */
+/**
+ * Closes the last epoch at `end` and opens another. An epoch that assigned no offset may be
+ * dropped.
+ */
 export function nextEpoch(epochs: readonly Epoch[], end: Offset, now: number): readonly Epoch[] {
   const last = epochs.at(-1);
   const before = epochs.at(-2)?.until ?? 0;

@@ -1,9 +1,9 @@
-// One writer per output file. The lock is a file beside it that is held as the state directory's is
-// (lock.ts): the operating system releases it when the process ends, however it ends. So the next
-// process takes over after a crash, and process ids, which mean nothing on another machine, decide
-// nothing. On a network file system the lock is as good as its byte-range locks (fcntl). What must
-// stay true: one file has one lock, whatever path leads to it: a symbolic link, another relative
-// path, or, on one machine, a hard link.
+// One writer per output file. The lock is a file beside it, held in the same way as the state
+// directory's (lock.ts): the operating system releases it when the process ends in any way. So the
+// next process takes over after a crash, and process ids, which have no meaning on another machine,
+// decide nothing. On a network file system the lock depends on byte-range locks (fcntl). Invariant:
+// one file has one lock, by whatever path: a symbolic link, another relative path, or, on one
+// machine, a hard link.
 
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
@@ -17,9 +17,9 @@ import { makePrivateDirectory, replacePrivateFile } from './private-files.ts';
 const lockMode = 0o640;
 
 /**
- * Locks an output file for one writer; its directory has to be there. Throws `sink_unreachable`
- * while another process has it, with `details.owner`, and the system's error where no lock can be
- * made beside it.
+ * Locks an output file for one writer; its directory must exist. Throws `sink_unreachable` with
+ * `details.owner` while another process holds it, and the system's error if no lock file can be
+ * created.
  */
 export function lockFile(path: string, writer: FileWriter): FileLock {
   const real = realPathOf(path);
@@ -39,7 +39,9 @@ export function lockFile(path: string, writer: FileWriter): FileLock {
   };
 }
 
-/** Why an output file cannot be written to while another process writes to it; null: it can. No file is made. */
+/**
+ * The error if another process writes to an output file; null: the file is free. Creates no file.
+ */
 export function fileInUse(path: string): ExportError | null {
   try {
     const real = realPathOf(path);
@@ -52,13 +54,13 @@ export function fileInUse(path: string): ExportError | null {
       }
     }
   } catch {
-    // What else is wrong is found with the file itself.
+    // Other faults are reported when the file itself is opened.
   }
   return null;
 }
 
 function locked(path: string, file: string, { spool, sharesState }: FileWriter): FileLock {
-  // Made here, so that what keeps it from being made is the system's own error.
+  // Created here, so that a failure is the system's own error.
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
     closeSync(openSync(path, 'a', lockMode));
   }
@@ -68,7 +70,7 @@ function locked(path: string, file: string, { spool, sharesState }: FileWriter):
   } catch (error) {
     if (!isBusy(error)) throw error;
     const owner = ownerOf(path);
-    // A process that was replaced may be stopped, and its successor resumes with the same state.
+    // A replaced process may be suspended while its successor resumes with the same state.
     if (sharesState && owner?.spool === spool) return { release: () => undefined };
     throw inUse(path, file, error);
   }
@@ -76,7 +78,7 @@ function locked(path: string, file: string, { spool, sharesState }: FileWriter):
   try {
     replacePrivateFile(ownerPath(path), `${JSON.stringify(owner)}\n`);
   } catch {
-    // On a full disk, say. It is for people: the lock decides.
+    // For example a full disk. The content is for operators: the lock decides.
   }
   return { release };
 }
@@ -99,14 +101,14 @@ function ownerPath(lock: string): string {
   return `${lock.replace(/\.lock$/, '')}.owner`;
 }
 
-/** Where a file with several names is locked as well, by its inode: in a directory of this user. */
+/** A second lock for a file with several names, by its inode, in a directory of this user. */
 function hardLinkPlace(path: string): readonly string[] {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined || !found.isFile() || found.nlink < 2) return [];
   const dir = join(tmpdir(), `sluice-files-${userInfo().uid}`);
   makePrivateDirectory(dir);
   const { uid, mode } = statSync(dir);
-  // Others could lock the file against this process.
+  // Other users could lock the file against this process.
   if (uid !== userInfo().uid || (mode & 0o077) !== 0) return [];
   return [join(dir, `${found.dev}-${found.ino}.lock`)];
 }

@@ -1,24 +1,24 @@
-// Where the database is a cache of a log, what it answers waits until all that it held by then is
-// in the log: so nobody acts on what another process would not find there. Answers that come while
-// a commit is under way share the next one. What must stay true: answers are given in the order in
-// which they came, and none is given whose changes are not in the log.
+// If the database is a cache of a log, each reply waits until all its changes are committed to the
+// log, so that no caller acts on state that is not yet replicated. Replies that arrive during a
+// commit share the next one. Invariants: replies are released in their order of arrival; no reply
+// is released before its changes are in the log.
 
 import type { OutboxRow } from './outbox.ts';
 import type { WorkerReplies } from './spool-messages.ts';
 
-/** Puts rows into the log, all or nothing; rejects when that is for others to do now. */
+/** Commits rows to the log, all or nothing; rejects if another process owns the log. */
 export type CommitRows = (rows: readonly OutboxRow[]) => Promise<void>;
 
-/** Who is told. */
+/** Receives the released replies. */
 interface ReportSink {
   readonly release: (said: WorkerReplies) => void;
   readonly lost: (error: Error) => void;
 }
 
-/** Pages of one commit have about so many bytes; a transaction has a price whatever is in it. */
+/** Target bytes of pages per commit: each transaction has a fixed cost. */
 const commitBytesMax = 4 * 1024 * 1024;
 
-/** Answers on their way. */
+/** The queue of replies. */
 export class HeldBack {
   readonly #commit: CommitRows;
   readonly #told: ReportSink;
@@ -36,7 +36,7 @@ export class HeldBack {
     if (!this.#isWorking) this.#work = this.#hand();
   }
 
-  /** Resolves when none waits. */
+  /** Resolves when no reply waits. */
   async empty(): Promise<void> {
     await this.#work;
   }
@@ -51,13 +51,13 @@ export class HeldBack {
       }
     } catch (error) {
       this.#waiting = [];
-      this.#told.lost(error as Error); // commits reject with nothing else
+      this.#told.lost(error as Error); // Commits reject with nothing else.
     } finally {
       this.#isWorking = false;
     }
   }
 
-  /** The first ones that wait, and each row that they changed as it is by the last of them. */
+  /** The first waiting replies, and each row that they changed in its latest version. */
   #take() {
     const rows = new Map<string, OutboxRow>();
     let bytes = 0;

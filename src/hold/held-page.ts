@@ -1,8 +1,8 @@
-// A held page as a row of the state database and back. Each row carries a checksum over all that it
-// says: SQLite keeps none of its own, so a byte that a disk has changed would else be delivered as
-// if upstream had sent it. The body of a large page stands in rows of its own, since SQLite has a
-// row three times in memory while it writes it. What must stay true: a page that is read is, byte
-// for byte, the page that was appended, or reading it fails.
+// Converts a stored page to a row of the state database and back. Each row has a checksum over all
+// its values: SQLite has none of its own, so a byte changed by the disk would be delivered as if
+// upstream had sent it. The body of a large page is split over rows, because SQLite keeps a row
+// three times in memory while writing it. Invariant: a page read back equals the appended page byte
+// for byte, or the read fails.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
@@ -18,24 +18,27 @@ const insertPart = 'INSERT INTO page_part (first, bytes) VALUES (?, ?)';
 const partsLength = 'SELECT sum(length(bytes)) AS n FROM page_part WHERE first = ?';
 const partsOfPage = 'SELECT bytes FROM page_part WHERE first = ? ORDER BY id';
 
-/** A larger body stands in parts of so many bytes. */
+/** A larger body is split into parts of this size. */
 const partBytes = 1024 * 1024;
 const noBytes = new Uint8Array(0);
 
-/** What a row costs beside its body, roughly; only of answers that counts, which may be tiny. */
+/**
+ * Approximate cost of a row in addition to its body; counted only for responses without records,
+ * which may be tiny.
+ */
 export const answerRowBytes = 512;
 
-/** What a page counts for where bytes are bounded. */
+/** The size of a page for the spool's bound. */
 export function heldBytes({ body, onlySink }: Pick<NewPage, 'body' | 'onlySink'>): number {
   return body.length + (onlySink === '' ? answerRowBytes : 0);
 }
 
-/** Runs a statement that writes. */
+/** Runs a writing statement. */
 type Run = (sql: string, ...values: SQLInputValue[]) => unknown;
-/** The rows that a statement finds. */
+/** Iterates over the rows of a statement. */
 type Each = (sql: string, ...values: SQLInputValue[]) => Iterable<Record<string, unknown>>;
 
-/** The rows that a database has. */
+/** The rows of a database. */
 export function allRows(database: DatabaseSync): Each {
   return (sql, ...values) => database.prepare(sql).iterate(...values);
 }
@@ -46,7 +49,7 @@ export function writePage(run: Run, page: NewPage, first: Offset, now: number): 
   run(insertPage, ...pageValues(page, first, now).with(bodyAt, own));
 }
 
-/** Writes a body that is large in parts; returns what is left for the page's own row. */
+/** Writes the parts of a large body; returns the rest for the page's own row. */
 export function writeParts(run: Run, body: Uint8Array, first: Offset): Uint8Array {
   if (body.length <= partBytes) return body;
   for (let at = 0; at < body.length; at += partBytes) {
@@ -55,7 +58,7 @@ export function writeParts(run: Run, body: Uint8Array, first: Offset): Uint8Arra
   return noBytes;
 }
 
-/** A row of the table of pages with its whole body, as far as that can be read. */
+/** A row of the table of pages with its whole body, as far as readable. */
 export function wholeRow(row: Record<string, unknown>, each: Each): Record<string, unknown> {
   const { first, bytes, body } = row;
   if (!(body instanceof Uint8Array) || body.length === bytes) return row;
@@ -70,7 +73,7 @@ export function wholeRow(row: Record<string, unknown>, each: Each): Record<strin
   return { ...row, body: whole };
 }
 
-/** Where the body is among a row's values. */
+/** Index of the body among a row's values. */
 const bodyAt = 10;
 
 function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] {
@@ -90,7 +93,7 @@ function pageValues(page: NewPage, first: Offset, now: number): SQLInputValue[] 
   return [...values, checksum(values)];
 }
 
-/** The page of a whole row. Throws `state_damaged` where the row differs from the bytes written. */
+/** The page of a whole row. Throws `state_damaged` if the row differs from the bytes written. */
 export function pageOfRow(row: Record<string, unknown>): HeldPage {
   if (!isIntactRow(row)) {
     const [first, last] = [Number(row.first), Number(row.first) + Number(row.count) - 1];
@@ -112,7 +115,7 @@ export function pageOfRow(row: Record<string, unknown>): HeldPage {
   };
 }
 
-/** True where a row is as it was written. Older rows, without checksum, have to make sense. */
+/** True if a row is as written. Older rows without a checksum must be plausible. */
 export function isIntactRow(row: Record<string, unknown>): boolean {
   const { crc = null, ...rest } = row;
   const { uids, body } = row;

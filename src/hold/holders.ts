@@ -1,7 +1,7 @@
-// Which sinks hold pages back, and what becomes of the pages of a sink that was removed. What must
-// stay true: pages that a sink of a running config needs are never deleted; pages that only removed
-// sinks need are deleted where their time is over, or the spool or the disk is full, oldest first, and each
-// deletion is counted for the sink that loses events by it.
+// Decides which sinks retain pages, and what happens to the pages of a removed sink. Invariants:
+// pages that a sink of a running config needs are never deleted; pages that only removed sinks need
+// are deleted after their retention, or if the spool or the disk is full, oldest first, and each
+// deletion is counted for the sink that loses events.
 
 import type { Offset } from '../contracts/event.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
@@ -9,23 +9,23 @@ import type { Pages, ReleasedPage } from './pages.ts';
 import type { SetAside } from './set-aside.ts';
 import type { Statements } from './statements.ts';
 
-/** Polling resumes below this share of the spool's bound, so that it does not flutter at the edge. */
+/** Polling resumes below this share of the spool's bound, which gives it hysteresis. */
 export const resumeShare = 0.9;
 
-/** What is held for sinks. */
+/** Storage of the events that sinks retain. */
 interface HeldEvents {
   readonly pages: Pages;
   readonly aside: SetAside;
 }
 
-/** Those of one database. */
+/** The holders of one database. */
 export class Holders {
   readonly known: KnownSinks;
   readonly #removedMs: number;
-  /** Of the config that runs, with other readers of pages; null: not named yet. */
+  /** Readers of pages in the running config, sinks and others; null: not named yet. */
   #readers: readonly string[] | null = null;
   #hasReleased = false;
-  /** Polling waits for room: it resumes only below a share of the bound. */
+  /** Polling waits for space: it resumes only below a share of the bound. */
   #isPaused = false;
 
   constructor(statements: Statements, removedMs: number) {
@@ -33,23 +33,23 @@ export class Holders {
     this.known = new KnownSinks(statements);
   }
 
-  /** Names the sinks of the config, and other readers, whose positions hold pages back. */
+  /** Names the sinks of the config, and other readers, whose positions retain pages. */
   retainFor(readers: readonly string[]): void {
     this.#readers = readers;
   }
 
-  /** Notes whether polling waits for room in the spool. */
+  /** Notes whether polling waits for space in the spool. */
   paused(isPaused: boolean): void {
     this.#isPaused = isPaused;
   }
 
-  /** The offset before which no sink holds pages back; `end`: that of the next event. */
+  /** The offset before which no sink retains pages; `end`: offset of the next event. */
   passed(end: Offset): Offset {
     const kept = this.#kept().map((one) => this.known.neededFrom(one));
     return Math.min(this.#passedByRunning(end), ...kept);
   }
 
-  /** Ends the time of removed sinks whose time is over. */
+  /** Ends the retention of removed sinks whose time is over. */
   expire({ pages, aside }: HeldEvents, now: number): void {
     for (const sink of this.#kept()) {
       if (now - (sink.missingSince ?? now) < this.#removedMs) continue;
@@ -59,13 +59,15 @@ export class Holders {
     }
   }
 
-  /** Deletes what only removed sinks need, where it would pause polling. */
+  /** Deletes pages that only removed sinks need, if polling would pause otherwise. */
   makeRoom({ pages, aside }: HeldEvents, now: number): void {
     const bytesMax = pages.bytesMax * (this.#isPaused ? resumeShare : 1);
     this.#release({ pages, aside }, bytesMax, now);
   }
 
-  /** On a full disk: deletes a tenth of what is held, as far as only removed sinks need it. */
+  /**
+   * On a full disk: deletes a tenth of the stored bytes, as far as only removed sinks need them.
+   */
   makeDiskRoom({ pages, aside }: HeldEvents, now: number): void {
     const bytesMax = (pages.gauge().bytes + aside.bytes) * resumeShare;
     this.#release({ pages, aside }, bytesMax, now);
@@ -76,7 +78,7 @@ export class Holders {
     if (kept.length === 0) return;
     const used = pages.gauge().bytes + aside.bytes;
     if (used === 0 || used < bytesMax) return;
-    // Events that were set aside are older than what a sink has yet to pass.
+    // Set-aside events are older than the events that a sink has yet to pass.
     const names = kept.map(({ name }) => name);
     for (const [name, events] of aside.release(names, used - bytesMax + 1)) {
       const sink = kept.find((one) => one.name === name);
@@ -101,7 +103,7 @@ export class Holders {
     }
   }
 
-  /** Whether events of a removed sink were released since this was asked last. */
+  /** Whether events of a removed sink were released since the last call. */
   hasReleased(): boolean {
     const hasReleased = this.#hasReleased;
     this.#hasReleased = false;

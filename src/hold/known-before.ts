@@ -1,18 +1,18 @@
-// Ids of records that a stream had delivered before its pair began, from the identities that are
-// stored of it. What must stay true: memory is 8 bytes an identity, and only while a pair asks.
+// Ids of records that a stream had delivered before its pair was configured, from its stored
+// identities. Invariant: memory is 8 bytes per identity, and only while a pair uses them.
 
 import { identityBytes } from '../contracts/spool.ts';
 import type { Statements } from './statements.ts';
 
-/** Of a stream, and of the lists of its parents, whose names begin with its own and a colon. */
+/** Of a stream and of the lists of its parents, whose names are its own name, a colon and more. */
 const ofStream = `SELECT keys FROM identities
   WHERE (stream = ? OR (stream >= ? AND stream < ?)) AND block <= ?`;
 
-/** The first halves of a stream's keys, each of which stands for an id; sorted. */
+/** The first halves of a stream's keys, one per id; sorted. */
 export class KnownBefore {
   readonly #ids: BigUint64Array;
 
-  /** Of the blocks up to this one. */
+  /** From the blocks up to `until`. */
   constructor(statements: Statements, streams: readonly { stream: string; until: number }[]) {
     const blocks: Uint8Array[] = [];
     for (const { stream, until } of streams) {
@@ -33,7 +33,7 @@ export class KnownBefore {
     this.#ids.sort();
   }
 
-  /** How many records with an id of one of these digests are known. */
+  /** How many known records have an id with one of these digests. */
   count(digests: readonly (readonly [number, number])[]): number {
     let count = 0;
     for (const [low, high] of digests) {

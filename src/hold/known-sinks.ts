@@ -1,11 +1,10 @@
 // The sinks that the state knows, as notes of the database: each sink of a config is registered when
-// a process first runs with it, and stays so when a later config lacks it. What must stay true:
-// - a sink that a running process has holds pages back as always;
-// - a sink that no running process has keeps its pages for `state.removed_sinks` from when it was
-//   first missing; only then, or where an operator gives them up, or where a full spool needs the
-//   room, are they released;
-// - a sink that the state met before this register existed, and that is missing by then, is listed
-//   and keeps nothing.
+// a process first runs with it, and stays registered when a later config lacks it. Invariants:
+// - a sink that a running process has retains pages as always;
+// - a sink that no running process has retains its pages for `state.removed_sinks` from the time at
+//   which it was first missing; they are released only after that time, or when an operator gives
+//   them up, or when a full spool needs the space;
+// - a sink that was already missing when this register was introduced is listed and retains nothing.
 
 import type { Offset } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
@@ -17,40 +16,40 @@ export interface KnownSink {
   readonly name: string;
   /** Epoch milliseconds; null: a running process has it. */
   readonly missingSince: number | null;
-  /** False: its pages are not kept, since its time is over or it was missing before. */
+  /** False: its pages are not retained, because its time is over or it was missing before. */
   readonly keeps: boolean;
-  /** No event before this one is for it: the oldest that was held when it was registered. */
+  /** No event before this offset is for it: the oldest stored one when it was registered. */
   readonly begun: Offset;
-  /** Pages before this offset were released while it was missing, since the spool was full. */
+  /** Pages before this offset were released while it was missing, because the spool was full. */
   readonly releasedTo: Offset;
   /** Events in those pages that it had not passed. */
   readonly released: number;
-  /** Events released for each reason that no report has named yet. */
+  /** Released events per reason that were not reported yet. */
   readonly unreported: Readonly<Record<Released['why'], number>>;
 }
 
 /** The sinks in the configs of running processes. */
 export interface RunningSinks {
-  /** Of this process, whose gaps are reported. */
+  /** Sinks of this process, whose gaps are reported. */
   readonly own: readonly string[];
-  /** Of other processes with the state. */
+  /** Sinks of other processes with this state. */
   readonly others: readonly string[];
-  /** No running process has another sink; false: that is not known yet. */
+  /** No running process has any other sink; false: not known yet. */
   readonly isAll: boolean;
 }
 
-/** Events that are gone for a sink that returns: `from` up to before `until`. */
+/** Events lost for a returning sink: from `from` up to before `until`. */
 export interface SinkGap {
   readonly sink: string;
   readonly from: Offset;
   readonly until: Offset;
 }
 
-/** Events kept for a removed sink that are kept no longer. */
+/** Events retained for a removed sink that were deleted. */
 export interface Released {
   readonly sink: string;
   readonly events: number;
-  /** `full`: the spool needed the room; `expired`: `state.removed_sinks` is over. */
+  /** `full`: the spool needed the space; `expired`: `state.removed_sinks` is over. */
   readonly why: 'full' | 'expired';
 }
 
@@ -58,7 +57,7 @@ const kind = 'known_sink';
 const present = { missingSince: null, keeps: true, releasedTo: 0, released: 0 } as const;
 const allReported = { full: 0, expired: 0 } as const;
 
-/** That register. */
+/** The register. */
 export class KnownSinks {
   readonly #statements: Statements;
 
@@ -66,15 +65,15 @@ export class KnownSinks {
     this.#statements = statements;
   }
 
-  /** Every sink that is registered, by name. */
+  /** All registered sinks by name. */
   all(): ReadonlyMap<string, KnownSink> {
     const noted = notesOf(this.#statements, kind);
     return new Map(Array.from(noted, ([name, facts]) => [name, knownFrom(name, facts)]));
   }
 
   /**
-   * Registers the sinks that running processes have, and notes since when each other is missing.
-   * `oldest`: the oldest event that is held, where a new sink begins.
+   * Registers the sinks of running processes, and notes since when each other one is missing.
+   * `oldest`: the oldest stored offset, where a new sink begins.
    */
   settle({ own, others, isAll }: RunningSinks, oldest: Offset, now: number): void {
     const known = this.all();
@@ -93,13 +92,13 @@ export class KnownSinks {
     }
   }
 
-  /** Events of which sinks are gone, of those that are about to run again. */
+  /** The gaps of sinks that are about to run. */
   gaps(names: readonly string[], oldest: Offset): readonly SinkGap[] {
     const known = this.all();
     return names.flatMap((sink) => {
       const one = known.get(sink);
       if (one === undefined && !this.#hasPosition(sink)) return [];
-      // What was released is gone for it, so that its own position counts.
+      // Released events are lost for it, so its own position counts here.
       const from = this.neededFrom({ ...(one ?? { name: sink, begun: 0 }), releasedTo: 0 });
       return from < oldest ? [{ sink, from, until: oldest }] : [];
     });
@@ -114,7 +113,7 @@ export class KnownSinks {
     return Math.max(this.position(name), begun, releasedTo);
   }
 
-  /** Where a sink has come; 0 where it has passed nothing. */
+  /** A sink's position; 0 if it has passed nothing. */
   position(sink: string): Offset {
     const find = 'SELECT next FROM position WHERE sink = ?';
     return Number(this.#statements.row(find, sink)?.next ?? 0);
@@ -131,13 +130,13 @@ export class KnownSinks {
     this.#write({ ...sink, releasedTo, released: sink.released + events, unreported }, now);
   }
 
-  /** Notes that the time of a missing sink is over, which so many events waited for. */
+  /** Notes that a missing sink's retention is over, with the number of events that waited. */
   expire(sink: KnownSink, events: number, now: number): void {
     const unreported = { ...sink.unreported, expired: sink.unreported.expired + events };
     this.#write({ ...sink, keeps: false, unreported }, now);
   }
 
-  /** What was released and not reported yet. */
+  /** Released events that were not reported yet. */
   unreported(): readonly Released[] {
     return [...this.all().values()].flatMap(({ name: sink, unreported }) =>
       (['full', 'expired'] as const).flatMap((why) =>
@@ -146,7 +145,7 @@ export class KnownSinks {
     );
   }
 
-  /** Notes that this was reported. */
+  /** Notes that they were reported. */
   reported({ sink, events, why }: Released, now: number): void {
     const one = this.all().get(sink);
     if (one === undefined) return;
@@ -154,12 +153,12 @@ export class KnownSinks {
     this.#write({ ...one, unreported: { ...one.unreported, [why]: rest } }, now);
   }
 
-  /** Puts one of another state into the register. */
+  /** Adds a sink from another state to the register. */
   put(sink: KnownSink, now: number): void {
     this.#write(sink, now);
   }
 
-  /** Forgets a sink: its position and what was noted of it. Its dead letters stay. */
+  /** Deletes a sink's position and notes. Its dead letters stay. */
   forget(name: string): void {
     this.#statements.run('DELETE FROM position WHERE sink = ?', name);
     for (const noted of [kind, 'sink', 'begun', 'dropped']) {
@@ -172,7 +171,9 @@ export class KnownSinks {
   }
 }
 
-/** A row's facts; what cannot be read counts as a sink that a process has, which keeps its pages. */
+/**
+ * Parses a row; an unreadable one counts as a sink of a running process, which retains its pages.
+ */
 function knownFrom(name: string, facts: JsonObject): KnownSink {
   const { missingSince, keeps, begun, releasedTo, released } = facts;
   const unreported: Record<string, unknown> = isObject(facts.unreported) ? facts.unreported : {};

@@ -1,7 +1,7 @@
-// One writer per state directory. The lock is an SQLite database of its own held in an exclusive
-// transaction: the operating system lets go of it when the process ends, however it ends, so there
-// is never a stale lock to remove. An archive's directory has such a lock as well, and others may write there: a link or
-// a pipe in the place of a file is neither followed nor waited for.
+// One writer per state directory. The lock is a separate SQLite database held in an exclusive
+// transaction: the operating system releases it when the process ends in any way, so there is never
+// a stale lock to remove. An archive's directory has the same lock, and other users may write
+// there: a symbolic link or a pipe in place of a file is not followed and does not block.
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -24,16 +24,16 @@ import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { unwritableError } from './unwritable.ts';
 
 const sqliteBusy = 5;
-/** The journal is kept in memory, so that a full disk has room for it. */
+/** The journal is kept in memory, so that a full disk has space for it. */
 const exclusive = `
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = MEMORY;
 BEGIN EXCLUSIVE;
 `;
-/** Who looks whether it is held holds it for an instant, which is longer under load. */
+/** A process that only checks the lock holds it for an instant, which is longer under load. */
 const lookMsMax = 1_000;
 
-/** SQLite takes long to load: `check` needs it only where there is something to lock. */
+/** SQLite is slow to load: `check` needs it only if there is something to lock. */
 function sqlite(): typeof import('node:sqlite') {
   return process.getBuiltinModule('node:sqlite');
 }
@@ -43,7 +43,10 @@ export interface Lock {
   release(): void;
 }
 
-/** Takes the state directory, made if need be; throws `state_locked`, `state_unwritable` or `state_damaged`. */
+/**
+ * Locks the state directory, creating it if needed; throws `state_locked`, `state_unwritable` or
+ * `state_damaged`.
+ */
 export function takeLock(dir: string): Lock {
   const doing = `opening the state directory ${dir}`;
   let release: () => void;
@@ -72,8 +75,8 @@ export function takeLock(dir: string): Lock {
 }
 
 /**
- * Holds a file for this process until it is released or the process ends. Throws SQLite's error,
- * which `isBusy` judges.
+ * Locks a file for this process until released or the process ends. Throws SQLite's error, which
+ * `isBusy` classifies.
  */
 export function exclusiveOn(path: string): () => void {
   const database = new (sqlite().DatabaseSync)(path, { timeout: lookMsMax });
@@ -86,20 +89,23 @@ export function exclusiveOn(path: string): () => void {
   return () => database.close();
 }
 
-/** SQLite would follow a link to the database of somebody else. */
+/** SQLite would follow a link to another user's database. */
 function refuseOther(path: string): void {
   const isOther = lstatSync(path, { throwIfNoEntry: false })?.isFile() === false;
   if (isOther) throw new Error('lock.db is not a regular file');
 }
 
-/** Says who holds the directory: in a new file, so that nothing which has the name already is written to. */
+/**
+ * Writes the holder's name to a new file that then takes the name, so that an existing file is
+ * never written to.
+ */
 function nameOwner(dir: string): void {
   const next = join(dir, `${randomUUID()}.part`);
   const owner = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
   try {
     const file = openSync(next, 'wx', 0o600);
     try {
-      // The umask may have taken even the owner's rights.
+      // The umask may remove even the owner's rights.
       fchmodSync(file, 0o600);
       writeFileSync(file, `${JSON.stringify(owner)}\n`);
     } finally {
@@ -108,17 +114,17 @@ function nameOwner(dir: string): void {
     renameSync(next, join(dir, 'owner.json'));
   } catch {
     rmSync(next, { force: true });
-    // On a full disk, say. It is for people: what counts is the lock.
+    // For example a full disk. The content is for operators: the lock decides.
   }
 }
 
-/** Who holds the directory, as `process PID on HOST`; null while nobody does. */
+/** The holder of the directory, as `process PID on HOST`; null if the lock is free. */
 export function holderOf(dir: string): string | null {
   const path = join(dir, 'lock.db');
   if (!existsSync(path)) return null;
   const database = new (sqlite().DatabaseSync)(path, { readOnly: true });
   try {
-    // Two who look do not take each other for the holder: reading waits for exclusive locks only.
+    // Two concurrent checks do not block each other: a read waits for exclusive locks only.
     database.prepare('SELECT count(*) FROM sqlite_master').get();
     return null;
   } catch {
@@ -135,15 +141,15 @@ function holder(dir: string): string {
       return `process ${String(owner.pid)} on ${String(owner.host)}`;
     }
   } catch {
-    // The holder has not written its name yet, or cannot: the lock is held all the same.
+    // The holder has not written its name yet, or cannot: the lock is held anyway.
   }
   return 'another process';
 }
 
-/** More than it takes to say who holds a directory. */
+/** More than the holder's name needs. */
 const ownerBytesMax = 4_096;
 
-/** What a small regular file says; of anything else nothing. */
+/** The text of a small regular file; empty for anything else. */
 function smallText(path: string): string {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
@@ -154,7 +160,7 @@ function smallText(path: string): string {
   }
 }
 
-/** Whether another process holds what was to be held. */
+/** Whether the error means that another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0;

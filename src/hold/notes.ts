@@ -1,10 +1,10 @@
-// The table of notes: facts as JSON by kind and name, which nothing but what is shown hangs on.
+// The table of notes: facts as JSON by kind and name, used only for display and reports.
 
 import type { JsonObject } from '../contracts/json.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
 
-/** Writes one in the place of what was noted before; `facts` is JSON. */
+/** Replaces a note; `facts` is JSON. */
 export function writeNote(
   statements: Statements,
   note: {
@@ -19,7 +19,7 @@ export function writeNote(
   statements.run(write, kind, name, facts, now);
 }
 
-/** All of a kind, by name. */
+/** All notes of a kind, by name. */
 export function notesOf(statements: Statements, kind: string): ReadonlyMap<string, JsonObject> {
   const rows = statements.rows('SELECT name, facts FROM note WHERE kind = ?', kind);
   return new Map(rows.map(({ name, facts }) => [String(name), parsedObject(facts) ?? {}]));

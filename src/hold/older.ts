@@ -1,7 +1,7 @@
-// Whether a state database that is sound is older than what was delivered from it: put back from a
-// copy, or its log was cut, emptied or removed. What lies beside it says so: how far the sinks had
-// come, and the second copy of checkpoints. Sinks that can look find out by themselves; here it is
-// found before anything is read, and for those that cannot.
+// Detects a sound state database that is older than the deliveries made from it: restored from a
+// copy, or its WAL was cut, emptied or removed. Two files beside it show this: the sinks'
+// positions, and the second copy of checkpoints. A sink that can read its destination detects it by
+// itself; this check runs before anything is read, and covers the other sinks.
 
 import { type Numbering, reachOf } from '../contracts/numbering.ts';
 import { hasState } from './database.ts';
@@ -13,16 +13,16 @@ import type { RepairSettings, StreamReset } from './repair.ts';
 import { withReserve } from './reserve.ts';
 import { Store } from './store.ts';
 
-/** What was found. */
+/** The finding. */
 export interface Older {
-  /** What says that it is older. */
+  /** The evidence that the state is older. */
   readonly sign: string;
   readonly resets: readonly StreamReset[];
 }
 
 /**
- * Looks whether the state is older, and tells the sinks so for each stream that has been read; null
- * where it is not, or there is none. Nothing goes back: checkpoints, positions and what is held are
+ * Checks whether the state is older, and reports it to the sinks for each stream that has been
+ * read; null if it is not, or there is none. Nothing is reset: checkpoints, positions and pages are
  * of one moment.
  */
 export function findOlder(settings: RepairSettings): Older | null {
@@ -55,7 +55,7 @@ function signOf(dir: string, store: Store): string | null {
   return `events up to ${copy.end} had been held`;
 }
 
-/** What they are told is held under numbers that no one has used. */
+/** The report's pages get offsets that no process has used. */
 function reportStreams(store: Store, report: RepairSettings['tell']): readonly StreamReset[] {
   const now = Date.now();
   store.beginEpoch(now);

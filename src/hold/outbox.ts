@@ -1,25 +1,24 @@
-// What has changed in the state database since it was last asked, where the database is the cache
-// of a log that others read (src/cluster/log): triggers note every row that is written or deleted,
-// by whichever connection, and the rows as they are by then travel to the log with the pages. A
-// row travels as its columns in JSON, a line end, and its blobs one after the other. What must stay
-// true: a database that is made of all that was drained holds what this one does, but for pages
-// that every sink has passed.
+// The changes of the state database since the last drain, if the database is the cache of a log
+// that other processes read (src/cluster/log). Triggers note every row that any connection writes
+// or deletes, and the current rows go to the log with the pages. A row is encoded as its columns in
+// JSON, a line end, and its blobs in order. Invariant: a database rebuilt from everything drained
+// equals this one, except for pages that every sink has passed.
 
 import type { SQLInputValue } from 'node:sqlite';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { wholeRow, writeParts } from './held-page.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** A row on its way to the log or from it. */
+/** A row on its way to or from the log. */
 export interface OutboxRow {
   readonly table: string;
   /** Its primary key. */
   readonly key: readonly (string | number)[];
-  /** Null: it was deleted. */
+  /** Null: deleted. */
   readonly value: Uint8Array | null;
 }
 
-/** The table of pages, whose rows are written once and go when every sink has passed them. */
+/** The table of pages, whose rows are written once and deleted when every sink has passed them. */
 export const pageTable = 'page';
 /** The table of dead letters. */
 export const deadLetterTable = 'dead_letter';
@@ -42,13 +41,13 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   note: ['kind', 'name'],
   request: ['id'],
 };
-/** How many columns the key of each table has. */
+/** Number of key columns per table. */
 export const keyLengths: Readonly<Record<string, number>> = Object.fromEntries(
   Object.entries(tables).map(([table, columns]) => [table, columns.length]),
 );
 const lineEnd = 0x0a;
 
-/** Has every change noted from now on. */
+/** Creates the triggers that note every change. */
 export function addOutbox(statements: Statements): void {
   statements.run(
     'CREATE TABLE outbox (seq INTEGER PRIMARY KEY, tab TEXT NOT NULL, key TEXT NOT NULL)',
@@ -66,7 +65,7 @@ export function addOutbox(statements: Statements): void {
   }
 }
 
-/** Takes what has changed, oldest first, each row once and as it is now. */
+/** Removes and returns the changes, oldest first; each row once, in its current version. */
 export function drainOutbox(statements: Statements): readonly OutboxRow[] {
   const changed = 'SELECT tab, key FROM outbox GROUP BY tab, key ORDER BY min(seq)';
   const rows = statements.rows(changed).map(({ tab, key: text }) => {
@@ -77,7 +76,7 @@ export function drainOutbox(statements: Statements): readonly OutboxRow[] {
   return rows;
 }
 
-/** Every row there is, as it would be drained. */
+/** All rows, in the form of a drain. */
 export function* everyRow(statements: Statements): Iterable<OutboxRow> {
   for (const [table, columns] of Object.entries(tables)) {
     for (const row of statements.each(`SELECT ${columns.join(', ')} FROM ${table}`)) {
@@ -87,7 +86,7 @@ export function* everyRow(statements: Statements): Iterable<OutboxRow> {
   }
 }
 
-/** Puts a row in as it was drained, or takes it out. */
+/** Writes or deletes a row from the log. */
 export function restoreRow(statements: Statements, { table, key, value }: OutboxRow): void {
   const columnsOfKey = tables[table];
   // A newer version may have more tables.
@@ -100,7 +99,7 @@ export function restoreRow(statements: Statements, { table, key, value }: Outbox
   const { first, body } = held;
   const isPage = typeof first === 'number' && body instanceof Uint8Array;
   const run = statements.run.bind(statements);
-  // A log may hold a page twice, where an import was begun again.
+  // A log may contain a page twice, if an import was restarted.
   if (isPage) run('DELETE FROM page_part WHERE first = ?', first);
   const row = isPage ? { ...held, body: writeParts(run, body, first) } : held;
   const columns = Object.keys(row);
@@ -123,7 +122,7 @@ function isKey(columns: readonly string[]): string {
   return columns.map((column) => `${column} = ?`).join(' AND ');
 }
 
-/** A blob stands in the JSON as its length. */
+/** Stands for a blob in the JSON, by its length. */
 interface BlobLength {
   readonly bytes: number;
 }

@@ -1,6 +1,6 @@
-// The pages in the state database: events numbered without end, added at one side and deleted at
-// the other once every sink has passed them. What must stay true: `end` in memory is the one on
-// disk whenever no transaction is open, and a number is given to one event only.
+// The pages in the state database: events with consecutive offsets, appended at one end and deleted
+// at the other once every sink has passed them. Invariants: `end` in memory equals the one on disk
+// whenever no transaction is open; an offset is assigned to one event only.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
@@ -8,33 +8,36 @@ import { uidBytes } from '../contracts/spool.ts';
 import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
-/** How long pages stay after every sink has passed them. */
+/** How long pages are kept after every sink has passed them. */
 export interface PageRetention {
   /** For replay. */
   readonly keepMs: number;
-  /** The bound on all pages: passed ones go before `keepMs` where polling would else stop. */
+  /**
+   * The bound on all pages: passed ones are deleted before `keepMs` if polling would stop
+   * otherwise.
+   */
   readonly bytesMax?: number;
 }
 
-/** A page that was deleted before every sink had passed it: events `first` up to before `end`. */
+/** A page deleted before every sink had passed it: events from `first` up to before `end`. */
 export interface ReleasedPage {
   readonly first: Offset;
   readonly end: Offset;
-  /** Only this sink was to get it; null: every sink; empty: it holds no event. */
+  /** The single sink that it was for; null: every sink; empty: it has no event. */
   readonly onlySink: string | null;
 }
 
-/** Where the pages end and how much they hold, to go back to when a transaction fails. */
+/** End and size of the pages, to restore when a transaction fails. */
 export interface PageMark {
   readonly end: Offset;
   readonly bytes: number;
 }
 
-/** Pages deleted in one transaction, so that a long backlog does not hold up others. */
+/** Pages deleted per transaction, so that a long backlog does not block other work. */
 const pruneMax = 512;
-/** Pages kept for replay may fill the spool to this share of its bound. */
+/** Pages kept for replay may fill the spool up to this share of its bound. */
 const keptShareMax = 0.8;
-/** As `heldBytes` has it. */
+/** The same as `heldBytes`, in SQL. */
 const countedBytes = `(bytes + (only_sink IS '') * ${answerRowBytes})`;
 
 /** The table of pages. */
@@ -51,7 +54,7 @@ export class Pages {
     this.#bytes = this.#storedBytes();
   }
 
-  /** The number of the next event. */
+  /** Offset of the next event. */
   get end(): Offset {
     return this.#end;
   }
@@ -60,13 +63,13 @@ export class Pages {
     return { end: this.#end, bytes: this.#bytes };
   }
 
-  /** Forgets what a failed transaction has added. */
+  /** Restores the values from before a failed transaction. */
   goBack({ end, bytes }: PageMark): void {
     this.#end = end;
     this.#bytes = bytes;
   }
 
-  /** Another process may have put dead letters back since. */
+  /** Another process may have put dead letters back in the meantime. */
   catchUp(): void {
     const end = this.#storedEnd();
     if (end === this.#end) return;
@@ -74,7 +77,7 @@ export class Pages {
     this.#bytes = this.#storedBytes();
   }
 
-  /** Notes the end; at the end of a transaction that has added pages. */
+  /** Stores the end, as the last step of a transaction that added pages. */
   saveEnd(): void {
     this.#statements.run("UPDATE meta SET value = ? WHERE key = 'end'", String(this.#end));
   }
@@ -88,7 +91,7 @@ export class Pages {
     return first;
   }
 
-  /** Whole pages from the one that holds `from`, up to about `bytesMax`. */
+  /** Whole pages from the one that contains `from`, about `bytesMax`. */
   read(from: Offset, bytesMax: number): readonly HeldPage[] {
     const pages: HeldPage[] = [];
     let bytes = 0;
@@ -110,7 +113,10 @@ export class Pages {
     return pages;
   }
 
-  /** Deletes what is before `passed` and unwanted by `keepMs`, oldest first. True: maybe more. */
+  /**
+   * Deletes pages before `passed` that are older than `keepMs`, oldest first. True: there may be
+   * more.
+   */
   prune(passed: Offset, now: number): boolean {
     const { keepMs, bytesMax = Number.POSITIVE_INFINITY } = this.#retention;
     let bytes = this.#bytes;
@@ -136,7 +142,7 @@ export class Pages {
     return this.#retention.bytesMax ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Deletes the oldest pages that end by `until`, while pages use more than so many bytes. */
+  /** Deletes the oldest pages that end by `until`, while pages use more than `bytesMax`. */
   release(until: Offset, bytesMax: number): readonly ReleasedPage[] {
     const released: ReleasedPage[] = [];
     if (this.#bytes < bytesMax) return released;
@@ -170,7 +176,9 @@ export class Pages {
     };
   }
 
-  /** Events held at or after an offset, and when the oldest page of all was held. */
+  /**
+   * Events stored at or after an offset, and the time at which the oldest page of all was stored.
+   */
   held(from: Offset): { readonly events: number; readonly oldestAt: number | null } {
     const row = this.#statements.row(
       `SELECT (SELECT coalesce(sum(first + count - max(first, ?1)), 0) FROM page
@@ -181,7 +189,7 @@ export class Pages {
     return { events: Number(row?.n), oldestAt: typeof row?.at === 'number' ? row.at : null };
   }
 
-  /** The offsets of answers held, in order. */
+  /** Offsets of stored responses without records, in order. */
   answers(): readonly Offset[] {
     const rows = this.#statements.rows(
       "SELECT first FROM page WHERE only_sink = '' ORDER BY first",

@@ -1,5 +1,5 @@
-// The events that report when the brake of a pair engages, and when it releases. They are stored in
-// the transaction in which that changes, so each is reported once, whatever ends the process.
+// The events that report when the brake of a pair engages and releases. They are stored in the
+// transaction of that change, so each is reported once, also across a crash.
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord } from '../contracts/change.ts';
@@ -10,7 +10,7 @@ import type { PairState } from './pair-state.ts';
 interface BrakeChange {
   readonly brake: NonNullable<PairState['brake']>;
   readonly isHeld: boolean;
-  /** Records that wait. */
+  /** Number of waiting records. */
   readonly waiting: number;
   /** Epoch milliseconds. */
   readonly now: number;

@@ -1,7 +1,7 @@
-// When too few records of a pair match, what does not match is held instead of delivered: it would
-// be delivered twice, in two forms. What must stay true: the brake holds a record only where the
-// other side was read past it, and patience waits for that only while the other side is read; so a
-// side whose other side cannot be read delivers when its patience is over.
+// If too few records of a pair match, unmatched records are withheld: they might be delivered
+// twice, in two forms. Invariants: the brake withholds a record only if the other side was read
+// past it, and patience waits for that only while the other side is readable; so if the other side
+// is unreadable, a side delivers when its patience is over.
 
 import type { PairSide } from '../contracts/succession.ts';
 import type { PairRows } from './pair-rows.ts';
@@ -10,16 +10,16 @@ import { momentsOf } from './receipts.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
 
-/** So many of the first comparable records say whether the two sides fit. */
+/** This many of the first comparable records decide whether the two sides fit. */
 const firstMax = 50;
-/** Fewer say nothing. */
+/** Fewer decide nothing. */
 const firstMin = 10;
-/** Later, of the last hour's records, more than so many and this share must not match. */
+/** Later, of the last hour's records: more than this number and this share must be unmatched. */
 const unmatchedMax = 10;
 const unmatchedShareMax = 0.3;
 const hourMs = 3_600_000;
 
-/** Up to when all that these streams' upstream showed is stored, epoch milliseconds; 0: never. */
+/** Up to when all records of these streams' upstream are stored, epoch milliseconds; 0: never. */
 export function reachedBy(statements: Statements, streams: readonly string[]): number {
   const read = "SELECT facts FROM note WHERE kind = 'reached' AND name = ?";
   const moments = streams.map((stream) => {
@@ -29,15 +29,15 @@ export function reachedBy(statements: Statements, streams: readonly string[]): n
   return moments.length === 0 ? 0 : Math.min(...moments);
 }
 
-/** So many polls of the other side may show a record, however short patience is. */
+/** A record waits at most for this many polls of the other side if patience is shorter. */
 const pollsMin = 3;
-/** Where a side was read is noted with a delay of about this much. */
+/** Delay of the note about how far a side was read. */
 const notedMs = 2_000;
 
 /**
- * Records of a side that were stored up to then have waited long enough. A record waits for its
- * patience; where that is less than three polls of the other side, and the other side's last poll
- * succeeded, it waits until it was read past the record, for three polls at most.
+ * Records of a side stored up to the returned time have waited long enough. A record waits for its
+ * patience. If patience is less than three polls of the other side, and that side's last poll
+ * succeeded, the record waits until that side was read past it, for three polls at most.
  */
 export function dueUntil(
   statements: Statements,
@@ -61,7 +61,7 @@ function isFailing(statements: Statements, stream: string): boolean {
   return parsedObject(statements.row(noted, stream)?.facts)?.error != null;
 }
 
-/** How long the last reading of a stream to its tail took. */
+/** Duration of a stream's last read to its tail. */
 function readMs(statements: Statements, stream: string): number {
   const read = "SELECT facts, at FROM note WHERE kind = 'reached' AND name = ?";
   const row = statements.row(read, stream);
@@ -70,8 +70,8 @@ function readMs(statements: Statements, stream: string): number {
 }
 
 /**
- * The brake from now on; null: nothing is held. `before`: records of this side that were stored
- * before then have waited long enough, and the other side was read past them.
+ * The new state of the brake; null: nothing is withheld. `before`: records of this side stored
+ * before that time have waited long enough, and the other side was read past them.
  */
 export function brakeOf(
   state: PairState,

@@ -1,10 +1,10 @@
-// What is counted of matched records: how many, by stream, and which of their fields differ. What
-// must stay true: a match that is undone is counted no more.
+// Counts of matched records: totals, by stream, and by differing field. Invariant: an undone match
+// is subtracted again.
 
 import { type FoldedFields, fieldsOf, isSame } from './pair-match.ts';
 import { addExample, examplesMax, noteMatch, type PairState, streamOf } from './pair-state.ts';
 
-/** Paths that a report names. */
+/** Maximum paths in a report. */
 const pathsMax = 100;
 
 /** Two records that match. */
@@ -12,7 +12,7 @@ export interface Match {
   /** Their folded fields as JSON. */
   readonly old: unknown;
   readonly new: unknown;
-  /** Their streams, as far as they are stored. */
+  /** Their streams, as far as stored. */
   readonly streams: readonly unknown[];
   /** The id for reports. */
   readonly id: string | null;
@@ -24,7 +24,7 @@ export function countMatch(state: PairState, match: Match, now: number): void {
   count(state, match, 1);
 }
 
-/** Counts a match no more, since the records turned out to be two. */
+/** Subtracts a match, because the records turned out to be different ones. */
 export function uncountMatch(state: PairState, match: Match): void {
   state.matched -= 1;
   state.matchedInHour = Math.max(0, state.matchedInHour - 1);
@@ -43,7 +43,7 @@ function count(state: PairState, { old, new: late, streams, id }: Match, by: 1 |
   }
 }
 
-/** Counts what differs; true where something does. */
+/** Counts differing fields; true if there is any. */
 export function countDifferences(
   state: PairState,
   old: FoldedFields,

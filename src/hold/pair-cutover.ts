@@ -1,4 +1,4 @@
-// Cutover and rollback: which side of a pair delivers changes, with the records that wait and the
+// Cutover and rollback: the delivering side of a pair changes, with the waiting records and the
 // event that reports it, in one transaction.
 
 import { createHash } from 'node:crypto';
@@ -8,27 +8,27 @@ import type { PairPhase, PairReport } from '../contracts/succession.ts';
 import type { PairState } from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
 
-/** What an operator asks for. */
+/** An operator's request. */
 export interface CutoverWish {
   /** The successor's name. */
   readonly pair: string;
   readonly phase: PairPhase;
-  /** Also where the pair is not ready. */
+  /** Also if the pair is not ready. */
   readonly isForced: boolean;
-  /** Why the side that delivers now cannot be read; null: it was read to its end. */
+  /** Why the delivering side cannot be read; null: it was read to its end. */
   readonly unread: string | null;
 }
 
-/** What came of it. */
+/** The result. */
 export interface Cutover {
   readonly isDone: boolean;
-  /** Why it was not done, or what was known to be missing when it was forced. */
+  /** Why it was refused, or the known gaps if it was forced. */
   readonly reasons: readonly string[];
-  /** As it was before. */
+  /** The report from before the change. */
   readonly report: PairReport | null;
 }
 
-/** Changes who delivers, where that can be. Within a transaction. */
+/** Changes the delivering side if permitted. Within a transaction. */
 export function cutOver(
   { pair, phase, isForced, unread }: CutoverWish,
   {
@@ -56,7 +56,7 @@ export function cutOver(
     ...(unread === null ? [] : [unread]),
     ...(phase === 'cut_over' ? report.notReady : []),
   ];
-  // Who cannot be read must not deliver: nothing would.
+  // An unreadable side must not become the delivering one: nothing would be delivered.
   const isAllowed = reasons.length === 0 || (phase === 'cut_over' && isForced);
   if (!isAllowed) return { isDone: false, reasons, report };
   const reportPage = (state: PairState) => cutoverPage(state, { report, phase, reasons, now });

@@ -1,47 +1,47 @@
-// Which record of one side is which of the other. What must stay true: nothing is guessed. Two are
-// the same only if their keys are equal, and nothing that both say of company and time denies it;
-// and each record matches at most one.
+// Finds the counterpart of a record on the other side. Invariants: no guessing: two records are the
+// same only if their keys are equal and neither company nor time contradicts it; each record
+// matches at most one.
 
 import type { PairRecord, PairSide } from '../contracts/succession.ts';
 import type { Row } from './statements.ts';
 
-/** Folded fields of a record: by path, a letter for the type and a digest. */
+/** Folded fields of a record: by path, a type letter and a digest. */
 export type FoldedFields = Readonly<Record<string, string>>;
 
-/** How candidates are judged. */
+/** Rules for candidates. */
 export interface MatchRules {
-  /** Where one side only says whose a record is, content must agree. */
+  /** If only one side names the company, the content must match too. */
   readonly needsContent: boolean;
-  /** How far the new side's times are ahead of the old side's, milliseconds; null: not known yet. */
+  /** How far the new side's times are ahead of the old side's, milliseconds; null: unknown yet. */
   readonly aheadMs: () => number | null;
-  /** Of a collection: changes that were stored before this time are past if a later one followed. */
+  /** For collections: changes stored before this time are past if a later change followed. */
   readonly pastBefore: number;
 }
 
-/** What of a record says who it is. */
+/** The fields that identify a record. */
 type Compared = Pick<PairRecord, 'company' | 'happenedAt' | 'fields' | 'id' | 'as'>;
 
-/** Of records with the same id, times that are further apart than this mean two records. */
+/** Two records with the same id and times further apart than this are different records. */
 const apartMsMax = 5 * 60_000;
-/** As long as the difference of the clocks is not known. */
+/** The limit while the clock difference is unknown. */
 const apartMsUnknown = 24 * 3_600_000;
 
-/** What was found among the records of the other side that have the same key. */
+/** The candidates among the other side's records with the same key. */
 export interface PairCandidates {
-  /** The row whose content is equal; null: none is. */
+  /** The row with equal content; null: none. */
   readonly same: Row | null;
   /**
-   * Rows that it is only if nothing equal turns up, in the order in which they were shown; none that
-   * counts as another record already.
+   * Rows that match only if no equal one appears, in the order in which they were shown; none that
+   * is already matched to another record.
    */
   readonly others: readonly Row[];
-  /** A row has the same id, and a time that is too far apart. */
+  /** A row has the same id, but its time is too far apart. */
   readonly isApart: boolean;
-  /** The new side's time less the old side's, where one row only can be the record; null: unknown. */
+  /** The new side's time minus the old side's, if only one row can be the record; null: unknown. */
   readonly difference: number | null;
 }
 
-/** Finds the rows of the other side that may be this record, among those that nothing has matched. */
+/** Finds the unmatched rows of the other side that may be this record. */
 export function findCandidates(
   record: Compared,
   side: PairSide,
@@ -64,8 +64,8 @@ export function findCandidates(
 }
 
 /**
- * The latest change to the same values. A change is past if another one of the same fields has
- * followed and patience is over: a value that returns then is another change.
+ * The latest change to the same values. A change is past if another change of the same fields
+ * followed and patience is over: if the value returns then, that is a further change.
  */
 function findChange(
   record: Compared,
@@ -84,7 +84,7 @@ function findChange(
   return { same: null, others: [], isApart: false, difference: null };
 }
 
-/** True where all fields that both have are equal, and both have some. */
+/** True if all common fields are equal, and there is at least one. */
 function agree(one: FoldedFields, other: FoldedFields): boolean {
   let both = 0;
   for (const [path, value] of Object.entries(one)) {
@@ -96,16 +96,18 @@ function agree(one: FoldedFields, other: FoldedFields): boolean {
   return both > 0;
 }
 
-/** True for values that say the same. */
+/** True for equal values, whatever their types. */
 export function isSame(one: string, other: string): boolean {
   return one.slice(1) === other.slice(1);
 }
 
-/** Texts that were read last: of a record that matches, both are looked at when it is found and counted. */
+/**
+ * The last parsed texts: a matching record's fields are used twice, when found and when counted.
+ */
 const readLast: { readonly text: string; readonly fields: FoldedFields }[] = [];
 const readLastMax = 4;
 
-/** Fields as they are stored. */
+/** Parses stored fields. */
 export function fieldsOf(text: unknown): FoldedFields {
   if (typeof text !== 'string') return {};
   const known = readLast.find((one) => one.text === text);
@@ -116,7 +118,7 @@ export function fieldsOf(text: unknown): FoldedFields {
   return fields;
 }
 
-/** True where both say whose they are, and do not agree. */
+/** True if both name a company and the names differ. */
 export function isOtherCompany({ company }: Row, record: Pick<Compared, 'company'>): boolean {
   return typeof company === 'string' && record.company !== null && company !== record.company;
 }
@@ -139,14 +141,14 @@ function isTooFar(
   return Math.abs(difference - ahead) > apartMsMax;
 }
 
-/** What the clocks' difference is by this record; null: it does not say. */
+/** The clock difference shown by this record; null: none. */
 function differenceTo(rows: readonly Row[], record: Compared, side: PairSide): number | null {
   const [only, ...more] = rows.filter(({ counterpart }) => typeof counterpart !== 'number');
   if (only === undefined || more.length > 0 || record.id === null) return null;
   return differenceOf({ happened: only.happened, record, side });
 }
 
-/** The new side's time less the old side's; null where one has none. */
+/** The new side's time minus the old side's; null if one has none. */
 function differenceOf({
   happened,
   record,

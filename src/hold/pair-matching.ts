@@ -1,7 +1,7 @@
-// Which record of a pair is delivered, in the transaction that stores the page that shows it. What
-// must stay true: of two records that match one is an event, and never both. A record with the id of
-// an event of the other side, but other content, is left out only in favour of that one event, and
-// its bytes stay for as long as an equal record may turn up for either of them (README.md of
+// Decides which record of a pair is delivered, in the transaction that stores the page that shows
+// it. Invariants: of two matching records exactly one becomes an event. A record with the id of an
+// event of the other side, but other content, is left out only in favour of that one event, and its
+// bytes are kept for as long as an equal record may appear for either of them (README.md of
 // src/fetch/succession, Versions).
 
 import type { ComparedAnew, NewPage } from '../contracts/spool.ts';
@@ -24,7 +24,7 @@ import {
 import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** What becomes of a record. */
+/** The decision about a record. */
 export type Fate = 'deliver' | 'drop' | 'wait';
 
 /** A record of a page. */
@@ -35,12 +35,12 @@ export interface Shown {
   readonly now: number;
 }
 
-/** What a side had delivered before the pairing. */
+/** The records that a side had delivered before the pairing. */
 interface Known {
   readonly streams: PairState['plan']['streams'];
-  /** The streams with the last blocks of identities that count. */
+  /** The streams and the last blocks of identities that count. */
   readonly until: string;
-  /** These blocks stay what they are. */
+  /** These blocks do not change any more. */
   readonly isWhole: boolean;
   readonly ids: KnownBefore;
 }
@@ -49,7 +49,7 @@ interface Known {
 export class PairMatching {
   readonly #statements: Statements;
   readonly #rows: PairRows;
-  /** By pair and side, while they are asked for. */
+  /** By pair and side, built on first use. */
   readonly #known = new Map<string, Known>();
 
   constructor(statements: Statements, rows: PairRows) {
@@ -57,19 +57,19 @@ export class PairMatching {
     this.#rows = rows;
   }
 
-  /** Forgets what is remembered. */
+  /** Clears the caches. */
   changed(): void {
     this.#known.clear();
   }
 
-  /** Stores who a record is, and says what becomes of it. */
+  /** Stores a record's key and decides what happens to the record. */
   take(state: PairState, side: PairSide, shown: Shown): Fate {
     const { record, uid, now } = shown;
     const delivers = side === deliveringSide(state.phase);
     if (record.as === 'summary') return delivers ? 'deliver' : 'drop';
     const all = this.#rows.withKey(state.id, record.key);
     const own = all.find((row) => isUid(row[side], uid));
-    // It was forgotten here and read again.
+    // This side forgot it and read it again.
     if (own !== undefined) return delivers && own.state === 0 ? 'deliver' : 'drop';
     const open = openRows(all, side);
     const { same, others, isApart, difference } = findCandidates(record, side, {
@@ -82,7 +82,7 @@ export class PairMatching {
       this.#free(state, same, all);
       countMatch(state, matchOf(side, { record, stream }, same), now);
       this.#rows.match(same, side, uid);
-      // One that waits or is left out is no event: this side's form is.
+      // A waiting or left-out record is not an event: this side's form is delivered.
       return same.state === 0 ? 'drop' : 'deliver';
     }
     if (isApart) addExample(state.apart, record.id ?? '');
@@ -94,15 +94,15 @@ export class PairMatching {
       return 'drop';
     }
     const id = this.#rows.add(state.id, { record, side, uid, now, stream, isKnown: false });
-    // It may be an event of the other side with a value that differs, or another version of it: that
-    // is decided when nothing equal has turned up for as long as patience lasts.
+    // It may be an event of the other side with a different value, or another version of it: that
+    // is decided if no equal record appears until patience is over.
     const mayBeDelivered = others.some((row) => row.state === 0);
     if (delivers && !mayBeDelivered) return 'deliver';
     this.#rows.wait(id, { pair: state.id, page: shown.page, record, uid, now });
     return 'wait';
   }
 
-  /** Compares a waiting record again, with what is compared of it from now on. */
+  /** Compares a waiting record again, with its new comparison data. */
   again(state: PairState, { id, record }: ComparedAnew, now: number): void {
     const own = this.#rows.withId(id);
     if (own === undefined || own.state !== 1) return;
@@ -131,8 +131,8 @@ export class PairMatching {
   }
 
   /**
-   * Leaves out a waiting record if the other side has delivered one that it may be, and that stands
-   * for no other one yet. True where it did.
+   * Leaves out a waiting record if the other side has delivered one that it may be, and that is not
+   * matched to another record yet. True if so.
    */
   leaveOut(state: PairState, waiting: WaitingRow, now: number): boolean {
     const [own, event] = this.#standIn(state, waiting, now);
@@ -162,7 +162,7 @@ export class PairMatching {
     return [own, others.find((row) => row.state === 0)];
   }
 
-  /** A record turns out to be another one than its counterpart, which is open again. */
+  /** A record turns out not to be its counterpart, which becomes open again. */
   #free(state: PairState, row: Row, all: readonly Row[]): void {
     const counterpart = all.find(({ id }) => id === row.counterpart);
     if (isFree(row)) return;
@@ -170,7 +170,9 @@ export class PairMatching {
     if (counterpart !== undefined) uncountMatch(state, matchOfRows(row, counterpart));
   }
 
-  /** True where the other side had delivered it before the pairing, and nothing has matched that. */
+  /**
+   * True if the other side had delivered it before the pairing, and no record has matched that yet.
+   */
   #isKnown(
     state: PairState,
     other: PairSide,
@@ -182,7 +184,7 @@ export class PairMatching {
     return this.#knownBefore(state, other, record.company).count(record.before) > before.length;
   }
 
-  /** True for an object that the other side reported last with this content. */
+  /** True for an object that the other side last reported with this content. */
   #isReported({ streams, parent, digest }: NonNullable<PairRecord['object']>): boolean {
     const known = 'SELECT state FROM parent WHERE stream = ? AND id = ?';
     return streams.some((stream) => {
@@ -191,7 +193,7 @@ export class PairMatching {
     });
   }
 
-  /** What streams of a company had delivered, and streams that do not say whose their records are. */
+  /** The delivered records of a company's streams, and of streams whose records name no company. */
   #knownBefore(state: PairState, side: PairSide, company: string | null): KnownBefore {
     const { streams: all, companies = {} } = state.plan;
     const isOfCompanies = all[side].some((stream) => companies[stream] !== undefined);
@@ -202,7 +204,7 @@ export class PairMatching {
     const of = all[side].filter(
       (stream) => whose === null || (companies[stream] ?? whose) === whose,
     );
-    // What is stored of the old side grows until its first page of the pair.
+    // The old side's stored identities grow until its first page of the pair.
     const untils = of.map((stream) => streamOf(state, stream).before);
     const streams = of.map((stream, at) => ({
       stream,
@@ -215,7 +217,7 @@ export class PairMatching {
     return ids;
   }
 
-  /** The last block of a stream's stored identities; 0: there is none. */
+  /** The last block of a stream's stored identities; 0: none. */
   lastBlock(stream: string): number {
     const last = `SELECT coalesce(max(block), 0) AS n FROM identities
       WHERE stream = ?1 OR (stream >= ?1 || ':' AND stream < ?1 || ';')`;
@@ -223,7 +225,7 @@ export class PairMatching {
   }
 }
 
-/** Rows of the other side that nothing equal has matched. */
+/** Rows of the other side without an equal match. */
 function openRows(all: readonly Row[], side: PairSide): readonly Row[] {
   const other = otherSide(side);
   return all.filter((row) => row[side] === null && row[other] !== null);
@@ -261,7 +263,7 @@ function isUid(held: unknown, uid: Uint8Array): boolean {
   return Buffer.compare(held, uid.subarray(0, held.length)) === 0;
 }
 
-/** The mark of a record that was known before: nothing is stored of who it was. */
+/** Marks a record known from before the pairing: its own data is not stored. */
 function isNothing(held: unknown): boolean {
   return held instanceof Uint8Array && held.length === 0;
 }

@@ -1,11 +1,11 @@
-// Pages of a pair's records: what is left of a page where some of its records are not delivered, and
-// the page that records become again when they have waited.
+// Pages of a pair's records: the rest of a page if some of its records are not delivered, and the
+// pages built from records that have waited.
 
 import type { NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { WaitingRow } from './pair-rows.ts';
 
-/** The page with some of its kept records; null: nothing of it is to be stored. */
+/** The page with some of its kept records; null: nothing of it is stored. */
 export function pageWith(page: NewPage, delivered: readonly number[]): NewPage | null {
   return delivered.length === 0 ? answerOf(page) : without(page, delivered);
 }
@@ -19,7 +19,7 @@ function without(page: NewPage, delivered: readonly number[]): NewPage {
   return { ...page, kept, uids };
 }
 
-/** A page of which no record is an event: as an answer for sinks that prove what was answered. */
+/** A page without any event, as a response for sinks that prove upstream's responses. */
 function answerOf(page: NewPage): NewPage | null {
   const { answer } = page.context;
   if (answer === undefined) return null;
@@ -27,7 +27,7 @@ function answerOf(page: NewPage): NewPage | null {
   return { ...page, context, items: '', kept: null, uids: new Uint8Array(uidBytes), onlySink: '' };
 }
 
-/** Records that have waited: neighbours that one page has shown are one page again. */
+/** Records that have waited: neighbours from one page form one page again. */
 export function* pagesOf(
   waiting: readonly WaitingRow[],
 ): Iterable<{ readonly page: NewPage; readonly rows: readonly WaitingRow[] }> {
@@ -40,7 +40,7 @@ export function* pagesOf(
   }
 }
 
-/** Records with their own bytes and the uids that they had from the beginning. */
+/** Records with their own bytes and their original uids. */
 function pageOf(rows: readonly WaitingRow[]): NewPage {
   const records = rows.flatMap(({ record }, at) => (at === 0 ? [record] : [comma, record]));
   return {
@@ -53,7 +53,7 @@ function pageOf(rows: readonly WaitingRow[]): NewPage {
 
 const [open, comma, close] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 
-/** True for a record of upstream's, which may come in versions; a change of a collection is one by itself. */
+/** True for a record of upstream, which may have versions; a change of a collection has none. */
 export function hasVersions({ context }: Pick<WaitingRow, 'context'>): boolean {
   const { kind } = JSON.parse(context) as NewPage['context'];
   return kind === 'audit' || kind === 'log';

@@ -1,4 +1,4 @@
-// What is known of a pair, for operators, and whether it can be cut over.
+// The status of a pair for operators, and whether it can be cut over.
 
 import type { PairAlone, PairReport, PairSide } from '../contracts/succession.ts';
 import { reachedBy } from './pair-brake.ts';
@@ -12,12 +12,12 @@ import {
 import type { Pairs } from './pairs.ts';
 import type { Statements } from './statements.ts';
 
-/** For so long all records must have matched, or for the overlap where that is shorter. */
+/** All records must have matched for this long, or for the overlap if that is shorter. */
 const provenMs = 24 * 3_600_000;
-/** A side that was not read to its tail for so long is not being read. */
+/** A side that was not read to its tail for this long counts as unread. */
 const unreadMs = 10 * 60_000;
 
-/** Reports a pair, as it is at a time. */
+/** Reports a pair's status at a time. */
 export function pairReport(
   state: PairState,
   {

@@ -1,13 +1,13 @@
-// The rows of a pair's records: who was shown on which side, and the bytes of those that wait. A
-// record that both sides have shown keeps its row, so that it is known on both sides for as long as
-// identities are.
+// The rows of a pair's records: the records that each side has shown, and the bytes of those that
+// wait. A record that both sides have shown keeps its row, so that it is recognised on both sides
+// for as long as identities are kept.
 
 import type { NewPage } from '../contracts/spool.ts';
 import type { PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/succession.ts';
 import type { PairState } from './pair-state.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** A record that waits. */
+/** A waiting record. */
 export interface WaitingRow {
   readonly id: number;
   /** PageContext as JSON. */
@@ -16,20 +16,20 @@ export interface WaitingRow {
   readonly record: Uint8Array;
 }
 
-/** Bytes of a uid that are kept of each record. */
+/** Stored bytes of each record's uid. */
 const uidBytesKept = 8;
 /** Counted for each waiting record in addition to its own bytes. */
 const rowBytes = 512;
-/** Records of a pair that are remembered, as of a stream; the oldest go a good number at a time. */
+/** Maximum records per pair, as per stream; the oldest are deleted in large steps. */
 const rowsMax = 1_000_000;
 const rowsSlack = 100_000;
-/** Records that are left out whose bytes go in one transaction. */
+/** Left-out records whose bytes are deleted per transaction. */
 const settledMax = 512;
 const nothing = new Uint8Array(0);
 
 /**
- * SQL: a record of the other side waits that it may be, with another value; that is decided when its
- * patience is over. Where content must be equal they are two records.
+ * SQL: a record of the other side waits that may be the same with another value; decided when its
+ * patience is over. If content must be equal, they are two records.
  */
 function isOpen(side: PairSide, { needsContent }: PairPlan): string {
   const isOfCompany = needsContent
@@ -52,27 +52,27 @@ export class PairRows {
     this.#statements = statements;
   }
 
-  /** False in a database of an older version that is only looked at. */
+  /** False in a database of an older version that is opened read-only. */
   get isThere(): boolean {
     const table = "SELECT 1 AS n FROM pragma_table_info('pair_record') WHERE name = 'counterpart'";
     this.#isThere ??= this.#statements.row(table) !== undefined;
     return this.#isThere;
   }
 
-  /** What was counted is counted again. */
+  /** Discards the counts; the next use counts again. */
   changed(): void {
     this.#bytes = null;
     this.#keptBytes = null;
     this.#counts.clear();
   }
 
-  /** Bytes that all waiting records count, and those that are left out. */
+  /** Bytes of all waiting records, including left-out ones. */
   get bytes(): number {
     this.#bytes ??= this.#sum('');
     return this.#bytes;
   }
 
-  /** Bytes that records count which are left out. */
+  /** Bytes of left-out records. */
   get keptBytes(): number {
     this.#keptBytes ??= this.#sum('WHERE kept = 1');
     return this.#keptBytes;
@@ -85,7 +85,7 @@ export class PairRows {
     return Number(this.#statements.row(sum)?.n);
   }
 
-  /** The records of a pair with this key, in the order in which they were shown first. */
+  /** The records of a pair with this key, in the order in which they were first shown. */
   withKey(pair: number, key: Uint8Array): readonly Row[] {
     const found = `SELECT id, old, new, at, state, stream, happened, shown, company, fields, counterpart
       FROM pair_record WHERE pair = ? AND key = ? ORDER BY id`;
@@ -96,7 +96,7 @@ export class PairRows {
     return this.#statements.row('SELECT * FROM pair_record WHERE id = ?', id);
   }
 
-  /** Forgets a record that turned out to be one of another row. */
+  /** Deletes a record that turned out to be the same as another row's. */
   remove(id: number): void {
     this.#statements.run('DELETE FROM pair_record WHERE id = ?', id);
     this.#unwait(id);
@@ -136,7 +136,7 @@ export class PairRows {
     return Number(added.lastInsertRowid);
   }
 
-  /** The other side has shown a record, too: what was kept to compare it goes. */
+  /** The other side has shown the record too: its comparison data is deleted. */
   match({ id, state }: Row, side: PairSide, uid: Uint8Array): void {
     this.#statements.run(
       `UPDATE pair_record SET ${side} = ?, stream = NULL, happened = NULL, shown = NULL, company = NULL,
@@ -147,7 +147,7 @@ export class PairRows {
     if (state !== 0) this.#unwait(Number(id));
   }
 
-  /** A waiting record is none of its own any more: an event of the other side stands for it. */
+  /** A waiting record is left out: an event of the other side stands for it. */
   leaveOut(id: number, event: number): void {
     this.#statements.run(
       'UPDATE pair_record SET state = 2, counterpart = ? WHERE id = ?',
@@ -158,7 +158,9 @@ export class PairRows {
     this.#keep(id, 1);
   }
 
-  /** Undoes that: neither counts as the other; the one that is no event waits again, as it did. */
+  /**
+   * Undoes that: the two are no longer matched, and the one that is no event waits again as before.
+   */
   part(...rows: readonly (Row | undefined)[]): void {
     for (const row of rows) {
       if (row === undefined) continue;
@@ -177,8 +179,8 @@ export class PairRows {
   }
 
   /**
-   * Forgets the bytes of records that are left out, oldest first: those that were shown before a time,
-   * and as many as are more than fit. What stands for them stands for them for good.
+   * Deletes the bytes of left-out records, oldest first: those shown before a time, and those
+   * beyond the byte bound. Their stand-in is then final.
    */
   settleLeftOut(pair: number, until: number, bytesMax: number): void {
     if (this.keptBytes === 0) return;
@@ -198,7 +200,7 @@ export class PairRows {
     }
   }
 
-  /** Has a record wait, with its bytes. */
+  /** Stores a waiting record with its bytes. */
   wait(
     id: number,
     {
@@ -240,7 +242,10 @@ export class PairRows {
     if (this.#keptBytes !== null && gone.kept === 1) this.#keptBytes -= bytes;
   }
 
-  /** True where a record waits since before a time; one from a time to come counts as such. */
+  /**
+   * True if a record has waited since before a time; a time in the future counts too (clock set
+   * back).
+   */
   isDue(pair: number, until: number, now: number): boolean {
     if (!this.isThere) return false;
     const due = `SELECT 1 AS n FROM pair_waiting
@@ -249,8 +254,7 @@ export class PairRows {
   }
 
   /**
-   * Records that wait since from a time on and up to another, or since a time to come; oldest first,
-   * and not many more bytes than are allowed.
+   * Records waiting since a time range, or since a future time; oldest first, and about `bytesMax`.
    */
   waiting(
     pair: number,
@@ -291,7 +295,7 @@ export class PairRows {
     return found;
   }
 
-  /** Records of a pair that wait, in order, after one. */
+  /** Waiting records of a pair in order, after an id. */
   waitingAfter(pair: number, after: number, most: number): readonly WaitingRecord[] {
     const rows = this.#statements.rows(
       `SELECT w.id, w.context, w.uid, w.record, r.old FROM pair_waiting w
@@ -306,7 +310,7 @@ export class PairRows {
     }));
   }
 
-  /** What is compared of a record from now on. */
+  /** Replaces a record's comparison data. */
   fold(id: number, { key, company, id: shown, happenedAt, fields }: PairRecord): void {
     this.#statements.run(
       'UPDATE pair_record SET key = ?, happened = ?, shown = ?, company = ?, fields = ? WHERE id = ?',
@@ -314,7 +318,7 @@ export class PairRows {
     );
   }
 
-  /** How many wait, and their bytes. */
+  /** Number and bytes of waiting records. */
   waitingOf(pair: number): { readonly count: number; readonly bytes: number } {
     const row = this.#statements.row(
       `SELECT count(*) AS n, coalesce(sum(length(record)), 0) AS bytes FROM pair_waiting
@@ -325,8 +329,8 @@ export class PairRows {
   }
 
   /**
-   * Records that only one side has shown, from a time on and before another; ids of the first. A
-   * record that happened before `since` is not compared.
+   * Records that only one side has shown, in a time range; with the first ids. A record that
+   * happened before `since` is not compared.
    */
   alone(
     { id: pair, plan }: Pick<PairState, 'id' | 'plan'>,
@@ -350,7 +354,7 @@ export class PairRows {
     };
   }
 
-  /** Of the first records that a side has shown and that can be compared: how many match. */
+  /** Of the first comparable records of a side: how many match. */
   first(
     { id: pair, plan }: Pick<PairState, 'id' | 'plan'>,
     side: PairSide,

@@ -1,11 +1,11 @@
-// What is stored of a pair beside its records: its plan, its phase and its counts, as one row of
-// JSON that changes in the transaction of what it counts.
+// The stored state of a pair without its records: plan, phase and counts, as one row of JSON that
+// changes in the transaction of the counted records.
 
 import type { PairAlone, PairPhase, PairPlan, PairSide } from '../contracts/succession.ts';
 import { parsedObject } from './requests.ts';
 import type { Row } from './statements.ts';
 
-/** What is counted of one stream of a pair. */
+/** Counts of one stream of a pair. */
 export interface PairStream {
   records: number;
   matched: number;
@@ -15,15 +15,15 @@ export interface PairStream {
 
 /** The row of a pair. Times are epoch milliseconds. */
 export interface PairState {
-  /** The pair's number, which its records name. */
+  /** The pair's number, used by its records. */
   readonly id: number;
   plan: PairPlan;
   phase: PairPhase;
   begunAt: number;
   cutOverAt: number | null;
-  /** No config has it any more: it compares nothing. */
+  /** No config has it any more: nothing is compared. */
   isRetired: boolean;
-  /** How often its phase has changed: each change is one event. */
+  /** Number of phase changes: each change is one event. */
   turns: number;
   matched: number;
   known: number;
@@ -32,21 +32,21 @@ export interface PairState {
   fields: Record<string, { count: number; types: [string, string][] }>;
   onlyOldFields: Record<string, number>;
   onlyNewFields: Record<string, number>;
-  /** Entities of the old side that the first full scan of the new one did not show, by stream. */
+  /** Entities of the old side that the new side's first full scan did not show, by stream. */
   missing: Record<string, PairAlone>;
   apart: { count: number; examples: string[] };
-  /** The last differences between the two sides' times of a record: the new less the old. */
+  /** The latest time differences of matched records: new minus old, milliseconds. */
   differences: number[];
-  /** Matched records by hour, of this one and the one before. */
+  /** Matched records by hour, in this hour and the one before. */
   hour: number;
   matchedInHour: number;
   matchedInHourBefore: number;
-  /** Of the side that does not deliver, enough of the first records match. */
+  /** Enough of the first records of the side that does not deliver have matched. */
   isProven: boolean;
   brake: { since: number; examples: string[] } | null;
 }
 
-/** A pair that begins. */
+/** A new pair. */
 export function freshPair(id: number, plan: PairPlan, now: number): PairState {
   return {
     ...{ id, plan, phase: 'shadow', begunAt: now, cutOverAt: null, isRetired: false, turns: 0 },
@@ -62,21 +62,21 @@ export function freshPair(id: number, plan: PairPlan, now: number): PairState {
   };
 }
 
-/** The state in a row of the table of pairs; null for one that no version like this has written. */
+/** The state in a row of the table of pairs; null if no such version has written it. */
 export function pairStateOf({ id, body }: Row): PairState | null {
   const parsed = parsedObject(body) as unknown as Omit<PairState, 'id'> | null;
   if (parsed === null || typeof parsed.plan?.successor !== 'string') return null;
   return { ...freshPair(Number(id), parsed.plan, 0), ...parsed, id: Number(id) };
 }
 
-/** The state as its row has it. */
+/** The state as stored. */
 export function pairBody({ id: _, ...body }: PairState): string {
   return JSON.stringify(body);
 }
 
 /**
- * From when on records of a side are compared, epoch milliseconds: the successor's first walk begins
- * `overlap` before the pairing, so it does not show what the old side has from before.
+ * From when records of a side are compared, epoch milliseconds: the successor's first walk begins
+ * `overlap` before the pairing, so it does not show older records of the old side.
  */
 export function comparedSince({ begunAt, plan }: PairState, side: PairSide): number {
   return side === 'old' ? begunAt - plan.overlapMs : Number.MIN_SAFE_INTEGER;
@@ -92,16 +92,19 @@ export function otherSide(side: PairSide): PairSide {
   return side === 'old' ? 'new' : 'old';
 }
 
-/** Differences of times that are remembered, and how many say what the clocks' difference is. */
+/** Maximum stored time differences, and the minimum for an estimate of the clock difference. */
 const [differencesMax, differencesMin] = [31, 5];
 
-/** Remembers one. */
+/** Stores a time difference. */
 export function noteDifference(state: PairState, difference: number): void {
   state.differences.push(difference);
   if (state.differences.length > differencesMax) state.differences.shift();
 }
 
-/** How far the new side's times are ahead of the old side's; null: too few were compared. */
+/**
+ * How far the new side's times are ahead of the old side's, milliseconds; null: too few were
+ * compared.
+ */
 export function aheadMs({ differences }: PairState): number | null {
   if (differences.length < differencesMin) return null;
   return differences.toSorted((a, b) => a - b)[differences.length >> 1] ?? null;
@@ -130,7 +133,7 @@ export function streamOf(state: PairState, stream: string): PairStream {
   return counts;
 }
 
-/** Adds an example, of three. */
+/** Adds an example, up to three. */
 export function addExample(counted: { count: number; examples: string[] }, id: string): void {
   counted.count += 1;
   if (counted.examples.length < examplesMax && id !== '') counted.examples.push(id);

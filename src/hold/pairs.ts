@@ -1,9 +1,9 @@
 // Pairs of a source and its successor, in the state database (src/fetch/succession/README.md). Both
 // sides' records form one set: a record is looked up in the transaction that stores the page that
-// shows it, so that no kill comes between. What must stay true: a record that both sides show is
-// stored as an event once; one that only one side shows is stored as an event, too, at once or when
-// its patience is over; a record that waits stands here with its bytes and counts towards the
-// spool's bound.
+// shows it, so that no crash falls between. Invariants: a record that both sides show is stored as
+// an event once; a record that only one side shows is stored as an event too, at once or when its
+// patience is over; a waiting record is stored here with its bytes and counts towards the spool's
+// bound.
 
 import type { NewPage } from '../contracts/spool.ts';
 import { type ComparedAnew, uidBytes } from '../contracts/spool.ts';
@@ -28,9 +28,9 @@ import {
 } from './pair-state.ts';
 import type { Statements } from './statements.ts';
 
-/** Waiting records that leave at a time, and about as many bytes of them. */
+/** Maximum waiting records, and about the maximum bytes, released at a time. */
 const releasedMax = { max: 8_192, bytesMax: 4 * 1024 * 1024 };
-/** Records that are left out keep their bytes in this share of the spool at most. */
+/** Maximum share of the spool for the bytes of left-out records. */
 const keptShareMax = 1 / 16;
 
 /** The tables of pairs. */
@@ -49,14 +49,14 @@ export class Pairs {
     this.#keptBytesMax = bytesMax * keptShareMax;
   }
 
-  /** Forgets what is remembered: another connection, or a failed transaction, has changed it. */
+  /** Clears the caches: another connection, or a failed transaction, has changed the tables. */
   changed(): void {
     this.#states = null;
     this.#matching.changed();
     this.rows.changed();
   }
 
-  /** Bytes of all records that wait. */
+  /** Bytes of all waiting records. */
   get bytes(): number {
     return this.rows.bytes;
   }
@@ -66,7 +66,7 @@ export class Pairs {
     return [...this.#all().values()];
   }
 
-  /** The pairs of the config from now on; of others nothing is compared any more. */
+  /** Registers the config's pairs; the records of other pairs are no longer compared. */
   settle(plans: readonly PairPlan[], now: number): readonly string[] {
     const named = new Set(plans.map(({ successor }) => successor));
     for (const state of this.all) {
@@ -93,7 +93,7 @@ export class Pairs {
     }
     const next = this.#statements.row('SELECT coalesce(max(id), 0) + 1 AS n FROM pair');
     const state = freshPair(before?.id ?? Number(next?.n), plan, now);
-    // What was cut over stays so, until it is moved back.
+    // A cutover stays in effect until a rollback.
     if (before?.phase === 'cut_over') {
       Object.assign(state, { phase: before.phase, cutOverAt: before.cutOverAt });
     }
@@ -105,8 +105,8 @@ export class Pairs {
   }
 
   /**
-   * What is to be stored of a page: the page without the records that the other side has delivered
-   * and those that wait; null: nothing of it.
+   * The part of a page to store: without records that the other side has delivered and without
+   * waiting ones; null: nothing.
    */
   judge(page: NewPage, now: number): NewPage | null {
     const { pair: shown, ...rest } = page;
@@ -127,7 +127,7 @@ export class Pairs {
     return pageWith(rest, delivered);
   }
 
-  /** Counts what the first full scan of a collection showed. */
+  /** Counts the result of a collection's first full scan. */
   scan(stream: string, { pair, entities, missing }: PairScan, now: number): void {
     const state = this.#all().get(pair);
     if (state === undefined || state.isRetired) return;
@@ -143,14 +143,14 @@ export class Pairs {
     this.#save(state);
   }
 
-  /** Records that wait, in order, after one. */
+  /** Waiting records in order, after an id. */
   waiting(successor: string, after: number, most: number): readonly WaitingRecord[] {
     const state = this.#all().get(successor);
     if (state === undefined) return [];
     return this.rows.waitingAfter(state.id, after, most);
   }
 
-  /** Takes what is compared of waiting records from now on; those that match then are dropped. */
+  /** Replaces the comparison data of waiting records; those that match now are dropped. */
   compare(successor: string, records: readonly ComparedAnew[], now: number): void {
     const state = this.#all().get(successor);
     if (state === undefined) return;
@@ -158,7 +158,7 @@ export class Pairs {
     this.#save(state);
   }
 
-  /** Stores records as events whose patience is over. Called now and then, and cheap then. */
+  /** Stores records as events whose patience is over. Called periodically; cheap if none is due. */
   release(now: number, store: (page: NewPage) => unknown): void {
     for (const state of this.all) {
       const { patienceMs, overlapMs, streams } = state.plan;
@@ -176,7 +176,7 @@ export class Pairs {
       state.brake = brake;
       if (state.brake === null) this.#deliver(alone, store);
       else {
-        // Of a side whose other side cannot be read, and of the other side, the brake holds nothing.
+        // The brake withholds nothing of a side whose other side is unreadable.
         const unread = this.rows.waiting(state.id, { ...due, from: reached });
         this.#deliver(this.#leaveOut(state, unread, now), store);
       }
@@ -202,8 +202,8 @@ export class Pairs {
   }
 
   /**
-   * Changes who delivers. Records that wait are those of the side that delivers from now on: they
-   * become events. `reportPage` makes the page that reports it, from what is known then.
+   * Changes the delivering side. Waiting records are those of the side that delivers from now on:
+   * they become events. `reportPage` builds the page that reports it.
    */
   turn(
     pair: string,

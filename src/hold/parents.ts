@@ -1,8 +1,7 @@
-// What the state database holds of the parents whose lists or objects a stream reads
-// (fetch/parents): a row each, with its place in the order of asking, what is known of it, and its
-// list's checkpoint. There may be very many, so nothing reads all of them but a count. What must
-// stay true: a parent that is noticed while it is being asked is asked once more, and beyond the
-// bound one is forgotten only where nothing is to be had of it any more.
+// The parents whose lists or objects a stream reads (fetch/parents), in the state database: one row
+// each, with its rank in the request order, its state, and its list's checkpoint. There may be very
+// many, so only a count reads all of them. Invariants: a parent noticed while it is being requested
+// is requested once more; beyond the bound, only parents that give nothing any more are deleted.
 
 import type { Json } from '../contracts/json.ts';
 import type { ParentChange, ParentCounts, ParentRow } from '../contracts/spool.ts';
@@ -11,24 +10,24 @@ import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 import { parsedOrText } from './streams.ts';
 
-/** Parents of one stream that are remembered. */
+/** Maximum stored parents per stream. */
 const parentsMax = 200_000;
-/** What is noticed is due before all else, in the order in which it was noticed. */
+/** Noticed parents are due before all others, in the order in which they were noticed. */
 const noticedBeforeMs = 2 ** 45;
-/** Of those that are lost or final, as many are asked with each batch. */
+/** Parents that are lost or final: this many are requested with each batch. */
 const lostAtOnce = 4;
 
 /** The table of parents. */
 export class Parents {
   readonly #statements: Statements;
-  /** How many each stream has, where they have been counted. */
+  /** Counted parents per stream. */
   readonly #counts = new Map<string, number>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
   }
 
-  /** A failed transaction may have added some that were counted. */
+  /** A failed transaction may have added counted parents. */
   goBack(): void {
     this.#counts.clear();
   }
@@ -56,7 +55,7 @@ export class Parents {
     }
   }
 
-  /** Keeps a list's checkpoint in its parent's row; `list` is what its records are known by. */
+  /** Stores a list's checkpoint in its parent's row; `list` is the stream name of its records. */
   saveCheckpoint({ stream, id, list, checkpoint }: ParentCheckpoint): void {
     this.#statements.run(
       'UPDATE parent SET list = ?, checkpoint = ? WHERE stream = ? AND id = ?',
@@ -64,13 +63,13 @@ export class Parents {
     );
   }
 
-  /** Of the list that goes by this name. */
+  /** The checkpoint of the list with this name. */
   checkpoint(list: string): Json | null {
     const held = this.#statements.row('SELECT checkpoint FROM parent WHERE list = ?', list);
     return typeof held?.checkpoint === 'string' ? parsedOrText(held.checkpoint) : null;
   }
 
-  /** Those that are due by a time, in the order of asking, each rank with a share. */
+  /** Parents due by a time, in request order; each rank has a share. */
   due(stream: string, until: number, max: number, latest: number = neverDue): readonly ParentRow[] {
     const ofRank = (rank: number, which: 'due <=' | 'due >', [time, most]: readonly number[]) =>
       this.#statements.rows(
@@ -86,7 +85,7 @@ export class Parents {
     return [...rows, ...ofRank(2, 'due <=', [until, lostAtOnce])].map(parentRow);
   }
 
-  /** Of those that are due last, and of those that ended the ones that were met last. */
+  /** Of the parents due last, and of the ended ones, those requested last. */
   answered(stream: string, until: number, max: number): readonly ParentRow[] {
     const ofRank = (rank: number, after: number) =>
       this.#statements.rows(
@@ -119,7 +118,10 @@ export class Parents {
     };
   }
 
-  /** Has all be asked anew, their lists from the start; what was read of these stays known. */
+  /**
+   * Makes all parents due again, with their lists from the start; identities of read records stay
+   * known.
+   */
   reset(stream: string): void {
     const anew = 'UPDATE parent SET checkpoint = NULL, rank = 1, due = 0 WHERE stream = ?';
     this.#statements.run(anew, stream);
@@ -127,13 +129,16 @@ export class Parents {
     this.#statements.run(trails, stream);
   }
 
-  /** Forgets what was read of them at or after a time; returns how many records and objects. */
+  /**
+   * Deletes the identities of records read at or after a time; returns the number of records and
+   * objects.
+   */
   forgetSince(stream: string, at: number): number {
     const those = 'at >= ? AND stream IN (SELECT list FROM parent WHERE stream = ?)';
     const sum = `SELECT coalesce(sum(length(keys)), 0) AS bytes FROM identities WHERE ${those}`;
     const bytes = Number(this.#statements.row(sum, at, stream)?.bytes ?? 0);
     this.#statements.run(`DELETE FROM identities WHERE ${those}`, at, stream);
-    // An object's state that is told again has the number that it had, and so the same uid.
+    // A state reported again keeps its version number, and so its uid.
     const { changes } = this.#statements.run(
       `UPDATE parent SET state = json_set(state, '$.digest', '', '$.version', state ->> 'version' - 1)
        WHERE stream = ? AND state ->> 'version' > 0 AND state ->> 'changedAt' >= ?`,
@@ -167,7 +172,7 @@ export class Parents {
   }
 }
 
-/** Whose list has come where. */
+/** The checkpoint of a parent's list. */
 interface ParentCheckpoint {
   readonly stream: string;
   readonly id: string;

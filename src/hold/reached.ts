@@ -1,8 +1,8 @@
-// How far each sink has come, noted beside the database the moment that its far side has answered:
-// a write to a place in a small file, which costs microseconds and outlives the process, though not
-// a power cut. The database has the same some milliseconds later, durably. So a killed process
-// sends again only what was under way, and a database that has lost what it held is noticed. What
-// must stay true: it is written for what was settled only, and believed by numbering.ts.
+// Each sink's position, noted beside the database at the moment of the receiver's acknowledgement:
+// a write at a fixed offset of a small file, which costs microseconds and survives the process, but
+// not a power cut. The database has the same value some milliseconds later, durably. So a killed
+// process repeats only what was in flight, and a database that has lost committed data is detected.
+// Invariants: only settled events are noted; readers validate it with numbering.ts.
 
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ import { makePrivateFile } from './private-files.ts';
 
 /** The file's name within the state directory. */
 export const reachedName = 'reached';
-/** `0000000000000042 3f2a90c1` and a line end: the next event's number, and a check. */
+/** `0000000000000042 3f2a90c1` and a line end: the next offset, and a checksum. */
 const numberLength = 16;
 const lineLength = numberLength + 10;
 
-/** What the file says, by sink: of another spool, or of an epoch that is not ours, too. */
+/** The file's content by sink, also if of another spool or epoch. */
 export function readReached(dir: string): ReadonlyMap<string, SinkPosition> {
   try {
     const [header = '', ...lines] = readFileSync(join(dir, reachedName), 'utf8').split('\n');
@@ -35,7 +35,7 @@ export function readReached(dir: string): ReadonlyMap<string, SinkPosition> {
       }),
     );
   } catch {
-    return new Map(); // none yet, or nothing that can be read: the database knows nearly as much
+    return new Map(); // No file yet, or an unreadable one: the database has nearly the same positions.
   }
 }
 
@@ -46,7 +46,7 @@ interface Header {
   readonly sinks: readonly string[];
 }
 
-/** The file as it is kept while the spool is open. */
+/** Maintains the file while the spool is open. */
 export class Reached {
   readonly #dir: string;
   readonly #numbering: Numbering;
@@ -54,7 +54,7 @@ export class Reached {
   #places: ReadonlyMap<string, number> = new Map();
   #file: number | null = null;
 
-  /** Goes on from what the file says. */
+  /** Continues from the file's content. */
   constructor(dir: string, numbering: Numbering, sinks: readonly string[]) {
     this.#dir = dir;
     this.#numbering = numbering;
@@ -68,7 +68,7 @@ export class Reached {
     return this.#positions.get(sink) ?? 0;
   }
 
-  /** Notes it at once. */
+  /** Notes a position at once. */
   note(sink: string, position: Offset): void {
     if (position <= this.at(sink)) return;
     this.#positions.set(sink, position);
@@ -77,11 +77,11 @@ export class Reached {
     try {
       writeSync(this.#file, lineOf(sink, position), place);
     } catch {
-      // The database has it soon.
+      // The database will have it soon.
     }
   }
 
-  /** Writes the file anew for these sinks. What others have reached stays while it is true. */
+  /** Rewrites the file for these sinks. Other sinks' positions stay while they are valid. */
   keep(sinks: readonly string[]): void {
     this.close();
     const names = [...new Set([...sinks, ...this.#positions.keys()])];
@@ -98,7 +98,7 @@ export class Reached {
       writeSync(this.#file, first + names.map((name) => lineOf(name, this.at(name))).join(''), 0);
       renameSync(`${path}.next`, path);
     } catch {
-      // On a full disk, say: what the old file says stays true.
+      // For example a full disk: the old file stays valid.
       this.close();
     }
     const start = Buffer.byteLength(first);

@@ -1,6 +1,6 @@
-// Makes the state database of a directory anew from the rows of a log, where it is the cache of
-// that log (outbox.ts). Whatever database was there is thrown away first: it may be of another log,
-// or ahead of this one by what was never committed.
+// Rebuilds the state database of a directory from the rows of a log, if it is the cache of that log
+// (outbox.ts). The previous database is deleted first: it may belong to another log, or contain
+// changes that were never committed.
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,17 +14,17 @@ import { addOutbox, type OutboxRow, restoreRow } from './outbox.ts';
 import { databaseName } from './schema.ts';
 import { Statements } from './statements.ts';
 
-/** What a rebuilt database holds. */
+/** A rebuilt database. */
 export interface Rebuilt {
-  /** Rows of the database before that were changed while nobody handed them to the log. */
+  /** Changed rows of the previous database that were never sent to the log. */
   readonly lost: number;
   readonly streams: number;
   readonly pages: number;
-  /** Numbers of events that a sink has not passed and that no page has: the log was cut. */
+  /** Offsets that a sink has not passed and that no page has: the log was cut. */
   readonly missing: { readonly from: Offset; readonly until: Offset } | null;
 }
 
-/** A database that is being made. */
+/** A database under construction. */
 export class Rebuilding {
   readonly #lock: Lock;
   readonly #lost: number;
@@ -48,10 +48,10 @@ export class Rebuilding {
     }
   }
 
-  /** Puts rows in, in the order of the log. */
+  /** Writes rows in the order of the log. */
   put(rows: readonly OutboxRow[]): void {
     this.#statements.run('BEGIN');
-    // What a log begins with is what the database calls itself: one that has lost it is not whole (damage.ts).
+    // The log begins with the database's identity: a database without it is incomplete (damage.ts).
     if (this.#isNew && rows.length > 0) {
       this.#statements.run("DELETE FROM meta WHERE key = 'spool_id'");
     }
@@ -60,7 +60,7 @@ export class Rebuilding {
     this.#statements.run('COMMIT');
   }
 
-  /** Where it stays the cache of the log, what changes from now on is noted for that. */
+  /** `isCache`: it stays the cache of the log, so further changes are noted for the log. */
   finish({ isCache }: { readonly isCache: boolean }): Rebuilt {
     const count = (table: string) =>
       Number(this.#statements.row(`SELECT count(*) AS n FROM ${table}`)?.n);
@@ -72,14 +72,14 @@ export class Rebuilding {
     };
     if (isCache) {
       addOutbox(this.#statements);
-      // Where the log is new, it is told what the database calls itself.
+      // A new log needs the database's identity first.
       this.#statements.run('UPDATE meta SET value = value');
     }
     this.close();
     return rebuilt;
   }
 
-  /** Leaves it as it is. */
+  /** Closes it without further changes. */
   close(): void {
     this.#statements.clear();
     this.#database.close();
@@ -93,7 +93,7 @@ export class Rebuilding {
       .rows('SELECT sink, next FROM position')
       .flatMap(({ sink, next }) => {
         const { missingSince = null, keeps = true, releasedTo = 0 } = known.get(String(sink)) ?? {};
-        // Pages of a removed sink are released: that they are gone is no gap in the log.
+        // Released pages of a removed sink are not a gap in the log.
         if (missingSince !== null && !keeps) return [];
         return Math.max(Number(next), missingSince === null ? 0 : releasedTo);
       });
@@ -103,12 +103,12 @@ export class Rebuilding {
   }
 }
 
-/** How many rows wait in the database that is there; what cannot be read has none. */
+/** Number of unsent rows in the existing database; 0 if it is unreadable. */
 function unsent(path: string): number {
   try {
     const database = openToLook(path);
     try {
-      // What it calls itself and where it ends follow from the rest.
+      // Its identity and end follow from the other rows.
       const sql =
         "SELECT count(DISTINCT json_array(tab, key)) AS n FROM outbox WHERE tab <> 'meta'";
       return Number(database.prepare(sql).get()?.n);

@@ -1,31 +1,37 @@
-// What has to be remembered so that it can be said up to when everything is at a sink: for each
-// stream, moments by which all that upstream showed was held, each with the number of the event
-// after the last one held by then; for each sink, where it began and what an operator has dropped.
-// What must stay true: a moment is never later than what its number stands for, so a note that is
-// lost or thinned out makes the answer older and never wrong.
+// Data for the statement up to when everything was delivered to a sink: for each stream, moments by
+// which all records of its upstream were stored, each with the offset after the last of them; for
+// each sink, its start and the dead letters that an operator dropped. Invariant: a moment is never
+// later than its offset justifies, so a lost or thinned note makes the statement older and never
+// wrong.
 
 import type { Offset } from '../contracts/event.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
 
-/** All that a stream's upstream showed by `at`, epoch milliseconds, has a number before `end`. */
+/**
+ * All records that a stream's upstream showed by `at`, epoch milliseconds, have an offset before
+ * `end`.
+ */
 export interface ReachedMoment {
   readonly at: number;
   readonly end: Offset;
 }
 
-/** Where a sink began, and what was taken from it. */
+/** A sink's start, and its dropped events. */
 export interface SinkHistory {
-  /** Its first event, and when it began, epoch milliseconds; null: a state of before this was kept. */
+  /**
+   * Its first event, and its start time, epoch milliseconds; null: a state from before this was
+   * stored.
+   */
   readonly begun: { readonly at: number; readonly first: Offset } | null;
-  /** Dead letters that an operator has dropped: they are nowhere. */
+  /** Dead letters that an operator has dropped: they are delivered nowhere. */
   readonly dropped: number;
-  /** Events that were refused once and wait to be sent again. */
+  /** Events that were rejected once and wait to be sent again. */
   readonly again: number;
 }
 
-/** Enough for a sink that lags by days to have one near its place. */
+/** Enough for a sink that lags by days to have a moment near its position. */
 const momentsMax = 24;
 
 /** Those notes. */
@@ -39,7 +45,7 @@ export class Receipts {
     this.#end = end;
   }
 
-  /** All that a stream's upstream showed by `at` is held now. */
+  /** All records that a stream's upstream showed by `at` are stored now. */
   reached(stream: string, at: number, now: number): void {
     const end = this.#end();
     const before = momentsOf(this.#facts('reached', stream)).filter((one) => one.end < end);
@@ -47,7 +53,7 @@ export class Receipts {
     writeNote(this.#statements, { kind: 'reached', name: stream, facts, now });
   }
 
-  /** Remembers where a sink begins, once. Before its first position is written. */
+  /** Stores a sink's start, once, before its first position is written. */
   begin(sink: string, now: number): void {
     if (this.#known.has(sink)) return;
     this.#known.add(sink);
@@ -93,7 +99,7 @@ export class Receipts {
   }
 }
 
-/** The moments that such a note tells of. */
+/** The moments in a stored note. */
 export function momentsOf(
   facts: { readonly [name: string]: unknown } | null,
 ): readonly ReachedMoment[] {
@@ -103,7 +109,7 @@ export function momentsOf(
     : [];
 }
 
-/** Of too many, every second of the older half goes. */
+/** Of too many moments, every second one of the older half is deleted. */
 function thinned(moments: readonly ReachedMoment[]): readonly ReachedMoment[] {
   if (moments.length <= momentsMax) return moments;
   return moments.filter((_, index) => index >= momentsMax / 2 || index % 2 === 0);

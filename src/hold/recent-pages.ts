@@ -1,52 +1,52 @@
-// Pages lately appended or read, by offset, within a bound on their bodies' bytes that follows
-// their size. Readers that stand at the same place get the same page object, so what is computed
-// from it (parsed records, events, encoded lines) is shared. What must stay true: a page in here is
-// on disk already, and forgetting one costs only a read.
+// A cache of pages that were lately appended or read, by offset, with a bound on the bytes of their
+// bodies that follows their size. Readers at the same position get the same page object, so
+// computed values (parsed records, events, encoded lines) are shared. Invariant: a cached page is
+// on disk already, so an eviction costs only a read.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage } from '../contracts/spool.ts';
 import { heldBytes } from './held-page.ts';
 
-/** So many of the largest pages are remembered where the bound allows. */
+/** Number of the largest pages that are cached if the bound allows. */
 const pagesMin = 4;
 
-/** A small memory of pages, oldest offset first. */
+/** A small cache of pages, oldest offset first. */
 export class RecentPages {
   readonly #bounds: { readonly least: number; readonly most: number };
   #pages: HeldPage[] = [];
   #bytes = 0;
-  /** Size of the largest page remembered. */
+  /** Size of the largest cached page. */
   #largest = 0;
-  /** Pages read back from behind the newest ones, by their first offset, in order of reading. */
+  /** Pages read back that are older than the newest ones, by their first offset, in read order. */
   readonly #cold = new Map<Offset, HeldPage>();
   #coldBytes = 0;
 
-  /** `least`: the bound where pages are small; `most`: how far it follows larger ones. */
+  /** `least`: the bound for small pages; `most`: the limit up to which it follows larger ones. */
   constructor(least: number, most: number = least) {
     this.#bounds = { least, most };
   }
 
-  /** The bound on the bytes remembered; the newest page is, whatever its size. */
+  /** The bound on the cached bytes; the newest page is always cached. */
   get bytesMax(): number {
     return Math.max(this.#bounds.least, Math.min(pagesMin * this.#largest, this.#bounds.most));
   }
 
-  /** Bytes of pages from behind that are remembered; more than this at a time is read in vain. */
+  /** The bound on older pages; reading more at a time would evict them before use. */
   get coldBytesMax(): number {
     return this.bytesMax / 2;
   }
 
-  /** Bytes of the bodies remembered, those read back from behind left out. */
+  /** Bytes of cached bodies without the older pages that were read back. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Where the remembered pages begin; null while there are none. */
+  /** Offset of the oldest cached page; null if empty. */
   get oldest(): Offset | null {
     return this.#pages[0]?.first ?? null;
   }
 
-  /** Forgets the pages that end at or before an offset. */
+  /** Evicts the pages that end at or before an offset. */
   forgetBefore(offset: Offset): void {
     let drop = 0;
     for (const page of this.#pages) {
@@ -63,10 +63,10 @@ export class RecentPages {
     this.#largest = this.#pages.reduce((most, { body }) => Math.max(most, body.length), 0);
   }
 
-  /** Remembers the newest page, forgetting the oldest ones beyond the bound. */
+  /** Caches the newest page and evicts the oldest ones beyond the bound. */
   add(page: HeldPage): void {
     const last = this.#pages.at(-1);
-    // Appends resolve in commit order, so this only happens to a page that was read back meanwhile.
+    // Appends resolve in commit order, so this happens only to a page that was read back meanwhile.
     if (last !== undefined && page.first <= last.first) return;
     this.#pages.push(page);
     this.#bytes += heldBytes(page);
@@ -81,8 +81,8 @@ export class RecentPages {
   }
 
   /**
-   * A page read back from disk: the remembered one where there is one. Pages from behind are kept
-   * apart, since a sink with a long backlog would else push out what the others are about to read.
+   * Returns a page read back from disk, or its cached object. Older pages are cached apart, because
+   * a sink with a long backlog would otherwise evict pages that the other sinks are about to read.
    */
   addCold(page: HeldPage): HeldPage {
     const known = this.#find(page.first) ?? this.#cold.get(page.first);
@@ -97,7 +97,7 @@ export class RecentPages {
     return page;
   }
 
-  /** Pages in a row from the one with `from`, up to about `bytesMax`; empty: not remembered. */
+  /** Consecutive pages from the one with `from`, about `bytesMax`; empty: not cached. */
   from(from: Offset, bytesMax: number): readonly HeldPage[] {
     const found: HeldPage[] = [];
     let bytes = 0;

@@ -1,6 +1,6 @@
-// Sinks that are not in the config when a state database is made of others. What must stay true:
-// the pages that one of the others keeps for such a sink are kept in the new one, for as long as
-// before; where another one keeps none for it, nothing of that one waits for it.
+// Sinks outside the config when a state database is built from others. Invariant: pages that one of
+// the others retains for such a sink are retained in the new one, for as long as before; pages of a
+// database that retains none for it do not wait for it.
 
 import type { Offset } from '../contracts/event.ts';
 import type { KnownSink, KnownSinks } from './known-sinks.ts';
@@ -11,7 +11,7 @@ interface Registered extends Pick<PagesOf, 'positions'> {
   readonly known: ReadonlyMap<string, KnownSink>;
 }
 
-/** Sinks that are not in the config and that pages are kept for. */
+/** Sinks outside the config whose pages are retained. */
 export function keptSinks(
   origins: readonly Registered[],
   sinks: ReadonlyMap<string, unknown>,
@@ -20,7 +20,7 @@ export function keptSinks(
   return new Set(known.flatMap(({ name, keeps }) => (keeps && !sinks.has(name) ? name : [])));
 }
 
-/** The positions of a database, which owes nothing to a sink that it keeps no pages for. */
+/** The positions of a database; a sink whose pages it does not retain has nothing to receive. */
 export function positionsOfKept(
   { positions, known }: Registered,
   kept: ReadonlySet<string>,
@@ -34,7 +34,7 @@ export function positionsOfKept(
   return moved;
 }
 
-/** The registers of all, by the new numbers: a sink is missing since the last of them has missed it. */
+/** The joined registers, with new offsets: a sink is missing since the latest of their times. */
 export function joinKnown(
   origins: readonly Registered[],
   register: KnownSinks,

@@ -1,51 +1,54 @@
-// Pages of several state databases, or some of one, on their way into another one, which numbers its
-// events anew. What must stay true: each sink finds there what it had not had yet, in the order in
-// which each database held it, and nothing that it had. One position a sink says so where what the
-// sinks lack is of one order: then pages come with those first that the fewest lack. Else a page that
-// some lack stands there for each of those alone.
+// Copies pages of several state databases, or a part of one, into another one, which assigns new
+// offsets. Invariant: each sink finds there the events that it had not received, in the order of
+// each database, and none that it had. One position per sink expresses this if the sinks' missing
+// events are nested: then pages that the fewest sinks lack come first. Otherwise a page that some
+// sinks lack is stored once for each of them.
 
 import type { Offset } from '../contracts/event.ts';
 import { type HeldPage, type NewPage, uidBytes } from '../contracts/spool.ts';
 import { pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
-/** Which pages a sink takes: those of events, all of upstream's; or `all`, where it is none but reads them. */
+/**
+ * The pages that a sink takes: `events`; `pages`, all of upstream's; or `all`, for a reader that is
+ * not a sink.
+ */
 export type Takes = 'events' | 'pages' | 'all';
 
 /** The pages of one database. */
 export interface PagesOf {
   readonly statements: Statements;
-  /** Whether a stream's pages come along. */
+  /** Whether a stream's pages are copied. */
   readonly sends: (stream: string) => boolean;
-  /** The number of the next event for each sink of it. */
+  /** Offset of the next event per sink. */
   readonly positions: ReadonlyMap<string, Offset>;
 }
 
-/** What has become of numbers. */
+/** The mapping of old offsets to new ones. */
 export interface Renumbered {
   readonly end: Offset;
-  /** Behind what was before a number of one of the databases. */
+  /** The new offset after everything that one database had before `number`. */
   after(of: PagesOf, number: Offset): Offset;
-  /** The number of the next event for each sink that lacks one. */
+  /** Offset of the next event for each sink that lacks one. */
   readonly positions: ReadonlyMap<string, Offset>;
 }
 
 /** Events of one page that the same sinks lack. */
 interface Piece {
   readonly of: PagesOf;
-  /** The page's. */
+  /** First offset of the page. */
   readonly first: Offset;
   readonly from: Offset;
   readonly until: Offset;
   readonly lacks: readonly string[];
 }
 
-/** Where events have gone. */
+/** The new offset of moved events. */
 interface Move extends Pick<Piece, 'from' | 'until'> {
   readonly at: Offset;
 }
 
-/** Writes them, within the caller's transaction. `sinks`: all that count, by name. */
+/** Copies the pages within the caller's transaction. `sinks`: all sinks that count, by name. */
 export function regroupPages(
   origins: readonly PagesOf[],
   to: Statements,
@@ -54,7 +57,7 @@ export function regroupPages(
   const isOnly = origins.length === 1;
   const pieces = origins
     .flatMap((of) => [...piecesOf(of, [...sinks.keys()], isOnly)])
-    .sort((a, b) => a.lacks.length - b.lacks.length); // stable, and whoever lacks one lacks the later ones
+    .sort((a, b) => a.lacks.length - b.lacks.length); // A stable sort: a sink that lacks one event lacks the later ones too.
   const areNested = nested(pieces);
   const moves = new Map<PagesOf, Move[]>(origins.map((of) => [of, []]));
   const positions = new Map<string, Offset>();
@@ -77,7 +80,7 @@ export function regroupPages(
   return { end, positions, after: (of, number) => moved(moves.get(of) ?? [], number) };
 }
 
-/** Of one database pages stay whole: what a position within one stands for is said by another. */
+/** Pages of a single database stay whole: a position within one keeps its meaning. */
 function* piecesOf(of: PagesOf, sinks: readonly string[], isOnly: boolean): Iterable<Piece> {
   const nextOf = (sink: string) => of.positions.get(sink) ?? 0;
   const sql = 'SELECT first, count, stream FROM page ORDER BY first';
@@ -93,7 +96,7 @@ function* piecesOf(of: PagesOf, sinks: readonly string[], isOnly: boolean): Iter
   }
 }
 
-/** Whether of any two pieces all that lack the one lack the other. */
+/** Whether, of any two pieces, all sinks that lack the one lack the other. */
 function nested(pieces: readonly Piece[]): boolean {
   const sets = [...new Map(pieces.map(({ lacks }) => [lacks.join('\n'), lacks])).values()];
   return sets.every((lacks, index) => {
@@ -102,7 +105,7 @@ function nested(pieces: readonly Piece[]): boolean {
   });
 }
 
-/** Whom a page is for, as `onlySink` has it: as before, or each that lacks it alone. */
+/** The recipients of a page, in the form of `onlySink`: as before, or each sink that lacks it. */
 function recipients(
   page: HeldPage,
   lacks: readonly string[],
@@ -121,7 +124,7 @@ function recipients(
   return lacking;
 }
 
-/** The page with the piece's events alone. */
+/** A page with only the piece's events. */
 function pageOf({ of: { statements }, first, from, until }: Piece) {
   const row = statements.row('SELECT * FROM page WHERE first = ?', first) ?? {};
   const page = pageOfRow(wholeRow(row, (sql, ...of) => statements.each(sql, ...of)));
@@ -133,7 +136,7 @@ function pageOf({ of: { statements }, first, from, until }: Piece) {
   return { page: { ...page, kept: kept.slice(start, stop), uids }, heldAt };
 }
 
-/** Moves are in the order of the numbers that they are from, and of those that they lead to. */
+/** Moves are sorted by their old offsets, and by their new ones. */
 function moved(moves: readonly Move[], number: Offset): Offset {
   let [low, high] = [0, moves.length];
   while (low < high) {

@@ -1,7 +1,7 @@
-// A state database made of others: of a part of one, or of several parts. What must stay true: the
-// others stay as they are; what is known of a stream comes from one of them; numbers of events, of
-// blocks of identities and of rows are given anew, wherever they are spoken of; and the new database
-// has an identity of its own, so that nobody takes its numbers for another's.
+// Builds a state database from others: from a part of one, or from several parts. Invariants: the
+// others stay unchanged; the data of a stream comes from one of them; offsets, identity blocks and
+// row ids are assigned again, with every reference to them; and the new database has its own
+// identity, so that its offsets are never confused with another database's.
 
 import type { SQLInputValue } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
@@ -20,38 +20,41 @@ import { parsedObject } from './requests.ts';
 import { type Row, Statements } from './statements.ts';
 import { parsedOrText, Streams } from './streams.ts';
 
-/** A database that another one is made of. Its lock is the caller's. */
+/** A database that the new one is built from. The caller holds its lock. */
 export interface Origin {
   readonly dir: string;
-  /** Whether what is known of a stream comes from here. */
+  /** Whether a stream's data comes from here. */
   readonly keeps: (stream: string) => boolean;
-  /** Whether what is held for sinks of a stream does. */
+  /** Whether the pages stored for sinks of a stream come from here. */
   readonly sends: (stream: string) => boolean;
 }
 
-/** How a database is made. */
+/** The request for a new database. */
 export interface Regrouping {
   readonly from: readonly Origin[];
-  /** The directory where it is to be, which has none. */
+  /** The target directory, which has no database. */
   readonly to: string;
-  /** The sinks of the config, and who else reads pages. */
+  /** The sinks of the config, and other readers of pages. */
   readonly sinks: ReadonlyMap<string, Takes>;
-  /** What a sink has noted, from its notes in all of these; null: nothing. */
+  /** A sink's mark, from its marks in all databases; null: none. */
   readonly markOf: (sink: string, marks: readonly Json[]) => Json | null;
-  /** A checkpoint whose stream's blocks of identities have numbers that are greater by so many. */
+  /** Adds `by` to the identity block numbers in a stream's checkpoint. */
   readonly checkpoint: (stream: string, checkpoint: Json, by: number) => Json;
-  /** Whether what is counted of a sink comes along, which is of no stream. */
+  /** Whether the counts of a sink, which belong to no stream, are copied. */
   readonly counts: boolean;
 }
 
 interface Opened extends Origin, PagesOf {
-  /** Added to the numbers of its blocks. */
+  /** Added to its block numbers. */
   readonly blocksBefore: number;
   /** Its register of sinks. */
   readonly known: ReadonlyMap<string, KnownSink>;
 }
 
-/** Makes it. Returns how many streams and pages it has. Throws `state_damaged` or `disk_full`. */
+/**
+ * Builds the database. Returns the number of streams and pages. Throws `state_damaged` or
+ * `disk_full`.
+ */
 export function regroup(regrouping: Regrouping): {
   readonly streams: number;
   readonly pages: number;
@@ -74,7 +77,7 @@ export function regroup(regrouping: Regrouping): {
     const to = open(regrouping.to, 'none');
     to.run('BEGIN');
     fill(to, origins, regrouping);
-    // An open walk would take lower ones for earlier ones.
+    // An open walk would mistake lower numbers for earlier blocks.
     new Streams(to).reserveBlocks(blocksBefore);
     const count = (table: string) => Number(to.row(`SELECT count(*) AS n FROM ${table}`)?.n);
     const made = { streams: count('checkpoint'), pages: count('page') };
@@ -102,7 +105,7 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
     copyPositions(origin, to, { numbers, sinks, regrouping, marks });
   }
-  // One that has accepted nothing has no position in the others.
+  // A sink that has accepted nothing has no position in the others.
   for (const sink of kept) {
     const next = numbers.positions.get(sink) ?? numbers.end;
     to.run('INSERT OR IGNORE INTO position (sink, next, updated_at) VALUES (?, ?, 0)', sink, next);
@@ -110,7 +113,10 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
   joinKnown(all, new KnownSinks(to), { numbers, counts: regrouping.counts });
 }
 
-/** Of one database all that it knows; of several those of the config and those that pages are kept for. */
+/**
+ * From a single database all its sinks; from several, those of the config and those whose pages are
+ * retained.
+ */
 function sinksOf(
   [only, ...others]: readonly Opened[],
   kept: ReadonlySet<string>,
@@ -120,7 +126,7 @@ function sinksOf(
   return new Map([...Array.from(known, (name) => [name, 'events'] as const), ...sinks]);
 }
 
-/** How far each sink has come, also by what it noted after the last commit of a process that was killed. */
+/** Each sink's position, including the one noted after the last commit of a killed process. */
 function positionsIn({ dir, keeps }: Origin, statements: Statements, { sinks }: Regrouping) {
   const meta = (key: string) => statements.row('SELECT value FROM meta WHERE key = ?', key)?.value;
   const epochs = meta('epochs');
@@ -135,7 +141,7 @@ function positionsIn({ dir, keeps }: Origin, statements: Statements, { sinks }: 
     const further = place === undefined ? 0 : reachOf(place, numbering).position;
     positions.set(String(sink), Math.max(Number(next), further));
   }
-  // Who is no sink reads for streams, and nothing where those are not.
+  // A reader that is not a sink reads for streams, and nothing where they are not.
   const readers = [...sinks].flatMap(([name, takes]) => (takes === 'all' ? [name] : []));
   for (const name of [...readers, ...positions.keys()]) {
     if (name.startsWith('#') && !(keeps(name) && positions.has(name)))
@@ -144,11 +150,11 @@ function positionsIn({ dir, keeps }: Origin, statements: Statements, { sinks }: 
   return positions;
 }
 
-/** By table: columns, and the order in which rows stand, where that counts. */
+/** By table: columns, and the row order where it matters. */
 const ofStreams = {
   checkpoint: '* FROM checkpoint',
   identities: '* FROM identities ORDER BY block',
-  // Without the number, which another database may have given as well.
+  // Without the row number, which another database may have used too.
   trail: 'stream, at, cursor FROM trail ORDER BY rowid',
   entity: '* FROM entity',
   parent: '* FROM parent ORDER BY rowid',
@@ -162,7 +168,7 @@ function copyStreams(origin: Opened, to: Statements, { checkpoint }: Regrouping)
       : null;
   for (const [table, columns] of Object.entries(ofStreams)) {
     for (const row of statements.each(`SELECT ${columns}`)) {
-      // A block of no stream stands for a number that is taken.
+      // A block without a stream only reserves a number.
       if (row.stream === '' || !keeps(String(row.stream))) continue;
       if (table === 'checkpoint') row.body = moved(row.stream, row.body);
       if (table === 'parent') row.checkpoint = moved(row.list, row.checkpoint);
@@ -172,7 +178,7 @@ function copyStreams(origin: Opened, to: Statements, { checkpoint }: Regrouping)
   }
 }
 
-/** Returns what they are numbered by now. */
+/** Returns their new row ids. */
 function copyDeadLetters(
   origin: Opened,
   to: Statements,
@@ -188,7 +194,7 @@ function copyDeadLetters(
   return moved;
 }
 
-/** Events that wait for a destination at fault, in their order. */
+/** Set-aside events in their order. */
 function copyAside({ sends, statements }: Opened, to: Statements): void {
   // A database of an older version has no such table.
   const table = "SELECT 1 AS n FROM sqlite_master WHERE name = 'set_aside'";
@@ -209,7 +215,7 @@ function copyPairs({ keeps, statements, blocksBefore }: Opened, to: Statements):
     }
     const pair = insert(to, 'pair', { name: row.name, body: pairBody(state) });
     const records = 'SELECT * FROM pair_record WHERE pair = ? ORDER BY id';
-    /** Of records that have a counterpart, the rows that they became. */
+    /** New row ids of records with a counterpart. */
     const paired = new Map<number, { readonly moved: number; readonly counterpart: number }>();
     for (const { id, ...record } of statements.each(records, Number(row.id))) {
       const moved = insert(to, 'pair_record', { ...record, pair });
@@ -225,7 +231,7 @@ function copyPairs({ keeps, statements, blocksBefore }: Opened, to: Statements):
   }
 }
 
-/** Those about a stream or source with it, those about a sink with whatever is sent to it. */
+/** Requests about a stream or source follow it; those about a sink follow what is sent to it. */
 function copyRequests(
   { keeps, statements }: Opened,
   to: Statements,
@@ -249,7 +255,10 @@ function copyRequests(
   }
 }
 
-/** Who has the state in Kafka is not said of another one; the register of sinks is joined (`joinKnown`). */
+/**
+ * The ownership of a state in Kafka does not apply to another state; the register of sinks is
+ * joined (`joinKnown`).
+ */
 function copyNotes(
   origin: Opened,
   to: Statements,
@@ -275,7 +284,7 @@ function copyNotes(
     if (kind === 'reached') {
       put(row, { moments: momentsOf(facts).map(({ at, end }) => ({ at, end: after(end) })) });
     } else if (kind === 'begun') {
-      // Of several what is true of all.
+      // From several databases, the value that holds for all.
       if (Number(before?.at ?? 0) <= Number(facts.at)) {
         put(row, { at: Number(facts.at), first: after(facts.first) });
       }
@@ -285,7 +294,7 @@ function copyNotes(
   }
 }
 
-/** What each sink has noted, in the order of the databases. */
+/** The marks of each sink, in the order of the databases. */
 function marksIn(origins: readonly Opened[]): ReadonlyMap<string, readonly Json[]> {
   const marks = new Map<string, Json[]>();
   for (const { statements } of origins) {
@@ -316,7 +325,7 @@ function copyPositions(
   const isOnly = from.length === 1;
   for (const row of statements.rows('SELECT * FROM position')) {
     const sink = String(row.sink);
-    // One that is not in the config begins with what is held, should it come back.
+    // A sink outside the config begins with the stored pages, should it return.
     if (positions.get(sink) === Number.POSITIVE_INFINITY || !(isOnly || sinks.has(sink))) continue;
     const next = numbers.positions.get(sink) ?? numbers.end;
     const mark = markOf(sink, marks.get(sink) ?? []);
@@ -325,7 +334,7 @@ function copyPositions(
   }
 }
 
-/** Returns the number that the row has got. */
+/** Returns the row's new id. */
 function insert(
   to: Statements,
   table: string,

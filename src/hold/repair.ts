@@ -1,16 +1,16 @@
-// A damaged state database is set aside and another made in its place, before any other opens it:
+// A damaged state database is set aside and another built in its place, before any other opens it:
 //
-//   look       damage.ts says whether there is damage; most starts end here
-//   save       `sluice.db.partial` is filled with all that can be read (salvage.ts)
-//   go back    where an event that was not delivered may be missing, every stream goes back to the
-//              last place by which all was delivered (delivered.ts), or to its start, and its sinks
-//              are told so
-//   replace    the partial file becomes `sluice.db.mended`, the damaged one goes into a directory of
-//              its own, where it stays, and the mended one takes its name
+//   look       damage.ts finds damage; most starts end here
+//   save       `sluice.db.partial` is filled with all readable rows (salvage.ts)
+//   go back    if an undelivered event may be missing, every stream is reset to the last position at
+//              which everything was delivered (delivered.ts), or to its start, and the reset is
+//              reported to its sinks
+//   replace    the partial file becomes `sluice.db.mended`, the damaged one is moved to a directory
+//              of its own, where it stays, and the repaired one takes its name
 //
-// What must stay true: an event that is not held in the new database, and that some sink has not
-// passed, is read again; a start that is cut off anywhere in between is made good by the next; and
-// nothing that was found is ever deleted.
+// Invariants: an event that is missing from the new database and that some sink has not passed is
+// read again; a start that is interrupted at any point is completed by the next; nothing found is
+// ever deleted.
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,36 +28,38 @@ import { nothingSalvaged, type Salvaged, salvage } from './salvage.ts';
 import { databaseName } from './schema.ts';
 import { Store } from './store.ts';
 
-/** What is mended, and for whom. */
+/** Settings of a repair. */
 export interface RepairSettings {
   readonly dir: string;
   readonly sync: 'full' | 'normal';
-  /** The sinks of the config: what all of them have passed need not be read again. */
+  /** The sinks of the config: events that all of them have passed need not be read again. */
   readonly sinks: readonly string[];
   /** The streams of the config. */
   readonly streams: readonly string[];
-  /** The page that tells a stream's sinks that it went back; null: nobody is to be told. */
+  /** Builds the page that reports a stream's reset to its sinks; null: no sink receives it. */
   readonly tell: (reset: StreamReset) => NewPage | null;
 }
 
-/** A stream that went back. */
+/** A stream that was reset. */
 export interface StreamReset {
   readonly stream: string;
-  /** It goes on from where all was delivered at this time (epoch ms); null: from its start. */
+  /**
+   * It resumes from the time by which everything was delivered (epoch ms); null: from its start.
+   */
   readonly deliveredAt: number | null;
-  /** Damaged: what could not be read is read again. Older: what was read since is. */
+  /** Damaged: the unreadable part is read again. Older: what was read since is read again. */
   readonly reason: 'state_damaged' | 'state_older';
 }
 
-/** What was done. */
+/** The result of a repair. */
 export interface Repaired {
-  /** What was wrong, in SQLite's words or ours. */
+  /** The damage, in SQLite's words or sluice's. */
   readonly damage: string;
-  /** Where the damaged database is now; null where there was no file left. */
+  /** The damaged database's new path; null if no file was left. */
   readonly aside: string | null;
-  /** Events that are still held. */
+  /** Events still stored. */
   readonly saved: number;
-  /** Events that were held and are not any more; null where their number is not known. */
+  /** Events that were stored and are lost; null if their number is unknown. */
   readonly lost: number | null;
   readonly resets: readonly StreamReset[];
   readonly deadLettersSaved: boolean;
@@ -65,12 +67,12 @@ export interface Repaired {
 
 const partial = `${databaseName}.partial`;
 const repaired = `${databaseName}.mended`;
-/** SQLite's names for what belongs to a database file. */
+/** SQLite's suffixes of a database's files. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
 
 /**
- * Looks the state database over and mends it where it has to be; null where it is sound, or there
- * is none. Throws `state_locked` while another process holds the directory, and `disk_full`, the
+ * Checks the state database and repairs it if needed; null if it is sound or missing. Throws
+ * `state_locked` while another process holds the directory, and `disk_full`, which leaves the
  * damaged database untouched.
  */
 export function repairDatabase(settings: RepairSettings): Repaired | null {
@@ -103,7 +105,7 @@ function lookAndMend(settings: RepairSettings): Repaired | null {
   }
 }
 
-/** A file that is empty or gone is a database not made yet, unless a copy knows of one. */
+/** An empty or missing file is a database not created yet, unless a copy refers to one. */
 function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   const path = join(dir, databaseName);
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? null;
@@ -112,7 +114,7 @@ function damageIn(dir: string, copy: DeliveredCopy | null): string | null {
   return findDamage(path, copy);
 }
 
-/** Puts the mended database in place; also where an earlier start was cut off at it. */
+/** Puts the repaired database in place; also after an earlier start was interrupted here. */
 function replace(dir: string): string | null {
   const aside = setAside(dir);
   renameSync(join(dir, repaired), join(dir, databaseName));
@@ -120,7 +122,7 @@ function replace(dir: string): string | null {
   return aside;
 }
 
-/** The file itself goes first: while it is there, the next start begins anew. */
+/** The file itself is moved first: while it exists, the next start repeats the repair. */
 function setAside(dir: string): string | null {
   const names = suffixes.map((suffix) => databaseName + suffix);
   const found = names.filter((name) => existsSync(join(dir, name)));
@@ -155,7 +157,7 @@ interface Rebuilt {
   readonly report: Pick<Repaired, 'saved' | 'lost' | 'resets' | 'deadLettersSaved'>;
 }
 
-/** Makes the new database: the same spool in an epoch of its own, lost numbers void. */
+/** Builds the new database: the same spool with a new epoch; lost offsets are void. */
 function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt {
   const { dir, sync, sinks } = settings;
   const found = saveWhatCanBeRead(dir, sync, copy);
@@ -163,8 +165,9 @@ function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt 
   try {
     const ofThisSpool = copy !== null && (found.spool === null || found.spool === copy.spool);
     const places = ofThisSpool ? copy.streams : {};
-    // Pages go on behind the end that was found, or what it calls itself is gone: what stands beside
-    // them is of another time, and neither its numbers nor that it lacks a checkpoint says anything.
+    // The stored pages end after the end that was found, or the identity is lost: the files beside
+    // the database are of another time, and neither their offsets nor a missing checkpoint mean
+    // anything.
     const isOutdated = found.spool === null || (found.end !== null && store.end > found.end);
     const lost = found.end === null || isOutdated ? null : missingBefore(store, sinks, found.end);
     const { checkpoint, identities, entity, dead_letter: deadLettersSaved } = found.salvaged;
@@ -172,14 +175,15 @@ function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt 
     const placed = Object.keys(places);
     const checkpoints = checkpoint && placed.every((stream) => held.has(stream));
     const isWhole = lost === 0 && checkpoints && identities && entity;
-    // A stream without a checkpoint has never been read, where all checkpoints are there.
+    // A stream without a checkpoint has never been read, if all checkpoints were saved.
     const streams = new Set([
       ...held,
       ...placed,
       ...(checkpoint && !isOutdated ? [] : settings.streams),
     ]);
     const { events: saved } = store.held();
-    // What is read again gets other numbers: a sink that can look has to tell it by uid.
+    // Records read again get other offsets: a sink that reads its destination must recognise them
+    // by uid.
     if (!isWhole) store.doubtEpochs();
     store.beginEpoch(Date.now());
     const resets = isWhole ? [] : goBack(store, { streams, places, tell: settings.tell });
@@ -197,7 +201,7 @@ interface Found {
   readonly salvaged: Salvaged;
   readonly spool: string | null;
   readonly end: Offset | null;
-  /** Those of its numbers; none where they cannot be read. */
+  /** The epochs of its offsets; none if unreadable. */
   readonly epochs: readonly Epoch[];
 }
 
@@ -211,11 +215,11 @@ function saveWhatCanBeRead(
     const found = readInto(fresh, join(dir, databaseName));
     const last = fresh.prepare('SELECT coalesce(max(first + count), 0) AS n FROM page').get()?.n;
     const bound = found.end ?? Number(last);
-    // A sink that has lost its position gets again what is held.
+    // A sink that has lost its position receives all stored events again.
     fresh
       .prepare("DELETE FROM position WHERE typeof(next) <> 'integer' OR next NOT BETWEEN 0 AND ?")
       .run(bound);
-    // No sink may wait for an event between here and the old end: none will ever come there.
+    // No sink may wait for an event between here and the old end: none will be stored there.
     fresh.exec(`UPDATE meta SET value = CAST(max(
       (SELECT coalesce(max(first + count), 0) FROM page),
       (SELECT coalesce(max(next), 0) FROM position)) AS TEXT) WHERE key = 'end'`);
@@ -232,7 +236,7 @@ function saveWhatCanBeRead(
 
 function readInto(fresh: DatabaseSync, path: string): Found {
   const nothing: Found = { salvaged: nothingSalvaged, spool: null, end: null, epochs: [] };
-  // An empty file would be taken for a database without tables.
+  // An empty file would be opened as a database without tables.
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return nothing;
   let damaged: DatabaseSync | null = null;
   try {
@@ -243,7 +247,7 @@ function readInto(fresh: DatabaseSync, path: string): Found {
   }
 }
 
-/** Events that some sink, also a removed one, has not passed and that are not held any more. */
+/** Missing events that some sink, also a removed one, has not passed. */
 function missingBefore(store: Store, sinks: readonly string[], end: Offset): number {
   const kept = [...store.knownSinks.all().values()].flatMap((sink) =>
     sink.keeps && !sinks.includes(sink.name) ? store.knownSinks.neededFrom(sink) : [],
@@ -262,15 +266,15 @@ interface GoingBack {
 function goBack(store: Store, { streams, places, tell }: GoingBack): readonly StreamReset[] {
   const now = Date.now();
   return store.transaction(() => {
-    // Numbers of forgotten blocks must not be given anew: a walk that is open would take later
-    // blocks for earlier ones.
+    // Numbers of deleted blocks must not be reused: an open walk would mistake later blocks for
+    // earlier ones.
     const newest = Math.max(0, ...Object.values(places).map(({ block }) => block));
     store.streams.reserveBlocks(newest);
     return Array.from(streams, (stream) => {
       const place = Object.hasOwn(places, stream) ? places[stream] : undefined;
       const block = place?.block ?? 0;
       store.streams.forgetAfter(stream, block);
-      // Where their lists had come when all was delivered nobody has noted.
+      // The lists' positions at the last complete delivery were not stored.
       store.parents.reset(stream);
       store.parents.forgetSince(stream, 0);
       if (place === undefined) store.streams.reset(stream);

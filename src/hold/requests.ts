@@ -1,21 +1,22 @@
-// What an operator asks of the process that runs in a state directory, as rows of its database: a
-// command writes one, the process carries it out and writes the answer, the command reads that and
-// takes the row away. Where no process runs the row stays for the next one. A backfill's row stays
+// Requests of an operator to the process that runs in a state directory, as rows of its database: a
+// command writes a row, the process executes it and writes the answer, the command reads the answer
+// and deletes the row. If no process runs, the row waits for the next one. A backfill's row is kept
 // longer (backfills.ts).
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Row, Statements } from './statements.ts';
 
 /**
- * What is asked for. `retry`: ask a stream or sink now that waits or is halted. `rewind`: have a
- * stream read again from where it was at `to` (epoch milliseconds); `forget`: and deliver what was
- * read since again. `give_up`: make dead letters of a sink's
- * suspects, of all or of those with these uids. `reset`: have it read from its start; `forget`: and deliver all of it again. `letters`: put dead letters back for their sinks, or delete them, each named by
- * its id and uid. `remove_sink`: give up the events that are kept for a sink that no running config
- * has. `backfill`: read a source's events from `from` on, before `to`; not
- * `isBounded`: no end was given, and `to` is when it was asked for. `begin_backfill` and
- * `about_backfill` are what commands on other machines ask about one (backfills.ts). `cut_over`: have
- * the other side of a pair deliver, named by its successor.
+ * The requested operation. `retry`: poll a waiting or halted stream, or try a sink, now. `rewind`:
+ * read a stream again from its position at `to` (epoch milliseconds); `forget`: and deliver again
+ * what was read since. `give_up`: make dead letters of a sink's suspects, all or those with these
+ * uids. `reset`: read a stream from its start; `forget`: and deliver all of it again. `letters`:
+ * put dead letters back for their sinks, or delete them, each named by id and uid. `remove_sink`:
+ * give up the events retained for a sink that no running config has. `backfill`: read a source's
+ * events from `from` (inclusive) to `to` (exclusive); not `isBounded`: no end was given, and `to`
+ * is the time of the request. `begin_backfill` and `about_backfill`: requests of commands on other
+ * machines about a backfill (backfills.ts). `cut_over`: make the other side of a pair deliver; the
+ * pair is named by its successor.
  */
 export type Wish =
   | { readonly what: 'retry' }
@@ -55,14 +56,14 @@ export type Wish =
 /** A row. */
 export interface Request {
   readonly id: number;
-  /** The stream, sink or source that it is about. */
+  /** The stream, sink or source concerned. */
   readonly name: string;
   readonly wish: Wish;
-  /** The command from another machine that it carries out; null: it was asked for here. */
+  /** Id of the command on another machine that this row executes; null: a local request. */
   readonly command: string | null;
-  /** When it was last asked for, epoch milliseconds. */
+  /** Time of the last request, epoch milliseconds. */
   readonly at: number;
-  /** Null: it is to be carried out. */
+  /** Null: not executed yet. */
   readonly answer: JsonObject | null;
   readonly progress: JsonObject | null;
 }
@@ -75,7 +76,7 @@ export class RequestTable {
     this.#statements = statements;
   }
 
-  /** Writes a request down; returns its id. */
+  /** Stores a request; returns its id. */
   ask(name: string, wish: Wish, at: number, command?: string): number {
     const asked = this.#statements.run(
       'INSERT INTO request (name, wish, at) VALUES (?, ?, ?)',
@@ -86,12 +87,12 @@ export class RequestTable {
     return Number(asked.lastInsertRowid);
   }
 
-  /** Has a request carried out that has an answer already. */
+  /** Requests again what has an answer already. */
   askAgain(id: number, at: number): void {
     this.#statements.run('UPDATE request SET at = ?, answer = NULL WHERE id = ?', at, id);
   }
 
-  /** All that are known, oldest first. What no version like this one has written is left alone. */
+  /** All requests, oldest first. Rows that no such version has written are ignored. */
   all(): readonly Request[] {
     return this.#statements.rows('SELECT * FROM request ORDER BY id').flatMap(requestOf);
   }
@@ -101,13 +102,13 @@ export class RequestTable {
     this.#statements.run('UPDATE request SET answer = ? WHERE id = ?', JSON.stringify(answer), id);
   }
 
-  /** Notes how far it is. */
+  /** Stores the progress. */
   note(id: number, progress: Json): void {
     const text = JSON.stringify(progress);
     this.#statements.run('UPDATE request SET progress = ? WHERE id = ?', text, id);
   }
 
-  /** Takes a request away. */
+  /** Deletes a request. */
   withdraw(id: number): void {
     this.#statements.run('DELETE FROM request WHERE id = ?', id);
   }
@@ -122,7 +123,7 @@ function requestOf({ id, name, wish: written, at, answer, progress }: Row): read
   return wish === null ? [] : [{ ...row, wish, ...said }];
 }
 
-/** A wish as it was written down; null: no version like this one has written it. */
+/** Parses a stored request; null: no such version has written it. */
 export function wishOf(written: JsonObject | null): Wish | null {
   const { what, key, from, to, forget, isBounded, does, letters } = written ?? {};
   if (what === 'retry' || what === 'remove_sink') return { what };
@@ -168,7 +169,7 @@ function areNamed(letters: unknown): letters is readonly (readonly [number, stri
   return Array.isArray(letters) && letters.every(isName);
 }
 
-/** An object from its JSON; null for anything else. */
+/** Parses a JSON object; null for anything else. */
 export function parsedObject(text: unknown): JsonObject | null {
   try {
     const value: Json = typeof text === 'string' ? JSON.parse(text) : null;

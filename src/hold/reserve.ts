@@ -1,9 +1,9 @@
-// Disk space set aside in the state directory, so that sluice can work its way out of a full disk
-// by itself. SQLite needs room even to note a position or to delete a page; without any, nothing
-// could ever be freed, however much sinks take. So when a write finds the disk full this file is
-// removed: what frees space (positions, deletions) then has room, and pages are refused until there
-// is room again for the file. It grows with what there may be to work out of, so that a short run does not write many
-// megabytes for nothing. What must stay true: a page never uses this space.
+// Disk space reserved in the state directory, so that sluice can recover from a full disk by
+// itself. SQLite needs space even to note a position or to delete a page; without any, nothing
+// could be freed, however much the sinks accept. If a write finds the disk full, this file is
+// removed: writes that free space (positions, deletions) then succeed, and pages are refused until
+// the file fits again. It grows with the amount to recover from, so that a short run does not write
+// many megabytes for nothing. Invariant: a page never uses this space.
 
 import {
   closeSync,
@@ -21,15 +21,15 @@ import { makePrivateFile } from './private-files.ts';
 
 const bytesMaxDefault = 32 * 1024 * 1024;
 const bytesFirst = 4 * 1024 * 1024;
-/** Of a small disk, only this share is set aside. */
+/** Of a small disk, only this share is reserved. */
 const diskShareMax = 0.25;
-/** Set aside anew only where much more room is there, so that it does not come and go. */
+/** Reserved again only if clearly more space is free, which gives it hysteresis. */
 const roomShare = 1.25;
 const chunkBytes = 1024 * 1024;
 
 const fileName = 'reserve';
 
-/** Does what a start needs; where the disk is full, once more in the space that was set aside. */
+/** Runs a start; on a full disk once more, in the reserved space. */
 export function withReserve<T>(dir: string, start: () => T): T {
   try {
     return start();
@@ -42,7 +42,7 @@ export function withReserve<T>(dir: string, start: () => T): T {
   }
 }
 
-/** The space set aside in one directory. */
+/** The reserved space in one directory. */
 export class Reserve {
   readonly #dir: string;
   readonly #path: string;
@@ -50,7 +50,7 @@ export class Reserve {
   #bytesMax: number;
   #held = false;
 
-  /** Sets as much aside as was before, or a little, if the disk has room for it. */
+  /** Reserves as much as before, or the minimum, if the disk has space. */
   constructor(dir: string, bytesMax = bytesMaxDefault) {
     this.#dir = dir;
     this.#path = join(dir, fileName);
@@ -61,12 +61,14 @@ export class Reserve {
     this.#held = this.#fill(this.#bytes);
   }
 
-  /** How much is set aside while it is. */
+  /** The size of the reserve while it exists. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Sets twice as much aside, up to its bound; false where that, or no room for it, is reached. */
+  /**
+   * Doubles the reserve up to its bound; false if the bound is reached or the disk has no space.
+   */
   grow(): boolean {
     const requested = Math.min(this.#bytesMax, 2 * this.#bytes);
     if (!this.#held || requested <= this.#bytes) return false;
@@ -75,7 +77,7 @@ export class Reserve {
     return this.#bytes === requested;
   }
 
-  /** True while the space is set aside: there is room for pages. */
+  /** True while the space is reserved: pages may be written. */
   get held(): boolean {
     return this.#held;
   }
@@ -86,7 +88,7 @@ export class Reserve {
     rmSync(this.#path, { force: true });
   }
 
-  /** Sets the space aside again, if there is room for it and more. */
+  /** Reserves the space again, if there is enough for it and more. */
   retake(): void {
     if (this.#held) return;
     const { blocks, bavail, bsize } = statfsSync(this.#dir);
@@ -98,7 +100,7 @@ export class Reserve {
     return statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Makes the file so large; where there is no room for it, it is again what it was, or gone. */
+  /** Extends the file to this size; without space, restores its previous size or removes it. */
   #fill(bytes: number): boolean {
     const before = this.#size();
     if (before >= bytes) return true;
@@ -111,7 +113,7 @@ export class Reserve {
         left -= writeSync(file, chunk, 0, Math.min(left, chunkBytes));
       return true;
     } catch {
-      // What was written goes again: without a reserve pages have to wait.
+      // Undo the partial write: without a reserve pages must wait.
       if (this.#held) ftruncateSync(file, before);
       else rmSync(this.#path, { force: true });
       return false;

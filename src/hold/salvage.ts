@@ -1,6 +1,6 @@
-// What can still be read of a damaged database, copied into a new one. Keys are listed from both
-// ends of a table, since a broken page in the middle ends a listing there; rows are then read one
-// by one, since a broken one costs only itself.
+// Copies the readable rows of a damaged database into a new one. Keys are listed from both ends of
+// a table, because a broken page in the middle ends a listing; rows are then read one by one,
+// because a broken row costs only itself.
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { allRows, isIntactRow, wholeRow } from './held-page.ts';
@@ -11,7 +11,7 @@ interface Table {
   readonly key: readonly string[];
 }
 
-/** The tables that are copied, a page's parts as its body; `meta` is the new database's own. */
+/** The copied tables, a page with its parts as its body; `meta` is the new database's own. */
 const tables = [
   { name: 'page', key: ['first'] },
   { name: 'checkpoint', key: ['stream'] },
@@ -29,18 +29,20 @@ const tables = [
   { name: 'request', key: ['id'] },
 ] as const satisfies readonly Table[];
 
-/** For each table, whether all of it could be copied. */
+/** Per table, whether all rows were copied. */
 export type Salvaged = Readonly<Record<(typeof tables)[number]['name'], boolean>>;
 
-/** What is known of a database that cannot be opened at all. */
+/** The result for a database that cannot be opened. */
 export const nothingSalvaged = Object.fromEntries(
   tables.map(({ name }) => [name, false]),
 ) as Salvaged;
 
-/** Rows that are committed together: whole pages are among them. */
+/** Rows per transaction; they include whole pages. */
 const rowsAtOnce = 256;
 
-/** Copies what can be read into tables of this version; the old ones may be older. */
+/**
+ * Copies the readable rows into tables of this version; the old tables may be of an older version.
+ */
 export function salvage(from: DatabaseSync, to: DatabaseSync): Salvaged {
   return Object.fromEntries(
     tables.map((table) => [table.name, copyTable(from, to, table)]),
@@ -86,7 +88,7 @@ function listing(database: DatabaseSync, { name, key }: Table, direction: 'ASC' 
   }
 }
 
-/** Null for a row that cannot be read, or differs from the bytes written. */
+/** Null for a row that is unreadable or differs from the bytes written. */
 function rowAt(database: DatabaseSync, table: Table, key: SQLInputValue[]): Row | null {
   try {
     const where = table.key.map((column) => `${column} = ?`).join(' AND ');

@@ -1,7 +1,7 @@
-// The tables of the state database, `sluice.db` in the state directory, and how an older one is
-// brought up to date. Operators may open it with any SQLite tool; the names are part of what we
-// promise. `user_version` counts migrations: a migration is never edited once released, only
-// followed by another.
+// The tables of the state database, `sluice.db` in the state directory, and the migrations of older
+// ones. Operators may open it with any SQLite tool; the names are part of the contract.
+// `user_version` counts migrations. Invariant: a released migration is never edited, only followed
+// by another.
 
 /** The state database's name within the state directory. */
 export const databaseName = 'sluice.db';
@@ -148,7 +148,7 @@ CREATE INDEX pair_waiting_by_time ON pair_waiting (pair, at) WHERE kept = 0;
 CREATE INDEX pair_waiting_kept ON pair_waiting (pair, id) WHERE kept = 1;
 `;
 
-/** Migrations in order; the n-th brings `user_version` from n to n + 1. */
+/** Migrations in order; the n-th raises `user_version` from n to n + 1. */
 export const migrations: readonly string[] = [
   version1,
   version2,
@@ -161,17 +161,17 @@ export const migrations: readonly string[] = [
 ];
 
 /**
- * What a commit outlives. `full`: a power cut; `normal`: the process; `none`: nothing, where the
- * database is a cache.
+ * What a commit survives. `full`: a power cut; `normal`: the end of the process; `none`: nothing,
+ * because the database is a cache.
  */
 export type Sync = keyof typeof synchronous;
 
 const synchronous = { full: 'FULL', normal: 'NORMAL', none: 'OFF' } as const;
 
 /**
- * Run on each connection. Page size and auto-vacuum must come before the first table, and an older
- * database keeps its own. The log takes whole pages of SQLite's: of larger ones a commit with few
- * records writes more, of smaller ones it takes a commit with many records more calls.
+ * Run on each connection. Page size and auto-vacuum must be set before the first table, and an
+ * older database keeps its own. The WAL stores whole SQLite pages: larger pages write more per
+ * small commit, smaller ones need more calls per large commit.
  */
 export function pragmas(sync: Sync): string {
   return `

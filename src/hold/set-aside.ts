@@ -1,7 +1,7 @@
-// Events that were set aside for a destination at fault: an index that is closed, a topic that is
-// missing. They wait in the order in which they were set aside, count towards `state.max_bytes`, and
-// leave when the destination accepts them, or as dead letters. What must stay true: an event is set
-// aside once, in the same transaction in which its sink's position passes it.
+// Events set aside for a destination at fault: an index that is closed, a topic that is missing.
+// They wait in the order of setting aside, count towards `state.max_bytes`, and leave when the
+// destination accepts them, or as dead letters. Invariant: an event is set aside once, in the
+// transaction in which its sink's position passes it.
 
 import type { Offset, PageContext } from '../contracts/event.ts';
 import type { AsideDestination, AsideEvent, HeldAside } from '../contracts/spool.ts';
@@ -12,7 +12,7 @@ const rowBytes = 512;
 /** Events removed at a time. */
 const releasedMax = 10_000;
 
-/** The table of events that were set aside. */
+/** The table of set-aside events. */
 export class SetAside {
   readonly #statements: Statements;
   #bytes: number | null = null;
@@ -33,7 +33,10 @@ export class SetAside {
     this.changed();
   }
 
-  /** Where events wait for one sink, or for all; empty in a database of an older version. */
+  /**
+   * The destinations with waiting events, of one sink or all; empty in a database of an older
+   * version.
+   */
   destinations(sink: string | null): readonly AsideDestination[] {
     if (!this.#isThere()) return [];
     const rows = this.#statements.rows(
@@ -72,7 +75,7 @@ export class SetAside {
     return row === undefined ? null : heldAside(row);
   }
 
-  /** Removes all events of a sink; returns how many. */
+  /** Removes all events of a sink; returns their number. */
   forget(sink: string): number {
     if (!this.#isThere()) return 0;
     const { changes } = this.#statements.run('DELETE FROM set_aside WHERE sink = ?', sink);
@@ -80,7 +83,9 @@ export class SetAside {
     return Number(changes);
   }
 
-  /** Removes the oldest events of these sinks until so many bytes are free; how many, by sink. */
+  /**
+   * Removes the oldest events of these sinks until `bytes` are free; returns the numbers by sink.
+   */
   release(sinks: readonly string[], bytes: number): ReadonlyMap<string, number> {
     const released = new Map<string, number>();
     if (bytes <= 0 || sinks.length === 0 || !this.#isThere()) return released;
@@ -100,7 +105,7 @@ export class SetAside {
     return released;
   }
 
-  /** Bytes that all of them count. */
+  /** Bytes of all events. */
   get bytes(): number {
     if (this.#bytes !== null) return this.#bytes;
     const sum = `SELECT count(*) * ${rowBytes} + coalesce(sum(length(record)), 0) AS n FROM set_aside`;
@@ -108,7 +113,7 @@ export class SetAside {
     return this.#bytes;
   }
 
-  /** What is counted is counted again, since another connection may have changed it. */
+  /** Discards the count, because another connection may have changed the table. */
   changed(): void {
     this.#bytes = null;
   }
@@ -126,7 +131,7 @@ function heldAside(row: Row): HeldAside {
     uid: String(row.uid),
     offset: Number(row.offset) as Offset,
     reason: String(row.reason),
-    // Written by us as a PageContext.
+    // Written by sluice as a PageContext.
     context: JSON.parse(String(row.context)) as PageContext,
     record: row.record instanceof Uint8Array ? row.record : new Uint8Array(0),
   };

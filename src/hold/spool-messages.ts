@@ -1,7 +1,7 @@
-// What the spool and its worker thread say to each other, several questions or answers in one
-// message since each message has its price. Every question gets one answer with the same id, after
-// the commit that covers it; id 0 is the worker's own word that the database is open. What can be
-// asked is the worker's table of operations.
+// Messages between the spool and its worker thread. One message carries several requests or
+// replies, because each message has a cost. Every request gets one reply with the same id, after
+// the commit that covers it; id 0 is the worker's own message that the database is open. The
+// operations are the worker's table.
 
 import type { ErrorCode } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
@@ -10,54 +10,54 @@ import type { SpoolGauge } from '../contracts/spool.ts';
 import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
 
-/** What the worker is started with. */
+/** Start data of the worker. */
 export interface WorkerSettings extends StoreSettings {
   readonly sinks: readonly string[];
-  /** Nothing waits for company, or for its second: for tests that wait for each step. */
+  /** Nothing is delayed for batching or for its second: for tests that await each step. */
   readonly eager?: boolean;
-  /** The database is a cache of a log, to which all that changes in it is handed. */
+  /** The database is a cache of a log, which receives all its changes. */
   readonly isCache?: boolean;
-  /** Left out: as much as a full disk asks for. Less is for tests that open hundreds. */
+  /** Default: as much as a full disk needs. Smaller values are for tests that open hundreds. */
   readonly reserveBytesMax?: number;
 }
 
-/** An operation that the worker is asked for, by its name. */
+/** A requested operation, by its name. */
 export interface WorkerRequest {
   readonly id: number;
   readonly op: string;
   readonly args: readonly unknown[];
 }
 
-/** A failure as it crosses the thread's border. */
+/** A failure in the form that crosses the thread's border. */
 export interface ReportedError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly next: string;
 }
 
-/** The worker's answer to one question: a result or an error. */
+/** The worker's reply to one request: a result or an error. */
 export interface WorkerReply {
   readonly id: number;
   readonly result?: unknown;
   readonly error?: ReportedError;
-  /** Of an append: the memory that its pages came in. */
+  /** Of an append: the memory of its pages. */
   readonly memory?: readonly ArrayBuffer[];
 }
 
-/** What the worker says after a commit: the answers, and how full the spool is. */
+/** The worker's message after a commit: the replies, and the spool's size. */
 export interface WorkerReplies {
   readonly answers: readonly WorkerReply[];
   readonly gauge?: SpoolGauge;
-  /** With the first word. */
+  /** With the first message. */
   readonly numbering?: Numbering;
-  /** As well: the offsets of answers held. */
+  /** With the first message: offsets of stored responses without records. */
   readonly held?: readonly Offset[];
-  /** Where the database is a cache: what has changed by these answers. */
+  /** If the database is a cache: the rows changed by these replies. */
   readonly changed?: readonly OutboxRow[];
-  /** Events kept for a removed sink were released, and wait for a report. */
+  /** Events retained for a removed sink were released and must be reported. */
   readonly hasReleased?: boolean;
-  /** The disk has no room for pages. */
+  /** The disk has no space for pages. */
   readonly diskFull?: boolean;
-  /** The database is damaged: nothing can be relied on until the next start mends it. */
+  /** The database is damaged and unusable until the next start repairs it. */
   readonly damage?: ReportedError;
 }

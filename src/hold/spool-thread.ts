@@ -1,7 +1,6 @@
-// The spool's way to its worker thread: questions out, answers back, and pages' bodies with them.
-// Positions and notes, which nobody waits for, wait themselves a little for an append to share its
-// message and its commit with. What must stay true: every question gets its answer, or an error
-// once the thread is gone.
+// The main thread's connection to the spool's worker thread: requests, replies, and pages' bodies.
+// Positions and notes, which no caller awaits, are delayed a little to share the message and commit
+// of an append. Invariant: every request gets its reply, or an error once the thread is gone.
 
 import { Worker } from 'node:worker_threads';
 import { ExportError } from '../contracts/errors.ts';
@@ -16,31 +15,34 @@ import type {
 import type { Operations } from './spool-worker.ts';
 import type { Landed } from './store.ts';
 
-/** How long positions and notes wait for company; a power cut has so much sent again. */
+/**
+ * How long positions and notes are delayed; after a power cut the events of this time are sent
+ * again.
+ */
 const lingerMs = 50;
-/** Pieces of memory kept for pages on their way to the worker, and how large they may be. */
+/** Number and maximum size of the buffers kept for pages on their way to the worker. */
 const sparesMax = 4;
 const spareBytesMax = 4 * 1024 * 1024;
 const spareBytesMin = 128 * 1024;
 
-/** Who waits for an answer. */
+/** A caller that awaits a reply. */
 interface Waiter {
   readonly resolve: (result: unknown, memory: readonly ArrayBuffer[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Who is told what comes without being asked for. */
+/** Receives messages that were not requested. */
 export interface ThreadListener {
-  /** After each commit, once its answers are given. */
+  /** After each commit, once its replies are resolved. */
   readonly heard: (answers: WorkerReplies) => void;
-  /** Nothing can be asked any more. */
+  /** The thread is gone: no request is possible. */
   readonly failed: (error: Error) => void;
 }
 
-/** How an answer is waited for. */
+/** Options of a request. */
 interface Asking<T> {
   readonly transfer: ArrayBuffer[];
-  /** Makes something of the result at the moment it comes. */
+  /** Computes the result at the moment of the reply. */
   readonly onAnswer: (result: unknown, memory: readonly ArrayBuffer[]) => T;
 }
 
@@ -48,20 +50,20 @@ interface Asking<T> {
 export class SpoolThread {
   readonly #worker: Worker;
   readonly #isEager: boolean;
-  /** Memory to copy pages into on their way to the worker. */
+  /** Buffers for copies of pages on their way to the worker. */
   readonly #spare: ArrayBuffer[] = [];
-  /** Where the database is a cache: answers wait for the log. */
+  /** If the database is a cache: replies wait for the log. */
   readonly #heldBack: HeldBack | null;
   readonly #unanswered = new Map<number, Waiter>();
-  /** What waits for company. All can be cloned, so that it never keeps others back. */
+  /** Delayed requests. All can be cloned, so they never fail the others. */
   #lingering: WorkerRequest[] = [];
   #linger: NodeJS.Timeout | undefined;
   #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
   #lastId = 0;
-  /** Why nothing can be asked any more. */
+  /** Why no request is possible any more. */
   #over: Error | null = null;
 
-  /** `commit`: puts what changes into the log that the database is a cache of. */
+  /** `commit`: writes changes to the log that the database is a cache of. */
   constructor(settings: WorkerSettings, commit: CommitRows | null = null) {
     this.#isEager = settings.eager === true;
     const release = (said: WorkerReplies) => this.#hear(said);
@@ -72,7 +74,9 @@ export class SpoolThread {
     });
   }
 
-  /** Resolves with the worker's first word: the database is open. Rejects with why it is not. */
+  /**
+   * Resolves with the worker's first message: the database is open. Rejects with the reason if not.
+   */
   async opened(): Promise<WorkerReplies> {
     const opened = await new Promise<WorkerReplies>((resolve, reject) => {
       this.#worker.once('message', resolve);
@@ -91,7 +95,7 @@ export class SpoolThread {
     return opened;
   }
 
-  /** Names who is told. */
+  /** Sets the listener. */
   listen(listener: ThreadListener): void {
     this.#listener = listener;
   }
@@ -105,8 +109,8 @@ export class SpoolThread {
   }
 
   /**
-   * Appends pages, whose bodies stay in use here: large ones go to the worker and come back.
-   * `landed` is told of it at once, with the bodies, before anybody hears of the new end.
+   * Appends pages whose bodies stay in use here: large bodies move to the worker and come back.
+   * `landed` is called with the bodies before any listener learns of the new end.
    */
   append(
     entry: Append,
@@ -132,7 +136,7 @@ export class SpoolThread {
     });
   }
 
-  /** Has the worker settle what it was asked, and ends it. */
+  /** Lets the worker finish its requests, and ends it. */
   async close(): Promise<void> {
     const closing = this.ask('close').catch(() => undefined);
     this.#over ??= new Error('the spool is closed');
@@ -157,7 +161,7 @@ export class SpoolThread {
     });
   }
 
-  /** Posts what waits, and the questions after it. Throws where one cannot be cloned. */
+  /** Posts the delayed requests, and then these. Throws if one cannot be cloned. */
   #post(questions: readonly WorkerRequest[], transfer: ArrayBuffer[] = []): void {
     this.#worker.postMessage([...this.#lingering, ...questions], transfer);
     this.#lingering = [];
@@ -166,8 +170,8 @@ export class SpoolThread {
   }
 
   /**
-   * A copy to be handed to the worker while the original stays in use here. It is made in memory
-   * that the worker has handed back, since fresh memory costs more than the copying.
+   * A copy for the worker while the original stays in use here. It uses a buffer that the worker
+   * has returned, because allocating costs more than copying.
    */
   #lend(body: Uint8Array): Uint8Array {
     const last = this.#spare.pop();
@@ -194,7 +198,7 @@ export class SpoolThread {
     if (said.damage !== undefined) this.#fail(revived(said.damage));
   }
 
-  /** The worker is gone: whoever waits is told, and so is whoever asks from now on. */
+  /** The worker is gone: rejects all pending and all later requests. */
   #fail(error: Error): void {
     this.#over ??= error;
     for (const waiter of this.#unanswered.values()) waiter.reject(this.#over);
@@ -203,7 +207,7 @@ export class SpoolThread {
   }
 }
 
-/** True where nobody's next step hangs on the answer. Marks and dead letters are waited for. */
+/** True if no caller's next step depends on the reply. Marks and dead letters are awaited. */
 function canLinger({ op, args }: WorkerRequest): boolean {
   if (op === 'note') return true;
   if (op !== 'acknowledge') return false;
@@ -212,8 +216,8 @@ function canLinger({ op, args }: WorkerRequest): boolean {
 }
 
 /**
- * True for a body so large that a copy would count: it goes to the worker itself, and comes back
- * with the answer. Bodies of this size have memory to themselves.
+ * True for a body whose copy would be costly: it moves to the worker itself and comes back with the
+ * reply. A body of this size has its own buffer.
  */
 export function travels(body: Uint8Array): boolean {
   return body.length > spareBytesMax && body.byteOffset === 0;

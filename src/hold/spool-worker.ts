@@ -1,12 +1,11 @@
-// The worker thread that owns the state database, so that an fsync or a WAL checkpoint never stalls
-// the event loop. Writes that arrive while one transaction is being committed share the next one
-// (group commit): the cost of an fsync is spread over whatever is waiting. With each commit go the
-// pages that every sink has passed, so that the next ones take their place while all of it is in
-// the log: moving the log into the database then costs as much as is held, not as much as was. An
-// answer is posted only after the commit that covers it, and all answers of a commit together. What
-// must stay true: a write that fails (a page for which the disk has no room) fails alone; but once
-// the database turns out to be damaged, everybody is told, since only the next start can mend it
-// (repair.ts).
+// The worker thread that owns the state database, so that an fsync or a WAL checkpoint never blocks
+// the event loop. Writes that arrive during a commit share the next transaction (group commit),
+// which spreads the cost of an fsync. Each commit also deletes the pages that every sink has
+// passed, so that new pages reuse their space while it is still in the WAL: a WAL checkpoint then
+// costs as much as is stored, not as much as was. Replies are posted only after the commit that
+// covers them, all replies of a commit together. Invariants: a write that fails (a page without
+// disk space) fails alone; but once the database turns out to be damaged, every caller gets the
+// error, because only the next start can repair it (repair.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExportError, invariant } from '../contracts/errors.ts';
@@ -47,16 +46,16 @@ const tidyEveryMs = 1_000;
 let waiting: WorkerRequest[] = [];
 let flushing = false;
 let tidiedAt = 0;
-/** What is to be noted once a second: no note is worth a transaction of its own. */
+/** Notes are written once a second: none is worth a transaction of its own. */
 let notes = new Map<string, (now: number) => void>();
 
-/** Bytes of pages since the start, of which the log has some. */
+/** Bytes of pages since the start; some of them are in the WAL. */
 let logged = 0;
 
-/** A page was refused for want of room: not told before, so that a stream tries. */
+/** A page was refused for lack of space; set only then, so that a stream tries first. */
 let refusing = false;
 
-/** Why nothing that is read or written can be relied on any more. */
+/** Why nothing that is read or written is reliable any more. */
 let damage: ReportedError | null = null;
 
 const { store, reserve, delivered } = open();
@@ -71,7 +70,7 @@ function open() {
     opened.retainFor(settings.sinks);
     const copy = new Delivered(settings.dir, opened);
     for (const [stream, place] of opened.streams.places()) copy.note(stream, opened.end, place);
-    // From now on a database that is gone is known to have been there.
+    // From now on a missing database is known to have existed.
     copy.save(opened.end, Date.now(), true);
     const space = new Reserve(settings.dir, settings.reserveBytesMax);
     opened.boundLog(logBytesMax(space));
@@ -101,7 +100,7 @@ function flush(): void {
   waiting = [];
   const now = Date.now();
   for (const { op, args } of questions) if (op === 'note') run(op, args);
-  // Also before an end: nothing delivered is left lying in a directory that is not in use.
+  // Also before the end: nothing delivered stays in a directory that is not in use.
   const ending = questions.some((question) => question.op === 'close');
   const tidying = ending || now - tidiedAt >= tidyEveryMs || settings.eager === true;
   const jobs: Job[] = questions.filter(isWrite).map(({ id, op, args }) => ({
@@ -123,7 +122,7 @@ function flush(): void {
   if (ending) close();
 }
 
-/** One write; id 0 where nobody waits for it. */
+/** One write; id 0 if no caller awaits it. */
 interface Job {
   readonly id: number;
   readonly entry?: Append;
@@ -131,8 +130,8 @@ interface Job {
 }
 
 /**
- * Runs all in one transaction. Where that fails each gets one of its own, so that what can be
- * written is: on a full disk a page may find no room while a position does, and passed pages can
+ * Runs all jobs in one transaction. If that fails, each gets its own, so that every possible write
+ * succeeds: on a full disk a page may have no space while a position does, and passed pages can
  * still be deleted.
  */
 function commit(jobs: readonly Job[]): readonly WorkerReply[] {
@@ -148,25 +147,25 @@ function commit(jobs: readonly Job[]): readonly WorkerReply[] {
   }
 }
 
-/** What is in the log has to fit into the reserve, twice over, to be moved on a full disk. */
+/** The WAL must fit into the reserve twice, to be checkpointed on a full disk. */
 function logBytesMax({ bytes }: Reserve): number {
   return bytes / 2;
 }
 
-/** Before the log is as long as the reserve allows, both may be longer. */
+/** Grows the reserve before the WAL reaches its limit; then both may grow. */
 function growReserve(jobs: readonly Job[]): void {
   for (const { entry } of jobs)
     for (const { body } of entry?.pages ?? []) logged += body.byteLength;
   if (logged > logBytesMax(reserve) && reserve.grow()) store.boundLog(logBytesMax(reserve));
 }
 
-/** From now on pages are refused, and what frees space has room. */
+/** From now on pages are refused, and writes that free space succeed. */
 function makeRoom(): void {
   reserve.release();
   emptyLog();
 }
 
-/** Polling does not pause for a removed sink, also where the disk is full. */
+/** Polling does not pause for a removed sink, also if the disk is full. */
 function releaseForDisk(): void {
   try {
     store.transaction(() => store.makeDiskRoom(Date.now()));
@@ -180,11 +179,11 @@ function emptyLog(): void {
   try {
     store.emptyLog();
   } catch {
-    // It is tried again with the next tick.
+    // Retried at the next tick.
   }
 }
 
-/** Where a stream has come, once that is durable. */
+/** Notes a stream's position once it is durable. */
 function follow(entry: Append, landed: Landed | undefined, now: number): void {
   if (landed === undefined) return;
   const { stream, checkpoint, entities, parent } = entry;
@@ -205,7 +204,7 @@ function noteDelivered(now: number, ending: boolean): void {
 
 function writeNotes(now: number): void {
   const last = notes;
-  // Not kept for another try: what is worth noting is noted again.
+  // Not kept for a retry: current values are noted again anyway.
   notes = new Map();
   for (const note of last.values()) note(now);
 }
@@ -240,7 +239,7 @@ function changed(): Pick<WorkerReplies, 'changed'> {
   }
 }
 
-/** What can be asked. */
+/** The operations. */
 const operations = {
   append(entry: Append): Landed {
     if (!reserve.held) throw diskFull();
@@ -259,7 +258,7 @@ const operations = {
   pairsCompare: (...of: Parameters<PairStore['compare']>) => store.pairs.compare(...of, Date.now()),
   pairReports: () => store.pairReports(Date.now()),
   cutOver(wish: CutoverWish): Cutover {
-    // Among them is how far each side was read.
+    // The notes include how far each side was read.
     writeNotes(Date.now());
     return store.cutOver(wish, Date.now());
   },
@@ -311,7 +310,7 @@ const operations = {
   close: () => undefined,
 };
 
-/** What can be asked, by name. */
+/** The operations by name. */
 export type Operations = typeof operations;
 
 const writes: ReadonlySet<string> = new Set<keyof Operations>([
@@ -330,12 +329,12 @@ function isWrite({ op }: WorkerRequest): boolean {
   return writes.has(op);
 }
 
-/** The spool asks for operations by their types. */
+/** The caller's types guarantee valid operations and arguments. */
 function run(op: string, args: readonly unknown[]): unknown {
   return (operations[op as keyof Operations] as (...of: readonly unknown[]) => unknown)(...args);
 }
 
-/** Reads see what the same flush has committed. */
+/** Reads see the commits of the same flush. */
 function readAnswer({ id, op, args }: WorkerRequest): WorkerReply {
   if (op === 'note') return { id };
   try {
@@ -345,7 +344,7 @@ function readAnswer({ id, op, args }: WorkerRequest): WorkerReply {
   }
 }
 
-/** Hands the memory that pages came in back with the answer, where there was one for each. */
+/** Returns the buffers of pages with the reply, if each page had its own. */
 function withMemory(questions: readonly WorkerRequest[]): (answer: WorkerReply) => WorkerReply {
   const entries = questions.flatMap(({ id, op, args }) =>
     op === 'append' ? [[id, args[0] as Append] as const] : [],

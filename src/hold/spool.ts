@@ -1,10 +1,10 @@
-// The spool: what stands between upstream and the sinks, and why nothing is lost. This is its face
-// on the main thread; the database is in a worker thread (spool-thread.ts, spool-worker.ts,
-// store.ts). Pages that were just appended or read are remembered here with their parsed records,
-// within a bound, so that sinks that keep up never read from disk and share one parsed page. A page
-// is remembered only after its commit: no sink ever sees what a power cut could undo. Positions are
-// written a little later (spool-thread.ts); what a sink has reached is noted beside the database
-// meanwhile (reached.ts).
+// The spool: the durable queue between upstream and the sinks, which makes sure that nothing is
+// lost. This is its interface on the main thread; the database is in a worker thread
+// (spool-thread.ts, spool-worker.ts, store.ts). Lately appended or read pages are cached here with
+// their parsed records, within a bound, so that sinks that keep up never read from disk and share
+// one parsed page. Invariant: a page is cached only after its commit, so no sink sees what a power
+// cut could undo. Positions are written a little later (spool-thread.ts); until then each sink's
+// position is noted beside the database (reached.ts).
 
 import type { Offset } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
@@ -37,76 +37,78 @@ import { SpoolThread, travels } from './spool-thread.ts';
 import type { Landed } from './store.ts';
 import { Watchers } from './watchers.ts';
 
-/** How the spool is opened. */
+/** Options for opening the spool. */
 export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly' | 'isCache'> {
-  /** Polling pauses while the pages held are larger than this. */
+  /** Polling pauses while the stored pages are larger than this. */
   readonly bytesMax: number;
-  /** Bodies remembered, in bytes, also of large pages; left out: as many as suit their size. */
+  /** Cached body bytes, also of large pages. Default: adapts to the page size. */
   readonly recentBytesMax?: number;
-  /** What the database is a cache of; left out: it is what counts. */
+  /** The log that the database is a cache of. Default: the database is the state itself. */
   readonly log?: SpoolLog;
 }
 
-/** A log that holds what a spool holds, for whoever goes on with it. */
+/** A log with the spool's content, for the process that takes over. */
 export interface SpoolLog {
-  /** Resolves when all of it is in the log, for good; rejects when another process has the log. */
+  /** Resolves when all rows are durable in the log; rejects if another process owns the log. */
   readonly commit: CommitRows;
-  /** Pages before this offset are not needed any more. */
+  /** Pages before this offset are no longer needed. */
   forgetBefore(offset: Offset): void;
 }
 
-/** The spool as who has opened it sees it. */
+/** The spool as its opener sees it. */
 export interface OwnSpool extends Spool {
-  /** Names the sinks whose positions hold pages back; resolves once pages go by them. */
+  /** Names the sinks whose positions retain pages; resolves once that is in effect. */
   retainFor(sinks: readonly string[]): Promise<void>;
-  /** Events that are gone for these sinks, which are about to run. */
+  /** The lost events of sinks that are about to run. */
   sinkGaps(sinks: readonly string[]): Promise<readonly SinkGap[]>;
-  /** Registers the sinks that running processes have: each other one that is known is missing. */
+  /** Registers the sinks of running processes: every other known sink is missing. */
   settleSinks(running: RunningSinks): Promise<void>;
-  /** Events kept for removed sinks that were released, and that no report has named yet. */
+  /** Released events of removed sinks that were not reported yet. */
   unreported(): Promise<readonly Released[]>;
   /** Notes that this was reported. */
   reported(released: Released): Promise<void>;
-  /** Calls `report` when there is more to report, from now on. */
+  /** Calls `report` whenever there is more to report. */
   onReleased(report: () => void): void;
-  /** What operators have asked for. */
+  /** Requests of operators. */
   requests(): Promise<readonly Request[]>;
-  /** Notes how far one has come. */
+  /** Stores the progress of a request. */
   noteRequest(request: number, progress: Json): Promise<void>;
-  /** Writes down what came of one. */
+  /** Stores the answer to a request. */
   settle(request: number, answer: Json): Promise<void>;
-  /** Writes down what a command from another machine asks for. */
+  /** Stores a request of a command on another machine. */
   takeUp(command: string, name: string, wish: Wish, at: number): Promise<void>;
-  /** Takes a request away. */
+  /** Deletes a request. */
   withdraw(request: number): Promise<void>;
-  /** A backfill is not read any more, having come so far. */
+  /** A backfill is no longer read; stores its last progress. */
   leave(backfill: BackfillRequest, last: BackfillProgress): Promise<void>;
-  /** Has the other side of a pair deliver from now on, where that can be. */
+  /** Makes the other side of a pair deliver, if permitted. */
   cutOver(wish: CutoverWish): Promise<Cutover>;
-  /** A stream's checkpoint was moved by another connection, while nothing of it was under way. */
+  /** Another connection has moved a stream's checkpoint while the stream had nothing in flight. */
   moved(stream: string): Promise<void>;
 }
 
 const recentBytesDefault = 3 * 1024 * 1024;
-/** As far as that follows large pages; one that is larger still is remembered alone. */
+/** The limit up to which the cache follows large pages; a larger page is cached alone. */
 const recentLargeBytesMax = 32 * 1024 * 1024;
-/** Polling makes way for sinks at work while this share of the remembered bytes is in use. */
+/** Polling slows down for sinks at work while this share of the cache is in use. */
 const crowdedShare = 0.75;
-/** Records that wait for the other side of a pair fill this share of the spool at most. */
+/** Maximum share of the spool for records that wait for the other side of a pair. */
 const waitingShareMax = 0.5;
-/** A sink that has not read for so long waits for its far side, and polling not for it. */
+/**
+ * A sink that has not read for this long waits for its receiver, and polling does not wait for it.
+ */
 const atWorkMs = 200;
 /**
- * Making way never slows polling below this many bytes a millisecond: about 8,000 events of 600
- * bytes a second, so that a sink that is slow for good does not set the pace.
+ * Slowing down never reduces polling below this many bytes per millisecond: about 8,000 events of
+ * 600 bytes a second, so that a permanently slow sink does not set the pace.
  */
 const pollBytesPerMsMin = 5_000;
-/** As much where pages are so large that memory holds few of them. */
+/** The same where pages are so large that few of them fit the cache. */
 const largeBytesPerMsMin = 2_000;
 const tickMs = 1_000;
-/** So many offsets of answers that are gone are worth forgetting. */
+/** Number of obsolete response offsets that triggers a clean-up. */
 const answersMany = 1_000;
-/** Takes the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
+/** Opens and locks the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
   const lock = takeLock(settings.dir);
   try {
@@ -131,20 +133,23 @@ class WorkerSpool implements OwnSpool {
   readonly #reached: Reached;
   #sinks: readonly string[];
   readonly #recent: RecentPages;
-  /** Size of the page appended last. */
+  /** Size of the last appended page. */
   #pageBytes = 0;
-  /** So much waits for the other sides of pairs that sides which do not deliver pause. */
+  /** So much waits for the other sides of pairs that sides which do not deliver must pause. */
   get #waitsFull(): boolean {
     return (this.#gauge.waiting ?? 0) >= this.#settings.bytesMax * waitingShareMax;
   }
 
   /** Successors that deliver. */
   #cutOver = new Set<string>();
-  /** Where each sink read last, and when. */
+  /** Each sink's last read: offset and time. */
   readonly #readers = new Map<string, { readonly at: Offset; readonly when: number }>();
   readonly #tick: NodeJS.Timeout;
   #gauge: SpoolGauge;
-  /** Offsets of answers held; those of before the oldest page go now and then. */
+  /**
+   * Offsets of stored responses without records; those before the oldest page are removed in
+   * batches.
+   */
   #answers: Offset[];
   #full = false;
   #diskFull = false;
@@ -196,7 +201,7 @@ class WorkerSpool implements OwnSpool {
       heard: (answers) => this.#measure(answers),
       failed: (error) => this.#watchers.end(error),
     });
-    // Another process can put dead letters back, and free space returns when all is quiet.
+    // Another process can put dead letters back, and space is freed without any event here.
     this.#tick = setInterval(() => {
       this.#watchers.wake();
       thread.ask('tick', this.#full).catch(() => undefined);
@@ -209,9 +214,9 @@ class WorkerSpool implements OwnSpool {
   }
 
   async append(entry: Append): Promise<number> {
-    // Asked first: the bodies of these are the worker's until the answer.
+    // Checked first: these bodies belong to the worker until its reply.
     const isLarge = entry.pages.some(({ body }) => travels(body));
-    // At once, before any sink is told that there is more: it would read the page back from disk.
+    // Cached before any sink learns of the new end: the sink would read the page back from disk.
     const block = await this.#thread.append(entry, (landed, bodies) =>
       this.#remember(entry, bodies, landed),
     );
@@ -219,7 +224,7 @@ class WorkerSpool implements OwnSpool {
     return block;
   }
 
-  /** Large pages come singly: a moment for the sinks, so that few stand in memory. */
+  /** A pause after a large page lets the sinks read it, so that few are in memory. */
   async #passed(): Promise<void> {
     const courtesy = AbortSignal.timeout(Math.ceil(this.#pageBytes / largeBytesPerMsMin));
     const isRoom = () => this.#recent.bytes <= recentLargeBytesMax;
@@ -257,7 +262,7 @@ class WorkerSpool implements OwnSpool {
     this.#watchers.wake();
   }
 
-  /** A sink at work is about to fall behind what is remembered, and would read pages back. */
+  /** A sink at work is about to fall behind the cache and would read pages back from disk. */
   #crowded(): boolean {
     const { oldest, bytes, bytesMax } = this.#recent;
     const brimming = bytes >= bytesMax * crowdedShare;
@@ -374,7 +379,7 @@ class WorkerSpool implements OwnSpool {
     name: string,
     facts: Json,
   ): void {
-    // What status shows is worth no wait and no failure: the next note says it again.
+    // Status notes are not worth a wait or a failure: the next note replaces this one.
     this.#thread.ask('note', kind, name, JSON.stringify(facts)).catch(() => undefined);
   }
 

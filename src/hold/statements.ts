@@ -1,19 +1,19 @@
-// Statements on one database, each prepared once and kept. What SQLite throws leaves here as an
-// ExportError.
+// Statements on one database, each prepared once and cached. SQLite's failures are rethrown as
+// ExportErrors.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { storeError } from './database.ts';
 
-/** A row, by the names of its columns. */
+/** A row by column names. */
 export type Row = Record<string, unknown>;
 
 const reading = 'reading the state database';
 const writing = 'writing to the state database';
 
-/** A statement keeps a copy of what it was run with last: one with more than this is not kept. */
+/** A statement keeps a copy of its last arguments: one with more than this is not cached. */
 const keptBytesMax = 1024 * 1024;
 
-/** Prepares statements when they are first asked for. */
+/** Prepares statements on first use. */
 export class Statements {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
@@ -40,7 +40,7 @@ export class Statements {
     }
   }
 
-  /** One row after the other; no other use of the same statement may come between. */
+  /** Row by row; the same statement must not be used for anything else meanwhile. */
   *each(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
     try {
       yield* this.#prepare(sql).iterate(...values);
@@ -61,13 +61,13 @@ export class Statements {
     }
   }
 
-  /** Lets go of all of them, before the database is closed. */
+  /** Releases all statements, before the database is closed. */
   clear(): void {
     this.#prepared.clear();
   }
 
   #forget(sql: string): void {
-    // Node 26 has it; its types do not know yet.
+    // Node 26 has it; its types lack it.
     (this.#prepared.get(sql) as { close?(): void } | undefined)?.close?.();
     this.#prepared.delete(sql);
   }

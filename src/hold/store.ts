@@ -1,8 +1,9 @@
-// The state database, synchronously. It runs in a worker thread (spool-worker.ts) so that an fsync
-// never stalls the event loop, and in the commands that look at or mend the state while nothing
-// else writes. Writes are made inside `transaction`, which commits many of them with one fsync.
-// Pages and streams have their tables in files of their own (pages.ts, streams.ts, dead-letters.ts,
-// requests.ts); positions and notes are here. No statement stands outside src/hold.
+// The state database, with a synchronous interface. It runs in a worker thread (spool-worker.ts),
+// so that an fsync never blocks the event loop, and in the commands that inspect or repair the
+// state while no other process writes. Writes are made inside `transaction`, which commits many of
+// them with one fsync. Pages and streams have their tables in files of their own (pages.ts,
+// streams.ts, dead-letters.ts, requests.ts); positions and notes are here. Invariant: no SQL
+// outside src/hold.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { Offset } from '../contracts/event.ts';
@@ -37,22 +38,22 @@ import { SetAside } from './set-aside.ts';
 import { Statements } from './statements.ts';
 import { Streams } from './streams.ts';
 
-/** Free pages that stay in the file: about as many as come and go while the sinks keep up. */
+/** Free pages that stay in the file: about as many as are reused while the sinks keep up. */
 const freeMax = 1_024;
-/** Free pages given back at a time: each may cost moving one that is in use. */
+/** Free pages returned to the disk at a time: each may require moving a page in use. */
 const shrinkMax = 512;
 
-/** How the database is opened. */
+/** Options for opening the database. */
 export interface StoreSettings extends DatabaseSettings, PageRetention {
-  /** How long pages are kept for a sink that no running config has; default: not at all. */
+  /** How long pages are retained for a sink that no running config has; default: not at all. */
   readonly removedSinksMs?: number;
 }
 
-/** Where an append has landed: each page's first offset, and its identities' block (0: none). */
+/** The result of an append: each page's first offset, and its identities' block (0: none). */
 export interface Landed {
   readonly firsts: readonly Offset[];
   readonly block: number;
-  /** What was stored of each page, where some are of a pair; null: nothing as an event. */
+  /** The stored part of each page if some belong to a pair; null: nothing as an event. */
   readonly pages?: readonly (Omit<NewPage, 'body'> | null)[];
 }
 
@@ -69,7 +70,7 @@ export class Store {
   readonly pairs: Pairs;
   readonly receipts: Receipts;
   readonly requests: RequestTable;
-  /** Which sinks hold pages back. */
+  /** Decides which sinks retain pages. */
   readonly holders: Holders;
 
   constructor(settings: StoreSettings) {
@@ -93,7 +94,7 @@ export class Store {
     }
   }
 
-  /** Names the sinks of the config, and other readers, whose positions hold pages back. */
+  /** Names the sinks of the config, and other readers, whose positions retain pages. */
   retainFor(readers: readonly string[]): void {
     this.holders.retainFor(readers);
   }
@@ -148,19 +149,19 @@ export class Store {
     return { firsts, block, pages: pages.map(withoutBody) };
   }
 
-  /** What a restarted stream is told; where it is a parent's list, of its place there. */
+  /** A stream's stored state, for its restart; for a parent's list, with its checkpoint there. */
   recall(stream: string): StreamMemory {
     const memory = this.streams.recall(stream);
     const checkpoint = memory.checkpoint ?? this.parents.checkpoint(stream);
     return { ...memory, checkpoint };
   }
 
-  /** Adds a page without touching a checkpoint. Returns its first offset. */
+  /** Adds a page without changing a checkpoint. Returns its first offset. */
   hold(page: NewPage, now: number): Offset {
     return this.#pages.add(page, now);
   }
 
-  /** Holds a dead letter for its sink alone, as an event. False: another process was quicker. */
+  /** Stores a dead letter as an event for its sink alone. False: another process has done so. */
   putBack({ id, sink, uid, context }: HeldDeadLetter, now: number): boolean {
     const record = this.letters.record(id);
     if (record === null) return false;
@@ -171,7 +172,7 @@ export class Store {
     return true;
   }
 
-  /** Moves a sink forward; a smaller position than the one held is kept out. */
+  /** Moves a sink's position forward; a smaller one than stored is ignored. */
   acknowledge(sink: string, step: Acknowledgement, now: number): void {
     this.receipts.begin(sink, now);
     this.#statements.run(
@@ -186,7 +187,7 @@ export class Store {
     if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
   }
 
-  /** Removes events that were set aside: delivered ones, and others that become dead letters. */
+  /** Removes set-aside events: delivered ones, and others that become dead letters. */
   settleAside(sink: string, { delivered, guilty }: AsideSettled, now: number): void {
     for (const id of delivered) this.aside.remove(id);
     for (const { id, reason } of guilty) {
@@ -197,7 +198,7 @@ export class Store {
     }
   }
 
-  /** Deletes dead letters for good, and remembers how many. */
+  /** Deletes dead letters permanently, and counts them. */
   dropDeadLetters(letters: readonly HeldDeadLetter[], now: number): void {
     for (const { id } of letters) this.letters.remove(id);
     for (const [sink, { length }] of Map.groupBy(letters, (deadLetter) => deadLetter.sink))
@@ -209,13 +210,13 @@ export class Store {
     this.pairs.release(now, (page) => this.hold(page, now));
   }
 
-  /** What is known of each pair of the config. */
+  /** The reports on all pairs of the config. */
   pairReports(now: number): readonly PairReport[] {
     const deps = { pairs: this.pairs, statements: this.#statements, now };
     return this.pairs.all.filter((one) => !one.isRetired).map((one) => pairReport(one, deps));
   }
 
-  /** Has the other side of a pair deliver from now on, where that can be. */
+  /** Makes the other side of a pair deliver, if permitted. */
   cutOver(wish: CutoverWish, now: number): Cutover {
     const { pairs } = this;
     return cutOver(wish, {
@@ -226,7 +227,7 @@ export class Store {
     });
   }
 
-  /** Deletes what no sink holds back and `keep` does not want. True: there may be more. */
+  /** Deletes pages that no sink retains and that are older than `keep`. True: there may be more. */
   prune(now: number): boolean {
     const held = { pages: this.#pages, aside: this.aside };
     this.holders.expire(held, now);
@@ -235,38 +236,38 @@ export class Store {
     return mayBeMore;
   }
 
-  /** On a full disk: deletes some of what only removed sinks need. */
+  /** On a full disk: deletes some pages that only removed sinks need. */
   makeDiskRoom(now: number): void {
     this.holders.makeDiskRoom({ pages: this.#pages, aside: this.aside }, now);
   }
 
-  /** The offset before which no sink holds pages back, removed ones included. */
+  /** The offset before which no sink retains pages, removed ones included. */
   passed(): Offset {
     return this.holders.passed(this.#pages.end);
   }
 
-  /** Where it is a cache of a log: what has changed since it was last asked. */
+  /** If it is a cache of a log: the changes since the last call. */
   drain(): readonly OutboxRow[] {
     return this.transaction(() => drainOutbox(this.#statements));
   }
 
-  /** The number of the next event. */
+  /** Offset of the next event. */
   get end(): Offset {
     return this.#pages.end;
   }
 
-  /** What its numbers stand for. */
+  /** The meaning of its offsets. */
   get numbering(): Numbering {
     const text = this.#statements.row("SELECT value FROM meta WHERE key = 'epochs'")?.value;
     return { spool: this.id, epochs: epochsFrom(typeof text === 'string' ? text : null) };
   }
 
-  /** From now on numbers belong to an epoch of their own. */
+  /** Opens a new epoch. */
   beginEpoch(now: number): void {
     this.#saveEpochs(nextEpoch(this.numbering.epochs, this.end, now));
   }
 
-  /** What was read may get other numbers: none of before is believed. */
+  /** Records may get other offsets from now on: no earlier epoch is trusted. */
   doubtEpochs(): void {
     this.#saveEpochs([]);
   }
@@ -276,19 +277,19 @@ export class Store {
     this.transaction(() => this.#statements.run(save, JSON.stringify(epochs)));
   }
 
-  /** How much of the log is let grow before it is moved into the database. */
+  /** Size of the WAL that triggers its checkpoint. */
   boundLog(bytes: number): void {
     const pageBytes = Number(this.#statements.row('PRAGMA page_size')?.page_size);
     const pages = Math.max(1, Math.floor(bytes / pageBytes));
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
   }
 
-  /** Moves the whole log into the database and gives its space back to the disk. */
+  /** Moves the whole WAL into the database and returns its space to the disk. */
   emptyLog(): void {
     this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** Gives free pages back to the file system, so many at a time; some stay for what comes. */
+  /** Returns some free pages to the file system; some stay for reuse. */
   shrink(): void {
     const free = Number(this.#statements.row('PRAGMA freelist_count')?.freelist_count ?? 0);
     if (free > freeMax) this.#database.exec(`PRAGMA incremental_vacuum(${shrinkMax})`);
@@ -300,17 +301,20 @@ export class Store {
     return { ...gauge, bytes: gauge.bytes + this.aside.bytes + waiting, waiting };
   }
 
-  /** Events held at or after an offset, and when the oldest page of all was held; null: none is. */
+  /**
+   * Events stored at or after an offset, and the time at which the oldest page of all was stored;
+   * null: none.
+   */
   held(from: Offset = 0): { readonly events: number; readonly oldestAt: number | null } {
     return this.#pages.held(from);
   }
 
-  /** The offsets of answers held, which are no events; in order. */
+  /** Offsets of stored responses without records, in order; they are not events. */
   answers(): readonly Offset[] {
     return this.#pages.answers();
   }
 
-  /** The gauge, after what another process has put into the file. */
+  /** The gauge, including pages that another process has added. */
   refresh(): SpoolGauge {
     this.#pages.catchUp();
     this.aside.changed();
@@ -334,17 +338,17 @@ export class Store {
     return new Map(rows.map(({ sink, next }) => [String(sink), Number(next)]));
   }
 
-  /** Whole pages from the one that holds `from`, up to about `bytesMax`. Throws `state_damaged`. */
+  /** Whole pages from the one that contains `from`, about `bytesMax`. Throws `state_damaged`. */
   read(from: Offset, bytesMax: number): readonly HeldPage[] {
     return this.#pages.read(from, bytesMax);
   }
 
-  /** Notes facts, which come as JSON. */
+  /** Stores a note; `facts` is JSON. */
   note(kind: string, name: string, facts: string, now: number): void {
     writeNote(this.#statements, { kind, name, facts, now });
   }
 
-  /** The facts noted of streams, of sinks, or of who has the state in Kafka, by their names. */
+  /** The notes about streams, sinks, or the owner of a state in Kafka, by name. */
   noted(kind: 'stream' | 'sink' | 'cluster' | 'throttle'): ReadonlyMap<string, JsonObject> {
     return notesOf(this.#statements, kind);
   }
@@ -364,7 +368,7 @@ function withoutBody(page: NewPage | null): Omit<NewPage, 'body'> | null {
   return rest;
 }
 
-/** Looks into a state directory; `nothing` where no run has been. Throws `state_damaged`. */
+/** Reads a state directory; returns `nothing` if no run has been there. Throws `state_damaged`. */
 export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T): T {
   if (!hasState(dir)) return nothing;
   const store = openForLooking(dir);
@@ -375,12 +379,12 @@ export function lookInto<T>(dir: string, nothing: T, look: (store: Store) => T):
   }
 }
 
-/** Opens the database for looking only. The caller closes it. */
+/** Opens the database read-only. The caller closes it. */
 export function openForLooking(dir: string): Store {
   return new Store({ dir, sync: 'full', keepMs: 0, readOnly: true });
 }
 
-/** Changes what a state directory holds, also while a process runs there. */
+/** Changes a state directory, also while a process runs there. */
 export function changeState<T>(settings: StoreSettings, change: (store: Store) => T): T {
   const store = new Store(settings);
   try {

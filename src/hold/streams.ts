@@ -1,7 +1,6 @@
-// What the state database holds of each stream: its checkpoint, the identities of records it has
-// held, the trail of cursors it came by, and for a collection the entities as they were told.
-// Checkpoints are opaque here: one that cannot be read halts its stream (fetch/checkpoint.ts), and
-// no other.
+// The stored data of each stream: its checkpoint, the identities of its stored records, the trail
+// of its cursors, and for a collection the entities as last reported. Checkpoints are opaque here:
+// an unreadable one halts its own stream (fetch/checkpoint.ts), and no other.
 
 import { pathToFileURL } from 'node:url';
 import type { Json } from '../contracts/json.ts';
@@ -11,14 +10,14 @@ import { damageError } from './database.ts';
 import type { DeliveredPlace } from './delivered.ts';
 import type { Row, Statements } from './statements.ts';
 
-/** Page cursors this recent are all kept; older ones one a minute, and a day long. */
+/** The most recent cursors are all kept; of older ones one per minute, for a day. */
 const trailRecent = 16;
 const trailAgeMsMax = 24 * 3_600_000;
-/** A stream's oldest identities are forgotten beyond so many, as a running stream does. */
+/** Maximum identities per stream; the oldest are deleted, as a running stream does. */
 const identitiesMax = 1_000_000;
-/** Streams whose identities are counted: each parent's list is one. */
+/** Maximum streams whose identities are counted: each parent's list is one. */
 const countedMax = 10_000;
-/** They are forgotten a good number at a time. */
+/** They are deleted in large steps. */
 const identitiesSlack = 1.1;
 
 /** A stream's checkpoint, and when it was saved. */
@@ -28,11 +27,11 @@ export interface HeldCheckpoint {
   readonly savedAt: number;
 }
 
-/** How much is known of a stream. Times are epoch milliseconds, null where there is nothing. */
+/** Stored data of a stream. Times are epoch milliseconds, null if there is none. */
 export interface StreamExtent {
   readonly records: number;
   readonly knownSince: number | null;
-  /** Places that it can be rewound to. */
+  /** Positions that it can be rewound to. */
   readonly places: number;
   readonly oldestPlace: number | null;
   readonly newestPlace: number | null;
@@ -42,14 +41,14 @@ export interface StreamExtent {
 export class Streams {
   readonly #statements: Statements;
   #trailCount = 0;
-  /** Identities held of each stream, where they have been counted. */
+  /** Counted identities per stream. */
   readonly #identityCounts = new Map<string, number>();
 
   constructor(statements: Statements) {
     this.#statements = statements;
   }
 
-  /** A failed transaction may have added identities that were counted. */
+  /** A failed transaction may have added counted identities. */
   goBack(): void {
     this.#identityCounts.clear();
   }
@@ -64,7 +63,7 @@ export class Streams {
     );
   }
 
-  /** Where each stream is now; those with entities left out. */
+  /** Each stream's present position, without streams that have entities. */
   *places(): Iterable<readonly [stream: string, place: DeliveredPlace]> {
     const newest = this.#statements.row('SELECT max(block) AS block FROM identities');
     const block = Number(newest?.block ?? 0);
@@ -75,18 +74,18 @@ export class Streams {
     }
   }
 
-  /** Every checkpoint, by the names of the streams. */
+  /** All checkpoints with their streams' names. */
   checkpoints(): readonly HeldCheckpoint[] {
     return this.#statements.rows('SELECT * FROM checkpoint ORDER BY stream').map(heldCheckpoint);
   }
 
-  /** Deletes a checkpoint and the way to it: its cursors belong to the list as it was. */
+  /** Deletes a checkpoint and its trail: the cursors belong to the list as it was. */
   reset(stream: string): void {
     this.#statements.run('DELETE FROM checkpoint WHERE stream = ?', stream);
     this.#statements.run('DELETE FROM trail WHERE stream = ?', stream);
   }
 
-  /** How much is known of a stream. */
+  /** The amount of stored data of a stream. */
   extent(stream: string): StreamExtent {
     const known = this.#statements.row(
       'SELECT coalesce(sum(length(keys)), 0) AS n, min(at) AS since FROM identities WHERE stream = ?',
@@ -105,7 +104,7 @@ export class Streams {
     };
   }
 
-  /** Forgets the identities of records read at or after a time; returns how many. */
+  /** Deletes the identities of records read at or after a time; returns their number. */
   forgetSince(stream: string, at: number): number {
     const before = this.#countIdentities(stream);
     this.#statements.run('DELETE FROM identities WHERE stream = ? AND at >= ?', stream, at);
@@ -113,32 +112,32 @@ export class Streams {
     return before - this.#countIdentities(stream);
   }
 
-  /** Forgets the identities of later blocks; 0: all. */
+  /** Deletes the identities of later blocks; 0: all. */
   forgetAfter(stream: string, block: number): void {
     this.#statements.run('DELETE FROM identities WHERE stream = ? AND block > ?', stream, block);
   }
 
-  /** Forgets all that is held of streams whose names end so, but for what is held for the sinks. */
+  /** Deletes all data of streams whose names end so, except pages stored for the sinks. */
   forgetAll(ending: string): void {
     for (const table of ['checkpoint', 'identities', 'entity', 'trail']) {
       this.#statements.run(`DELETE FROM ${table} WHERE stream LIKE ?`, `%${ending}`);
     }
   }
 
-  /** The number that the next block of identities gets. */
+  /** The number of the next block of identities. */
   get nextBlock(): number {
     const row = this.#statements.row('SELECT coalesce(max(block), 0) + 1 AS n FROM identities');
     return Number(row?.n);
   }
 
-  /** Later blocks get higher numbers: an open walk would take new ones for earlier ones. */
+  /** Reserves block numbers: an open walk would mistake reused ones for earlier blocks. */
   reserveBlocks(last: number): void {
     const mark =
       "INSERT OR IGNORE INTO identities (block, stream, at, keys) VALUES (?, '', 0, x'')";
     if (last > 0) this.#statements.run(mark, last);
   }
 
-  /** Copies what another state directory holds of streams, which stays as it is. */
+  /** Copies the data of streams from another state directory, which stays unchanged. */
   copyFrom(path: string): void {
     const from = pathToFileURL(path);
     from.searchParams.set('mode', 'ro');
@@ -150,7 +149,7 @@ export class Streams {
     }
   }
 
-  /** Adds a block of identities and returns its number; the oldest go where there are too many. */
+  /** Adds a block of identities and returns its number; deletes the oldest beyond the bound. */
   addIdentities(stream: string, keys: Uint8Array, now: number): number {
     const added = this.#statements.run(
       'INSERT INTO identities (stream, at, keys) VALUES (?, ?, ?)',
@@ -273,7 +272,10 @@ function timeOrNull(at: unknown): number | null {
   return typeof at === 'number' ? at : null;
 }
 
-/** A checkpoint as it is held: what is no JSON is handed on as its text, which no stream takes for its checkpoint. */
+/**
+ * Parses a stored checkpoint; if malformed, returns its text, which no stream accepts as a
+ * checkpoint.
+ */
 export function parsedOrText(body: string): Json {
   try {
     return JSON.parse(body);

@@ -1,5 +1,6 @@
-// A state directory that this user cannot write: rights, a read-only file system, or a place such as
-// /proc where none can be made. Nothing in it is damaged, so its error asks for no backup.
+// A state directory that this user cannot write to: permissions, a read-only file system, or a path
+// such as /proc where no directory can be created. Nothing in it is damaged, so its error does not
+// suggest a backup.
 
 import { ExportError, errorCodeOf } from '../contracts/errors.ts';
 
@@ -9,7 +10,7 @@ const systemCodes: ReadonlySet<string> = new Set([
 /** SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN (https://www.sqlite.org/rescode.html). */
 const sqliteCodes: ReadonlySet<number> = new Set([3, 8, 14]);
 
-/** The failure as `state_unwritable`; null where it is another. */
+/** The failure as `state_unwritable`; null for any other. */
 export function unwritableError(doing: string, error: unknown): ExportError | null {
   const code = errorCodeOf(error);
   const { errcode } = error instanceof Error && 'errcode' in error ? error : {};

@@ -1,17 +1,17 @@
-// Who waits for something in the spool to become true: looked at again whenever something has
-// changed there.
+// Callers that wait for a condition in the spool; each condition is checked again after every
+// change.
 
 interface Watcher {
   readonly look: () => void;
   readonly reject: (error: Error) => void;
 }
 
-/** All that wait. */
+/** The waiting callers. */
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
   #ended: Error | null = null;
 
-  /** Resolves once it holds; rejects when the signal aborts, or all are told to end. */
+  /** Resolves once the condition holds; rejects when the signal aborts, or on `end`. */
   until(holds: () => boolean, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#ended !== null) return Promise.reject(this.#ended);

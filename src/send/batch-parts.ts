@@ -1,11 +1,11 @@
-// Parts of a batch that are sent in its place. What must stay true: a part has an id of its own, since
-// an id stands for the same events at each attempt, and its lines are those of its events.
+// Parts of a batch that are sent instead of it. Invariants: a part has its own id, because an id
+// stands for the same events at each attempt; its lines belong to its events.
 
 import type { Offset } from '../contracts/event.ts';
 import type { Batch } from '../contracts/sink.ts';
 import { pickLines, subLines } from './encode.ts';
 
-/** A batch in two, the first half last, so that order is kept when they are taken from the end. */
+/** Splits a batch in two, the first half last, because parts are taken from the end. */
 export function halves(batch: Batch): readonly Batch[] {
   const middle = batch.events.length >> 1;
   const border = batch.events[middle]?.offset ?? batch.end;
@@ -15,7 +15,7 @@ export function halves(batch: Batch): readonly Batch[] {
   ];
 }
 
-/** The first event of a batch, and the rest. */
+/** Splits a batch into its first event and the rest. */
 export function firstAndRest(batch: Batch): readonly Batch[] {
   const border = batch.events[1]?.offset ?? batch.end;
   return [
@@ -24,13 +24,13 @@ export function firstAndRest(batch: Batch): readonly Batch[] {
   ];
 }
 
-/** One event of a batch by itself; its `end` is the offset after the event. */
+/** One event of a batch alone; its `end` is the offset after the event. */
 export function alone(batch: Batch, index: number): Batch {
   const start = batch.events[index]?.offset ?? batch.start;
   return partOf(batch, { from: index, to: index + 1, start, end: start + 1 });
 }
 
-/** What a batch has at and after `start`. */
+/** The part of a batch at and after `start`. */
 export function batchFrom(batch: Batch, start: Offset): Batch {
   if (start <= batch.start) return batch;
   const from = batch.events.findIndex(({ offset }) => offset >= start);
@@ -38,7 +38,7 @@ export function batchFrom(batch: Batch, start: Offset): Batch {
   return partOf(batch, { from: from < 0 ? to : from, to, start, end: batch.end });
 }
 
-/** True where nothing of it is to be sent. */
+/** True if there is nothing to send. */
 export function isEmpty({ events, pages }: Batch): boolean {
   return events.length === 0 && pages.length === 0;
 }
@@ -61,7 +61,7 @@ function partOf(batch: Batch, { from, to, start, end }: Part): Batch {
   };
 }
 
-/** The events of a batch that are to be sent again, by their indexes. */
+/** The events of a batch to send again, by their indexes. */
 export function picked(batch: Batch, indexes: readonly number[]): Batch {
   return {
     ...batch,

@@ -1,18 +1,18 @@
-// Encoded lines, many events in one buffer. Each line is written behind the one before it, with an
-// LF between, so that a sink that frames by LF sends the buffer as it is and one that counts octets
-// copies ranges. A page is encoded once per distinct selection and format.
+// Encoded lines, many events in one buffer. The lines follow each other with an LF between, so that
+// a sink that frames by LF sends the buffer unchanged, and one that counts octets copies ranges. A
+// page is encoded once per distinct selection and format.
 
 import type { Event, Offset } from '../contracts/event.ts';
 import type { EncodedLines, Format } from '../contracts/format.ts';
 
 const lf = 0x0a;
-/** An UTF-16 unit takes at most this many bytes in UTF-8. */
+/** A UTF-16 unit needs at most this many bytes in UTF-8. */
 const utf8BytesPerUnitMax = 3;
 
-/** Room for a line or two beyond what was expected, before memory grows. */
+/** Space for a line or two more than expected, before the buffer grows. */
 const spareBytes = 16 * 1024;
 
-/** What an event is encoded with: a format, or the records of its documents. */
+/** The encoder of an event: a format, or the records of its documents. */
 type Encoding = Pick<Format, 'encode'>;
 
 /** Writes the lines of one page. */
@@ -25,7 +25,7 @@ export class LineWriter {
   #length = 0;
   #at = 0;
 
-  /** At most `count` lines, of `bytes` bytes together as far as one can tell. */
+  /** Expects at most `count` lines, of about `bytes` bytes together. */
   constructor(encoding: Encoding, count: number, bytes: number) {
     this.#encoding = encoding;
     this.#starts = new Uint32Array(count);
@@ -46,13 +46,16 @@ export class LineWriter {
     }
   }
 
-  /** Where the next line begins, with room for so many bytes and an LF, for who writes it there. */
+  /**
+   * The position of the next line, with space for `bytes` and an LF, for a caller that writes the
+   * line itself.
+   */
   room(bytes: number): { readonly view: DataView; readonly at: number } {
     this.#reserve(bytes + 1);
     return { view: this.#view, at: this.#at };
   }
 
-  /** The line that was begun ends here. */
+  /** Ends the line that the caller has written. */
   wrote(end: number): void {
     this.#starts[this.#length] = this.#at;
     this.#ends[this.#length] = end;
@@ -61,7 +64,7 @@ export class LineWriter {
     this.#length += 1;
   }
 
-  /** Takes lines that stand in `bytes` from `start` on, an LF at each end; an end of 0 is none. */
+  /** Copies lines from `bytes` at `start`, with an LF at each end; an end of 0 is no line. */
   take(bytes: Buffer, start: number, ends: Uint32Array): void {
     const stop = ends.reduce((last, end) => Math.max(last, end + 1), start);
     this.#reserve(stop - start);
@@ -76,7 +79,7 @@ export class LineWriter {
     }
   }
 
-  /** The lines so far; nothing may be added after that. */
+  /** The lines so far; nothing may be added afterwards. */
   lines(): EncodedLines {
     return {
       bytes: this.#bytes.subarray(0, this.#at),
@@ -100,14 +103,14 @@ function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-/** Encodes events one after the other. */
+/** Encodes events in order. */
 export function encodeLines(events: readonly Event[], encoding: Encoding): EncodedLines {
   const writer = new LineWriter(encoding, events.length, 0);
   for (const event of events) writer.add(event);
   return writer.lines();
 }
 
-/** Lines `from` up to `to` of the same buffer; nothing is copied. */
+/** Lines from `from` up to `to` of the same buffer; nothing is copied. */
 export function subLines(lines: EncodedLines, from: number, to: number): EncodedLines {
   return {
     bytes: lines.bytes,

@@ -1,41 +1,45 @@
-// Decides when a refused event is to blame (R2). A refusal alone proves nothing: the receiver may
-// refuse everything for a while. What must stay true: an event becomes a dead letter only if it was
-// refused, then the same destination accepted another event, and then the event was refused again,
-// alone. One acceptance is evidence against one event of a refused batch, or against a few that were
-// refused alone before: a fault that starts in the middle of a batch must not bury the rest of it.
+// Decides when a rejected event is to blame (rule R2). A rejection alone proves nothing: the
+// receiver may reject everything for a while. Invariant: an event becomes a dead letter only if it
+// was rejected, then the same destination accepted another event, and then the event was rejected
+// again, alone. One acceptance is evidence against one event of a rejected batch, or against a few
+// that were rejected alone before: a fault that starts in the middle of a batch must not turn the
+// rest into dead letters.
 
 import type { Event, Offset } from '../contracts/event.ts';
 import type { Verdict } from '../contracts/sink.ts';
 
-/** Events that one acceptance is evidence against, each refused alone before and after it. */
+/**
+ * Maximum number of events that one acceptance is evidence against, each rejected alone before and
+ * after it.
+ */
 const usesMax = 8;
 
-/** A moment: requests are counted, starting at 1. */
+/** A moment, as the number of requests so far; starts at 1. */
 export type RequestCount = number;
 
-/** An event that was refused while nothing was accepted. */
+/** An event that was rejected while nothing was accepted. */
 export interface Suspect {
   readonly offset: Offset;
   readonly uid: string;
   readonly stream: string;
   readonly destination: string;
-  /** The receiver's answer. */
+  /** The receiver's response. */
   readonly reason: string;
   readonly by: Verdict;
-  /** When it was first refused by itself. */
+  /** When it was first rejected alone. */
   readonly since: RequestCount;
 }
 
-/** How sure it is that an event is to blame. */
+/** The certainty that an event is to blame. */
 export type Guilt = 'proven' | 'likely' | 'open';
 
-/** What was accepted and refused lately. */
+/** Recent acceptances and rejections. */
 export class Evidence {
   readonly #destinationOf: (event: Event) => string;
   #turn: RequestCount = 0;
-  /** By destination: when it last accepted an event. */
+  /** By destination: the last acceptance. */
   readonly #acceptedAt = new Map<string, RequestCount>();
-  /** By destination: how many events the last acceptance was used against. */
+  /** By destination: the number of events that the last acceptance was used against. */
   readonly #used = new Map<string, number>();
   readonly #suspects = new Map<Offset, Suspect>();
 
@@ -67,7 +71,7 @@ export class Evidence {
     return new Set(events.map((event) => this.#destinationOf(event)));
   }
 
-  /** These events were accepted by the last request. */
+  /** The last request's events were accepted. */
   accepted(events: readonly Event[]): void {
     for (const destination of this.destinationsOf(events)) {
       this.#acceptedAt.set(destination, this.#turn);
@@ -77,9 +81,10 @@ export class Evidence {
   }
 
   /**
-   * An event was refused alone. `proven`: it is to blame, since it was refused alone before and another
-   * was accepted between. `likely`: it is to blame if the next event is accepted, since only a batch
-   * with it was refused before. `inBatchAt`: when that was; null: there was none.
+   * An event was rejected alone. `proven`: it is to blame, because it was rejected alone before and
+   * another event was accepted in between. `likely`: it is to blame if the next event is accepted,
+   * because only a batch with it was rejected before. `inBatchAt`: the time of that batch; null:
+   * none.
    */
   refused(
     event: Event,
@@ -112,7 +117,7 @@ export class Evidence {
     this.#suspects.delete(offset);
   }
 
-  /** Events refused alone while nothing of their destination was accepted, in spool order. */
+  /** Events rejected alone while their destination accepted none, in spool order. */
   get suspects(): readonly Suspect[] {
     return [...this.#suspects.values()].toSorted((a, b) => a.offset - b.offset);
   }

@@ -1,17 +1,17 @@
-// Events that a route's filter could not judge. The first of a route and source is logged, the others
-// are counted.
+// Events on which a route's filter failed. The first per route and source is logged, the others are
+// counted.
 
 import type { Log } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { FilterFailure } from './route.ts';
 
-/** Of one route and source. */
+/** Failures of one route and source. */
 export interface FilterFailuresOf {
   readonly last: FilterFailure;
   readonly count: number;
 }
 
-/** All since the start. */
+/** All failures since the start. */
 export class FilterFailures {
   readonly #log: Log;
   readonly #byWay = new Map<string, FilterFailuresOf>();

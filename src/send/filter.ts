@@ -1,31 +1,34 @@
 // Filters: CEL expressions over the OCSF event (https://cel.dev), with the event's source and
-// stream beside it. Here they are compiled, and taken apart into the paths of the event that they
-// look at, so that a path that no event has is told before anything runs: in CEL it is a failure,
-// and an event on which a filter fails passes. This is the only file that knows the CEL library,
-// which is loaded by the first filter: most configs have none, and start sooner without it.
+// stream as further variables. They are compiled here, and analysed for the event paths that they
+// use, so that a path that no event has is reported before a run: CEL fails on it, and an event on
+// which a filter fails passes. Invariant: only this file knows the CEL library, which is loaded by
+// the first filter; most configs have none and start faster without it.
 
 import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Event } from '../contracts/event.ts';
 
-/** True where the event passes. */
+/** True if the event passes. */
 export type Filter = (event: Event) => boolean;
 
 /** Names from the event down; null stands for any element of a list. */
 export type EventPath = readonly (string | null)[];
 
-/** A value that an expression compares a path's with, or the name of the event's source. */
+/** A comparison of a path's value, or of the event's source, with a constant. */
 export interface FilterComparison {
   readonly place: EventPath | 'source';
   readonly value: string | number | bigint | boolean;
 }
 
-/** What an expression is about. */
+/** The parts of an expression. */
 export interface FilterParts {
-  /** Each path that is looked at, with those that lead to it. */
+  /** Each path used, and the paths that lead to it. */
   readonly paths: readonly EventPath[];
-  /** Those that have to be true or false: the whole, or what is negated, joined or chosen by. */
+  /**
+   * Paths that must be boolean: the whole expression, or an operand of a negation, a conjunction or
+   * a condition.
+   */
   readonly flags: readonly EventPath[];
   readonly comparisons: readonly FilterComparison[];
 }
@@ -34,9 +37,9 @@ const cel = () =>
   createRequire(import.meta.url)('@marcbachmann/cel-js') as typeof import('@marcbachmann/cel-js');
 
 /**
- * Compiles a `where`. Throws with what is wrong in its message when it is not CEL, names what there
- * is not, is neither true nor false, or holds a regular expression that is not bounded. `failed` is
- * told why of each event that it cannot judge.
+ * Compiles a `where`. Throws with a message about the flaw if it is not CEL, uses an unknown name,
+ * is not boolean, or has an unbounded regular expression. `failed` receives the reason for each
+ * event that it cannot evaluate.
  */
 export function compileFilter(expression: string, failed: (why: string) => void): Filter {
   const evaluate = parsed(expression);
@@ -50,7 +53,7 @@ export function compileFilter(expression: string, failed: (why: string) => void)
       if (typeof verdict === 'boolean') return verdict;
       failed('it is neither true nor false');
     } catch (error) {
-      // What follows the first line repeats the expression.
+      // The lines after the first repeat the expression.
       failed(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
     }
     return true;
@@ -71,7 +74,7 @@ function parsed(expression: string) {
   return evaluate;
 }
 
-/** Takes an expression apart. Throws as `compileFilter` does. */
+/** Analyses an expression. Throws as `compileFilter` does. */
 export function filterParts(expression: string): FilterParts {
   const parts: Parts = { paths: [], flags: [], comparisons: [] };
   const { ast } = parsed(expression);
@@ -79,7 +82,7 @@ export function filterParts(expression: string): FilterParts {
   return parts;
 }
 
-/** Where in an event all stands that an expression may look at, by names from the event down. */
+/** All event paths that an expression may read, by names from the event down. */
 export function placesSeen(expression: string): readonly (readonly string[])[] {
   const seen: (readonly string[])[] = [];
   const walk = (node: ASTNode) => {
@@ -91,7 +94,7 @@ export function placesSeen(expression: string): readonly (readonly string[])[] {
   return seen;
 }
 
-/** The names of a value that is named from the event down; null: it is not. */
+/** The names of a value that is addressed from the event down; null: it is not. */
 function wayTo(node: ASTNode): readonly string[] | null {
   if (node.op === 'id') return node.args === 'event' ? [] : null;
   if (node.op !== '.' && node.op !== '.?' && node.op !== '[]' && node.op !== '[?]') return null;
@@ -102,8 +105,8 @@ function wayTo(node: ASTNode): readonly string[] | null {
 }
 
 /**
- * Texts or numbers of which one has to stand at a path for the expression to be true, by dotted path;
- * of what else it asks for nothing is said. Throws as `compileFilter` does.
+ * Texts or numbers of which one must be at a path for the expression to be true, by dotted path;
+ * other conditions are ignored. Throws as `compileFilter` does.
  */
 export function valuesNeeded(
   expression: string,
@@ -147,10 +150,10 @@ interface Parts extends FilterParts {
   readonly comparisons: FilterComparison[];
 }
 
-/** Variables that stand for a place in the event. */
+/** Variables that stand for an event path. */
 type Scope = ReadonlyMap<string, EventPath>;
 
-/** Where in the event a value stands; null: nowhere. What it looks at goes to `parts`. */
+/** The event path of a value; null: none. The paths it uses are added to `parts`. */
 function placeOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
   const place = ownPlace(node, scope, parts);
   if (place !== null) parts.paths.push(place);
@@ -235,7 +238,7 @@ function compare(one: ASTNode, others: readonly ASTNode[], scope: Scope, parts: 
   }
 }
 
-/** What CEL calls macros: their first argument is a variable that stands for each element. */
+/** CEL's macros: their first argument is a variable for each element. */
 const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 
 function below(place: EventPath | null, step: string | null): EventPath | null {
@@ -243,10 +246,10 @@ function below(place: EventPath | null, step: string | null): EventPath | null {
 }
 
 /**
- * `matches` runs JavaScript's regular expressions, on which an event's text could go back and forth
- * for hours. So V8 is told to go on with its linear engine where one does, and a pattern that this
- * engine cannot run (look-ahead, back references, vast repetitions) is refused, as RE2 does, whose
- * patterns CEL means. A pattern taken from an event is refused as well.
+ * `matches` uses JavaScript's regular expressions, which could backtrack for hours on an event's
+ * text. So V8 is set to use its linear engine where possible, and a pattern that this engine cannot
+ * run (look-ahead, back references, vast repetitions) is refused, as by RE2, whose patterns CEL
+ * specifies. A pattern from an event is refused too.
  */
 function boundPatterns(node: ASTNode): void {
   if ((node.op === 'call' || node.op === 'rcall') && node.args[0] === 'matches') {
@@ -261,7 +264,7 @@ function checkPattern(given: unknown): void {
   setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
   setFlagsFromString('--enable-experimental-regexp-engine');
   try {
-    // The flag that asks for the linear engine alone; only the check uses it.
+    // The flag for the linear engine alone; used only for this check.
     new RegExp(pattern, 'l');
   } catch {
     throw new Error(

@@ -1,6 +1,6 @@
-// A held page as events. Parsing, normalising, cutting out the record's own bytes and encoding each
-// happen at most once per page, when first asked for, and are shared by every sink that reads the
-// page while it is remembered.
+// Converts a stored page to events. Parsing, normalising, slicing out the record's own bytes and
+// encoding each happen at most once per page, on first use, and are shared by every sink that reads
+// the page while it is cached.
 
 import { isUtf8 } from 'node:buffer';
 import type {
@@ -21,22 +21,22 @@ import { cutRecords } from '../tools/record-list.ts';
 import { parseRecord } from './parse-record.ts';
 import { recordLines } from './record-lines.ts';
 
-/** Uids that are made into text together. */
+/** Number of uids converted to text together. */
 const uidsWritten = 32;
 
-/** The events of a held page. */
+/** The events of a stored page. */
 export class DecodedPage {
   readonly held: HeldPage;
   readonly normalise: Normalise;
   readonly events: readonly Event[];
-  /** What senders computed from this page, by what it was computed with. */
+  /** Values that senders computed from this page, by a key of the computation. */
   readonly encoded = new Map<string, unknown>();
   readonly #text: Buffer;
   readonly #uids: Buffer;
   #slices: Slices | null;
   #ocsf: OcsfEvent | null = null;
   #ocsfIndex = -1;
-  /** Whether the body is UTF-8; null: not looked at yet. */
+  /** Whether the body is UTF-8; null: not checked yet. */
   #utf8: boolean | null = null;
   #hex = '';
   /** Index of the first event whose uid is in `#hex`. */
@@ -58,7 +58,7 @@ export class DecodedPage {
     return this.#utf8;
   }
 
-  /** The OCSF form asked for last stays at hand, since formats ask many times in turn. */
+  /** The last OCSF form is cached, because formats read it many times in a row. */
   ocsf(index: number): OcsfEvent {
     if (index !== this.#ocsfIndex || this.#ocsf === null) {
       const ocsf = this.normalise(this.record(index), this.uid(index), this.held.context);
@@ -69,7 +69,7 @@ export class DecodedPage {
     return this.#ocsf;
   }
 
-  /** A few neighbours are written out at a time: cheaper than singly, and nothing grows old. */
+  /** A few neighbours are converted together: cheaper than singly, and short-lived. */
   uid(index: number): Uid {
     const block = index - (index % uidsWritten);
     if (block !== this.#hexFrom) {
@@ -81,8 +81,8 @@ export class DecodedPage {
   }
 
   /**
-   * A record parsed, its numbers with the value that upstream gave them; each by itself, so that
-   * one is dead before the next is made.
+   * A parsed record whose numbers keep upstream's values; parsed one by one, so that one is garbage
+   * before the next is made.
    */
   record(index: number): ParsedRecord {
     const { starts, ends, exact } = this.#cut();
@@ -98,7 +98,7 @@ export class DecodedPage {
     return recordLines(this.#text, this.#cut(), this.held.kept);
   }
 
-  /** Where a record stands in the page's body. */
+  /** Byte offset of a record in the page's body. */
   startOf(index: number): number {
     return this.#cut().starts[this.#indexOf(index)] ?? 0;
   }
@@ -169,7 +169,7 @@ class HeldEvent implements Event {
   }
 }
 
-/** Decodes each held page once while it is remembered. */
+/** Decodes each stored page once while it is cached. */
 export class PageDecoder {
   readonly #pages = new WeakMap<HeldPage, DecodedPage>();
   readonly #normaliserFor: (context: PageContext) => Normalise;

@@ -1,8 +1,9 @@
-// Destinations of a sink that refuse all of their events while others accept theirs. The events of
-// such a destination are set aside durably, in order, and later ones follow them, so that they hold no
-// other's. A probe sends the first one again with growing waits; once it is accepted, all follow in
-// order. What must stay true: while events of a destination are set aside, no later event of it is
-// sent before them; and an event is blamed only by the rule of trial.ts, among the events set aside.
+// Destinations of a sink that reject all of their events while others accept theirs. The events of
+// such a destination are set aside durably, in order, and later ones follow them, so that they do
+// not block other destinations. A probe sends the first one again with growing waits; once it is
+// accepted, all follow in order. Invariants: while events of a destination are set aside, no later
+// event of it is sent before them; an event is blamed only by the rule of trial.ts, among the
+// set-aside events.
 
 import type { Event } from '../contracts/event.ts';
 import type { Batch, Delivery, Sink, Verdict } from '../contracts/sink.ts';
@@ -12,7 +13,7 @@ import type { Outlet } from './outlet.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
 
-/** What it works with. */
+/** Dependencies of the lanes. */
 export interface LanesDeps {
   readonly name: string;
   readonly sink: Sink;
@@ -26,11 +27,11 @@ export interface LanesDeps {
   readonly send: (batch: Batch, signals: StopSignals) => Promise<Delivery>;
 }
 
-/** A destination for which events wait. */
+/** A destination with waiting events. */
 export interface AsideFacts {
   readonly destination: string;
   readonly events: number;
-  /** The receiver's last answer. */
+  /** The receiver's last response. */
   readonly reason: string;
   /** Epoch milliseconds. */
   readonly since: number;
@@ -44,13 +45,13 @@ interface Lane {
   /** On the monotonic clock. */
   dueAt: number;
   waitMs: number;
-  /** Events sent together: one while it is probed, more with each acceptance. */
+  /** Events sent together: one while probing, more with each acceptance. */
   size: number;
-  /** After which id the next event of the suspect's own stream is looked for. */
+  /** Id after which the next event of the suspect's own stream is searched. */
   cursor: number;
 }
 
-/** What became of events that were sent. */
+/** The results for sent events. */
 interface Fates {
   readonly accepted: ReadonlySet<string>;
   readonly refused: ReadonlyMap<string, { readonly reason: string; readonly by: Verdict }>;
@@ -70,8 +71,8 @@ export class Lanes {
   }
 
   /**
-   * True where events can be set aside. Not for a sink that commits its position with its events: what
-   * was set aside is before that position when it is sent.
+   * True if events can be set aside. Not for a sink that commits its position with its events: a
+   * set-aside event is before that position when it is sent.
    */
   get canSetAside(): boolean {
     const { sink } = this.#deps;
@@ -84,12 +85,12 @@ export class Lanes {
     }));
   }
 
-  /** The last answer of a destination at fault. */
+  /** The last response of a destination at fault. */
   reasonOf(destination: string): string {
     return this.#lanes.get(destination)?.reason ?? '';
   }
 
-  /** True where events of this destination are set aside. */
+  /** True if events of this destination are set aside. */
   has(destination: string): boolean {
     return this.#lanes.has(destination);
   }
@@ -98,12 +99,12 @@ export class Lanes {
     return this.#lanes.size === 0;
   }
 
-  /** Every wait has grown, and nothing was accepted: a run that ends by itself waits no longer. */
+  /** Every wait has grown and nothing was accepted: a run that ends by itself waits no longer. */
   get isStuck(): boolean {
     return [...this.#lanes.values()].every(({ waitMs }) => waitMs >= 4 * this.#deps.retryMinMs);
   }
 
-  /** Resumes what was set aside before this process started; it is probed at once. */
+  /** Loads the events that were set aside before this process started; they are probed at once. */
   async load(): Promise<void> {
     const { aside, name, sink } = this.#deps;
     if (sink.destinationOf === undefined) return;
@@ -112,7 +113,7 @@ export class Lanes {
     }
   }
 
-  /** Events were set aside for a destination, with the receiver's answer. */
+  /** Events were set aside for a destination, with the receiver's response. */
   setAside(destination: string, events: number, reason: string): void {
     const lane = this.#lanes.get(destination);
     if (lane !== undefined) {
@@ -133,7 +134,7 @@ export class Lanes {
     this.#lanes.set(facts.destination, { ...facts, dueAt, waitMs, size: 1, cursor: 0 });
   }
 
-  /** Makes dead letters of events set aside, of all or of those with these uids; returns how many. */
+  /** Makes dead letters of set-aside events, all or those with these uids; returns their number. */
   async giveUp(uids: readonly string[] | null): Promise<number> {
     const { aside, name } = this.#deps;
     let count = 0;
@@ -152,19 +153,19 @@ export class Lanes {
     return count;
   }
 
-  /** Milliseconds until a destination is probed; null: there is none. */
+  /** Milliseconds until a destination is probed; null: none. */
   get dueInMs(): number | null {
     const due = Array.from(this.#lanes.values(), ({ dueAt }) => dueAt);
     if (due.length === 0) return null;
     return Math.max(0, Math.min(...due) - this.#deps.clock.monotonic());
   }
 
-  /** All destinations are probed now. */
+  /** Probes all destinations now. */
   askNow(): void {
     for (const lane of this.#lanes.values()) lane.dueAt = this.#deps.clock.monotonic();
   }
 
-  /** One step of each destination that is due. */
+  /** One step for each due destination. */
   async work(signals: StopSignals): Promise<void> {
     const now = this.#deps.clock.monotonic();
     for (const lane of [...this.#lanes.values()]) {
@@ -180,7 +181,7 @@ export class Lanes {
     }
   }
 
-  /** True: the destination has accepted events, or an event was found to blame. */
+  /** True: the destination has accepted events, or an event was found to be to blame. */
   async #step(lane: Lane, signals: StopSignals): Promise<boolean> {
     const { aside, name, log } = this.#deps;
     const which = { after: 0, most: lane.size };
@@ -214,7 +215,8 @@ export class Lanes {
     if (guilty.length > 0) return true;
     lane.size = Math.max(1, lane.size >> 2);
     const refusal = isOne ? fates.refused.get(first.uid) : undefined;
-    // A fault of the destination blames no event: another one, sent now, could only overtake this one.
+    // A fault of the destination blames no event: another event sent now could only overtake this
+    // one.
     if (refusal === undefined || refusal.by === 'destination') return false;
     return await this.#askOthers(lane, first, signals);
   }
@@ -236,7 +238,7 @@ export class Lanes {
     return false;
   }
 
-  /** The first event of each other stream; where there is none, the next one of the same. */
+  /** The first event of each other stream; if there is none, the next one of the same stream. */
   async #others(lane: Lane, suspect: HeldAside): Promise<readonly HeldAside[]> {
     const { aside, name } = this.#deps;
     const after = Math.max(lane.cursor, suspect.id);
@@ -252,7 +254,7 @@ export class Lanes {
     return own === undefined ? [] : [own];
   }
 
-  /** Sends rows; one that is not for this sink any more counts as accepted. */
+  /** Sends rows; one that is no longer for this sink counts as accepted. */
   async #send(rows: readonly HeldAside[], signals: StopSignals): Promise<Fates> {
     const { outlet, name } = this.#deps;
     const batch = await outlet.ofHeld(rows.map((row) => pageOf(row, name)));

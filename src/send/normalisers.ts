@@ -1,4 +1,4 @@
-// The normaliser of each source and kind of record, compiled when it is first needed.
+// The normaliser of each source and record kind, compiled on first use.
 
 import type { RecordReading } from '../contracts/definition.ts';
 import type { PageContext } from '../contracts/event.ts';
@@ -6,17 +6,20 @@ import type { NumberNames } from '../contracts/lookups.ts';
 import { compileNormaliser, type Normalise } from '../normalise/normalise.ts';
 import { withNumberNames } from '../normalise/number-names.ts';
 
-/** How the records of a source are read. */
+/** How the records of a source are normalised. */
 export interface ReadSource {
   readonly name: string;
   readonly reading: RecordReading;
-  /** Names that are put beside numbers, as far as they are known when an event is made. */
+  /** Names to add to numbers, as far as known when an event is made. */
   readonly lookups?: { readonly names: NumberNames };
 }
 
 const commonReading: RecordReading = { id: 'id', time: ['timestamp', 'time', 'created_at'] };
 
-/** For each page the normaliser of its source; one that is not in the config is read by common names. */
+/**
+ * Returns the normaliser of a page's source; a source outside the config is normalised by common
+ * names.
+ */
 export function normalisersOf(sources: readonly ReadSource[]): (context: PageContext) => Normalise {
   const known = new Map(sources.map((source) => [source.name, source]));
   const compiled = new Map<string, Normalise>();

@@ -1,7 +1,7 @@
-// What one sink is to get next: batches cut from the spool, in order, from any offset. It reads
-// pages, picks the events that routes let pass, has their lines from the encoder that all sinks
-// share, and keeps to the sink's bounds. A sink that takes pages gets them whole. The sender
-// (sender.ts) says from where.
+// Cuts batches for one sink from the spool, in order, from any offset. It reads pages, selects the
+// events that the routes pass, gets their lines from the encoder shared by all sinks, and respects
+// the sink's bounds. A sink that takes pages gets them whole. The sender (sender.ts) gives the
+// start offset.
 
 import type { Event, Offset } from '../contracts/event.ts';
 import type { Batch } from '../contracts/sink.ts';
@@ -10,7 +10,7 @@ import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 import { partsFrom } from './page-parts.ts';
 
-/** Bounds of one batch. A single event larger than `bytesMax` still makes a batch of its own. */
+/** Bounds of one batch. A single event larger than `bytesMax` still forms a batch of its own. */
 export interface BatchBounds {
   readonly eventsMax: number;
   readonly bytesMax: number;
@@ -23,12 +23,15 @@ export interface OutletSettings extends Omit<Reader, 'expects'> {
   readonly bounds: BatchBounds;
 }
 
-/** What a batch is made of. */
+/** The content of a batch. */
 type Content = Pick<Batch, 'events' | 'lines' | 'pages'>;
 
 const noContent: Content = { events: [], lines: noLines, pages: [] };
 
-/** A sink that has not asked for so long waits for its far side; nothing is encoded for it. */
+/**
+ * A sink that has not requested a batch for this long waits for its receiver; nothing is encoded
+ * for it.
+ */
 const atWorkMs = 200;
 
 /** Cuts batches for one sink. */
@@ -36,7 +39,7 @@ export class Outlet {
   readonly #settings: OutletSettings;
   readonly #reader: Reader;
   #from: Offset = 0;
-  /** When the last batch was cut; null while one is being cut. */
+  /** Time of the last cut; null while one is being cut. */
   #cutAt: number | null = Number.NEGATIVE_INFINITY;
 
   constructor(settings: OutletSettings) {
@@ -50,14 +53,14 @@ export class Outlet {
     return atWork && this.#from < first + count;
   }
 
-  /** No batch is cut any more: pages are encoded for this sink no longer. */
+  /** The sink reads no further: pages are no longer encoded for it. */
   leave(): void {
     this.#settings.encoder.leave(this.#reader);
   }
 
   /**
-   * The batch that starts at `from` and has nothing from `until` on, or null at the spool's end. A
-   * batch of nothing only says that there was nothing for this sink up to its `end`.
+   * The batch from `from` up to before `until`, or null at the end of the spool. An empty batch
+   * means that the spool has nothing for this sink up to its `end`.
    */
   async cut(from: Offset, until: Offset = Number.POSITIVE_INFINITY): Promise<Batch | null> {
     this.#from = from;
@@ -74,7 +77,7 @@ export class Outlet {
     const { end: held } = spool.gauge;
     const read = await spool.read(from, bounds.bytesMax, this.#settings.sink);
     const before = read.filter(({ first }) => first < until);
-    // A sink that is new finds the pages of before gone, which all others had passed.
+    // For a new sink earlier pages are deleted, which all others had passed.
     if (before.length === 0) {
       return held > from ? this.#batch(from, Math.min(held, until), noContent) : null;
     }
@@ -83,7 +86,7 @@ export class Outlet {
       : await this.#ofEvents(from, until, before);
   }
 
-  /** Events of pages that are stored elsewhere than in the spool, as one batch. */
+  /** Events of pages stored outside the order of the spool, as one batch. */
   async ofHeld(pages: readonly HeldPage[]): Promise<Batch> {
     const { encoder } = this.#settings;
     const parts: Selected[] = [];
@@ -109,8 +112,8 @@ export class Outlet {
 
   async #ofEvents(from: Offset, until: Offset, read: readonly HeldPage[]): Promise<Batch> {
     const { bounds } = this.#settings;
-    // Lines of two pages have to be copied into one piece, so a batch that is half full ends with
-    // its page; documents are copied from them in any case.
+    // Lines of two pages must be copied into one buffer, so a half-full batch ends with its page;
+    // documents are copied in any case.
     const enough = this.#settings.documents ? bounds.bytesMax : bounds.bytesMax / 2;
     const parts: Selected[] = [];
     let room = bounds.eventsMax;
@@ -139,7 +142,10 @@ export class Outlet {
     return { id: `${this.#settings.sink}-${start}-${end}`, ...content, start, end };
   }
 
-  /** How far into the page this batch may go: at least one event where the batch is still empty. */
+  /**
+   * The index at which this batch stops within the page: after at least one event if the batch is
+   * empty.
+   */
   #stop(
     selected: Selected,
     { start, last: bound }: { start: number; last: number },
@@ -161,7 +167,7 @@ function joined(parts: readonly Selected[]): Content {
   return { events, lines: joinLines(parts.map((part) => part.lines)), pages: [] };
 }
 
-/** Bytes of some events' lines. */
+/** Bytes of the lines of some events. */
 function sizeOf({ lines }: Selected, start: number, stop: number): number {
   if (stop <= start) return 0;
   return (lines.ends[stop - 1] ?? 0) - (lines.starts[start] ?? 0);

@@ -1,9 +1,9 @@
-// What sinks are to get of a page, worked out for all who are about to read it in one pass: an
-// event is parsed and normalised once, encoded once per distinct selection and format, and let go
-// before the next one is made. Sinks that keep up therefore share the work; one that comes later,
-// from behind a backlog, does it for itself. A pass goes in stretches of a few milliseconds,
-// between which the event loop turns, and one pass after the other: whatever the pages are and
-// however many sinks want them, nobody else waits for longer than a stretch.
+// Encodes pages once for all sinks that are about to read them: an event is parsed and normalised
+// once, encoded once per distinct selection and format, and released before the next one is made.
+// Sinks that keep up share the work; a sink with a backlog repeats it for itself. A pass is split
+// into slices of a few milliseconds, between which the event loop runs, and passes follow one
+// another. Invariant: for any page and any number of sinks, the event loop is blocked for at most
+// one slice.
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
@@ -15,7 +15,7 @@ import type { DecodedPage, PageDecoder } from './held-event.ts';
 import { everything, redactedLate, type Selection } from './route.ts';
 import { Transcoders } from './transcoders.ts';
 
-/** The events of a page for a sink, each encoded: as a line, or as a part of a document. */
+/** The encoded events of a page for a sink: lines, or parts of a document. */
 export interface Selected {
   readonly events: readonly Event[];
   readonly lines: EncodedLines;
@@ -25,19 +25,19 @@ export interface Selected {
 export interface Reader {
   readonly sink: string;
   readonly format: Format;
-  /** Equal keys encode alike. */
+  /** Sinks with equal keys encode alike. */
   readonly formatKey: string;
-  /** True where the sink puts documents together from records, and wants no lines. */
+  /** True if the sink builds documents from records and needs no lines. */
   readonly documents: boolean;
-  /** True where the sink gets whole pages, of which nothing is encoded. */
+  /** True if the sink takes whole pages, of which nothing is encoded. */
   readonly takesPages: boolean;
-  /** What the sink gets of a source; null: nothing. */
+  /** The selection of a source's events for the sink; null: none. */
   readonly selectionFor: (source: string) => Selection | null;
-  /** True where the sink is at work and has not come past this page. */
+  /** True if the sink is at work and has not passed this page. */
   expects(page: HeldPage): boolean;
 }
 
-/** What was encoded of a page, which is let go as soon as it is remembered nowhere else. */
+/** An encoding of a page, released as soon as the page is cached nowhere else. */
 interface Kept {
   readonly page: WeakRef<DecodedPage>;
   readonly key: string;
@@ -46,11 +46,11 @@ interface Kept {
 
 const nothing: Selected = { events: [], lines: noLines };
 
-/** What was encoded is kept for other sinks up to so many bytes of lines, the latest first. */
+/** Maximum bytes of lines kept for other sinks, the latest first. */
 const keptBytesMax = 32 * 1024 * 1024;
-/** How long events are encoded before the event loop turns. */
+/** Encoding time before the event loop runs. */
 const stretchMs = 4;
-/** The clock is looked at after so many events: often enough for large ones, and cheap. */
+/** The clock is read once per this many events: often enough for large ones, and cheap. */
 const clockEvery = 8;
 
 /** Encodes pages for the sinks that read one spool. */
@@ -59,17 +59,17 @@ export class PageEncoder {
   readonly #transcoders: Transcoders;
   readonly #look: (page: DecodedPage) => void;
   readonly #readers = new Set<Reader>();
-  /** How large the lines of the page before were, by selection and format, to its body. */
+  /** Ratio of line bytes to body bytes on the previous page, by selection and format. */
   readonly #growth = new Map<string, number>();
-  /** Settles when no pass is under way. */
+  /** Settles when no pass is running. */
   #passes: Promise<void> = Promise.resolve();
-  /** What was encoded last of pages that are still remembered, oldest first. */
+  /** The latest encodings of pages that are still cached, oldest first. */
   readonly #kept: Kept[] = [];
   #keptBytes = 0;
-  /** When the event loop is to turn, on the clock of `performance`. */
+  /** End of the current slice, on the clock of `performance`. */
   #stretchEnd = 0;
 
-  /** `transcoders` write what they can of it; left out: nothing. `look` sees each page once or more. */
+  /** `transcoders` write the lines they can. Default: none. `look` sees each page at least once. */
   constructor(
     decoder: PageDecoder,
     transcoders: Transcoders = new Transcoders(false),
@@ -80,17 +80,17 @@ export class PageEncoder {
     this.#look = look;
   }
 
-  /** From now on pages are encoded for this sink as well when another one reads them. */
+  /** From now on pages are encoded for this sink too when another one reads them. */
   join(reader: Reader): void {
     this.#readers.add(reader);
   }
 
-  /** It reads no more. */
+  /** The sink reads no further. */
   leave(reader: Reader): void {
     this.#readers.delete(reader);
   }
 
-  /** Events are read differently from now on: what was worked out of pages so far is let go. */
+  /** Events are normalised differently from now on: earlier encodings are released. */
   decodeWith(decoder: PageDecoder): void {
     this.#decoder = decoder;
   }
@@ -100,7 +100,7 @@ export class PageEncoder {
     return this.#decoder.decode(held).events;
   }
 
-  /** What one sink is to get of a page. */
+  /** The encoded events of a page for one sink. */
   async select(held: HeldPage, reader: Reader): Promise<Selected> {
     const selection = selectionOf(held, reader);
     if (selection === null) return nothing;
@@ -113,14 +113,14 @@ export class PageEncoder {
     return page.encoded.get(key) as Promise<Selected>;
   }
 
-  /** Of a page that goes out as it came nothing is looked at: it takes less than a stretch. */
+  /** A page copied verbatim needs no inspection: it takes less than a slice. */
   #copy(page: DecodedPage, key: string): void {
     const lines = page.recordLines();
     page.encoded.set(key, Promise.resolve<Selected>({ events: page.events, lines }));
     this.#keep(page, key, lines.bytes.length);
   }
 
-  /** What is to be encoded of a page for a sink: its share, and those of others that will. */
+  /** The encodings of a page that a sink needs: its own, and those of others that will read it. */
   #tasksFor(page: DecodedPage, asking: Reader): ReadonlyMap<string, Task> {
     const tasks = new Map<string, Task>();
     for (const reader of [asking, ...this.#readers]) {
@@ -135,10 +135,10 @@ export class PageEncoder {
     return tasks;
   }
 
-  /** Has the tasks done once all passes before are; who asks meanwhile waits for the same. */
+  /** Runs the tasks after all earlier passes; further callers wait for the same promise. */
   #begin(page: DecodedPage, tasks: ReadonlyMap<string, Task>): void {
     const pass = this.#passes.then(() => this.#encode(page, [...tasks.values()]));
-    // A pass that fails is a fault of ours, told to all who wait for it; others go on.
+    // A failed pass is a bug; all its callers get the error, and later passes continue.
     this.#passes = pass.catch(() => undefined);
     for (const [key, task] of tasks) {
       const selected = pass.then(() => task.selected());
@@ -153,7 +153,7 @@ export class PageEncoder {
     }
   }
 
-  /** A sink that comes later works it out for itself, also where the page is remembered. */
+  /** A later sink encodes for itself, even if the page is cached. */
   #keep(page: DecodedPage, key: string, bytes: number): void {
     this.#kept.push({ page: new WeakRef(page), key, bytes });
     this.#keptBytes += bytes;
@@ -179,7 +179,10 @@ export class PageEncoder {
   }
 }
 
-/** What a sink gets of a page; null: nothing. An answer that is no record is for pages only. */
+/**
+ * The selection of a page for a sink; null: nothing. A response without a record is only for sinks
+ * that take pages.
+ */
 export function selectionOf(
   held: HeldPage,
   reader: Pick<Reader, 'sink' | 'takesPages' | 'selectionFor'>,
@@ -199,12 +202,12 @@ function formatKeyOf({ documents, formatKey }: Reader): string {
   return documents ? `document ${formatKey}` : formatKey;
 }
 
-/** True where lines are the records' own bytes, and no event needs to be asked for its own. */
+/** True if lines are the records' own bytes, and no event needs its own encoding. */
 function isCopied({ key }: Selection, { documents, format }: Reader): boolean {
   return key === '' && !documents && format.verbatim === true && format.batched === undefined;
 }
 
-/** Has events taken until the stretch ends, at least a few, and returns the index of the next. */
+/** Encodes events until the slice ends, at least a few; returns the index of the next. */
 function take(
   tasks: readonly Task[],
   events: readonly Event[],
@@ -218,7 +221,7 @@ function take(
   return at;
 }
 
-/** What an event is encoded with, and how that can be put together by copying. */
+/** The encoder of an event, and how its lines can be copied. */
 function encodingOf({ format, documents }: Reader): Pick<Format, 'encode' | 'copying'> {
   if (documents) return format.document ?? format;
   return format.batched === undefined ? format : { encode: format.batched };
@@ -233,10 +236,10 @@ class Task {
   readonly #writer: LineWriter;
   readonly #picked: Event[] = [];
   #transcoder: Transcoder | null = null;
-  /** How many events are taken, where some were together. */
+  /** Number of encoded events, if several were copied together. */
   #taken = 0;
 
-  /** `bytes`: the size to expect of the lines. */
+  /** `bytes`: the expected size of the lines. */
   constructor(page: DecodedPage, reader: Reader, selection: Selection, bytes: number) {
     this.#page = page;
     this.#encoding = encodingOf(reader);
@@ -249,7 +252,7 @@ class Task {
     return this.#selection.key === '';
   }
 
-  /** Nothing else is transcoded until its last event is taken, but for other tasks of the page. */
+  /** Nothing else is transcoded until its last event is encoded, except other tasks of the page. */
   begin(transcoders: Transcoders): void {
     const selection = this.#selection;
     this.#transcoder = transcoders.begin(this.#page, this.#encoding, selection, this.#formatKey);
@@ -277,7 +280,7 @@ class Task {
     this.#writer.add(selected);
   }
 
-  /** Takes events from this one on together, and returns how many. */
+  /** Copies events from this one on together; returns their number. */
   #takeMany(index: number): number {
     if (this.#transcoder === null) return 0;
     const ends = this.#transcoder.writeMany(this.#page, index, this.#writer);

@@ -1,8 +1,8 @@
-// A large page in parts, each a page of its own with a share of the records and the bytes around
-// them. Pages are held whole, as upstream sent them, and read in parts: what a sink is sent is
-// encoded a page at a time, so that without parts a page as large as `max_body` allows would stand
-// in memory several times over, in every format. What must stay true: the parts hold the page's
-// events, each once and in order, and share the body's memory.
+// Splits a large page into parts, each a page of its own with a share of the records and the bytes
+// around them. Pages are stored whole, as upstream sent them, and read in parts: encoding works
+// page by page, so without parts a page as large as `max_body` would be in memory several times,
+// once per format. Invariant: the parts contain the page's events, each once and in order, and
+// share the body's memory.
 
 import type { Offset } from '../contracts/event.ts';
 import type { HeldPage, Slices } from '../contracts/spool.ts';
@@ -12,12 +12,12 @@ import { cutRecords } from '../tools/record-list.ts';
 /** Pages up to this size are read whole. */
 const wholeBytesMax = 1024 * 1024;
 const partBytes = 512 * 1024;
-/** Who reads a part may have to read the whole page for it, so there are not too many. */
+/** A part may be read from disk together with its whole page, so the number of parts is limited. */
 const partsMax = 64;
 
 const known = new WeakMap<HeldPage, readonly HeldPage[]>();
 
-/** The parts of a page; the same ones each time, so that what is computed from one is shared. */
+/** The parts of a page; the same objects each time, so that computed values are shared. */
 function partsOf(page: HeldPage): readonly HeldPage[] {
   if (page.body.length <= wholeBytesMax || page.count < 2) return [page];
   const parts = known.get(page) ?? cut(page);
@@ -25,7 +25,7 @@ function partsOf(page: HeldPage): readonly HeldPage[] {
   return parts;
 }
 
-/** What is read of pages in a row from an offset: about `bytesMax`, one part at least. */
+/** Consecutive pages or parts from an offset: about `bytesMax`, at least one. */
 export function partsFrom(
   pages: readonly HeldPage[],
   from: Offset,

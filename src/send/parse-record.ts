@@ -1,23 +1,25 @@
 // Parses records so that no number changes its value on the way out. A double keeps 15 significant
-// digits; what upstream writes beyond that (ids of 64 bits, `1e400`, nanoseconds) would come out
-// rounded, or as null. Such a number becomes the text that upstream wrote: a string is safe in
-// every format and with every reader, where a long number literal would be rounded by the next one.
-// Integers beyond 2^53 become text also where a double happens to keep one, so that a field of ids
-// has one type. What must stay true: a record without such numbers costs nothing here: the scan of
-// a page says so beforehand (`Slices.exact`), and else a search.
+// digits; longer numbers of upstream (64-bit ids, `1e400`, nanoseconds) would be rounded or become
+// null. They become the text that upstream wrote: a string is safe in every format and for every
+// reader, while the next reader would round a long number literal. Integers beyond 2^53 always
+// become text, even if a double represents one exactly, so that a field of ids has one type.
+// Invariant: a record without long numbers costs nothing here: the scan of a page reports it
+// (`Slices.exact`), otherwise a search finds it.
 
 import type { ParsedRecord } from '../contracts/event.ts';
 import { heldNestingMax, JsonScan } from '../tools/json-scan.ts';
 import { digitsKept } from '../tools/json-tokens.ts';
 
 /**
- * Found in every record with a number that a double may not keep, and in few others: one that is
- * long or has an exponent, behind what stands before a value. Looking for it costs a tenth of going
- * through the bytes one by one.
+ * Matches every record with a number that a double may not represent, and few others: a long number
+ * or one with an exponent, after a character that precedes a value. The search costs a tenth of a
+ * scan byte by byte.
  */
 const mayBeLong = new RegExp(`(?:^|[:[,])\\s*(?:[-+.\\d]{${digitsKept + 1}}|[-+.\\d]+[eE])`);
 
-/** The well-formed record at `body[start, end)`; numbers that doubles cannot keep are text. */
+/**
+ * The well-formed record at `body[start, end)`; numbers that doubles cannot represent become text.
+ */
 export function parseRecord(body: Buffer, start: number, end: number): ParsedRecord {
   const whole = body.toString('utf8', start, end);
   if (!mayBeLong.test(whole)) return JSON.parse(whole) as ParsedRecord;
@@ -38,7 +40,7 @@ export function parseRecord(body: Buffer, start: number, end: number): ParsedRec
   return JSON.parse(text + body.toString('utf8', at, end)) as ParsedRecord;
 }
 
-/** True where the number, once parsed, is written again with the same value. */
+/** True if the parsed number is written with the same value. */
 function isKept(source: string): boolean {
   const value = Number(source);
   if (/^-?\d+$/.test(source)) return Number.isSafeInteger(value);

@@ -1,8 +1,8 @@
 // A sink's position, in memory and on disk. It moves in memory at once, is noted so that it
-// outlives the process, and becomes durable soon after, several steps in one write where they come
-// fast. Dead letters become durable in the same write as the position that passes them. What must
-// stay true: what is on disk never runs ahead of what was settled, and a failing disk is asked
-// again until the process has to end.
+// survives the process, and becomes durable soon after, with several steps in one write if they
+// come fast. Dead letters become durable in the write of the position that passes them. Invariants:
+// the durable position never passes an unsettled event; a failing disk is retried until the process
+// must end.
 
 import { errorText } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
@@ -10,7 +10,7 @@ import type { Json } from '../contracts/json.ts';
 import type { AsideEvent, DeadLetter, SendSpool } from '../contracts/spool.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 
-/** What a step brings besides the new place. */
+/** The data that becomes durable with a new position. */
 export interface PositionChange {
   readonly mark?: Json;
   readonly deadLetters?: readonly DeadLetter[];
@@ -19,7 +19,7 @@ export interface PositionChange {
 
 const retryMs = 1_000;
 
-/** How far one sink has come. */
+/** The position of one sink. */
 export class Position {
   readonly #sink: string;
   readonly #spool: SendSpool;
@@ -46,7 +46,7 @@ export class Position {
     return this.#at;
   }
 
-  /** Moves on; a place behind the present one changes nothing but the mark and the letters. */
+  /** Moves the position forward; a smaller offset changes only the mark and the dead letters. */
   advance(to: Offset, step: PositionChange = {}): void {
     this.#at = Math.max(this.#at, to);
     if (step.mark !== undefined) this.#mark = step.mark;
@@ -64,18 +64,18 @@ export class Position {
     }
   }
 
-  /** Tries a failing disk no more: what it does not take now is sent again after the next start. */
+  /** Stops retrying a failing disk: unsaved events are sent again after the next start. */
   abandon(): void {
     this.#abandoned.abort();
   }
 
-  /** Resolves when all that was settled so far is durable, or abandoned. */
+  /** Resolves when everything settled so far is durable, or abandoned. */
   async saved(): Promise<void> {
     while (this.#saving !== null) await this.#saving;
   }
 
   async #save(): Promise<void> {
-    // Steps that are taken in this turn of the loop share the write.
+    // Steps in the same turn of the event loop share the write.
     await Promise.resolve();
     while (this.#unsaved) {
       this.#unsaved = false;

@@ -1,6 +1,6 @@
-// Which events a probe sends in addition to the suspect: the first waiting event of each other stream, a few
-// at a time, the next probe those of other streams; where no other stream waits, the next event of
-// the suspect's own. What must stay true: nothing here moves a position, and a probe reads a
+// Selects the events that a probe sends in addition to the suspect: the first waiting event of each
+// other stream, a few at a time, in the next probe those of other streams; if no other stream
+// waits, the next event of the suspect's own. Invariants: no position moves here; a probe reads a
 // bounded number of bytes.
 
 import type { Offset } from '../contracts/event.ts';
@@ -9,15 +9,15 @@ import type { HeldPage, SendSpool } from '../contracts/spool.ts';
 import { alone } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 
-/** What is read with. */
+/** Dependencies. */
 export interface ReadAheadDeps {
   readonly outlet: Pick<Outlet, 'cut'>;
   readonly spool: Pick<SendSpool, 'read' | 'gauge'>;
-  /** True for an event that needs no probe: it is settled already. */
+  /** True for an event that needs no probe, because it is settled. */
   readonly isSettled: (offset: Offset) => boolean;
 }
 
-/** Read at most for one probe. */
+/** Maximum bytes read for one probe. */
 const probeBytesMax = 8 * 1024 * 1024;
 const readBytes = 1024 * 1024;
 
@@ -26,11 +26,11 @@ export class ReadAhead {
   readonly #deps: ReadAheadDeps;
   readonly #stream: string;
   readonly #from: Offset;
-  /** Up to where streams were looked for. */
+  /** Offset up to which streams were searched. */
   #seen: Offset;
-  /** By stream, the offset of its first waiting event; the ones sent longest ago first. */
+  /** By stream, the offset of its first waiting event; the least recently sent first. */
   readonly #first = new Map<string, Offset>();
-  /** From where the next event of the suspect's own stream is looked for. */
+  /** Offset from which the next event of the suspect's own stream is searched. */
   #own: Offset;
 
   /** `stream` and `offset` of the suspect. */
@@ -42,12 +42,12 @@ export class ReadAhead {
     this.#own = this.#from;
   }
 
-  /** Up to where events were looked for. */
+  /** Offset up to which events were searched. */
   get seen(): Offset {
     return this.#seen;
   }
 
-  /** Events to send now, each by itself; `most` of them. */
+  /** Up to `most` events to send now, each alone. */
   async *next(most: number): AsyncGenerator<Batch> {
     await this.#look(most);
     const turn = [...this.#first].slice(0, most);
@@ -63,7 +63,7 @@ export class ReadAhead {
     if (own !== null) yield own;
   }
 
-  /** Looks for streams until there are enough that were not sent yet, or the bytes are used up. */
+  /** Searches for streams until enough unsent ones are found, or the bytes are used up. */
   async #look(most: number): Promise<void> {
     const { spool } = this.#deps;
     const known = this.#first.size;
@@ -84,13 +84,13 @@ export class ReadAhead {
     const batch = await this.#eventAt(Math.max(first, this.#from), first + count);
     const offset = batch?.events[0]?.offset;
     if (offset === undefined) return;
-    // Before those that were sent already.
+    // New streams go before those that were sent already.
     const sent = [...this.#first];
     this.#first.clear();
     for (const [name, at] of [[stream, offset] as const, ...sent]) this.#first.set(name, at);
   }
 
-  /** The next event of the suspect's own stream, each one in turn. */
+  /** The next event of the suspect's own stream, in turn. */
   async #nextOwn(): Promise<Batch | null> {
     const { spool } = this.#deps;
     let mayRestart = this.#own > this.#from;
@@ -115,7 +115,7 @@ export class ReadAhead {
     return null;
   }
 
-  /** The first event for this sink in a range that is not settled, by itself. */
+  /** The first unsettled event for this sink in a range, alone. */
   async #eventAt(from: Offset, until: Offset): Promise<Batch | null> {
     for (let at = from; at < until; ) {
       const batch = await this.#deps.outlet.cut(at, until);

@@ -1,7 +1,7 @@
-// Records of a page as lines of their own bytes, for formats whose line is the record as it came
-// (`Format.verbatim`). They are copied together rather than one by one: in the page they stand side
-// by side, with a comma between where the line's end goes. What must stay true: a line is what the
-// format's `encode` gives of the record, to the byte, and the page's own bytes are left as they are.
+// Records of a page as lines of their own bytes, for formats whose line is the record verbatim
+// (`Format.verbatim`). They are copied together instead of one by one: in the page they are
+// adjacent, with a comma at the position of the line end. Invariants: a line equals the result of
+// the format's `encode` byte for byte; the page's own bytes are not changed.
 
 import type { EncodedLines } from '../contracts/format.ts';
 import type { Slices } from '../contracts/spool.ts';
@@ -10,7 +10,7 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const blank = 0x20;
 
-/** The lines of these records of a body, or of those of them whose indices `kept` has. */
+/** The lines of a body's records, or of those with an index in `kept`. */
 export function recordLines(body: Buffer, slices: Slices, kept: Uint32Array | null): EncodedLines {
   const { starts, ends } = kept === null ? slices : picked(slices, kept);
   const lines = sideBySide(starts, ends)
@@ -30,7 +30,7 @@ function picked({ starts, ends }: Slices, kept: Uint32Array): Places {
   return { starts: kept.map((at) => starts[at] ?? 0), ends: kept.map((at) => ends[at] ?? 0) };
 }
 
-/** True where one byte stands between each record and the next. */
+/** True if exactly one byte separates the records. */
 function sideBySide(starts: Uint32Array, ends: Uint32Array): boolean {
   for (let i = 1; i < starts.length; i += 1) {
     if ((starts[i] ?? 0) - (ends[i - 1] ?? 0) !== 1) return false;
@@ -64,7 +64,7 @@ function copiedEach(body: Buffer, starts: Uint32Array, ends: Uint32Array): Copie
   return copied;
 }
 
-/** CR and LF stand only between JSON tokens, where a blank will do. */
+/** In valid JSON a raw CR or LF is only between tokens, where a blank is equivalent. */
 function blankOut(bytes: Buffer, byte: number): void {
   for (let at = bytes.indexOf(byte); at >= 0; at = bytes.indexOf(byte, at + 1)) bytes[at] = blank;
 }

@@ -1,7 +1,7 @@
-// Routes: which events a sink gets, and without which fields. A filter (filter.ts) that fails on an
-// event lets it pass and is counted: a filter must never be the way an event is lost. Redaction
-// works on a copy; the record's own bytes cannot be redacted, so a sink that writes them may not be
-// on a route that redacts (config check).
+// Routes: the events that a sink gets, and the fields that are removed. Invariants: an event on
+// which a filter (filter.ts) fails passes and is counted, so that no filter loses an event;
+// redaction works on a copy. The record's own bytes cannot be redacted, so a sink that writes them
+// must not be on a route that redacts (checked with the config).
 
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
@@ -16,46 +16,52 @@ export interface Route {
   readonly redact?: readonly string[] | undefined;
 }
 
-/** What one sink gets of one source. */
+/** The selection of one source's events for one sink. */
 export interface Selection {
-  /** Equal keys select and redact alike, so that what was computed for one serves the other. */
+  /** Equal keys select and redact alike, so their results are shared. */
   readonly key: string;
-  /** The event as the sink is to see it, or null where it is not for this sink. */
+  /** The event as the sink receives it; null if it is not for this sink. */
   select(event: Event): Event | null;
-  /** The same for who writes events without making each; left out: all is taken as it is. */
+  /**
+   * The same for a writer that creates no event objects. Default: every record is written
+   * unchanged.
+   */
   readonly choosing?: Choosing;
 }
 
-/** All that there is, as it is. */
+/** Selects everything unchanged. */
 export const everything: Selection = { key: '', select: (event) => event };
 
-/** An event on which the filter of a route failed, and passed. */
+/** An event on which the filter of a route failed, so that it passed. */
 export interface FilterFailure {
-  /** Its place among the config's routes. */
+  /** Index among the config's routes. */
   readonly route: number;
   readonly source: string;
   readonly where: string;
-  /** May hold what an event says. */
+  /** May contain text of the event. */
   readonly why: string;
 }
 
-/** Told of each. */
+/** Called for each failure. */
 export type FilterFailed = (failure: FilterFailure) => void;
 
-/** A way from a source to a sink. */
+/** A route from one source to one sink. */
 interface Way {
   readonly source: string;
   readonly sink: string;
 }
 
-/** True where something of the source may go to the sink. */
+/** True if an event of the source may go to the sink. */
 export function leadsTo(routes: readonly Route[], { source, sink }: Way): boolean {
   return (
     routes.length === 0 || routes.some(({ from, to }) => from.includes(source) && to.includes(sink))
   );
 }
 
-/** What `sink` gets of `source`; null: no route leads there. No routes: all to all. */
+/**
+ * The selection for `sink` and `source`; null: no route leads there. Without routes, every sink
+ * gets everything.
+ */
 export function selectionFor(
   routes: readonly Route[],
   way: Way,
@@ -65,7 +71,7 @@ export function selectionFor(
   const ways = routes.filter((r) => r.from.includes(way.source) && r.to.includes(way.sink));
   if (ways.length === 0) return null;
   if (ways.some((route) => !route.where && !route.redact?.length)) return everything;
-  // What is tried on an event that nobody gets is not counted.
+  // A trial evaluation, whose result goes to no sink, is not counted.
   let isTrial = false;
   let hasFailed = false;
   const steps = ways.map((route) => ({
@@ -76,7 +82,7 @@ export function selectionFor(
     redact: compileRedaction(route.redact ?? []),
   }));
   const select = (event: Event): Event | null => {
-    // The first route that lets an event pass decides how it is redacted.
+    // The first route that passes an event decides its redaction.
     const step = steps.find(({ passes }) => passes(event));
     return step === undefined ? null : step.redact(event);
   };
@@ -121,7 +127,7 @@ function compileRedaction(paths: readonly string[]): (event: Event) => Event {
   };
 }
 
-/** The value without what stands at the path, arrays on the way searched element by element. */
+/** The value without the parts at the path; arrays on the way are searched element by element. */
 function without(value: unknown, path: readonly string[], depth: number): unknown {
   if (Array.isArray(value)) return value.map((element) => without(element, path, depth));
   const key = path[depth];
@@ -131,7 +137,7 @@ function without(value: unknown, path: readonly string[], depth: number): unknow
   return { ...rest, [key]: without(found, path, depth + 1) };
 }
 
-/** An event that a selection is known to let pass, redacted when it is asked for its OCSF form. */
+/** An event that a selection passes, redacted when its OCSF form is first read. */
 export function redactedLate(event: Event, selection: Selection): Event {
   return selection.choosing?.redacts === true ? new LateRedacted(event, selection) : event;
 }

@@ -1,14 +1,14 @@
-// The loop of one sink: cut a batch, send it, have its answer settled (settlement.ts). Two ways of
-// sending:
+// The loop of one sink: cut a batch, send it, settle its acknowledgement (settlement.ts). There are
+// two ways of sending:
 //
-//   one at a time   send -> answer -> position. The same batch is sent again until it is wholly settled.
-//   pipelined       up to `inFlightMax` batches unanswered, for sinks whose answer takes its time (settling). The first
-//                   answer that is not `delivered` ends the pipeline: its batch is cut anew and settled by itself. What
-//                   was said meanwhile of those behind it is kept, and only the others are sent again.
+//   one at a time   send -> acknowledgement -> position. The same batch is sent again until all of it is settled.
+//   pipelined       up to `inFlightMax` batches in flight, for sinks with slow acknowledgements (settling). The first
+//                   one other than `delivered` ends the pipeline: its batch is cut again and settled by itself.
+//                   Acknowledgements of later batches are kept, and only the other batches are sent again.
 //
-// What must stay true: the position passes an event only when it was delivered, made a dead letter,
-// or was not for this sink; answers count in spool order; the next batch is cut while the one
-// before it is under way.
+// Invariants: the position passes an event only when it was delivered, made a dead letter, or was
+// not for this sink; acknowledgements count in spool order; the next batch is cut while the one
+// before it is in flight.
 
 import { asExportError, type ExportError } from '../contracts/errors.ts';
 import type { Offset } from '../contracts/event.ts';
@@ -23,7 +23,7 @@ import { Settlement, type Suspects } from './settlement.ts';
 import { type HealthDeps, SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
 
-/** What a sender works with. */
+/** Dependencies of a sender. */
 export interface SenderSettings extends HealthDeps {
   readonly name: string;
   readonly sink: Sink;
@@ -31,11 +31,11 @@ export interface SenderSettings extends HealthDeps {
   readonly spool: SendSpool;
   readonly position: Offset;
   readonly inFlightMax: number;
-  /** How long to gather events before a batch is cut. */
+  /** How long events are gathered before a batch is cut. */
   readonly waitMs: number;
 }
 
-/** What status and metrics show of a sink. */
+/** A sink's state for status and metrics. */
 export interface SenderState {
   readonly state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped';
   readonly position: Offset;
@@ -43,21 +43,23 @@ export interface SenderState {
   readonly deadLetters: number;
   readonly retries: number;
   readonly error: ExportError | null;
-  /** Up to where it was sent, settled or not. */
+  /** Offset up to which it was sent, settled or not. */
   readonly sent: Offset;
-  /** Milliseconds until the sink finishes what was sent, by intent; null: it waits for nothing. */
+  /**
+   * Milliseconds until the sink completes written events on purpose; null: nothing waits for that.
+   */
   readonly dueInMs: number | null;
-  /** What the sink says of its far side though events go there. */
+  /** The sink's notice about its destination although it accepts events. */
   readonly notice: Notice | null;
-  /** Events that the receiver refuses while it accepts none; null: there are none. */
+  /** Events that the receiver rejects while it accepts none; null: none. */
   readonly suspects: Suspects | null;
-  /** Destinations at fault, for which events are set aside while others are delivered. */
+  /** Destinations at fault, whose events are set aside while others are delivered. */
   readonly setAside: readonly AsideFacts[];
   /** One of them may accept events soon. */
   readonly waitsAside: boolean;
 }
 
-/** How a sink stands, as it is noted for whoever looks from elsewhere. */
+/** A sink's state as stored for other processes. */
 export function sinkFacts({
   state,
   position,
@@ -76,27 +78,33 @@ export function sinkFacts({
   };
 }
 
-/** A batch of a pipeline. Not the batch itself: a window of them would keep all their pages. */
+/**
+ * A batch in a pipeline. Not the batch itself: a window of them would keep all their pages in
+ * memory.
+ */
 interface Sent {
   readonly start: Offset;
   readonly end: Offset;
-  /** Of events. */
+  /** Number of events. */
   readonly count: number;
   readonly answer: Promise<Delivery>;
 }
 
-/** Sends what the spool holds to one sink, until stopped. */
+/** Sends the spool's events to one sink, until stopped. */
 export class Sender {
   readonly #settings: SenderSettings;
   readonly #position: Position;
   readonly #health: SinkHealth;
   readonly #settlement: Settlement;
   readonly #lanes: Lanes;
-  /** Of the pipeline before, in spool order: taken by the far side, behind what it did not take. */
+  /**
+   * Batches of the previous pipeline, in spool order: accepted by the receiver after a batch that
+   * was not.
+   */
   #kept: readonly Sent[] = [];
-  /** Of a pipeline: up to where it was sent. */
+  /** Of a pipeline: offset up to which it was sent. */
   #sent: Offset = 0;
-  /** Nothing is read any more. */
+  /** No stream reads any more. */
   #isFinishing = false;
   /** Ends the wait for the next probe of a destination at fault. */
   #wakeLanes: (() => void) | null = null;
@@ -134,25 +142,30 @@ export class Sender {
     };
   }
 
-  /** Sends now, as SinkHealth says. */
+  /** Sends now, as `askNow` of SinkHealth. */
   askNow(): number | null {
     this.#lanes.askNow();
     this.#wakeLanes?.();
     return this.#health.askNow();
   }
 
-  /** Makes dead letters of suspects, of all or of those with these uids; returns how many. */
+  /** Makes dead letters of suspects, all or those with these uids; returns their number. */
   async giveUp(uids: readonly string[] | null): Promise<number> {
     return this.#settlement.giveUp(uids).length + (await this.#lanes.giveUp(uids));
   }
 
-  /** Nothing is read any more: what the sink would finish together with what comes later is due. */
+  /**
+   * No stream reads any more: the sink completes the events that it would complete with later ones.
+   */
   finish(): void {
     this.#isFinishing = true;
     this.#settings.sink.flush?.();
   }
 
-  /** Resolves after `stop`, when all under way is settled or given up and the position durable. */
+  /**
+   * Resolves after `stop`, when everything in flight is settled or abandoned and the position is
+   * durable.
+   */
   async run(signals: StopSignals): Promise<void> {
     const { stop, kill } = signals;
     kill.addEventListener('abort', () => this.#position.abandon(), { once: true });
@@ -164,7 +177,7 @@ export class Sender {
         await (pipelined ? this.#pipelined(signals) : this.#oneAtATime(signals));
     } catch (error) {
       if (stop.aborted) return;
-      // The run ends by this, as where the spool has failed: it takes no position any more either.
+      // The run ends with this error, such as a failed spool, which accepts no position any more.
       this.#position.abandon();
       throw error;
     } finally {
@@ -182,7 +195,7 @@ export class Sender {
     await this.#workLanesUntil(upcoming, signals);
     while (!signals.stop.aborted) {
       const batch = await upcoming;
-      // Cut, and so parsed and encoded, while this batch is on its way.
+      // Cut, and so parsed and encoded, while this batch is in flight.
       upcoming = this.#cut(batch.end, signals.stop);
       upcoming.catch(() => undefined);
       await this.#deliver([wholePart(batch)], signals);
@@ -190,7 +203,10 @@ export class Sender {
     }
   }
 
-  /** Works on destinations at fault until the next batch is there; at least one step of each due. */
+  /**
+   * Works on destinations at fault until the next batch is ready; at least one step of each due
+   * one.
+   */
   async #workLanesUntil(upcoming: Promise<unknown>, signals: StopSignals): Promise<void> {
     let isThere = false;
     const there = upcoming.then(
@@ -208,7 +224,7 @@ export class Sender {
     }
   }
 
-  /** Resolves when a destination at fault is to be probed, or when stopped. */
+  /** Resolves when a destination at fault must be probed, or when stopped. */
   async #lanesDue(stop: AbortSignal): Promise<void> {
     const dueInMs = this.#lanes.dueInMs;
     const over = new AbortController();
@@ -231,7 +247,7 @@ export class Sender {
     let settled: Promise<void> = Promise.resolve();
     let room = Promise.withResolvers<void>();
     halt.addEventListener('abort', () => room.resolve(), { once: true });
-    // A pipeline ends when a destination at fault is to be probed.
+    // A pipeline ends when a destination at fault must be probed.
     if (!this.#lanes.isEmpty)
       void this.#lanesDue(halt).then(() => broken.abort(new Error('a destination is due')));
 
@@ -269,7 +285,7 @@ export class Sender {
       if (!halt.aborted) throw error;
     }
     this.#sent = 0;
-    // Closing settles what is still open, so it comes before the wait for the answers.
+    // Closing settles the open batches, so it precedes the wait for their acknowledgements.
     if (stop.aborted) await sink.close();
     await settled;
     this.#kept = [...kept, ...this.#kept];
@@ -277,7 +293,7 @@ export class Sender {
     if (failed !== null) await this.#settleAnew(failed, signals);
   }
 
-  /** What the far side has taken there already; it is kept no more. */
+  /** The batch that the receiver has already accepted from there; removes it and all before it. */
   #keptAt(place: Offset): Sent | null {
     this.#kept = this.#kept.filter(({ end }) => end > place);
     const [first, ...rest] = this.#kept;
@@ -296,7 +312,7 @@ export class Sender {
     return { start, end: batch.end, count: batch.events.length, answer };
   }
 
-  /** Settles by itself the batch whose answer has ended the pipeline. */
+  /** Settles the batch whose acknowledgement has ended the pipeline. */
   async #settleAnew(
     { sent, said }: { readonly sent: Sent; readonly said: Delivery },
     signals: StopSignals,
@@ -304,15 +320,12 @@ export class Sender {
     signals.stop.throwIfAborted();
     const batch = await this.#cut(this.#position.at, signals.stop, sent.end);
     const part = wholePart(batch);
-    // A connection that broke is often there again at once: only what fails anew has a wait before it.
+    // A broken connection often works again at once: only a repeated failure waits.
     const answer = said.outcome === 'retry' ? { afterMs: 0, ...said } : said;
     await this.#deliver(await this.#settlement.settle(part, answer, signals), signals);
   }
 
-  /**
-   * Waits for events, gathers for a while, and cuts the batch that starts at `from`, with nothing
-   * from `until` on.
-   */
+  /** Waits for events, gathers for a while, and cuts the batch from `from` up to before `until`. */
   async #cut(from: Offset, stop: AbortSignal, until?: Offset): Promise<Batch> {
     const { outlet, spool, clock, waitMs, sink } = this.#settings;
     for (;;) {
@@ -326,7 +339,7 @@ export class Sender {
     }
   }
 
-  /** Sends parts, the first one last, until nothing of them is left to settle. */
+  /** Sends parts, the first one last, until all of them are settled. */
   async #deliver(parts: readonly BatchPart[], signals: StopSignals): Promise<void> {
     const open = [...parts];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -1,7 +1,7 @@
-// The sinks that are sent to, each opened from its plan and ended by itself, so that one can be
-// opened anew while the others go on. What must stay true: of one name no two are open at a time; a
-// sink that has been stopped has settled or given up what it had under way, and the next one under
-// its name goes on from the position that is durable by then.
+// The running sinks, each opened from its plan and ended by itself, so that one can be reopened
+// while the others continue. Invariants: at most one sink per name is open at a time; a stopped
+// sink has settled or abandoned its batches in flight, and the next one with its name resumes from
+// the durable position.
 
 import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
 import { errorText } from '../contracts/errors.ts';
@@ -29,28 +29,28 @@ export interface PlannedSink {
   readonly definition: SinkDefinition;
   readonly settings: SinkSettings;
   readonly format: Format;
-  /** Equal keys encode alike. */
+  /** Sinks with equal keys encode alike. */
   readonly formatKey: string;
   readonly bounds: BatchBounds;
   readonly waitMs: number;
   readonly retry: { readonly minMs: number; readonly maxMs: number };
 }
 
-/** What says which events a sink gets, and what they are. */
+/** The settings that decide which events a sink gets, and how they are normalised. */
 export interface Ways {
   readonly sources: readonly ReadSource[];
   readonly routes: readonly Route[];
   readonly config?: string;
 }
 
-/** What sinks are sent to with. */
+/** Dependencies of the senders. */
 export interface SendingDeps {
   readonly spool: SendSpool;
   readonly tools: Tools;
   readonly random: () => number;
 }
 
-/** A sink that is open, and does not send yet. */
+/** A sink that is open but does not send yet. */
 interface OpenSink {
   readonly name: string;
   readonly sink: Sink;
@@ -80,7 +80,7 @@ export class Senders {
   readonly #sinks = new Map<string, SendingSink>();
   readonly #filterFailures: FilterFailures;
   readonly #failed = Promise.withResolvers<never>();
-  /** The sources as they were last in the config, with the routes of then. */
+  /** The last known settings of each source, with the routes of that time. */
   readonly #sources = new Map<string, ReadSource & { readonly routes: readonly Route[] }>();
   #routes: readonly Route[] = [];
   #config: string | null = null;
@@ -102,30 +102,27 @@ export class Senders {
     return Array.from(this.#sinks, ([name, { sender }]) => ({ name, ...sender.state }));
   }
 
-  /** Events that a filter could not judge. */
+  /** Events on which a filter failed. */
   get filterFailures(): readonly FilterFailuresOf[] {
     return this.#filterFailures.all;
   }
 
-  /** Streams most of whose times cannot be read. */
+  /** Streams with mostly unreadable times. */
   get unreadTimes(): readonly UnreadTimesOf[] {
     return this.#unreadTimes.all;
   }
 
-  /** How many events were made into lines by copying, and why the others were not. */
+  /** Numbers of events written by copying, and the reasons for the others. */
   get transcoded(): readonly TranscodedOf[] {
     return this.#transcoders.transcoded;
   }
 
-  /** Rejects when a sender ends for a fault of ours: nothing must go on without it. */
+  /** Rejects when a sender ends because of a bug: the process must not continue without it. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }
 
-  /**
-   * From now on events are read and routed like this. What is still held of a source that has left
-   * goes out as it would have before.
-   */
+  /** Applies new normalising and routing. Stored events of a removed source go out as before. */
   follow({ sources, routes, config }: Ways): void {
     this.#routes = routes;
     this.#config = config ?? null;
@@ -135,7 +132,7 @@ export class Senders {
     this.#encoder.decodeWith(new PageDecoder(normalisersOf([...this.#sources.values()])));
   }
 
-  /** Opens these sinks at their positions, or none where one cannot be opened. */
+  /** Opens these sinks at their positions, or none if one cannot be opened. */
   async open(sinks: readonly PlannedSink[]): Promise<readonly OpenSink[]> {
     const results = await Promise.allSettled(sinks.map((sink) => this.#open(sink)));
     const opened = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -146,7 +143,7 @@ export class Senders {
     throw failure.reason;
   }
 
-  /** Sends to what was opened, until it is stopped. */
+  /** Sends to opened sinks until they are stopped. */
   start(opened: readonly OpenSink[]): void {
     for (const open of opened) {
       const stop = new AbortController();
@@ -159,19 +156,22 @@ export class Senders {
     }
   }
 
-  /** Has a sink sent to now; when, where its far side wants a wait. Undefined: no such name. */
+  /**
+   * Makes a sink send now; returns the end of a wait that its receiver requested. Undefined: no
+   * such name.
+   */
   askNow(name: string): number | null | undefined {
     return this.#sinks.get(name)?.sender.askNow();
   }
 
-  /** Makes dead letters of suspects, of all or of those with these uids; returns how many. */
+  /** Makes dead letters of suspects, all or those with these uids; returns their number. */
   async giveUp(name: string, uids: readonly string[] | null): Promise<number> {
     return (await this.#sinks.get(name)?.sender.giveUp(uids)) ?? 0;
   }
 
   /**
-   * Stops these sinks, or all: no further batch, and what is under way is given up after
-   * `withinMs`. Resolves with the reasons of those that did not end as they should.
+   * Stops these sinks, or all: no further batch, and batches in flight are abandoned after
+   * `withinMs`. Resolves with the errors of those that did not end normally.
    */
   async stop(withinMs: number, names: readonly string[] = this.names): Promise<readonly unknown[]> {
     const stopped = names.flatMap((name) => this.#sinks.get(name) ?? []);
@@ -185,17 +185,17 @@ export class Senders {
     return ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
   }
 
-  /** Nothing is read any more: every sink finishes what it has. */
+  /** No stream reads any more: every sink completes its open events. */
   finish(): void {
     for (const { sender } of this.#sinks.values()) sender.finish();
   }
 
-  /** What should go on cannot: whoever waits for `failed` is told. */
+  /** Makes `failed` reject, because a necessary part has ended. */
   fail(error: unknown): void {
     this.#failed.reject(error);
   }
 
-  /** Forgets sinks that have been stopped. */
+  /** Removes stopped sinks. */
   remove(names: readonly string[]): void {
     for (const name of names) this.#sinks.delete(name);
   }
@@ -215,7 +215,7 @@ export class Senders {
       config: () => this.#config,
       position,
       mark,
-      // A position never goes back.
+      // Position 0 leaves the position unchanged, because it never decreases.
       remember: (mark) => spool.acknowledge(name, { position: 0, mark }),
       tell: async (reported) => {
         const pages = [conditionPage(name, reported, tools.clock.now())];

@@ -1,6 +1,6 @@
-// What an answer of the far side means for a sink's position, and what of the batch is to be sent
-// again. What must stay true: the position passes an event only when it was delivered or made a
-// dead letter, and one that the far side refuses for good is found without losing those beside it.
+// The meaning of a receiver's response for a sink's position, and the part of the batch to send
+// again. Invariants: the position passes an event only when it was delivered or made a dead letter;
+// a permanently rejected event is isolated without losing its neighbours.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
@@ -15,21 +15,21 @@ import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
 import { probesUntilStuck, probeUntilSettled, type TrialDeps } from './trial.ts';
 
-/** A refused event that is not known to be to blame. */
+/** A rejected event that is not known to be to blame. */
 interface Refused {
   readonly event: Event;
   readonly reason: string;
   readonly by: Verdict;
 }
 
-/** An event whose dead letter waits for the next answer. */
+/** An event whose dead letter waits for the next acknowledgement. */
 interface Pending extends Refused {
   readonly part: BatchPart;
-  /** Where the position goes with the dead letter. */
+  /** The position after the dead letter. */
   readonly end: Offset;
 }
 
-/** What answers are settled with. */
+/** Dependencies of settlement. */
 export interface SettlementDeps
   extends Omit<
     TrialDeps,
@@ -38,23 +38,25 @@ export interface SettlementDeps
   readonly position: Position;
   readonly health: SinkHealth;
   readonly lanes: Lanes;
-  /** True for an event that the receiver has accepted in a pipeline, after others that it has not. */
+  /**
+   * True for an event that the receiver has accepted in a pipeline, after others that it has not.
+   */
   readonly isKept: (offset: Offset) => boolean;
 }
 
-/** Events that wait since the receiver refuses them and accepts none. */
+/** Events that wait because the receiver rejects them and accepts none. */
 export interface Suspects {
-  /** All events that a refused batch held; at least `refused`. */
+  /** All events of a rejected batch; at least `refused`. */
   readonly events: number;
-  /** How many were refused alone. */
+  /** Number of events rejected alone. */
   readonly refused: number;
   /** Several probes have found nothing that the receiver accepts. */
   readonly stuck: boolean;
-  /** The first ones that were refused alone, in spool order. */
+  /** The first ones rejected alone, in spool order. */
   readonly first: readonly Pick<Suspect, 'uid' | 'stream' | 'reason'>[];
 }
 
-/** Suspects that are named; there may be a whole batch of them. */
+/** Maximum suspects listed by name; there may be a whole batch. */
 const namedMax = 20;
 
 /** Settles the batches of one sink. */
@@ -63,13 +65,13 @@ export class Settlement {
   readonly #position: Position;
   readonly #health: SinkHealth;
   readonly #evidence: Evidence;
-  /** Delivered out of turn, by a probe, ahead of the position. */
+  /** Delivered by a probe, out of order and after the position. */
   readonly #ahead = new Set<Offset>();
   /** Uids of suspects that an operator has moved to the dead letters. */
   readonly #givenUp = new Set<string>();
-  /** Events of the batch that is on trial. */
+  /** Events of the batch on trial. */
   #onTrial: readonly Event[] = [];
-  /** Refused alone, after another event was accepted: to blame, if the next one is accepted. */
+  /** Rejected alone after another event was accepted: to blame if the next one is accepted. */
   #pending: Pending | null = null;
   #older = false;
 
@@ -98,7 +100,7 @@ export class Settlement {
     this.#evidence.begin();
   }
 
-  /** Makes dead letters of suspects, of all or of those with these uids; returns their uids. */
+  /** Makes dead letters of suspects, all or those with these uids; returns their uids. */
   giveUp(uids: readonly string[] | null): readonly string[] {
     const all = [...this.#onTrial, ...this.#evidence.suspects].map(({ uid }) => uid);
     const chosen = [...new Set(all)].filter((uid) => uids === null || uids.includes(uid));
@@ -107,7 +109,7 @@ export class Settlement {
     return chosen;
   }
 
-  /** The part without events that are settled already, are given up, or wait for a destination. */
+  /** The part without events that are settled, given up, or set aside. */
   async prepare(whole: BatchPart): Promise<BatchPart> {
     const part = await this.#diverted(whole);
     if (this.#ahead.size === 0 && this.#givenUp.size === 0) return part;
@@ -126,7 +128,7 @@ export class Settlement {
     return { ...part, batch: picked(batch, left) };
   }
 
-  /** The part without events whose destination has others set aside: they follow those. */
+  /** The part without events whose destination has set-aside events: they follow those. */
   async #diverted(part: BatchPart): Promise<BatchPart> {
     const { lanes } = this.#deps;
     if (lanes.isEmpty) return part;
@@ -143,7 +145,7 @@ export class Settlement {
     return { ...part, batch: picked(batch, left) };
   }
 
-  /** Resolves once they are durable; the position may pass them then. */
+  /** Resolves once the events are durable; only then may the position pass them. */
   async #setAside(events: readonly AsideEvent[]): Promise<void> {
     const { lanes } = this.#deps;
     this.#advance(this.#position.at, { aside: events });
@@ -157,12 +159,15 @@ export class Settlement {
     }
   }
 
-  /** What the far side has shown of the state. */
+  /** The notice if the receiver shows that the state is older. */
   get notice(): Notice | null {
     return this.#older ? olderState : null;
   }
 
-  /** The far side may be further than we know: an answer was lost, or the state is older. */
+  /**
+   * Adopts the receiver's position if it is further: an acknowledgement was lost, or the state is
+   * older.
+   */
   async adopt({ stop, kill }: StopSignals): Promise<void> {
     const { sink, name } = this.#deps;
     while (sink.committed !== undefined) {
@@ -193,7 +198,7 @@ export class Settlement {
     this.#deps.log.error('sink_ahead_of_state', what, { code: 'state_older', next });
   }
 
-  /** What one answer means. Returns the parts that are still to be sent, the next one last. */
+  /** Settles one response. Returns the parts still to send, the next one last. */
   async settle(
     part: BatchPart,
     answer: Delivery,
@@ -242,10 +247,11 @@ export class Settlement {
       again.has(event.uid) || suspected.has(event) ? [index] : [],
     );
     if (accepted.length > 0) this.#health.succeeded(accepted.length);
-    // No probe sends them, though the position is before them.
+    // No probe sends them, although the position is before them.
     if (rest.length > 0)
       for (const { offset } of [...accepted, ...letters]) this.#ahead.add(offset);
-    // The letters are not met again, so they become durable now; the position waits for the rest.
+    // The dead letters are not seen again, so they become durable now; the position waits for the
+    // rest.
     if (rest.length === 0) {
       await this.#buryOrHold(letters, batch.end);
       return [];
@@ -259,7 +265,7 @@ export class Settlement {
     return [remainingPart(part, left, part.since)];
   }
 
-  /** Sets suspects aside whose destination accepts nothing while another one accepts events. */
+  /** Sets suspects aside if their destination accepts nothing while another one accepts events. */
   async #withoutAside(
     suspects: readonly Refused[],
     accepted: readonly Event[],
@@ -276,7 +282,7 @@ export class Settlement {
     return suspects.filter((one) => accepting.has(at(one)));
   }
 
-  /** Which refused events are to blame, and which are not as far as is known. */
+  /** Decides which rejected events are to blame as far as known. */
   #judge(
     events: readonly Event[],
     refusals: ReadonlyMap<string, Refusal>,
@@ -328,7 +334,7 @@ export class Settlement {
       await this.#tryOne(before, { ...pending, batch: before.batch }, signals);
       return [remainingPart(part, batch, part.since)];
     }
-    // What such a sink sends next would pass the event at the receiver.
+    // The next send of this sink would pass the event at the receiver.
     const isInOrder = this.#deps.sink.committed !== undefined;
     if (guilt === 'proven' && !isInOrder) {
       await this.#buryOrHold([deadLetterFor(event, reason)], batch.end);
@@ -358,13 +364,13 @@ export class Settlement {
     await this.#bury([deadLetterFor(event, reason)], end);
   }
 
-  /** The position does not pass an event that is not settled yet. */
+  /** The position does not pass an unsettled event. */
   async #buryOrHold(letters: readonly DeadLetter[], end: Offset): Promise<void> {
     await this.#bury(letters, this.#pending === null ? end : this.#position.at);
     this.passed(end);
   }
 
-  /** Probes a suspect until it is settled. Returns what is left of its batch. */
+  /** Probes a suspect until it is settled. Returns the rest of its batch. */
   async #tryOne(
     part: BatchPart,
     suspect: Refused & { readonly batch: Batch },
@@ -402,7 +408,7 @@ export class Settlement {
     return isLast ? [] : [remainingPart(part, picked(batch, rest), part.since)];
   }
 
-  /** The receiver has accepted these. */
+  /** The receiver has accepted these events. */
   async #accepted(
     part: BatchPart,
     events: readonly Event[],
@@ -422,7 +428,9 @@ export class Settlement {
     for (const offset of this.#ahead) if (offset < this.#position.at) this.#ahead.delete(offset);
   }
 
-  /** Resolves when the letters are durable: the far side must not pass one that is not. */
+  /**
+   * Resolves when the dead letters are durable: the receiver's position must not pass one before.
+   */
   async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
     this.#health.buried(letters.length);
     for (const deadLetter of letters) {
@@ -441,7 +449,7 @@ export class Settlement {
   }
 }
 
-/** Told while the process runs that has found it. */
+/** Shown while the process that detected it runs. */
 const olderState: Notice = {
   what: 'the destination has more events than the state knows: the state is older than its deliveries (state_older)',
   next: 'Nothing is lost or cut: reading resumes at the older position. Sinks that check their destination (file, s3, Kafka exactly once) skip repeated events; an archive and all others get them once more, with the same uid. Find out why the state is older.',
@@ -453,7 +461,7 @@ function deadLetterFor(event: Event, reason: string): DeadLetter {
     offset: event.offset,
     reason,
     context: event.context,
-    // A copy: the record's bytes are part of its page, all of which would else go with it.
+    // A copy: the record's bytes are part of its page, which would stay in memory otherwise.
     record: new Uint8Array(event.raw),
   };
 }

@@ -1,7 +1,7 @@
-// What a sink has to tell of itself, such as a checkpoint of the archive that it writes: held as a
-// condition like those of sources, so that it is delivered like any event and nothing of it is lost.
-// What must stay true: it goes to every sink but those that take pages, whatever the routes are, or
-// an archive would tell of its checkpoints for ever.
+// A sink's reports about itself, such as a checkpoint of the archive that it writes: stored as a
+// condition like those of sources, so that it is delivered like any event and never lost.
+// Invariant: it goes to every sink except those that take pages, whatever the routes; otherwise an
+// archive would report its own checkpoints endlessly.
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord } from '../contracts/change.ts';
@@ -9,7 +9,7 @@ import type { ReportSink } from '../contracts/sink.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 
-/** The page of it; `now`: epoch milliseconds. */
+/** The page of a report; `now`: epoch milliseconds. */
 export function conditionPage(
   sink: string,
   { about, ...reported }: ReportSink,

@@ -1,25 +1,25 @@
-// How a sink fares: its state, its counts, and how long it is left alone after an answer that is no
-// delivery. A wait that the far side asks for is kept; any other ends early where an operator asks
-// or a secret was mended.
+// A sink's health: its state, its counts, and its wait after a response other than a delivery. A
+// wait that the receiver requests is kept; any other ends early on an operator's request or a
+// repaired secret.
 
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import { otherThan } from '../tools/fingerprint.ts';
 
-/** What waits are made with. */
+/** Dependencies of waits. */
 export interface HealthDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly backOff: { next(): number; reset(): void };
-  /** Of the sink's settings, with its secrets as they are now. */
+  /** Of the sink's settings with the current secrets. */
   readonly fingerprint: () => string;
-  /** How long a sink that refuses everything is left alone before it is asked again. */
+  /** Wait before the next attempt at a sink that rejects everything. */
   readonly refusedWaitMs: number;
-  /** The shortest wait before something is sent again. */
+  /** Minimum wait before a repeated send. */
   readonly retryMinMs: number;
 }
 
-/** How one sink fares. */
+/** The health of one sink. */
 export class SinkHealth {
   readonly #deps: HealthDeps;
   #state: 'idle' | 'sending' | 'retrying' | 'refused' | 'stopped' = 'idle';
@@ -27,13 +27,13 @@ export class SinkHealth {
   #delivered = 0;
   #deadLetters = 0;
   #retries = 0;
-  /** Probes in a row in which the receiver refused every event. */
+  /** Consecutive probes in which the receiver rejected every event. */
   #probes = 0;
-  /** Ends the wait under way. */
+  /** Ends the current wait. */
   #wake: (() => void) | null = null;
-  /** Epoch milliseconds until which the far side has asked to wait. */
+  /** Epoch milliseconds until which the receiver requested to wait. */
   #retryAfterUntil: number | null = null;
-  /** From before what was refused was sent: a secret that was mended since is another one. */
+  /** Taken before the rejected batch was sent: a secret repaired since then differs. */
   #tried: string;
 
   constructor(deps: HealthDeps) {
@@ -53,8 +53,8 @@ export class SinkHealth {
   }
 
   /**
-   * Has the batch sent now rather than when the wait is over. Where the far side has asked for the
-   * wait that stays, and its end is returned, epoch milliseconds.
+   * Ends the wait and sends now. If the receiver requested the wait, it stays, and its end is
+   * returned in epoch milliseconds.
    */
   askNow(): number | null {
     this.#deps.backOff.reset();
@@ -62,12 +62,12 @@ export class SinkHealth {
     return this.#retryAfterUntil;
   }
 
-  /** A batch is on its way. */
+  /** A batch is in flight. */
   begun(): void {
     if (this.#error === null) this.#state = 'sending';
   }
 
-  /** Nothing is sent any more. */
+  /** The sink has stopped. */
   ended(): void {
     this.#state = 'stopped';
   }
@@ -77,7 +77,7 @@ export class SinkHealth {
     this.#deadLetters += count;
   }
 
-  /** Events were taken. */
+  /** Events were accepted. */
   succeeded(count: number): void {
     this.#delivered += count;
     if (this.#error !== null)
@@ -88,18 +88,21 @@ export class SinkHealth {
     this.#deps.backOff.reset();
   }
 
-  /** A probe has ended, and the receiver refused all of it. */
+  /** A probe has ended, and the receiver rejected all of it. */
   probed(): void {
     this.#probes += 1;
   }
 
-  /** A batch was not taken. */
+  /** A batch was not accepted. */
   failing(cause: ExportError): void {
     this.#error = cause;
     this.#state = 'retrying';
   }
 
-  /** Waits until the batch is sent again, as long as the far side asks for or ever longer. */
+  /**
+   * Waits before the batch is sent again: as long as the receiver requests, or with growing
+   * back-off.
+   */
   async pause(cause: ExportError, stop: AbortSignal, afterMs?: number): Promise<void> {
     const { backOff, clock, log } = this.#deps;
     const waitMs = afterMs ?? backOff.next();
@@ -120,8 +123,8 @@ export class SinkHealth {
   }
 
   /**
-   * Waits before the next probe of events that the receiver refuses. `arrival`: resolves when there
-   * is another event to probe with; the wait then ends after its shortest time.
+   * Waits before the next probe of rejected events. `arrival`: resolves when there is another event
+   * to probe with; the wait then ends after its minimum.
    */
   async suspend(
     cause: ExportError,
@@ -150,7 +153,10 @@ export class SinkHealth {
     await this.#waitOrWake(waitMs, stop, other);
   }
 
-  /** Waits until it is over, an operator asks, or a secret of the settings has changed. */
+  /**
+   * Waits until the time is over, an operator requests a retry, or a secret of the settings has
+   * changed.
+   */
   async #waitOrWake(
     ms: number,
     stop: AbortSignal,
@@ -175,7 +181,10 @@ export class SinkHealth {
     }
   }
 
-  /** The sink refuses everything: says so, and asks again much later; rights may be given. */
+  /**
+   * The sink rejects everything: reports it and retries much later, because permissions may be
+   * granted.
+   */
   async rest(cause: ExportError, stop: AbortSignal): Promise<void> {
     const { log, refusedWaitMs } = this.#deps;
     this.#state = 'refused';

@@ -1,6 +1,6 @@
-// How a sender is ended.
+// The signals that end a sender.
 
-/** The two ways to end a sender: take no further batch, and give up on what is under way. */
+/** `stop`: send no further batch; `kill`: abandon the batches in flight. */
 export interface StopSignals {
   readonly stop: AbortSignal;
   readonly kill: AbortSignal;

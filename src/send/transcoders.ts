@@ -1,16 +1,19 @@
-// Which pages are transcoded (transcode/), each stream and format by a transcoder of its own, and
-// how many of their records were. A page is where its records go to the sink in a
-// format that can be put together by copying, and from a normaliser that tells what it looks at.
+// Selects the pages to transcode (transcode/), with one transcoder per stream and format, and
+// counts the transcoded records. A page qualifies if the sink's format supports copying and its
+// normaliser reports the values that it inspects.
 
 import type { Format } from '../contracts/format.ts';
 import { Credit, type TranscodeCounts, Transcoder } from '../transcode/transcoder.ts';
 import type { DecodedPage } from './held-event.ts';
 import type { Selection } from './route.ts';
 
-/** What is learned of so many streams and formats is remembered, those used last. */
+/**
+ * Maximum number of streams and formats with learned templates; the least recently used are
+ * dropped.
+ */
 const transcodersMax = 64;
 
-/** How many records of a source were written so, and why the others were not. */
+/** Transcoded records of a source, and the reasons for the others. */
 export interface TranscodedOf extends Readonly<TranscodeCounts> {
   readonly source: string;
 }
@@ -26,14 +29,14 @@ export class Transcoders {
     this.#isOn = isOn;
   }
 
-  /** Since the start, in the order of the sources' names. */
+  /** Since the start, ordered by source name. */
   get transcoded(): readonly TranscodedOf[] {
     return Array.from(this.#tallies, ([source, tally]) => ({ source, ...tally })).sort((a, b) =>
       a.source < b.source ? -1 : 1,
     );
   }
 
-  /** What writes this page's lines where it can, at its beginning; null: nothing does. */
+  /** Returns the writer of this page's lines; null: none. */
   begin(
     { held, normalise }: DecodedPage,
     { copying }: Pick<Format, 'copying'>,
@@ -47,7 +50,7 @@ export class Transcoders {
     this.#tallies.set(context.source, tally);
     const key = JSON.stringify([formatKey, selectionKey, { ...context, fetchedAt: 0 }]);
     let transcoder = this.#known.get(key);
-    // Once the config is read again, records may be read differently.
+    // After a config reload records may be normalised differently.
     if (transcoder?.normalise !== normalise) {
       transcoder = new Transcoder({ normalise, copying, choosing, context }, tally, this.#credit);
     }

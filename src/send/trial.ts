@@ -1,10 +1,11 @@
-// What happens to a refused event while nothing else is accepted: it is a suspect, and is probed with
+// The trial of a rejected event while nothing else is accepted: it is a suspect, and is probed with
 // growing waits. A probe sends the suspect, then events of other streams one by one. If one of them
-// is accepted, the suspect is sent once more: accepted, the receiver had a fault; refused, the
-// event is to blame. What must stay true: the position does not move, no event becomes a dead
-// letter without that evidence, and an event that a probe delivered is not sent again by this process.
-// A sink that commits its position with its events gets no other event by `send`: its position would
-// pass the suspect. It has `tryOut`, or it waits until the suspect is accepted or moved by hand.
+// is accepted, the suspect is sent once more: if accepted, the receiver had a fault; if rejected,
+// the event is to blame. Invariants: the position does not move; no event becomes a dead letter
+// without that evidence; an event that a probe delivered is not sent again by this process. A sink
+// that commits its position with its events gets no other event by `send`, because its position
+// would pass the suspect. It has `tryOut`, or it waits until the suspect is accepted or an operator
+// moves it to the dead letters.
 
 import { asExportError, ExportError } from '../contracts/errors.ts';
 import type { Event, Offset } from '../contracts/event.ts';
@@ -17,7 +18,7 @@ import { ReadAhead } from './read-ahead.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';
 
-/** What a trial works with. */
+/** Dependencies of a trial. */
 export interface TrialDeps {
   readonly name: string;
   readonly sink: Sink;
@@ -28,46 +29,46 @@ export interface TrialDeps {
   readonly health: SinkHealth;
   /** Sends a batch once. */
   readonly send: (batch: Batch, signals: StopSignals) => Promise<Delivery>;
-  /** True for an event that needs no probe: it is settled already. */
+  /** True for an event that needs no probe, because it is settled. */
   readonly isSettled: (offset: Offset) => boolean;
-  /** An event was delivered out of turn. */
+  /** An event was delivered out of order. */
   readonly delivered: (offset: Offset) => void;
-  /** True where events of one destination can be set aside for others. */
+  /** True if events of one destination can be set aside for others. */
   readonly canSetAside: boolean;
-  /** After an answer that is not known: true where the receiver reports a position after the event. */
+  /** After an unknown result: true if the receiver reports a position after the event. */
   readonly hasPassed: (offset: Offset, signals: StopSignals) => Promise<boolean>;
   /** True for an event that an operator has moved to the dead letters. */
   readonly isGivenUp: (uid: string) => boolean;
 }
 
-/** An event that was refused alone, and why. */
+/** An event that was rejected alone, and why. */
 export interface Refused {
   /** Only this event. */
   readonly batch: Batch;
   readonly event: Event;
   readonly reason: string;
   readonly by: Verdict;
-  /** When a batch with the event was first refused; null: there was none. */
+  /** When a batch with the event was first rejected; null: never. */
   readonly inBatchAt: RequestCount | null;
 }
 
 /**
- * How it ended. `delivered`: the suspect was accepted. `guilty`: it is to blame, for this reason.
+ * The result. `delivered`: the suspect was accepted. `guilty`: it is to blame, for this reason.
  * `elsewhere`: another destination accepts an event, and the suspect's does not.
  */
 export type TrialEnd =
   | { readonly end: 'delivered' | 'elsewhere' }
   | { readonly end: 'guilty'; readonly reason: string };
 
-/** What an answer means for one event that was sent alone. */
+/** The meaning of a response for one event that was sent alone. */
 type Outcome =
   | { readonly is: 'accepted' }
   | { readonly is: 'refused'; readonly reason: string; readonly by: Verdict }
   | { readonly is: 'unknown' };
 
-/** Events of other streams in a probe. */
+/** Maximum events of other streams in a probe. */
 const othersMax = 8;
-/** Probes in which everything was refused, until a run that ends by itself does not wait longer. */
+/** Fully rejected probes after which a run that ends by itself waits no longer. */
 export const probesUntilStuck = 3;
 
 /** Probes one suspect until it is settled; `spare`: requests that may follow at once. */
@@ -111,12 +112,12 @@ class Trial {
     this.#ahead = new ReadAhead(refused.event, deps);
   }
 
-  /** The receiver's last answer. */
+  /** The receiver's last response. */
   get reason(): string {
     return this.#last.reason;
   }
 
-  /** Until the next probe is due, or there is a first other event to send. */
+  /** Waits until the next probe is due, or a first other event arrives. */
   async wait(stop: AbortSignal): Promise<void> {
     const { health, spool, evidence } = this.#deps;
     const seen = this.#ahead.seen;
@@ -149,7 +150,7 @@ class Trial {
       const outcome = await this.#tryOut(other, event, signals);
       if (outcome.is === 'unknown') break;
       if (outcome.is === 'refused') {
-        // A verdict of the sink itself does not show what the receiver does.
+        // A verdict of the sink itself does not show the receiver's behaviour.
         if (outcome.by !== 'sink') evidence.refused(event, { ...outcome, inBatchAt: null });
         continue;
       }
@@ -169,13 +170,13 @@ class Trial {
     return committed === undefined || tryOut !== undefined;
   }
 
-  /** Null: no answer about the event; `refused`: once more, without evidence against it. */
+  /** Null: no response about the event; `refused`: rejected again, without evidence against it. */
   async #sendSuspect(signals: StopSignals): Promise<TrialEnd | 'refused' | null> {
     const { batch, event, inBatchAt } = this.#refused;
     const { evidence, health } = this.#deps;
     const outcome = await this.#send(batch, event, signals);
     if (outcome.is === 'unknown') {
-      // The answer may be lost, and the event delivered.
+      // The acknowledgement may be lost, and the event delivered.
       if (!(await this.#deps.hasPassed(event.offset, signals))) return null;
       evidence.forget(event.offset);
       return { end: 'delivered' };

@@ -1,12 +1,15 @@
-// Holds sends back while this process may not send (SendTurn). What must stay true: while the turn
-// is given nothing is delayed by a tick; and sends that wait resume in the order in which they came.
+// Delays sends while this process may not send (SendTurn). Invariants: while the turn is granted,
+// no send is delayed, not even by a tick; waiting sends resume in their order of arrival.
 
 import type { Sink } from '../contracts/sink.ts';
 import type { HttpClient, SendTurn } from '../contracts/tools.ts';
 
 type Send = NonNullable<Sink['tryOut']>;
 
-/** The sink, to which each batch is sent or tried only while the turn is given; all else is as it is. */
+/**
+ * The sink with each batch sent or tried only while the turn is granted; everything else is
+ * unchanged.
+ */
 export function gatedSink(sink: Sink, turn: SendTurn): Sink {
   let last: Promise<void> | null = null;
   const gated =
@@ -34,7 +37,7 @@ export function gatedSink(sink: Sink, turn: SendTurn): Sink {
   });
 }
 
-/** The client of a sink: a batch may be several requests, some of them from timers. */
+/** The HTTP client of a sink: a batch may need several requests, some of them from timers. */
 export function gatedHttp(http: HttpClient, turn: SendTurn): HttpClient {
   return {
     ...(http.inFlight !== undefined && { inFlight: http.inFlight }),

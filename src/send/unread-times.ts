@@ -1,7 +1,7 @@
-// Streams whose records have times that cannot be read: each such event has the time of its reading,
-// which no query by time shows to be wrong. A few records of a stream are looked at closely, then one
-// of each page, so that it costs next to nothing. A record without any time is not counted: nothing
-// is wrong with how it is read.
+// Streams whose records have unreadable times: each event then has its read time, which no query by
+// time reveals as wrong. The first records of a stream are all inspected, then one per page, so
+// that it costs next to nothing. A record without any time is not counted: that is no fault of the
+// config.
 
 import type { ParsedRecord } from '../contracts/event.ts';
 import { isObject, type Json } from '../contracts/json.ts';
@@ -13,42 +13,42 @@ import type { DecodedPage } from './held-event.ts';
 export interface UnreadTimesOf {
   readonly stream: string;
   readonly source: string;
-  /** How many records with a time were looked at lately, and of how many it could not be read. */
+  /** Recently inspected records with a time, and those whose time was unreadable. */
   readonly seen: number;
   readonly unread: number;
-  /** Where the last such time stands, and what it is. */
+  /** Path and text of the last unreadable time. */
   readonly path: string;
   readonly example: string;
 }
 
-/** So many records of a stream are looked at before it is one of each page. */
+/** Number of a stream's records that are inspected before it is one per page. */
 const closeLooks = 16;
-/** Fewer say nothing. */
+/** Fewer are not significant. */
 const seenMin = 4;
-/** What is older counts half. */
+/** Older records count half. */
 const seenMax = 64;
 const exampleMax = 64;
 const streamsMax = 4096;
-/** Names under which records have their time. */
+/** Names of fields that hold a record's time. */
 const timeName = /time|date|^ts$|_?at$|^when$|occurred|created|published/i;
 
-/** Looks at the times of what is sent. */
+/** Inspects the times of sent records. */
 export class UnreadTimes {
   readonly #byStream = new Map<string, UnreadTimesOf & { readonly looks: number }>();
 
-  /** Streams more than half of whose times cannot be read. */
+  /** Streams with more than half of their times unreadable. */
   get all(): readonly UnreadTimesOf[] {
     return [...this.#byStream.values()]
       .filter(({ seen, unread }) => seen >= seenMin && unread * 2 > seen)
       .map(({ looks: _, ...rest }) => rest);
   }
 
-  /** Times are read otherwise from now on. */
+  /** Times are parsed differently from now on. */
   forget(): void {
     this.#byStream.clear();
   }
 
-  /** Looks at a page; `paths`: where its source's records have their time. */
+  /** Inspects a page; `paths`: location of the time in its source's records. */
   look(page: DecodedPage, paths: readonly string[]): void {
     const { kind, stream, source } = page.held.context;
     const { length } = page.events;
@@ -83,7 +83,7 @@ function after<T extends UnreadTimesOf>(
   return { ...known, seen: seen + 1, unread: unread + 1, path: found.path, example };
 }
 
-/** How the normaliser marks an event that has the time of its reading. */
+/** The tag by which the normaliser marks an event that has its read time. */
 function isUnread(tags: unknown): boolean {
   return (
     Array.isArray(tags) && tags.some((tag: Json) => isObject(tag) && tag.name === 'time_source')

@@ -1,8 +1,8 @@
-// Access tokens from a token endpoint: asked for once for all who need one, renewed before they
-// expire, thrown away when upstream refuses them. A mistake here locks an account, so a refusal is
-// remembered and answered from memory but for one probe a minute, unless the secret itself has
-// changed (suspicion.ts). Secrets are read anew for each request, so a rotated one is taken up. No
-// token and no secret ever reaches a message.
+// Access tokens from a token endpoint: requested once for all callers, renewed before they expire,
+// discarded when upstream rejects them. Repeated rejections can lock an account, so a rejection is
+// cached and returned to all callers except one probe a minute, unless the secret has changed
+// (suspicion.ts). Secrets are read again for each request, so a rotated one applies. Invariant: no
+// message contains a token or secret.
 
 import type { Answer, Failure } from '../contracts/answer.ts';
 import { asExportError, ExportError } from '../contracts/errors.ts';
@@ -21,28 +21,28 @@ import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
 import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';
 
-/** What asking for a token gives. */
+/** The result of a token request. */
 export type TokenAnswer = Answer<{ readonly token: string }>;
 
-/** Where requests with one credential get their token. */
+/** The source of tokens for all requests with one credential. */
 export interface TokenSource {
-  /** Whether requests may go, while upstream refuses what tokens there are on some paths. */
+  /** Decides whether requests may be sent while upstream rejects the tokens on some paths. */
   readonly suspicion: Suspicion;
   /** The current token, or a new one; rejects only with the signal's reason. */
   token(signal: AbortSignal): Promise<TokenAnswer>;
   /**
-   * Upstream refused this token, so it is not handed out again; true when another one is worth
-   * trying. False when there is none (API key) or when the last renewal did not help either: then
-   * the token stays, since other paths may take it.
+   * Upstream rejected this token, so it is not used again; true if another one should be tried.
+   * False if there is none (API key) or if the last renewal did not help either: then the token
+   * stays, because other paths may accept it.
    */
   invalidate(token: string): boolean;
-  /** Upstream took this token. */
+  /** Upstream accepted this token. */
   accepted(token: string): void;
-  /** Scopes granted with the current token; null when upstream did not say. */
+  /** Scopes granted with the current token; null if upstream did not report them. */
   granted(): string | null;
 }
 
-/** What tokens are asked for with. */
+/** Dependencies of token requests. */
 export interface TokenTools {
   readonly clock: Clock;
   readonly http: HttpClient;
@@ -55,38 +55,42 @@ interface Grant {
   readonly scope: string | null;
   readonly renewAtMs: number;
   readonly expiresAtMs: number;
-  /** It was asked for because the one before was refused. */
+  /** It was requested because the previous one was rejected. */
   readonly isReplacement: boolean;
   isAccepted: boolean;
-  /** Itself a replacement that was refused: the next probe asks for another. */
+  /** A rejected replacement: the next probe requests another one. */
   isRefused: boolean;
 }
 
-/** What keeps the endpoint from answering, which says nothing about the credential. */
+/** A failure of the endpoint, which says nothing about the credential. */
 interface Outage {
   readonly cause: ExportError;
   readonly untilMs: number;
   readonly isAsked: boolean;
 }
 
-/** Renewed at this share of its life or a minute before its end, never before half of it. */
+/**
+ * A token is renewed at this share of its life or a minute before its end, never before half of it.
+ */
 const renewShare = 0.8;
 const renewBeforeMs = 60_000;
 const renewShareMin = 0.5;
 /** Up to this share of the life earlier, so that many processes do not renew together. */
 const renewJitterShare = 0.05;
 
-/** Asks a token endpoint for them. */
+/** Requests tokens from a token endpoint. */
 export class OAuthSource implements TokenSource {
   readonly #credential: ClientCredential;
   readonly #tools: TokenTools;
   readonly #transientWaits: BackOff;
-  /** Of every token, by the paths that they are for; and of the secret, by the token endpoint. */
+  /**
+   * Suspicion against every token, by request path; and against the secret, at the token endpoint.
+   */
   readonly suspicion: Suspicion;
   readonly #secretRefused: Suspicion;
   #grant: Grant | null = null;
   #outage: Outage | null = null;
-  /** The one request under way: all who need a token wait for the same one. */
+  /** The one request in flight, shared by all callers. */
   readonly #asking = new SharedCall((signal) => this.#ask(signal));
   #isReplacing = false;
 
@@ -105,7 +109,7 @@ export class OAuthSource implements TokenSource {
     const nowMs = this.#tools.clock.monotonic();
     const grant = this.#usable(this.#grant);
     if (grant && nowMs < grant.expiresAtMs) {
-      // Renewed behind the back of who asks: a slow token endpoint must delay nobody.
+      // Renewed in the background: a slow token endpoint must not delay a request.
       if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
       return tokenOf(grant);
     }
@@ -132,7 +136,7 @@ export class OAuthSource implements TokenSource {
     return this.#grant?.scope ?? null;
   }
 
-  /** A replacement that nobody takes is itself replaced, once for each probe. */
+  /** A replacement that is rejected everywhere is itself replaced, once per probe. */
   #usable(grant: Grant | null): Grant | null {
     if (grant === null || !grant.isRefused || grant.isAccepted) return grant;
     if (!this.suspicion.isDue()) return grant;
@@ -141,7 +145,7 @@ export class OAuthSource implements TokenSource {
     return null;
   }
 
-  /** The remembered failure, while asking again is pointless. */
+  /** The cached failure, while a repeated request is pointless. */
   #heldBack(): Failure | null {
     const denied = this.#secretRefused.held();
     if (denied !== null) return denied;
@@ -177,13 +181,13 @@ export class OAuthSource implements TokenSource {
               cause: error,
             })
           : asExportError(error, doing);
-      // Broken off because nobody waits any longer: that says nothing about the endpoint.
+      // Aborted because no caller waits any more: that says nothing about the endpoint.
       if (signal.aborted) return { outcome: 'retry', cause, wait: { ms: 0 } };
       return this.#fail(cause, this.#transientWaits.next(), false);
     }
   }
 
-  /** The request, or why secrets cannot be read, which is like a secret that was refused. */
+  /** The request, or the reason why secrets cannot be read, which counts as a rejected secret. */
   #request(doing: string): HttpRequest | ExportError {
     try {
       return tokenRequest(this.#credential);
@@ -222,7 +226,7 @@ export class OAuthSource implements TokenSource {
     const renewMs = Math.max(latestMs - jitterMs, lifeMs * renewShareMin);
     this.#outage = null;
     this.#transientWaits.reset();
-    // Counted from the asking, since upstream's count began before its answer arrived.
+    // Counted from the request, because upstream's lifetime began before its response arrived.
     const grant = {
       token,
       scope,

@@ -3,8 +3,7 @@
 // - an earlier date counts at once;
 // - a later date counts once ten responses in a row did not name the earlier one;
 // - no date counts once no response has named one for 24 hours, by successful responses.
-// What must stay true: the number of endpoints is bounded, and a date that is stored counts after a
-// restart as before it.
+// Invariants: the number of endpoints is bounded; a stored date counts after a restart as before.
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -12,7 +11,7 @@ import { timeText } from '../tools/time-text.ts';
 import { announcedIn, linkIn } from './end-headers.ts';
 import { type AnnouncedEnd, daysLeft } from './ends.ts';
 
-/** Templates come from the config; more of them announce nothing new. */
+/** Templates come from the config; further ones announce nothing new. */
 const endpointsMax = 100;
 const laterAfter = 10;
 const noneAfterMs = 24 * 3_600_000;
@@ -26,7 +25,7 @@ interface Known {
   confirmedMs: number;
 }
 
-/** A response as far as its headers announce something. */
+/** The part of a response that can announce an end. */
 interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,21 +36,21 @@ export class AnnouncedEnds {
   readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
   readonly #loggedMs = new Map<string, number>();
-  /** Counts changes, so that a reader sees whether there is something to store. */
+  /** Counts changes, so that a reader can detect something to store. */
   changes = 0;
-  /** A response has arrived, whatever it announces. */
+  /** A response has arrived, with or without an announcement. */
   hasAnswered = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** By endpoint, those with a deprecation only included. */
+  /** By endpoint, including those with a deprecation only. */
   get all(): readonly AnnouncedEnd[] {
     return Array.from(this.#known.values(), ({ end }) => end);
   }
 
-  /** Adds the ends that the state has; those of responses in this process count. */
+  /** Adds the stored ends; those of responses in this process take precedence. */
   resume(stored: readonly AnnouncedEnd[]): void {
     for (const end of stored) {
       if (!this.#known.has(end.endpoint)) this.#put(end);
@@ -120,7 +119,7 @@ export class EndsByUpstream {
     this.#clock = clock;
   }
 
-  /** Of the upstream of this name at this address: another address is another API. */
+  /** For the upstream of this name at this address: another address is another API. */
   of(name: string, baseUrl: string): AnnouncedEnds {
     const key = JSON.stringify([name, baseUrl]);
     const ends = this.#all.get(key) ?? new AnnouncedEnds(this.#clock);

@@ -1,8 +1,7 @@
-// What an upstream's answer means, before anyone looks at records: decided by status, then by
-// whether the body can be a page at all. An empty 200, a page of HTML or an error in a 200's
-// clothing must never pass for "no more data" (that would be loss), so whatever is not plainly JSON
-// is asked for again. The body itself is not parsed here unless it is so small that it could be an
-// error in disguise.
+// Classifies a response of upstream, before any records are read: by status, then by whether the
+// body can be a page. Invariant: an empty 200, an HTML page or an error inside a 200 never counts
+// as "no more data", which would lose records; a body that is not plainly JSON is requested again.
+// The body is parsed here only if it is small enough to be an error in disguise.
 
 import type { Answer, Failure, Wait } from '../contracts/answer.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -19,7 +18,7 @@ import {
   readProblem,
 } from '../tools/problem.ts';
 
-/** What an answer was the answer to. */
+/** The request that a response belongs to. */
 export interface Sent {
   /** Upstream's name in the config. */
   readonly upstream: string;
@@ -27,19 +26,19 @@ export interface Sent {
   /** Without query. */
   readonly path: string;
   readonly url: string;
-  /** The answer is to be lines of JSON. */
+  /** The response must be lines of JSON. */
   readonly isLines: boolean;
-  /** Token and values of parameters, which must not show up in a message. */
+  /** Token and parameter values, which must not appear in a message. */
   readonly hidden: readonly string[];
   readonly scopes: { readonly asked: string | undefined; readonly granted: string | null };
 }
 
-/** An error body is small: a larger one is a page, and is not parsed twice to make sure. */
+/** An error body is small: a larger one is a page and is not parsed twice. */
 const disguiseBytesMax = 16 * 1024;
-/** Names that media types of lines go by; none is registered. */
+/** Media types in use for lines of JSON; none is registered. */
 const linesType = /\b(x-)?(ndjson|jsonl|jsonlines|json-lines|ldjson)\b/i;
 
-/** Judges a whole answer; `wait`: what upstream asks for with it. */
+/** Classifies a complete response; `wait`: the wait that upstream requests with it. */
 export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body> {
   const { status } = response;
   if (status === 200) return readBody(response, asked, wait);
@@ -86,7 +85,7 @@ export function readAnswer(response: HttpResponse, asked: Sent, wait?: Wait): An
   };
 }
 
-/** The answer that never came whole. */
+/** The result for a response that never arrived completely. */
 export function httpFailureOf(failure: HttpFailure, asked: Sent): Failure {
   const tooLarge = failure.reason === 'too_large';
   const cause = new ExportError(
@@ -110,7 +109,7 @@ function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body
   const first = firstByte(body);
   const describe = problemDescriber(asked.hidden);
   const good = { outcome: 'ok', url: asked.url, headers, body, describe } as const;
-  // Lines are judged one by one, and none are an empty list, where upstream says that they are.
+  // Lines are checked one by one; zero lines are an empty list if upstream declares the media type.
   const type = headers['content-type'] ?? '';
   if (asked.isLines && linesType.test(type)) return good;
   if (first !== 0x7b && first !== 0x5b) {
@@ -137,7 +136,7 @@ function readBody(response: HttpResponse, asked: Sent, wait?: Wait): Answer<Body
   return good;
 }
 
-/** `{error: …}`, or problem details with a failure's status. */
+/** `{error: …}`, or problem details with the status of a failure. */
 function isDisguised(
   body: Readonly<Record<string, unknown>>,
   contentType: string | undefined,
@@ -188,7 +187,7 @@ function deniedCause(
   return errorOf('upstream_refused', asked, { what, next, status, problem });
 }
 
-/** Statuses that name another place (RFC 9110, section 15.4). */
+/** Statuses that redirect to another address (RFC 9110, section 15.4). */
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 function redirectCause(response: HttpResponse, asked: Sent): ExportError {

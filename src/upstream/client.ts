@@ -1,7 +1,7 @@
-// The one place that talks to an upstream. A request waits for its turn (throttles.ts), gets its
-// token, is sent, and comes back as an Answer (answer.ts); on the way the answer's signs of limits
-// and of an endpoint's end are noticed. Nothing is retried here but the one request whose token had
-// just been refused: waits and retries are the poller's, so that they stand in one place.
+// The only client of an upstream. A request waits for its turn (throttles.ts), gets its token, is
+// sent, and returns an Answer (answer.ts); rate limits and announced ends are read from the
+// response's headers. Only one kind of request is repeated here: one whose token was just rejected.
+// All other waits and retries belong to the poller, so that they are in one file.
 
 import { createHash } from 'node:crypto';
 import type { Answer, Wait } from '../contracts/answer.ts';
@@ -28,16 +28,18 @@ import type { ThrottleState, Throttles } from './throttles.ts';
 import type { Credential } from './token-request.ts';
 import type { Tokens } from './tokens.ts';
 
-/** What status shows of an upstream. */
+/** An upstream's state for status. */
 export interface UpstreamState {
   readonly throttles: readonly ThrottleState[];
-  /** When it ends. */
+  /** The end of the upstream. */
   readonly end: UpstreamEnd;
-  /** Scopes granted with the current token; null when unknown. */
+  /** Scopes granted with the current token; null if unknown. */
   readonly grantedScope: string | null;
 }
 
-/** What an upstream client is made with; `throttles`, `tokens` and `ends` are shared by all. */
+/**
+ * Dependencies of an upstream client; `throttles`, `tokens` and `ends` are shared by all clients.
+ */
 export interface UpstreamTools {
   readonly clock: Clock;
   readonly log: Log;
@@ -53,7 +55,7 @@ export class UpstreamClient implements Upstream {
   readonly api: Upstream['api'];
   readonly baseUrl: string;
   readonly companies: readonly string[];
-  /** What its responses announce. */
+  /** The ends that its responses announce. */
   readonly announced: AnnouncedEnds;
   readonly #settings: UpstreamSettings;
   readonly #tools: UpstreamTools;
@@ -63,7 +65,7 @@ export class UpstreamClient implements Upstream {
   readonly #log: Log;
   #hasReportedReset = false;
 
-  /** Connects to nobody yet. Throws an ExportError when a secret cannot be read. */
+  /** Does not connect yet. Throws an ExportError if a secret cannot be read. */
   constructor(name: string, settings: UpstreamSettings, tools: UpstreamTools) {
     const credential = credentialOf(settings);
     this.name = name;
@@ -85,7 +87,7 @@ export class UpstreamClient implements Upstream {
     this.announced = tools.ends.of(name, settings.base_url);
   }
 
-  /** `auth.scope` as the config has it; null: it names none. */
+  /** `auth.scope` of the config; null: not set. */
   get requestedScope(): string | null {
     return this.#settings.auth.scope ?? null;
   }
@@ -98,12 +100,12 @@ export class UpstreamClient implements Upstream {
     };
   }
 
-  /** When it ends by its settings and by these announcements. */
+  /** Its end by its settings and by these announcements. */
   endBy(announced: readonly AnnouncedEnd[]): UpstreamEnd {
     return upstreamEnd(this.#settings, announced);
   }
 
-  /** Gets a token and asks for nothing else, for `check --connect`; null: all is well. */
+  /** Gets a token and requests nothing else, for `check --connect`; null: success. */
   async authorise(signal: AbortSignal): Promise<ExportError | null> {
     const answer = await this.#source.token(signal);
     return answer.outcome === 'ok' ? null : answer.cause;
@@ -136,7 +138,9 @@ export class UpstreamClient implements Upstream {
     }
   }
 
-  /** The token first, so that a slow endpoint does not let requests pile up at their turn. */
+  /**
+   * The token first, so that a slow token endpoint does not make requests pile up at their turn.
+   */
   async #ticket(lane: Lane, signal: AbortSignal): Promise<TokenAnswer> {
     const { suspicion } = this.#source;
     const path = this.#suspectPath(lane);
@@ -146,12 +150,12 @@ export class UpstreamClient implements Upstream {
     return suspicion.admit(path) ?? (await this.#source.token(signal));
   }
 
-  /** Two upstreams may share a token and have paths of the same name. */
+  /** Two upstreams may share a token and have equal paths. */
   #suspectPath({ path }: Lane): string {
     return `${this.baseUrl}${path}`;
   }
 
-  /** One request, and what its answer means; no response: there was none that is whole. */
+  /** One request and its classified result; no response: none arrived completely. */
   async #send(
     request: UpstreamRequest,
     { token, lane }: { readonly token: string; readonly lane: Lane },
@@ -169,7 +173,7 @@ export class UpstreamClient implements Upstream {
       const response = await this.#tools.http.request(asking, signal);
       const wait = this.#learn(lane, response, asking);
       const { status, body, headers } = response;
-      // What registers something is answered 201 or 204 as well.
+      // A registration is confirmed by 201 or 204 too.
       const isDone = request.idempotencyKey !== undefined && status >= 200 && status < 300;
       return {
         response,
@@ -193,7 +197,7 @@ export class UpstreamClient implements Upstream {
     if (sign.distantReset) this.#reportDistantReset(lane);
     const ms = sign.refused ? this.#gate.delay(lane) : sign.retryAfterMs;
     if (ms !== undefined) return { ms };
-    // Some servers refuse with 403 once no request is left.
+    // Some servers respond with 403 when no request is left.
     const isUsedUp = response.status === 403 && sign.remaining === 0 && sign.resetMs !== undefined;
     return isUsedUp ? { ms: this.#gate.delay(lane) } : undefined;
   }
@@ -212,7 +216,9 @@ export class UpstreamClient implements Upstream {
   }
 }
 
-/** Whoever answers otherwise may stand before the upstream, or not know the credential. */
+/**
+ * Another status may come from an intermediary, or from a server that does not know the credential.
+ */
 function showsCredentialTaken({ status }: HttpResponse): boolean {
   return status === 200 || status === 403;
 }
@@ -244,7 +250,7 @@ function requestFor(
   };
 }
 
-/** Any parameter but the well-known ones may be a cursor, whatever it is called. */
+/** Any parameter except the well-known ones may be a cursor, whatever its name. */
 function secretsOf({ query, address, body }: UpstreamRequest): readonly string[] {
   const plain = /^(limit|offset|order|order_by)$/;
   const named = [...query, ...Object.entries(body ?? {})].filter(([name]) => !plain.test(name));
@@ -252,13 +258,13 @@ function secretsOf({ query, address, body }: UpstreamRequest): readonly string[]
   return address === undefined ? texts : [...texts, address];
 }
 
-/** `?a=1&b=2`, in the order given; encoded once, so that a cursor comes back as it was. */
+/** `?a=1&b=2`, in the given order; encoded once, so that a cursor returns unchanged. */
 function queryText(query: readonly (readonly [string, string])[]): string {
   const pairs = query.map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/** RFC 3986's unreserved characters stay; the rest is encoded, so that no parser differs. */
+/** RFC 3986's unreserved characters are kept; the rest is encoded, so that all parsers agree. */
 function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,

@@ -1,7 +1,8 @@
-// The headers by which an endpoint announces its end. RFC 8594 gives the end to `Sunset`. RFC 9745 makes
-// `Deprecation` the moment of deprecation, and the services document writes the end-of-life date there,
-// announced twelve months ahead: so a future date in it is an end, and a past one is a deprecation only.
-// What must stay true: headers are text that others write; a value that is no date says nothing.
+// The headers by which an endpoint announces its end. RFC 8594 defines `Sunset` as the end. RFC
+// 9745 defines `Deprecation` as the moment of deprecation, but the services document puts the
+// end-of-life date there, announced twelve months ahead: so a future date in it is an end, and a
+// past one is a deprecation only. Invariant: headers are untrusted text; a value that is not a date
+// is ignored.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -15,7 +16,7 @@ const lengthMax = 1_024;
 /** A date outside these years is a fault of the sender. */
 const yearsMs = [Date.UTC(2000, 0, 1), Date.UTC(2200, 0, 1)] as const;
 
-/** What a response announces of its endpoint, times in epoch milliseconds; null: nothing. */
+/** The announcement of a response about its endpoint, times in epoch milliseconds; null: none. */
 export function announcedIn(
   headers: Headers,
   nowMs: number,
@@ -66,7 +67,7 @@ function inRange(ms: number): { readonly atMs: number } | null {
   return Math.abs(ms) <= 8.64e15 ? { atMs: ms } : null;
 }
 
-/** Repeated lines of a header arrive joined by commas; a day name of an HTTP-date has one, too. */
+/** Repeated header lines arrive joined by commas; the day name of an HTTP-date has a comma too. */
 function valuesIn(text = ''): readonly string[] {
   const cut = text.slice(0, lengthMax).trim();
   return cut === '' ? [] : cut.split(/(?<!\b[A-Z][a-z]{2,8}),[ \t]*/);

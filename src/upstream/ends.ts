@@ -1,8 +1,8 @@
-// When an upstream ends: the date that the config sets, else the earliest that responses name for an
-// endpoint, else the date in the API's document. What must stay true: a date excuses no error and
-// stops no stream; it is only reported. A date from a header counts for its endpoint alone.
+// The end of an upstream: the date in the config, else the earliest that responses name for an
+// endpoint, else the date in the API's document. Invariants: a date excuses no error and stops no
+// stream; it is only reported. A date from a header applies to its endpoint alone.
 
-/** What the responses of an endpoint announce. Times are epoch milliseconds. */
+/** The announcement of an endpoint's responses. Times are epoch milliseconds. */
 export interface AnnouncedEnd {
   /** The path template. */
   readonly endpoint: string;
@@ -13,30 +13,30 @@ export interface AnnouncedEnd {
   readonly endsMs: number | null;
 }
 
-/** When an upstream ends, and why that date counts. */
+/** The end of an upstream, and the origin of the date. */
 export interface UpstreamEnd {
   /** Epoch milliseconds; null: never. */
   readonly endsMs: number | null;
   readonly from: (typeof endOrigins)[number];
-  /** The endpoint whose responses name the date; null: the date is of the upstream as a whole. */
+  /** The endpoint whose responses name the date; null: the date applies to the whole upstream. */
   readonly endpoint: string | null;
-  /** With `from: config`: an earlier date in a header; null: there is none. */
+  /** With `from: config`: an earlier date in a header; null: none. */
   readonly earlier: { readonly endpoint: string; readonly endsMs: number } | null;
 }
 
-/** The settings of an upstream that say when it ends; `ends` in epoch milliseconds. */
+/** The settings that decide an upstream's end; `ends` in epoch milliseconds. */
 interface EndSettings {
   readonly api: 'unified' | 'services';
   readonly ends?: number | 'never' | undefined;
 }
 
-/** Where the date of an upstream's end can come from. */
+/** Possible origins of the date. */
 export const endOrigins = ['config', 'sunset', 'deprecation', 'default'] as const;
 
 /** The services document: integrations on the earlier unified API keep working until the end of 2026. */
 const unifiedEndsMs = Date.UTC(2026, 11, 31, 23, 59, 59);
 
-/** The end of an upstream by its settings and by what responses announce. */
+/** The end of an upstream by its settings and announcements. */
 export function upstreamEnd(
   { api, ends }: EndSettings,
   announced: readonly AnnouncedEnd[],
@@ -71,20 +71,20 @@ export function daysLeft(endsMs: number, now: number): number {
   return Math.floor((endsMs - now) / dayMs);
 }
 
-/** An end is reported by an event so many days before, the first ones first. */
+/** An event reports an end this many days before, the first ones first. */
 export const eventDays: readonly number[] = [90, 30, 7, 1];
 
-/** From so many days before an end on, it needs attention. */
+/** From this many days before an end it needs attention. */
 export const noticeDays = 90;
 
-/** A value of `ends` in the config: epoch milliseconds, or `never`; null: it is none. */
+/** A value of `ends` in the config: epoch milliseconds, or `never`; null: invalid. */
 export function parseEnds(text: string): number | 'never' | null {
   if (text === 'never') return text;
   const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text);
   if (isTime) return finiteOf(Date.parse(text));
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const day = new Date(`${text}T23:59:59Z`);
-  // JavaScript reads 2026-02-30 as March 2.
+  // JavaScript accepts 2026-02-30 as March 2.
   return Number.isFinite(day.getTime()) && day.toISOString().startsWith(text)
     ? day.getTime()
     : null;

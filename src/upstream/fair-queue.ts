@@ -1,20 +1,20 @@
-// Who waits for a turn at an upstream, and who is next: by tenant in turn, then by path, so that
-// one large tenant cannot starve the rest and a path that is parked for a month delays nobody else.
-// It asks its owner how long a lane has to wait and tells it when one goes; what a wait follows
-// from is the throttles' business.
+// The queue of requests that wait for their turn at an upstream: round robin by tenant, then by
+// path, so that one large tenant cannot starve the rest and a path that is blocked for a month
+// delays no other. The queue queries its owner for the wait of a lane and notifies it when a
+// request goes; the throttles decide the wait.
 
 import type { Clock } from '../contracts/tools.ts';
 
-/** Where a request goes. `template`: the path with its placeholders; `tenant`: whose it is. */
+/** The target of a request. `template`: the path with its placeholders; `tenant`: its owner. */
 export interface Lane {
   readonly path: string;
   readonly template: string;
   readonly tenant: string;
 }
 
-/** What the queue asks and tells its owner. */
+/** The interface between the queue and its owner. */
 export interface Turnstile {
-  /** Milliseconds that a request on this lane has to wait now; 0 for none. */
+  /** Milliseconds that a request on this lane must wait now; 0: none. */
   delay(lane: Lane): number;
   /** A request on this lane goes now. */
   take(lane: Lane): void;
@@ -25,11 +25,14 @@ interface Waiter {
   readonly admit: () => void;
 }
 
-/** See the head of this file. */
+/** A queue that serves tenants and paths in turn. */
 export class FairQueue {
   readonly #clock: Clock;
   readonly #turnstile: Turnstile;
-  /** Waiters by tenant, then by path; a Map keeps its order, and who was served goes to the end. */
+  /**
+   * Waiters by tenant, then by path; a Map keeps its order, and the last served entry moves to the
+   * end.
+   */
   readonly #waiting = new Map<string, Map<string, Waiter[]>>();
   #dozing: AbortController | null = null;
   #wakeAtMs = Number.NEGATIVE_INFINITY;
@@ -39,7 +42,9 @@ export class FairQueue {
     this.#turnstile = turnstile;
   }
 
-  /** Resolves when it is this lane's turn, and takes it; rejects with the signal's reason. */
+  /**
+   * Resolves when it is this lane's turn, and counts the request; rejects with the signal's reason.
+   */
   async turn(lane: Lane, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const ahead = this.#waiting.get(lane.tenant)?.has(lane.path) ?? false;
@@ -71,7 +76,7 @@ export class FairQueue {
     const queue = lanes.get(path) ?? [];
     lanes.set(path, queue);
     queue.push(waiter);
-    // Who could not go before the next waking anyway need not wake anybody.
+    // A waiter that cannot go before the next wake-up does not need to wake the loop.
     const dueMs = this.#clock.monotonic() + this.#turnstile.delay(waiter.lane);
     if (this.#dozing === null || dueMs < this.#wakeAtMs) this.#stir();
   }
@@ -88,7 +93,7 @@ export class FairQueue {
     if (this.#waiting.size === 0) this.#stir();
   }
 
-  /** Wakes the loop that serves the waiting, or starts it. */
+  /** Wakes the serving loop, or starts it. */
   #stir(): void {
     if (this.#dozing) this.#dozing.abort();
     else if (this.#waiting.size > 0) void this.#serve();
@@ -103,13 +108,16 @@ export class FairQueue {
       try {
         await this.#clock.sleep(delayMs, this.#dozing.signal);
       } catch {
-        // Woken early: who waits has changed.
+        // Woken early: the waiters have changed.
       }
       this.#dozing = null;
     }
   }
 
-  /** Admits all who may go, a tenant at a time in turn; says how long until the next may. */
+  /**
+   * Admits all waiters that may go, one tenant at a time in turn; returns the time until the next
+   * may.
+   */
   #admitReady(): number {
     for (;;) {
       let soonestMs = Number.POSITIVE_INFINITY;
@@ -123,7 +131,10 @@ export class FairQueue {
     }
   }
 
-  /** Admits the first waiter that may go, its tenant and path last now; 0, or how long to wait. */
+  /**
+   * Admits the first waiter that may go, and moves its tenant and path to the end; returns 0, or
+   * the wait.
+   */
   #admitOne(tenant: string, lanes: Map<string, Waiter[]>): number {
     let soonestMs = Number.POSITIVE_INFINITY;
     for (const [path, queue] of lanes) {

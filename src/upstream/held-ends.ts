@@ -1,6 +1,6 @@
-// What the state has of an upstream's end: the dates that its responses announced, and the events that
-// were emitted for each date. It is one checkpoint, so that an event and its record are one transaction.
-// A value that cannot be read counts as nothing stored.
+// The stored state of an upstream's end: the dates that its responses announced, and the events
+// emitted for each date. It is one checkpoint, so that an event and its record become durable
+// together. An unreadable value counts as nothing stored.
 
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
@@ -20,21 +20,21 @@ const heldEnds = z.object({
     z.object({
       /** In UTC: `2026-12-31`. */
       date: z.string(),
-      /** Of `eventDays` those that have passed: their event was emitted, or a nearer one instead. */
+      /** Those of `eventDays` that have passed: their event was emitted, or a later one instead. */
       days: z.array(z.number()),
-      /** When its last event was emitted, epoch milliseconds; null: there was none. */
+      /** When its last event was emitted, epoch milliseconds; null: never. */
       emittedAt: ms,
     }),
   ),
 });
 
-/** What is stored under `endsKey`. */
+/** The value stored under `endsKey`. */
 export type HeldEnds = Readonly<z.infer<typeof heldEnds>>;
 
-/** A date that an upstream had, with the events that are behind it. */
+/** A date that an upstream had, with the events emitted for it. */
 export type DateOfEnd = HeldEnds['dates'][number];
 
-/** The same as it is stored. */
+/** The same in its stored form. */
 export function heldJson(held: {
   readonly base: string;
   readonly announced: readonly AnnouncedEnd[];
@@ -48,17 +48,17 @@ export function heldJson(held: {
   };
 }
 
-/** The name that the end of an upstream is stored by, which no stream has. */
+/** The key of an upstream's end in the state, which no stream has. */
 export function endsKey(upstream: string): string {
   return `${upstream}#ends`;
 }
 
-/** The upstream whose end is stored by this name; null: it is another name. */
+/** The upstream of this key; null: another key. */
 export function upstreamAt(key: string): string | null {
   return /^(.+)#ends$/.exec(key)?.[1] ?? null;
 }
 
-/** What is stored; null: nothing that can be read. */
+/** Parses the stored value; null: unreadable. */
 export function parseEndsHeld(held: unknown): HeldEnds | null {
   return heldEnds.safeParse(held).data ?? null;
 }

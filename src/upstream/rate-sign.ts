@@ -1,7 +1,7 @@
-// What an answer says about limits, read from whichever headers a server uses: the documents name a
-// few and leave the rest open, so every family in use is understood and custom names can be
-// configured. Pure; what follows from a sign is the throttle's business. Garbage is ignored, never
-// guessed at: `Number('')` is 0 and `Number('0x10')` is 16, so numbers are digits or nothing.
+// Rate limits in a response, from the headers that servers use: the documents name a few and leave
+// the rest open, so every common family is parsed and custom names can be configured. Pure; the
+// throttle decides what follows. Malformed values are ignored, never guessed: `Number('')` is 0 and
+// `Number('0x10')` is 16, so only digits are numbers.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
 import {
@@ -11,28 +11,28 @@ import {
 } from '../contracts/retry-after.ts';
 import { parseDictionary, parseList } from './structured-field.ts';
 
-/** What one answer says about limits. A missing member was not said, or not legibly. */
+/** The limits in one response. A missing member was absent or malformed. */
 export interface RateSign {
-  /** The answer was 429. */
+  /** The response was 429. */
   readonly refused: boolean;
-  /** Retry-After of a 403, 429 or 5xx, in milliseconds; a past date is 0. Never clamped down. */
+  /** Retry-After of a 403, 429 or 5xx, in milliseconds; a past date is 0. Never shortened. */
   readonly retryAfterMs?: number;
   readonly limit?: number;
   readonly remaining?: number;
-  /** Milliseconds until the budget is whole again, at least 1 s, at most a day. */
+  /** Milliseconds until the budget is full again, at least 1 s, at most a day. */
   readonly resetMs?: number;
   /** A reset time was more than a day away, and is ignored. */
   readonly distantReset?: true;
 }
 
-/** Header names that an upstream calls its own (`rate_limit_headers`); tried first. */
+/** Header names of one upstream (`rate_limit_headers`); tried first. */
 interface RateHeaderNames {
   readonly limit?: string | undefined;
   readonly remaining?: string | undefined;
   readonly reset?: string | undefined;
 }
 
-/** `nowMs`: epoch milliseconds, used where the answer has no Date of its own. */
+/** `nowMs`: epoch milliseconds, used if the response has no Date. */
 export interface RateSignOptions {
   readonly nowMs: number;
   readonly names?: RateHeaderNames | undefined;
@@ -48,17 +48,17 @@ const families = ['x-ratelimit', 'x-rate-limit', 'ratelimit'].map((family) => ({
   resetAfter: `${family}-reset-after`,
 }));
 
-/** The time by the server's clock, epoch milliseconds; most signs are told without it. */
+/** The time by the server's clock, epoch milliseconds; computed only if needed. */
 type ServerClock = () => number;
 
-/** The unit of a reset is guessed: a misread value must not park a path for years. */
+/** The unit of a reset is guessed: a misread value must not block a path for years. */
 const resetMsMax = 86_400_000;
 const resetMsMin = 1_000;
 
 /**
- * Reads the sign. Retry-After per RFC 9110 section 10.2.3; `RateLimit` and `RateLimit-Policy` per
- * draft-ietf-httpapi-ratelimit-headers-10, with the dictionary form of draft 07. Dates count from
- * the answer's own Date header, so that neither clock's error matters.
+ * Parses the limits. Retry-After per RFC 9110 section 10.2.3; `RateLimit` and `RateLimit-Policy`
+ * per draft-ietf-httpapi-ratelimit-headers-10, with the dictionary form of draft 07. Dates count
+ * from the response's own Date header, so that clock errors do not matter.
  */
 export function readRateSign(status: number, headers: Headers, options: RateSignOptions): RateSign {
   const serverNow = () => serverTimeMs(headers, options.nowMs);
@@ -97,12 +97,12 @@ function budgetOf(
   reset: Reset | undefined,
 ): Budget | undefined {
   const limit = smallest(limitText);
-  // Some servers count on below zero: then nothing is left either.
+  // Some servers count below zero: then nothing is left either.
   const remaining = smallest(remainingText?.replace(/(?<![^\s,])-\d+/g, '0'));
   return said(limit, remaining, reset);
 }
 
-/** Of what was said; undefined where nothing was. */
+/** The present members; undefined if all are absent. */
 function said(
   limit: number | undefined,
   remaining: number | undefined,
@@ -114,7 +114,7 @@ function said(
   return budget.length === 0 ? undefined : Object.fromEntries(budget);
 }
 
-/** Milliseconds until a reset; `distant`: more than a day, which is not believed. */
+/** Milliseconds until a reset; `distant`: more than a day, which is not trusted. */
 type Reset = number | 'distant';
 
 function resetOf(text: string | undefined, serverNow: ServerClock): Reset | undefined {
@@ -126,7 +126,7 @@ function resetOf(text: string | undefined, serverNow: ServerClock): Reset | unde
   return date === null ? undefined : boundReset(date - serverNowMs);
 }
 
-/** A header that says a span: seconds, also with a fraction. */
+/** A header with a duration: seconds, possibly with a fraction. */
 function spanOf(text: string | undefined): Reset | undefined {
   const values = text === undefined ? null : (wholeNumbers(text, 10) ?? decimal(text));
   return values ? boundReset(Math.max(...values) * 1_000) : undefined;
@@ -137,8 +137,9 @@ function decimal(text: string): readonly number[] | null {
 }
 
 /**
- * No header says whether its value is a moment or a span, and in which unit: its size does. Epoch
- * seconds have 10 digits in these centuries, milliseconds 13, microseconds 16, nanoseconds 19.
+ * No header says whether its value is a moment or a duration, nor its unit: the magnitude decides.
+ * Epoch seconds have 10 digits in these centuries, milliseconds 13, microseconds 16, nanoseconds
+ * 19.
  */
 function untilMs(value: number, serverNowMs: number): number {
   if (value >= 1e17) return value / 1e6 - serverNowMs;
@@ -160,7 +161,7 @@ function boundReset(ms: number): Reset {
   return ms > resetMsMax ? 'distant' : Math.max(ms, resetMsMin);
 }
 
-/** The tightest of several policies is the one that will refuse first. */
+/** Of several policies, the tightest one rejects first. */
 function readStructured(headers: Headers): Budget | undefined {
   const text = headers.ratelimit;
   if (text === undefined) return undefined;
@@ -197,7 +198,7 @@ function policyQuota(text: string | undefined, name: unknown): number | undefine
   return integer(policy?.parameters.get('q'));
 }
 
-/** What is left, where some servers count on below zero. */
+/** The remaining requests; some servers count below zero. */
 function left(item: Parameters<typeof integer>[0]): number | undefined {
   const isOverdrawn = item?.type === 'integer' && typeof item.value === 'number' && item.value < 0;
   return isOverdrawn ? 0 : integer(item);

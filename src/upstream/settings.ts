@@ -1,7 +1,6 @@
-// The config keys of an `upstreams` block: which of the two APIs it is, where, with which
-// credential, and how hard it may be asked. One declaration for validation, types, defaults and the
-// reference page. What concerns several keys at once (a plain http address, half a credential) is
-// said by `upstreamFlaws`.
+// The config keys of an `upstreams` block: the API, its address, the credential, and the request
+// limits. One declaration gives validation, types, defaults and the reference page. Flaws that
+// concern several keys (a plain http address, half a credential) are in `upstreamFlaws`.
 
 import { z } from 'zod';
 import { count, duration, secret, size, tls } from '../contracts/settings.ts';
@@ -133,10 +132,10 @@ export const upstreamFields = {
     .describe('bound on one unpacked answer; a larger one is an error, never cut'),
 };
 
-/** An upstream block once parsed. */
+/** A parsed upstream block. */
 export type UpstreamSettings = z.output<z.ZodObject<typeof upstreamFields>>;
 
-/** What is wrong with keys that each are right; those that are not are left out. */
+/** Flaws in keys that are valid each by itself; invalid keys are absent. */
 export function upstreamFlaws(settings: Partial<UpstreamSettings>): readonly string[] {
   return [addressFlaw(settings), credentialFlaw(settings)].filter((flaw) => flaw !== null);
 }
@@ -169,13 +168,13 @@ function credentialFlaw({ api, auth }: Partial<UpstreamSettings>): string | null
   return null;
 }
 
-/** The block's TLS settings with the API's own lowest version where none is given. */
+/** The block's TLS settings, with the API's own minimum version by default. */
 export function upstreamTls(settings: UpstreamSettings): TlsSettings {
   const lowest = settings.api === 'unified' ? 'TLSv1.3' : 'TLSv1.2';
   return { ...settings.tls, min_version: settings.tls?.min_version ?? lowest };
 }
 
-/** The token endpoint: the configured one, or the one the API's document gives. */
+/** The token endpoint: the configured one, or the one in the API's document. */
 export function tokenUrl(settings: UpstreamSettings): string {
   if (settings.auth.token_url !== undefined) return settings.auth.token_url;
   switch (settings.api) {
@@ -186,12 +185,12 @@ export function tokenUrl(settings: UpstreamSettings): string {
   }
 }
 
-/** True for what can be one segment of a path: `.` and `..` are resolved away anywhere. */
+/** True if the value can be one segment of a path: `.` and `..` are resolved away. */
 function isSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/** Of a host as the URL parser writes it, an IPv4 address always as four numbers. */
+/** For a host as normalised by the URL parser: an IPv4 address has four numbers. */
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -1,7 +1,7 @@
-// Structured header fields (RFC 9651), as far as sluice meets them: lists, dictionaries and single
-// items, read by the RFC's own strict algorithm. A field that is malformed anywhere is malformed as
-// a whole and reads as null, which the callers treat as absent: a rate limit or an end of life is
-// never guessed from half a header.
+// Structured header fields (RFC 9651), as far as sluice needs them: lists, dictionaries and single
+// items, parsed by the RFC's own strict algorithm. A field that is malformed anywhere is malformed
+// as a whole and gives null, which callers treat as absent. Invariant: a rate limit or an end of
+// life is never guessed from half a header.
 
 /** One item's value. Byte sequences and tokens keep their text; a date is epoch seconds. */
 type BareItem =
@@ -73,7 +73,7 @@ class Input {
     return true;
   }
 
-  /** What the sticky pattern matches here; malformed when it does not. */
+  /** The match of the sticky pattern here; throws if there is none. */
   take(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
     const match = pattern.exec(this.#text);
@@ -159,7 +159,7 @@ function number(input: Input): { readonly type: 'integer' | 'decimal'; readonly 
   const [whole = '', fraction] = text.replace('-', '').split('.');
   if (fraction === undefined) {
     if (whole.length > 15) throw new Malformed();
-    // Adding 0 turns -0 into 0, as the RFC has it.
+    // Adding 0 turns -0 into 0, as the RFC requires.
     return { type: 'integer', value: Number(text) + 0 };
   }
   if (whole.length > 12 || fraction.length < 1 || fraction.length > 3) throw new Malformed();

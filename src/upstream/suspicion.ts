@@ -1,15 +1,15 @@
-// A credential that upstream has refused. Asking on with it would lock the account, so all who
-// share it send one probe a minute together, and the rest is answered from memory until upstream
-// takes it again. The secret is looked at meanwhile, once a second for all who wait: another one is
-// tried at once. Upstream may refuse a credential on some paths only: one other path is tried at
-// once, and where it is taken, those that were refused are alone under suspicion.
+// A credential that upstream has rejected. Further requests with it could lock the account, so all
+// its users together send one probe a minute, and other requests get the cached failure until
+// upstream accepts it again. Meanwhile the secret is checked once a second: a changed one is tried
+// at once. Upstream may reject a credential on some paths only: one other path is tried at once,
+// and if it is accepted, only the rejected paths stay under suspicion.
 
 import type { Failure } from '../contracts/answer.ts';
 import type { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
 import { otherThan } from '../tools/fingerprint.ts';
 
-/** `fingerprint`: of the secret as it is now, a digest. */
+/** `fingerprint`: a digest of the current secret. */
 export interface SuspicionDeps {
   readonly clock: Clock;
   readonly fingerprint: () => string;
@@ -17,13 +17,13 @@ export interface SuspicionDeps {
 
 const probeEveryMs = 60_000;
 
-/** See the head of this file. */
+/** The suspicion against one credential. */
 export class Suspicion {
   readonly #deps: SuspicionDeps;
-  /** Null while there is none. */
+  /** Null: no suspicion. */
   #cause: ExportError | null = null;
   readonly #refusedPaths = new Set<string>();
-  /** Another path is being tried, and was taken since. */
+  /** Another path is being tried; and: it was accepted. */
   #isTriedElsewhere = false;
   #isTakenElsewhere = false;
   #fingerprint = '';
@@ -35,14 +35,14 @@ export class Suspicion {
     this.#deps = deps;
   }
 
-  /** The answer to a request on this path that is not to be sent; null: it may be. */
+  /** The failure for a request on this path that must not be sent; null: it may be sent. */
   held(path = ''): Failure | null {
     const cause = this.#causeOn(path);
     if (cause === null || this.isDue() || this.#isSecondOpinion(path)) return null;
     return this.#denial(cause);
   }
 
-  /** As `held`, for a request that goes now where it may: under suspicion it is the probe. */
+  /** As `held`, for a request that is sent at once if allowed: under suspicion it is the probe. */
   admit(path: string): Failure | null {
     const held = this.held(path);
     if (held !== null || this.#causeOn(path) === null) return held;
@@ -51,7 +51,7 @@ export class Suspicion {
     return null;
   }
 
-  /** Upstream has refused the credential with this secret's fingerprint: what to answer. */
+  /** Upstream has rejected the credential with this secret's fingerprint; returns the failure. */
   refuse(cause: ExportError, path: string, fingerprint = this.#deps.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;
@@ -60,12 +60,13 @@ export class Suspicion {
     this.#cause = cause;
     this.#fingerprint = fingerprint;
     this.#refusedPaths.add(path);
-    // A probe has its minute counted from when it went, so that who waits longest is the next.
+    // A probe's minute counts from its sending, so that the longest waiting request is the next
+    // probe.
     if (this.#probeAtMs <= this.#now) this.#probeAtMs = this.#now + probeEveryMs;
     return this.#denial(cause);
   }
 
-  /** Upstream has taken it. */
+  /** Upstream has accepted it. */
   accept(path = ''): void {
     if (this.#cause === null) return;
     const wasRefused = this.#refusedPaths.has(path);
@@ -79,7 +80,7 @@ export class Suspicion {
     this.#release();
   }
 
-  /** True where a probe may go: its minute has come, or the secret is another one. */
+  /** True if a probe may be sent: its minute is over, or the secret has changed. */
   isDue(): boolean {
     const fingerprint = this.#deps.fingerprint();
     if (fingerprint !== this.#fingerprint) {
@@ -128,7 +129,7 @@ export class Suspicion {
     }
   }
 
-  /** Looks at the secret for as long as anybody waits. */
+  /** Checks the secret as long as a request waits. */
   async #watch(): Promise<void> {
     if (this.#watching !== null) return;
     const watching = new AbortController();

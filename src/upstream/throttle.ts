@@ -1,7 +1,7 @@
-// When the next request on one path may go. Pure arithmetic on the times it is given: it neither
-// waits nor knows whom it serves (throttles.ts does), so its promise can be tested exhaustively:
-// within no window of a ceiling's length do more requests go out than the ceiling allows, and no
-// refusal is answered by a request sooner than upstream asked for.
+// Decides when the next request on one path may go. Pure arithmetic on given times, without waiting
+// or knowledge of requests (throttles.ts has both), so that its promise can be tested exhaustively.
+// Invariants: no window of a ceiling's length contains more requests than the ceiling allows; after
+// a rejection no request is sent earlier than upstream permits.
 
 import { backOff } from '../tools/back-off.ts';
 import type { RateSign } from './rate-sign.ts';
@@ -13,8 +13,8 @@ export interface Ceiling {
 }
 
 /**
- * `pauseMs`: the wait after "none remaining" where no reset is said. `random` gives [0, 1). `sentMs`: when requests went
- * that count as well, oldest first: those of a process before.
+ * `pauseMs`: the wait after "none remaining" without a reset time. `random` gives [0, 1). `sentMs`:
+ * times of earlier requests that count too, oldest first: those of a previous process.
  */
 export interface ThrottleOptions {
   readonly ceilings?: readonly Ceiling[];
@@ -23,7 +23,7 @@ export interface ThrottleOptions {
   readonly random: () => number;
 }
 
-/** The budget as upstream last told it. */
+/** The budget that upstream last reported. */
 export interface Budget {
   readonly limit?: number;
   readonly remaining?: number;
@@ -31,30 +31,30 @@ export interface Budget {
 
 /** One path's throttle. All times are monotonic milliseconds and never go back. */
 export interface Throttle {
-  /** Milliseconds until a request may go; 0 for now. */
+  /** Milliseconds until a request may go; 0: now. */
   delayAt(nowMs: number): number;
   /** Counts a request that goes now; call it only when `delayAt` is 0. */
   take(nowMs: number): void;
-  /** Learns from an answer; `request` tells one request on the path from another. */
+  /** Updates the budget and waits from a response; `request` distinguishes requests on the path. */
   observe(sign: RateSign, nowMs: number, request?: string): void;
-  /** What upstream last said; empty when it said nothing. */
+  /** The budget that upstream last reported; empty if none. */
   budget(): Budget;
-  /** When those requests went that still count for a ceiling, oldest first. */
+  /** Times of the requests that still count for a ceiling, oldest first. */
   sentMs(nowMs: number): readonly number[];
 }
 
-/** No wait after a refusal is shorter, whatever upstream says: no hot loop. */
+/** Minimum wait after a rejection, whatever upstream reports: prevents a hot loop. */
 const refusedMsMin = 1_000;
 const defaultPauseMs = 30_000;
-/** Spread over those that wait for the same moment, so that they do not all return in it. */
+/** Jitter for requests that wait for the same moment, so that they do not all resume together. */
 const spreadShare = 0.1;
 const spreadMsMax = 5_000;
 
 /**
- * A throttle with the given ceilings (all hold). After a 429 it is parked for Retry-After, or for
- * growing jittered waits from 1 s to 5 min; refusals of requests that were already under way do not
- * make the wait grow. They begin anew once the request that was refused is answered, or nothing was
- * refused for as long again: others may be answered all the time.
+ * A throttle with the given ceilings (all apply). After a 429 it is blocked for Retry-After, or for
+ * growing jittered waits from 1 s to 5 min; rejections of requests that were already in flight do
+ * not make the wait grow. The waits restart from 1 s once the rejected request succeeds, or no
+ * rejection has occurred for as long again: other requests may succeed all the time.
  */
 export function createThrottle(options: ThrottleOptions): Throttle {
   const windows = (options.ceilings ?? []).map(slidingWindow);
@@ -69,7 +69,7 @@ export function createThrottle(options: ThrottleOptions): Throttle {
     parkedUntilMs = Math.max(parkedUntilMs, nowMs + ms);
   };
   const parkRefused = ({ retryAfterMs = 0, resetMs = 0 }: RateSign, nowMs: number) => {
-    // A reset that is past was made a second: it is not what upstream asks for.
+    // A past reset was raised to one second: that is not a wait that upstream requests.
     const untilResetMs = resetMs > refusedMsMin ? resetMs : 0;
     const askedMs = retryAfterMs >= refusedMsMin ? retryAfterMs : untilResetMs;
     if (askedMs > 0) {
@@ -121,8 +121,8 @@ interface Window {
 }
 
 /**
- * A log of the last `requests` times rather than a token bucket, since a bucket lets almost twice
- * its size through in some windows. A request may go once the one `requests` before it is a whole
+ * A log of the last `requests` times instead of a token bucket, because a bucket passes almost
+ * twice its size in some windows. A request may go once the one `requests` before it is a whole
  * window ago.
  */
 function slidingWindow(ceiling: Ceiling): Window {

@@ -1,9 +1,10 @@
 // Every request to an upstream waits here for its turn. Upstreams limit "per token and per path"
-// without saying whether a path is the template or the address it became, so a request passes three
-// throttles: its concrete path, its template, its credential. A refusal parks only the concrete
-// path; a second path refused within the same minute shows that the limit is wider, and the level
-// above is slowed too. Who waits is served in turn (fair-queue.ts). Ceilings of the config hold over restarts and takeovers:
-// what was sent is told (`used`), held with the state, and counts for whoever goes on from it.
+// without defining whether a path is the template or the resulting address, so a request passes
+// three throttles: its concrete path, its template, its credential. A rejection blocks only the
+// concrete path; a second path rejected within the same minute shows that the limit is wider, and
+// the level above is slowed too. Waiting requests are served in turn (fair-queue.ts). Invariant:
+// ceilings of the config hold across restarts and takeovers: usage (`used`) is persisted with the
+// state and carried over.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -13,12 +14,12 @@ import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
 import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';
 
-/** A ceiling from the config; without `path` it holds for the credential as a whole. */
+/** A ceiling from the config; without `path` it applies to the credential as a whole. */
 export interface PathCeiling extends Ceiling {
   readonly path?: string | undefined;
 }
 
-/** What a gate is shared by, under whatever names that appears in the config. */
+/** The key by which a gate is shared, whatever its names in the config. */
 interface GateKey {
   /** Identifies the credential; a digest, never the secret. */
   readonly credential: string;
@@ -31,7 +32,7 @@ interface GateOptions {
   readonly pauseMs?: number | undefined;
 }
 
-/** One path's throttle as status shows it. */
+/** The state of one path's throttle for status. */
 export interface ThrottleState extends Budget {
   /** Path or template; `*` for the credential as a whole. */
   readonly path: string;
@@ -39,45 +40,54 @@ export interface ThrottleState extends Budget {
   readonly waitMs: number;
 }
 
-/** Whether anything may be asked for at all: false while another process may have begun to. */
+/** Whether any request may be sent: false while another process may own the state. */
 export interface Permit {
   isGiven: () => boolean;
 }
 
-/** While there is no permit it is looked for so often. */
+/** Poll interval while there is no permit. */
 const permitEveryMs = 100;
 
 /** All gates of the program. */
 export interface Throttles {
-  /** The gate of this key, always the same one, with the ceilings of all who asked for it. */
+  /** The gate of this key, always the same one, with the ceilings of all its users. */
   gate(key: GateKey, options: GateOptions): Gate;
-  /** The requests that still count for ceilings; null where there are none, or none is new since this was asked. */
+  /**
+   * The requests that still count for ceilings; null if there are none, or none since the last
+   * call.
+   */
   used(): Json | null;
-  /** Counts what was held of a process before, from the moment on that gates are made; what cannot be read does not count. */
+  /**
+   * Counts the stored requests of a previous process, also in gates made later; unreadable ones do
+   * not count.
+   */
   resume(held: Json): void;
 }
 
-/** By gate and path, oldest first: how long before `at` (epoch ms) some requests went, and how many. */
+/**
+ * By gate and path, oldest first: how long before `at` (epoch ms) a group of requests went, and
+ * their number.
+ */
 const usedShape = z.object({
   at: z.number(),
   gates: z.record(z.string(), z.record(z.string(), z.array(z.tuple([z.number(), z.number()])))),
 });
 type Used = z.infer<typeof usedShape>;
-/** Requests of one path are told apart in so many groups; a group counts from its newest. */
+/** Requests of one path are stored in at most this many groups; a group counts from its newest. */
 const groupsMax = 64;
-/** As the config has it. */
+/** The maximum in the config. */
 const requestsMax = 100_000;
 
-/** What gates work with. */
+/** Dependencies of gates. */
 export interface ThrottleTools {
   readonly clock: Clock;
   /** From 0 up to 1, for jitter. */
   readonly random: () => number;
-  /** Left out: it is given. */
+  /** Default: permitted. */
   readonly permit?: Permit;
 }
 
-/** Opens the registry, one per program: blocks with one credential share its limits. */
+/** Opens the registry, one per program: upstream blocks with one credential share its limits. */
 export function openThrottles(tools: ThrottleTools): Throttles {
   const gates = new Map<string, Gate>();
   let before: Used | null = null;
@@ -101,14 +111,14 @@ export function openThrottles(tools: ThrottleTools): Throttles {
     resume(held) {
       before = usedShape.safeParse(held).data ?? null;
       if (before === null) return;
-      // Where the clock of the one before was ahead, its requests count as if they went now.
+      // If the previous process's clock was ahead, its requests count as sent now.
       const agoMs = Math.max(0, tools.clock.now() - before.at);
       for (const [name, gate] of gates) gate.resume(before.gates[name] ?? {}, agoMs);
     },
   };
 }
 
-/** As it is held: of what is a digest already no more than tells one from another. */
+/** The name in the state: a digest of a digest, only to distinguish gates. */
 function nameOf({ credential, base }: GateKey): string {
   return createHash('sha256')
     .update(JSON.stringify([credential, base]))
@@ -116,7 +126,7 @@ function nameOf({ credential, base }: GateKey): string {
     .slice(0, 16);
 }
 
-/** Times in groups: how long ago the newest of each was, and how many there are. */
+/** Times in groups: how long ago the newest of each was, and the number of requests. */
 function grouped(sentMs: readonly number[], nowMs: number): [agoMs: number, count: number][] {
   const size = Math.ceil(sentMs.length / groupsMax);
   const groups: [number, number][] = [];
@@ -129,17 +139,17 @@ function grouped(sentMs: readonly number[], nowMs: number): [agoMs: number, coun
 
 interface Level {
   readonly throttle: Throttle;
-  /** Who below was refused last, and when; two within `wideningMs` slow this level. */
+  /** The level below that was rejected last, and when; two within `wideningMs` slow this level. */
   refusedPath: string;
   refusedAtMs: number;
 }
 
 const wideningMs = 60_000;
-/** Policies and tickets each have a path; beyond this many, idle ones are forgotten. */
+/** Policies and tickets each have a path; beyond this number, idle ones are dropped. */
 const levelsMax = 4_096;
 const wholeCredential = '*';
 
-/** The way to one upstream with one credential. */
+/** The throttles of one upstream with one credential. */
 class Gate implements Turnstile {
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -148,7 +158,7 @@ class Gate implements Turnstile {
   readonly #ceilings: PathCeiling[] = [];
   readonly #levels = new Map<string, Level>();
   readonly #queue: FairQueue;
-  /** By level, when requests of a process before went. */
+  /** By level, times of a previous process's requests. */
   #sentBefore = new Map<string, readonly number[]>();
   #hasNew = false;
 
@@ -160,7 +170,7 @@ class Gate implements Turnstile {
     this.#queue = new FairQueue(clock, this);
   }
 
-  /** Adds ceilings to those it has. */
+  /** Adds ceilings to the existing ones. */
   limit(ceilings: readonly PathCeiling[]): void {
     for (const ceiling of ceilings) {
       const known = this.#ceilings.some(
@@ -178,7 +188,7 @@ class Gate implements Turnstile {
     await this.#queue.turn(lane, signal);
   }
 
-  /** Milliseconds that a request on this lane would wait now, others' turns left aside. */
+  /** Milliseconds that a request on this lane would wait now, without the queue. */
   delay(lane: Lane): number {
     const nowMs = this.#clock.monotonic();
     let delayMs = this.#permit?.isGiven() === false ? permitEveryMs : 0;
@@ -188,7 +198,7 @@ class Gate implements Turnstile {
     return delayMs;
   }
 
-  /** Learns from an answer on this lane; `request` tells one request on it from another. */
+  /** Updates the throttles from a response on this lane; `request` distinguishes requests on it. */
   observe(lane: Lane, sign: RateSign, request = ''): void {
     const nowMs = this.#clock.monotonic();
     const [own, ...above] = levelsOf(lane);
@@ -202,7 +212,7 @@ class Gate implements Turnstile {
       } else {
         const another = level.refusedPath !== below && level.refusedPath !== '';
         if (another && nowMs - level.refusedAtMs < wideningMs) {
-          // Without Retry-After: a wait of days for one path must not become everybody's.
+          // Without Retry-After: a wait of days for one path must not apply to all paths.
           level.throttle.observe({ refused: true }, nowMs, asked);
         }
         level.refusedPath = below;
@@ -212,12 +222,12 @@ class Gate implements Turnstile {
     }
   }
 
-  /** True where a request went that counts for a ceiling, since `used` was asked last. */
+  /** True if a request that counts for a ceiling went since the last call of `used`. */
   hasNew(): boolean {
     return this.#hasNew;
   }
 
-  /** As `usedShape` has it. */
+  /** In the shape of `usedShape`. */
   used(): Used['gates'][string] {
     this.#hasNew = false;
     const nowMs = this.#clock.monotonic();
@@ -228,7 +238,7 @@ class Gate implements Turnstile {
     return Object.fromEntries(levels.filter(([, groups]) => groups.length > 0));
   }
 
-  /** Counts requests of a process before, told so long ago. */
+  /** Counts requests of a previous process, reported `agoMs` ago. */
   resume(used: Used['gates'][string], agoMs: number): void {
     const nowMs = this.#clock.monotonic();
     for (const [name, groups] of Object.entries(used)) {
@@ -236,7 +246,8 @@ class Gate implements Turnstile {
         Array.from({ length: Math.min(count, requestsMax) }, () => nowMs - agoMs - ago),
       );
       this.#sentBefore.set(name, sentMs);
-      // One that is at work keeps the waits that upstream has asked for; what both know of counts twice, for one span.
+      // A gate in use keeps the waits that upstream requested; requests known to both count twice,
+      // for one window.
       const known = this.#levels.get(name);
       for (const at of sentMs) known?.throttle.take(at);
     }

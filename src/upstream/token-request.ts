@@ -1,7 +1,7 @@
-// The token endpoint's two dialects (RFC 6749 section 4.4): the unified API takes client and secret
-// in the form, the services API in HTTP Basic. Pure, apart from reading the secrets: what to send,
-// and what an answer means. An answer is never trusted: a token that could not stand in a header,
-// or a page of HTML, is no token.
+// The two dialects of the token endpoint (RFC 6749 section 4.4): the unified API expects client and
+// secret in the form, the services API in HTTP Basic. Pure except for reading the secrets: builds
+// the request and classifies the response. Invariant: a response is never trusted: a value that
+// cannot be in a header, or an HTML page, is not a token.
 
 import { ExportError } from '../contracts/errors.ts';
 import type { JsonObject } from '../contracts/json.ts';
@@ -10,25 +10,28 @@ import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.
 import { cleanText } from '../tools/clean-text.ts';
 import { describeProblem, parseObject, problemDetails, readProblem } from '../tools/problem.ts';
 
-/** How requests prove who they are. */
+/** How requests authenticate. */
 export type Credential =
-  | { readonly kind: 'api_key'; readonly key: Secret /** Where it is for. */; readonly url: string }
+  | { readonly kind: 'api_key'; readonly key: Secret /** Its upstream. */; readonly url: string }
   | {
       readonly kind: 'client';
       readonly url: string;
       readonly clientId: Secret;
       readonly clientSecret: Secret;
       readonly scope: string | undefined;
-      /** Where client and secret go: into the form (unified), or into HTTP Basic (services). */
+      /** Location of client and secret: in the form (unified), or in HTTP Basic (services). */
       readonly placing: 'form' | 'basic';
       readonly basicEncoding: 'raw' | 'rfc6749';
       readonly tls: TlsSettings;
     };
 
-/** One that a token is asked for with. */
+/** A credential that needs a token. */
 export type ClientCredential = Extract<Credential, { kind: 'client' }>;
 
-/** What the endpoint's answer means. `refused`: asking again with the same secret is pointless. */
+/**
+ * The classified response of the endpoint. `refused`: a repeated request with the same secret is
+ * pointless.
+ */
 export type GrantReading =
   | {
       readonly outcome: 'grant';
@@ -39,16 +42,16 @@ export type GrantReading =
   | { readonly outcome: 'retry' | 'refused'; readonly cause: ExportError };
 
 const timeoutMs = 30_000;
-/** A token answer is a few kilobytes, even with a large signed token. */
+/** A token response has a few kilobytes, even with a large signed token. */
 const bodyBytesMax = 256 * 1024;
-/** For a life that is missing or makes no sense: short to be safe, long to ask seldom. */
+/** Assumed if the lifetime is missing or invalid: short to be safe, long to request seldom. */
 const assumedLifeMs = 300_000;
-/** A life below a second would mean a token request for each page. */
+/** A lifetime below a second would mean a token request per page. */
 const lifeMsMin = 1_000;
-/** Scopes are a few words; more of the endpoint's text than this is no scope. */
+/** Scopes are a few words; a longer text is not a scope. */
 const scopeLengthMax = 1_000;
 
-/** The request, with the secrets as they are now. Throws an ExportError without them. */
+/** The request with the current secrets. Throws an ExportError without them. */
 export function tokenRequest(credential: ClientCredential): HttpRequest {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();
@@ -75,7 +78,7 @@ export function tokenRequest(credential: ClientCredential): HttpRequest {
   };
 }
 
-/** RFC 6749, 2.3.1 wants both form-encoded first; most servers and examples do not. */
+/** RFC 6749, section 2.3.1 requires both form-encoded first; most servers and examples do not. */
 function basic(id: string, secret: string, encoding: ClientCredential['basicEncoding']): string {
   const [user, password] =
     encoding === 'raw' ? [id, secret] : [formEncoded(id), formEncoded(secret)];
@@ -86,7 +89,7 @@ function formEncoded(text: string): string {
   return new URLSearchParams({ v: text }).toString().slice(2);
 }
 
-/** Reads the endpoint's answer. */
+/** Classifies the endpoint's response. */
 export function readGrant(response: HttpResponse, credential: ClientCredential): GrantReading {
   const { status } = response;
   if (status === 408 || status === 429 || status >= 500) {
@@ -101,13 +104,13 @@ export function readGrant(response: HttpResponse, credential: ClientCredential):
   if (status === 400 || status === 401 || status === 403) {
     return failed('refused', 'token_refused', response, credential);
   }
-  // No answer that RFC 6749 knows: something else answers there, for a moment perhaps.
+  // A response outside RFC 6749: another server responds there, possibly for a moment only.
   return failed('retry', 'upstream_nonsense', response, credential);
 }
 
 function grantOf(body: JsonObject, credential: ClientCredential): GrantReading | null {
   const { access_token: token, token_type: type, scope } = body;
-  // Anything but visible ASCII could forge a header.
+  // Anything except visible ASCII could forge a header.
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) return null;
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer') return null;
   return {
@@ -127,7 +130,7 @@ function lifeOf(expiresIn: unknown): number {
   return usable ? Math.max(seconds * 1_000, lifeMsMin) : assumedLifeMs;
 }
 
-/** The credential in every form in which it may have been sent, and be repeated. */
+/** The credential in every form in which it may have been sent, and be echoed. */
 function sent(credential: ClientCredential): readonly string[] {
   const id = credential.clientId.reveal();
   const secret = credential.clientSecret.reveal();

@@ -1,4 +1,4 @@
-// All token sources of the program, one for each credential however many upstreams name it.
+// All token sources of the program, one per credential however many upstreams use it.
 
 import { asExportError } from '../contracts/errors.ts';
 import { headerValue } from '../contracts/secret.ts';
@@ -8,18 +8,18 @@ import { OAuthSource, type TokenSource, type TokenTools } from './access-token.t
 import { Suspicion } from './suspicion.ts';
 import type { Credential } from './token-request.ts';
 
-/** See the head of this file. */
+/** The registry of token sources. */
 export interface Tokens {
   /** The source of a credential: the same for the same client, secret, scope and address. */
   source(credential: Credential): TokenSource;
 }
 
-/** Opens the registry. One per program: a token is shared by all streams of a credential. */
+/** Opens the registry, one per program: all streams of a credential share a token. */
 export function openTokens(tools: TokenTools): Tokens {
   const sources = new Map<string, TokenSource>();
   return {
     source(credential) {
-      // With another secret it is another credential, also under one client id.
+      // A different secret makes a different credential, also under one client id.
       const name = fingerprintOf(credential);
       const known = sources.get(name);
       if (known) return known;
