@@ -1,11 +1,11 @@
-// The address in a value that a name says is one: with a port, with blanks, in a list. Proxies write
-// a list of addresses from the client on, so the first one is meant. What must stay true: a value
-// that is anything else, a sentence with an address in it above all, holds none.
+// Finds the address in the value of an address field: with a port, with blanks, in a list. Proxies
+// write a list of addresses that starts with the client, so the first one counts. Invariant: any
+// other value, above all a sentence with an address in it, gives none.
 
 import type { Json } from '../contracts/json.ts';
 import { isIp } from './values.ts';
 
-/** An address, and the port that stands beside it. */
+/** An address, and the port beside it. */
 export interface FoundAddress {
   readonly ip: string;
   readonly port: number | undefined;
@@ -14,10 +14,10 @@ export interface FoundAddress {
 const lengthMax = 1024;
 const listMax = 64;
 const portMax = 65_535;
-/** What proxies write for an address that they do not know. */
+/** Proxies' placeholders for an unknown address. */
 const unknowns: ReadonlySet<string> = new Set(['', '-', 'unknown']);
 
-/** The first address of a value; undefined where it holds none. */
+/** The first address of a value; undefined if there is none. */
 export function addressIn(value: Json): FoundAddress | undefined {
   if (typeof value === 'string') {
     if (isIp(value)) return { ip: value, port: undefined };
@@ -28,7 +28,7 @@ export function addressIn(value: Json): FoundAddress | undefined {
   return texts.includes(null) ? undefined : firstOf(texts as string[]);
 }
 
-/** Cheap, since most that is no address by itself is a name. */
+/** A cheap test, because most values that are not a plain address are names. */
 function mayHold(text: string): boolean {
   return (
     text.length <= lengthMax &&
@@ -37,7 +37,7 @@ function mayHold(text: string): boolean {
   );
 }
 
-/** All of them are addresses, or unknown. */
+/** All of them must be addresses or unknown. */
 function firstOf(texts: readonly string[]): FoundAddress | undefined {
   if (texts.length > listMax) return undefined;
   let first: FoundAddress | undefined;

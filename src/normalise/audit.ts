@@ -1,7 +1,7 @@
-// Audit records as OCSF: API Activity where a source address is known, else Entity Management, and
-// Authentication for logins. The upstream's record shape is not documented, so everything is found
-// by the common names (vocabulary.ts). A record in which neither actor, action nor target is found
-// goes out as a Base Event. This is the hot path.
+// Audit records as OCSF: API Activity if a source address is known, otherwise Entity Management,
+// and Authentication for logins. The upstream's record shape is not documented, so every field is
+// found by its common names (vocabulary.ts). A record without actor, action or target becomes a
+// Base Event. This is the hot path.
 
 import type {
   OcsfEvent,
@@ -32,7 +32,7 @@ import { type Attention, slotCount, slots, type Vocabulary } from './slots.ts';
 import { sameWord } from './values.ts';
 import { auditVocabulary, impliedKind } from './vocabulary.ts';
 
-/** OCSF `managed_entity.type` captions by the word that records use. */
+/** OCSF `managed_entity.type` captions by the words that records use. */
 const entityTypes: Readonly<Record<string, readonly [id: number, caption: string]>> = {
   device: [1, 'Device'],
   user: [2, 'User'],
@@ -43,12 +43,12 @@ const entityTypes: Readonly<Record<string, readonly [id: number, caption: string
   email: [6, 'Email'],
 };
 
-/** An audit record says what was done: Informational unless it says otherwise. */
+/** An audit record reports an action: Informational by default. */
 const informational = 1;
 const target = [slots.targetName, slots.targetUid, slots.targetType, slots.targetVersion] as const;
 const nobody: People = { user: { name: 'unknown', type_id: 0, type: 'Unknown' }, agent: undefined };
 
-/** What is known of one audit record, on its way into an event. */
+/** Data of one audit record on its way into an event. */
 interface Found {
   readonly reading: Reading;
   readonly people: People;
@@ -59,8 +59,9 @@ interface Found {
 }
 
 /**
- * Slots whose values nothing here looks at but as told: of a name, whether it is an e-mail address,
- * and of a URL whether it begins with `/`. All others decide what the event looks like.
+ * Slots whose values are copied; only the named property is inspected: for a name, whether it is an
+ * e-mail address; for a URL, whether it begins with `/`. All other slots decide the form of the
+ * event.
  */
 const passedOn: Attention['passedOn'] = new Map([
   [slots.id, 'nothing'],
@@ -86,15 +87,17 @@ const passedOn: Attention['passedOn'] = new Map([
   [slots.message, 'nothing'],
 ]);
 
-/** How records that are nearly audit records are read. */
+/** Options for records that are similar to audit records. */
 interface AuditWishes {
-  /** Left out: all common names. */
+  /** Default: all common names. */
   readonly vocabulary?: Vocabulary;
   /** Fills slots that the common names have left empty. */
   readonly complete?: (reading: Reading, record: JsonObject, context: PageContext) => void;
 }
 
-/** Makes the normaliser of a source's audit records; `asked`: the config's time and id. */
+/**
+ * Creates the normaliser of a source's audit records; `asked`: the config's paths for time and id.
+ */
 export function auditNormaliser(
   asked: SourcePaths,
   product: Product | undefined,
@@ -245,7 +248,10 @@ function setEntityType(entity: Open<JsonObject>, type: string, reading: Reading)
   if (!sameWord(type, caption)) reading.putBack(slots.targetType);
 }
 
-/** The target with what is known of it, `object` where its kind is not; undefined where it has neither name nor id. */
+/**
+ * The target with its known fields, with kind `object` if unknown; undefined if it has neither name
+ * nor id.
+ */
 function targetOf(reading: Reading, object = ''): Open<JsonObject> | undefined {
   const uid = reading.text(slots.targetUid);
   const name = reading.text(slots.targetName);
@@ -306,7 +312,7 @@ function addRequest(event: Open<OcsfEvent>, { reading, metadata }: Found): void 
   if (trace !== undefined) metadata.correlation_uid = trace;
 }
 
-/** The outcome where it is told; else what HTTP status, error code or action's name say. */
+/** The reported outcome; otherwise the one implied by HTTP status, error code or action name. */
 function setResult(event: Open<OcsfEvent>, { reading, operation }: Found): void {
   setStatus(event, reading);
   if (reading.values[slots.status] !== undefined) return;

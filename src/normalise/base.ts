@@ -1,6 +1,6 @@
-// The Base Event: what any record becomes that has no class of its own, so that nothing upstream
-// sends is ever held back by its shape. The whole record stands in `unmapped`; time, id, severity,
-// status and message are also set where they are plainly found. It must take every JSON value.
+// The Base Event: the form of any record without a class of its own, so that no record of upstream
+// is withheld because of its shape. The whole record is in `unmapped`; time, id, severity, status
+// and message are also set if clearly found. Invariant: accepts every JSON value.
 
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
@@ -21,14 +21,14 @@ import { type Attention, slotCount, slots } from './slots.ts';
 import { useUpdateTime } from './update-time.ts';
 import { logVocabulary } from './vocabulary.ts';
 
-/** Makes the event of one record. Pure and total. */
+/** Converts one record to an event. Pure and total. */
 export interface Normalise {
   (record: ParsedRecord, uid: Uid, context: PageContext): OcsfEvent;
-  /** Left out: all that it reads may decide what the event looks like. */
+  /** Default: any value read may decide the form of the event. */
   readonly attention?: Attention;
 }
 
-/** Makes a Base Event of any record. */
+/** Converts any record to a Base Event. */
 export interface BaseEvent extends Normalise {
   readonly attention: Attention;
 }
@@ -39,7 +39,7 @@ const passedOn: Attention['passedOn'] = new Map([
   [slots.message, 'nothing'],
 ]);
 
-/** Makes the fallback of a source; `asked` has the config's paths for time and id. */
+/** Creates the fallback of a source; `asked` has the config's paths for time and id. */
 export function baseEventMaker(asked: SourcePaths, product: Product | undefined): BaseEvent {
   const eventClass = new EventClass(namedClass('base_event'));
   const metadataOf = metadataMaker(product);

@@ -1,7 +1,7 @@
-// What each key of a record leads to: slots that its value may fill, and the level below. Worked
-// out from the config's paths and the common names when a key is first seen, then remembered, so
-// that reading a record (reading.ts) costs one comparison or one look-up a key. Keys are
-// upstream's: what is remembered is bounded.
+// The meaning of each key of a record: the slots that its value may fill, and the level below.
+// Derived from the config's paths and the common names when a key is first seen, then cached, so
+// that reading a record (reading.ts) costs one comparison or one look-up per key. Invariant: keys
+// come from upstream, so the cache is bounded.
 
 import {
   type Accepts,
@@ -13,7 +13,7 @@ import {
   wrapperRank,
 } from './slots.ts';
 
-/** A path that the config names, before all common names: `rank` orders the paths of one slot. */
+/** A path of the config, which precedes all common names: `rank` orders the paths of one slot. */
 export interface ConfiguredPath {
   readonly path: string;
   readonly slot: Slot;
@@ -21,30 +21,30 @@ export interface ConfiguredPath {
   readonly rank: number;
 }
 
-/** What a config says of a source's records: paths, and how times are read. */
+/** The config of a source's records: paths, and the time parser. */
 export interface SourcePaths {
   readonly wanted: readonly ConfiguredPath[];
-  /** Epoch milliseconds of a value, NaN where it is no time. */
+  /** Epoch milliseconds of a value, NaN if it is not a time. */
   readonly parseTime: (value: unknown) => number;
 }
 
-/** One slot that a key's value may fill, and where the key stands: enough to put the value back. */
+/** One slot that a key's value may fill, and the key's path, which allows to put the value back. */
 export interface Take extends Meaning {
   readonly path: readonly string[];
-  /** What belongs to different groups may be different people or things. */
+  /** Names of different groups may be different people or things. */
   readonly group: number;
-  /** What else the value may fill. */
+  /** Further slots that the value may fill. */
   readonly next: Take | null;
 }
 
-/** What a key leads to. */
+/** The meaning of a key. */
 export interface BranchStep {
   readonly key: string;
   readonly take: Take | null;
   readonly child: Branch | null;
 }
 
-/** The common names stand behind all that the config names. */
+/** Common names rank after all names in the config. */
 export const commonRank = wrapperRank * 16;
 
 const keysMax = 4096;
@@ -53,7 +53,7 @@ const keyLengthMax = 128;
 
 /** One level of the record. */
 export class Branch {
-  /** The steps of the object read last, in its order: most of a source have the same keys. */
+  /** The steps of the last object in its key order: most records of a source have the same keys. */
   readonly order: BranchStep[] = [];
   readonly #steps = new Map<string, BranchStep>();
   readonly #path: readonly string[];
@@ -68,7 +68,7 @@ export class Branch {
     this.#penalty = penalty;
   }
 
-  /** The step of a key that is not the one that stood at this place in the object before. */
+  /** The step of a key that differs from the key at this index in the previous object. */
   find(key: string, place: number): BranchStep {
     const step = this.#steps.get(key) ?? this.#learn(key);
     if (place < orderMax) this.order[place] = step;
@@ -137,7 +137,7 @@ export class Branch {
   }
 }
 
-/** All takes are made here, so that they share their shape. */
+/** All takes are created here, so that they share their hidden class. */
 function takeOf(meaning: Meaning, path: readonly string[], group: number, next: Take | null): Take {
   const { slot, accepts, rank } = meaning;
   return { slot, accepts, rank, path, group, next };

@@ -1,8 +1,7 @@
-// Changes between two readings of a collection, as OCSF: Entity Management with the entity before
-// and after, or the class that a source's mapping names. The documents show few fields of any
-// entity, so what one is called is looked for under the usual names; all of it stands in the event
-// whatever is found. A change that a mapping cannot place, and one of which no field is as it should
-// be, still goes out.
+// Changes between two scans of a collection, as OCSF: Entity Management with the entity before and
+// after, or the class that a source's mapping names. The documents show few fields of any entity,
+// so its name is searched under the usual keys; the whole entity is in the event in any case.
+// Invariant: a change that a mapping cannot place, or with malformed fields, is still delivered.
 
 import type { ChangeRecord } from '../contracts/change.ts';
 import type { Mapping } from '../contracts/definition.ts';
@@ -21,9 +20,9 @@ import { slots } from './slots.ts';
 type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 type Change = ChangeRecord['change'];
 
-/** How a source's changes are read. */
+/** How a source's changes are normalised. */
 export interface ChangeSettings {
-  /** Paths within an entity of the time at which it changed; none: when that was observed. */
+  /** Paths of the change time within an entity; none: the observation time. */
   readonly time: readonly string[];
   readonly parseTime: SourcePaths['parseTime'];
   readonly mapping?: Mapping;
@@ -34,7 +33,7 @@ export interface ChangeSettings {
 const informational = 1;
 const medium = 3;
 
-/** A change is worth a look; being told what there is at the start is not. */
+/** A change deserves attention; an initial state does not. */
 const changeActivities: Readonly<
   Record<Change, readonly [activity: number, caption: string, severity: number]>
 > = {
@@ -45,7 +44,7 @@ const changeActivities: Readonly<
   baseline: [2, 'Read', informational],
 };
 
-/** OCSF `managed_entity.type` by kind of entity; any other kind is its own word. */
+/** OCSF `managed_entity.type` by entity kind; any other kind is used verbatim. */
 const entityTypes: Readonly<Record<string, readonly [id: number, caption: string]>> = {
   host: [1, 'Device'],
   company: [4, 'Organization'],
@@ -53,16 +52,16 @@ const entityTypes: Readonly<Record<string, readonly [id: number, caption: string
   Other: [0, 'Unknown'],
 };
 
-/** Kinds that change all day long, as is their purpose. */
+/** Kinds whose purpose is to change all day long. */
 const busyKinds: ReadonlySet<string> = new Set(['ticket']);
 
-/** Members that may hold what people call an entity, where it has no `name`. */
+/** Members that may hold an entity's display name if it has no `name`. */
 const nameMembers =
   'display_name title subject summary label hostname value url domain ip customer_reference'.split(
     ' ',
   );
 
-/** What a change's event holds elsewhere; the other fields go to `unmapped`. */
+/** Fields of a change with an attribute of their own; the others go to `unmapped`. */
 const placedOfChange: ReadonlySet<string> = new Set([
   'change',
   'entity_kind',
@@ -74,7 +73,7 @@ const placedOfChange: ReadonlySet<string> = new Set([
   'after',
 ]);
 
-/** Makes the normaliser of ChangeRecords. */
+/** Creates the normaliser of ChangeRecords. */
 export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent): Normalise {
   const { mapping, state = mapping } = settings;
   const eventClass = new EventClass(namedClass('entity_management'));
@@ -110,7 +109,7 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
   };
 }
 
-/** A change whose kind of change and kind of entity are known. */
+/** A change with a known change type and entity kind. */
 interface ReportSink {
   readonly record: JsonObject;
   readonly change: Change;
@@ -126,9 +125,9 @@ function severityOf({ kind, change }: ReportSink): number {
 }
 
 /**
- * Makes changes to events of the class that a mapping names. Its paths are those within an entity,
- * as it is or as it was last, or else the change's own. Undefined for a change that lacks what the
- * class requires.
+ * Converts changes to events of the mapped class. The mapping's paths are in the entity, present or
+ * last known, or in the change itself. Undefined for a change that lacks a required attribute of
+ * the class.
  */
 function mappedChange(
   mapping: Mapping,
@@ -172,12 +171,12 @@ function mappedChange(
   };
 }
 
-/** What a changed rule says of traffic is its configuration; no traffic was allowed or denied. */
+/** An action in a changed rule is its configuration; no traffic was allowed or denied. */
 function isVerdict(attribute: string): boolean {
   return /^(action|disposition)(_id)?$/.test(attribute);
 }
 
-/** When an entity changed: by itself where the config says how, else when that was observed. */
+/** When an entity changed: its own time if the config names its path, else the observation time. */
 function timeOf(
   record: JsonObject,
   { time: paths, parseTime }: ChangeSettings,
@@ -212,7 +211,7 @@ function isMissing(value: Json | undefined): value is null | undefined {
   return value === undefined || value === null;
 }
 
-/** What people call the entity. */
+/** The entity's display name. */
 function nameOf({ entity_name: name, before, after }: JsonObject): string | undefined {
   const entity = after ?? before;
   const names = nameMembers.map((member) => (isObject(entity) ? entity[member] : undefined));
@@ -235,7 +234,7 @@ function messageOf({ record, change, kind }: ReportSink): string {
     : `${what} ${change}: ${paths.slice(0, 20).join(', ')}`;
 }
 
-/** Where a rule stands: its list and place, and its policy. */
+/** Location of a rule: its list, its index and its policy. */
 function standsIn({ list, place, parent_id: policy }: JsonObject): string {
   if (typeof list !== 'string' || typeof policy !== 'string') return '';
   const at = typeof place === 'number' ? `place ${place} of ` : '';

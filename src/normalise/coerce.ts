@@ -1,5 +1,5 @@
-// Brings a record's value to the type of an OCSF attribute where nothing is lost by it: `'443'` to
-// a port, a time to epoch milliseconds. What cannot be brought there is refused, and stays in
+// Converts a record's value to the type of an OCSF attribute if that is lossless: `'443'` to a
+// port, a time to epoch milliseconds. A value that cannot be converted is refused and stays in
 // `unmapped`.
 
 import type { Json } from '../contracts/json.ts';
@@ -8,10 +8,13 @@ import type { Attribute, AttributeType } from './schema.ts';
 import { parseTime } from './time.ts';
 import { integerOf, isEmail, isMac, isPort } from './values.ts';
 
-/** Brings one value to a type, or refuses it with undefined. */
+/** Converts one value to a type, or returns undefined. */
 export type Coerce = (value: Json) => Json | undefined;
 
-/** The coercion of an attribute that is neither enum nor object; for a list, of the list. */
+/**
+ * The conversion for an attribute that is neither enum nor object; for a list attribute, of the
+ * list.
+ */
 export function coercionOf(attribute: Attribute): Coerce {
   const one = ofType(attribute.type, attribute);
   if (!attribute.list) return one;
@@ -64,11 +67,11 @@ function ofType(type: AttributeType, { captions }: Attribute): Coerce {
 function text(value: Json): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value !== 'number') return undefined;
-  // An integer beyond 2^53 has lost digits in parsing, so its text would not be upstream's.
+  // An integer beyond 2^53 has lost digits in parsing, so its text would differ from upstream's.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
-/** The nearest double, also of a number with more digits than one keeps (see `isWhole`). */
+/** The nearest double, also of a number with more digits than a double keeps (see `isWhole`). */
 function float(value: Json): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string' || !/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) return undefined;
@@ -91,7 +94,7 @@ function time(value: Json): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** True where what a value was brought to says it all; else it stays in `unmapped`, too. */
+/** True if the converted value is complete; otherwise the original stays in `unmapped` too. */
 export function isLossless(value: Json, coerced: Json, type: AttributeType): boolean {
   if (Array.isArray(coerced)) {
     return coerced.every((one, at) =>
@@ -104,7 +107,7 @@ export function isLossless(value: Json, coerced: Json, type: AttributeType): boo
   return type !== 'time' || isWholeTime(value, coerced);
 }
 
-/** True where a time in milliseconds has no finer fraction cut off. */
+/** True if no fraction finer than milliseconds was cut off. */
 function isWholeTime(value: Json, ms: number): boolean {
   if (typeof value === 'number') return value === ms || value * 1000 === ms;
   if (typeof value !== 'string') return false;

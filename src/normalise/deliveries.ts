@@ -1,6 +1,6 @@
-// Events that upstream delivers by webhook. Their bodies are not documented: they are read as audit
-// records are, so that each becomes an event of the class of its subject, and the agent or person
-// who acts is found. What the headers of a delivery say stands beside what its body does.
+// Events that upstream delivers by webhook. Their bodies are not documented: they are normalised as
+// audit records, so that each gets the class of its subject, and the acting agent or person is
+// found. The delivery's headers are added to the body's data.
 
 import type { PageContext } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
@@ -13,7 +13,7 @@ import { slots, wrapperRank } from './slots.ts';
 import { isTextual } from './values.ts';
 import { deliveryVocabulary } from './vocabulary.ts';
 
-/** Reads delivered events as audit records, and other records as Base Events. */
+/** Normalises delivered events as audit records, and other records as Base Events. */
 export function withEvents(
   baseEvent: BaseEvent,
   asked: SourcePaths,
@@ -31,10 +31,10 @@ export function withEvents(
   return Object.assign(normalise, { attention: baseEvent.attention });
 }
 
-/** Members that hold an event's subject, where it is not named by its kind. */
+/** Members that hold an event's subject if it is not named by its kind. */
 const holders = ['data', 'payload', 'body'];
 
-/** Sets the subject where no common name has shown one, and the name of the event. */
+/** Sets the subject if no common name has shown one, and the event's name. */
 function completeDelivery(reading: Reading, record: JsonObject, { delivery }: PageContext): void {
   const { values } = reading;
   const holder = holders.map((name) => record[name]).find(isObject);
@@ -47,12 +47,12 @@ function completeDelivery(reading: Reading, record: JsonObject, { delivery }: Pa
   const take = reading.takes[slots.operation];
   const isOutside = take !== undefined && take.rank < commonRank + wrapperRank;
   if (isOutside || delivery?.event === undefined || delivery.event === null) return;
-  // What the subject calls itself is not what happened to it; the header says that.
+  // The subject's own operation name is not the event; the header names the event.
   if (values[slots.operation] !== delivery.event) reading.putBack(slots.operation);
   values[slots.operation] = delivery.event;
 }
 
-/** What the headers of a delivery say stands beside what its body does. */
+/** Adds the headers of a delivery to the body's data. */
 export function withDelivery(normalise: Normalise): Normalise {
   const withHeaders: Normalise = (record, uid, context) => {
     const event = normalise(record, uid, context);

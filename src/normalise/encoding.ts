@@ -1,5 +1,5 @@
-// The marker of an event whose record is not UTF-8. Its texts have U+FFFD where bytes could not be
-// read; where a format writes `raw_data`, that is the record's bytes as base64.
+// The marker of an event whose record is not valid UTF-8. Its texts have U+FFFD for undecodable
+// bytes; if a format writes `raw_data`, that is the record's bytes as base64.
 
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';

@@ -1,6 +1,6 @@
-// What every OCSF event has, whatever its class: the class and activity with their captions,
+// The attributes of every OCSF event, whatever its class: class and activity with their captions,
 // severity, time and metadata. Built as one literal in one order, so that all events of a class
-// share their shape.
+// share their hidden class.
 
 import type { OcsfEvent, OcsfMetadata, PageContext, Uid } from '../contracts/event.ts';
 import type { Json, JsonObject } from '../contracts/json.ts';
@@ -12,7 +12,7 @@ import { sameWord } from './values.ts';
 /** An event or a part of it under construction. */
 export type Open<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The OCSF release that events are valid against. */
+/** The OCSF release that events conform to. */
 const ocsfVersion = '1.8.0';
 
 /** `metadata.product`. */
@@ -21,7 +21,7 @@ export interface Product {
   readonly vendor_name?: string;
 }
 
-/** A class as events name it. */
+/** The names of a class in events. */
 export interface ClassNames {
   readonly uid: number;
   readonly caption: string;
@@ -38,32 +38,32 @@ const categoryCaptions: Readonly<Record<number, string>> = {
   6: 'Application Activity',
 };
 
-/** Says that `time` is when sluice read the record, whose own could not be read. */
+/** States that `time` is the read time, because the record's own was unreadable. */
 const timeSource: readonly Json[] = [{ name: 'time_source', value: 'fetched_at' }];
 
-/** Stands in `unmapped` until what is left of the record is known. */
+/** Placeholder in `unmapped` until the rest of the record is known. */
 const nothing: JsonObject = {};
 
-/** What a record tells about itself: its id, its time as text, and what happened. */
+/** A record's own facts: its id, its time as text, and the event code. */
 export interface RecordFacts {
   readonly id: string | undefined;
   readonly time: string | undefined;
   readonly code: string | undefined;
 }
 
-/** Makes the `metadata` of one event. */
+/** Creates the `metadata` of one event. */
 export type MakeMetadata = (
   uid: Uid,
   context: PageContext,
   facts: RecordFacts,
 ) => Open<OcsfMetadata>;
 
-/** The facts that the common slots hold. */
+/** The facts in the common slots. */
 export function factsOf(reading: Reading, code: string | undefined): RecordFacts {
   return { id: reading.text(slots.id), time: reading.text(slots.time), code };
 }
 
-/** Starts events of one class; captions are looked up once per activity. */
+/** Creates events of one class; captions are looked up once per activity. */
 export class EventClass {
   readonly #names: ClassNames;
   readonly #category: number;
@@ -80,10 +80,9 @@ export class EventClass {
   }
 
   /**
-   * An event with all that is required of any class. `word` is the source's own word for an
-   * activity that the class does not know; without one (or where it is the caption itself) such an
-   * activity is Unknown. Severity, status and time are Unknown and the time of reading until they
-   * are set.
+   * An event with all attributes that every class requires. `word` is the source's own word for an
+   * activity that the class lacks; without a word (or if it equals the caption) the activity is
+   * Unknown. Severity and status are Unknown, and the time is the read time, until they are set.
    */
   start(
     activity: number,
@@ -112,7 +111,7 @@ export class EventClass {
     };
   }
 
-  /** Sets the activity and what follows from it. */
+  /** Sets the activity and the attributes derived from it. */
   setActivity(event: Open<OcsfEvent>, activity: number, word: string | undefined): void {
     const id = this.#known(activity, word);
     event.activity_id = id;
@@ -121,7 +120,7 @@ export class EventClass {
     event.type_name = this.#typeNames[id] ?? '';
   }
 
-  /** OCSF wants the source's own word for Other. */
+  /** OCSF requires the source's own word for Other. */
   #known(activity: number, word: string | undefined): number {
     if (activity === other) return word === undefined || word === 'Other' ? 0 : other;
     return this.#names.activities[activity] === undefined ? 0 : activity;
@@ -132,13 +131,14 @@ export class EventClass {
   }
 }
 
-/** Makes `metadata` of a source's events; `product` falls back to the source's name. */
+/** Creates `metadata` of a source's events; `product` falls back to the source's name. */
 export function metadataMaker(product: Product | undefined): MakeMetadata {
   let fallback = product ?? { name: '' };
   return (uid, context, { id, time, code }) => {
     const { source, company, parent, fetchedAt } = context;
     if (product === undefined && fallback.name !== source) fallback = { name: source };
-    // Nearly all events have all of these: a literal is built at once, added members are not.
+    // Nearly all events have all of these: a literal is allocated once, members added later are
+    // not.
     const metadata: Open<OcsfMetadata> =
       id !== undefined && time !== undefined && code !== undefined
         ? {
@@ -171,8 +171,8 @@ export function metadataMaker(product: Product | undefined): MakeMetadata {
 }
 
 /**
- * Sets the tenant that the record names, where the stream has none. A company that differs from the
- * stream's stays in `unmapped`, where it shows.
+ * Sets the tenant that the record names, if the stream has none. A company that differs from the
+ * stream's stays visible in `unmapped`.
  */
 export function stampTenant(metadata: Open<OcsfMetadata>, reading: Reading): void {
   const tenant = reading.text(slots.tenant);
@@ -181,7 +181,7 @@ export function stampTenant(metadata: Open<OcsfMetadata>, reading: Reading): voi
   else if (metadata.tenant_uid !== tenant) reading.putBack(slots.tenant);
 }
 
-/** Sets severity from what was read; a text that is not the caption stays in `unmapped`. */
+/** Sets the severity; a text that is not the caption stays in `unmapped`. */
 export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   const value = reading.values[slots.severity];
   if (value === undefined) return;
@@ -196,7 +196,7 @@ export function setSeverity(event: Open<OcsfEvent>, reading: Reading): void {
   if (typeof value !== 'string' || !sameWord(value, caption)) reading.putBack(slots.severity);
 }
 
-/** Sets `status_id` and `status`; the source's word is `status_code` where that is free. */
+/** Sets `status_id` and `status`; the source's word becomes `status_code` if that is free. */
 export function setStatus(
   event: Open<OcsfEvent>,
   reading: Reading,

@@ -1,6 +1,6 @@
-// Reads severity and status from the many ways in which sources write them, into OCSF's numbers.
-// The words follow the severity table that all formats share (high is sev2, critical is sev1). Each
-// distinct text is worked out once.
+// Parses severity and status in the many forms that sources use, into OCSF's numbers. The words
+// follow the severity table that all formats share (high is sev2, critical is sev1). Each distinct
+// text is parsed once.
 
 import type { Json } from '../contracts/json.ts';
 import { integerOf, memo } from './values.ts';
@@ -16,17 +16,17 @@ export const severityCaptions: Readonly<Record<number, string>> = {
   6: 'Fatal',
 };
 
-/** OCSF `status` captions by `status_id`, in every class but the findings. */
+/** OCSF `status` captions by `status_id`, in every class except findings. */
 export const statusCaptions: Readonly<Record<number, string>> = {
   0: 'Unknown',
   1: 'Success',
   2: 'Failure',
 };
 
-/** The value is there, yet none of the known ones. */
+/** A value is present but unknown. */
 export const other = 99;
 
-/** How numbers on a severity's scale are meant; told by the name that the value was found under. */
+/** The scale of a numeric severity, given by the name of its field. */
 export type SeverityScale = 'severity' | 'severity_id' | 'priority' | 'level' | 'risk';
 
 const severityWords: readonly string[] = [
@@ -54,7 +54,7 @@ function plain(text: string): string {
     .replace(/[^a-z0-9]/g, '');
 }
 
-/** `sev 1` and `SEV-1` keep their first word, since the number alone would mean something else. */
+/** `sev 1` and `SEV-1` keep their prefix, because the number alone has another meaning. */
 function keepSev(prefix: string): string {
   return prefix.startsWith('sev') && !prefix.startsWith('severity') ? 'sev' : '';
 }
@@ -63,10 +63,10 @@ function wordTable(rows: readonly string[]): ReadonlyMap<string, number> {
   return new Map(rows.flatMap((row, id) => row.split(' ').map((word) => [word, id] as const)));
 }
 
-/** Reads severities: the `severity_id`, 99 for an unknown text, -1 for none. */
+/** Parses a severity: the `severity_id`, 99 for an unknown text, -1 for none. */
 export type ReadSeverity = (value: Json, scale: SeverityScale) => number;
 
-/** Makes a reader; it remembers what each text meant. */
+/** Creates a parser with a cache of texts. */
 export function severityReader(): ReadSeverity {
   const table = wordTable(severityWords);
   const ofText = memo((text) => table.get(plain(text)) ?? (text.trim() === '' ? -1 : other));
@@ -114,15 +114,15 @@ function ofLevel(value: number): number {
   return [1, 1, 1, 3, 4, 6][Math.floor(value / 10) - 1] ?? -1;
 }
 
-/** Reads outcomes: the `status_id`, 99 for an unknown text, -1 for none. */
+/** Parses an outcome: the `status_id`, 99 for an unknown text, -1 for none. */
 export type ReadStatus = (value: Json) => number;
 
-/** Makes a reader; it remembers what each text meant. Numbers are HTTP status codes. */
+/** Creates a parser with a cache of texts. Numbers are HTTP status codes. */
 export function statusReader(): ReadStatus {
   const table = wordTable([unknownWords, successWords, failureWords]);
   const ofText = memo((text) => {
     const word = plain(text);
-    // Signs alone, such as `-`, stand for nothing.
+    // Punctuation alone, such as `-`, is no value.
     return table.get(word) ?? (word === '' && /^[\x00-\x7f]*$/.test(text) ? -1 : other);
   });
   return (value) => {
@@ -150,7 +150,7 @@ const findingWords: readonly (readonly [caption: string, words: string])[] = [
   ['Unknown', unknownWords],
 ];
 
-/** Makes a reader of a finding's state, whose `status_id` has captions of its own. */
+/** Creates a parser for a finding's state, whose `status_id` has captions of its own. */
 export function findingStatusReader(captions: Readonly<Record<number, string>>): ReadStatus {
   const ids = new Map(Object.entries(captions).map(([id, caption]) => [caption, Number(id)]));
   const table = new Map<string, number>();

@@ -1,7 +1,7 @@
-// Log records as OCSF events of the class that their mapping names. Mapped values stand where the
-// mapping says; time, id, severity, result and message are also found under the common names; all
-// else is in `unmapped`. A record that lacks what the class requires goes out as a Base Event with
-// all of it in `unmapped`.
+// Log records as OCSF events of the class that their mapping names. The mapping places its values;
+// time, id, severity, result and message are also found under the common names; everything else is
+// in `unmapped`. A record that lacks a required attribute of the class becomes a Base Event with
+// the whole record in `unmapped`.
 
 import type { Mapping } from '../contracts/definition.ts';
 import type {
@@ -43,19 +43,19 @@ import { sameWord } from './values.ts';
 import { verdictOfWord } from './verdicts.ts';
 import { logVocabulary, timelineVocabulary } from './vocabulary.ts';
 
-/** What a log source's normaliser is made of. */
+/** Settings of a log source's normaliser. */
 export interface LogSourceSettings {
   readonly mapping: Mapping;
   /** The config's paths for time and id. */
   readonly asked: SourcePaths;
   readonly product: Product | undefined;
-  /** What the parent of its records is called; left out: they have none. */
+  /** The name of the records' parent. Default: none. */
   readonly parent?: string | undefined;
-  /** For what has no class. */
+  /** For records without a class. */
   readonly baseEvent: BaseEvent;
 }
 
-/** Attributes that are found by common names anyway: a mapping of them comes first. */
+/** Attributes that are also found by common names: a mapping of them takes precedence. */
 const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> = {
   time: [slots.time, 'time'],
   message: [slots.message, 'text'],
@@ -69,10 +69,10 @@ const common: Readonly<Record<string, readonly [slot: Slot, accepts: Accepts]>> 
   'metadata.tenant_uid': [slots.tenant, 'text'],
 };
 
-/** How grave a flow or request is is not known: Informational; a finding's is Unknown. */
+/** The severity of a flow or request is not known: Informational; a finding's is Unknown. */
 const informational = 1;
 
-/** Makes the normaliser of one source's mapped logs. */
+/** Creates the normaliser of one source's mapped logs. */
 export function logNormaliser(settings: LogSourceSettings): BaseEvent {
   const { baseEvent, product } = settings;
   const resolved = resolveMapping(settings.mapping);
@@ -119,8 +119,8 @@ export function logNormaliser(settings: LogSourceSettings): BaseEvent {
 }
 
 /**
- * What is looked at of the values that are passed on: where a mapping has them, whether they can be
- * brought to their attribute's type. Enums and choices decide, as do all other slots.
+ * The inspected property of each copied value: for a mapped one, whether it converts to its
+ * attribute's type. Enums, choices and all other slots decide the form of the event.
  */
 function passedOnBy({ body, metadata }: Plan): ReadonlyMap<Slot, Passing> {
   const passedOn = new Map<Slot, Passing>([
@@ -151,7 +151,7 @@ function finish(
   if (message !== undefined) event.message = message;
 }
 
-/** A mapping's targets, sorted by who fills them. */
+/** A mapping's targets, grouped by the code that fills them. */
 interface Plan {
   readonly common: readonly ConfiguredPath[];
   readonly body: readonly Branching[];
@@ -184,7 +184,7 @@ function planOf({ targets }: ResolvedMapping): Plan {
   return { common: requested, body, metadata, activity, profiles: [...profiles] };
 }
 
-/** A mapping's paths stand before the config's others, which begin at 1. */
+/** A mapping's paths precede the config's others, which start at rank 1. */
 function requestedOf(
   { from }: MappingTarget,
   slot: Slot,
@@ -219,12 +219,12 @@ function captionsOfStatus({ attributes }: SchemaClass): Readonly<Record<number, 
   );
 }
 
-/** What is read of each parent tells what somebody did; of other logs only a mapping knows. */
+/** Records of a parent describe people's actions; in other logs only a mapping knows. */
 function findsPeople({ parent }: LogSourceSettings, { attributes }: SchemaClass): boolean {
   return parent !== undefined && attributes.get('actor')?.profile === null;
 }
 
-/** Finds who acts as in audit records, where the mapping has not said. */
+/** Finds the actor as in audit records, if the mapping has not set it. */
 function actorFiller(): (body: Draft, reading: Reading) => void {
   const readPeople = peopleReader();
   return (body, reading) => {
@@ -238,8 +238,8 @@ function actorFiller(): (body: Draft, reading: Reading) => void {
 }
 
 /**
- * OCSF has two attributes for what was decided. Where a mapping names one of them and the record's
- * word is known, the other follows from the word.
+ * OCSF has two attributes for a verdict. If a mapping names one of them and the record's word is
+ * known, the other is derived from the word.
  */
 function verdictFiller(
   branches: readonly Branching[],
@@ -262,7 +262,7 @@ function verdictFiller(
   };
 }
 
-/** What a class requires and any record can be said to have. */
+/** Defaults for required attributes of a class that are true for any record. */
 function usualFiller(
   { uid: classUid }: SchemaClass,
   { product, parent: type }: Pick<LogSourceSettings, 'product' | 'parent'>,
@@ -291,7 +291,7 @@ function usualFiller(
   return () => undefined;
 }
 
-/** What a record without an activity of its own most likely tells. */
+/** The most likely activity of a record without one. */
 function usualActivity(
   { uid, usual, activities }: SchemaClass,
   body: Draft,

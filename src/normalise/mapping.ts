@@ -1,6 +1,5 @@
-// A mapping as the config gives it: an OCSF class, and which of the record's values goes to which
-// of its attributes. Here it is checked, before anything runs, and resolved into attributes;
-// placing.ts compiles what is resolved.
+// A mapping in the config: an OCSF class, and the attribute for each of the record's values. It is
+// checked here before a run, and resolved into attributes; placing.ts compiles the result.
 
 import type { Mapping } from '../contracts/definition.ts';
 import {
@@ -12,13 +11,13 @@ import {
   type Shape,
 } from './schema.ts';
 
-/** One thing that is wrong with a mapping: where, as a path within it, and what. */
+/** One flaw of a mapping: its path within the mapping, and the text. */
 export interface MappingFlaw {
   readonly path: string;
   readonly message: string;
 }
 
-/** A field of a mapping: the attributes on the way, the last of which takes the value. */
+/** A field of a mapping: the attributes on its path, the last of which takes the value. */
 export interface MappingTarget {
   readonly path: string;
   readonly from: readonly string[];
@@ -32,7 +31,7 @@ export interface ResolvedMapping {
   readonly targets: readonly MappingTarget[];
 }
 
-/** Attributes that follow from the class or the record and are never mapped. */
+/** Attributes that are derived from the class or the record and are never mapped. */
 export const setBySluice: ReadonlySet<string> = new Set([
   'class_uid',
   'class_name',
@@ -51,7 +50,7 @@ export const setBySluice: ReadonlySet<string> = new Set([
   'metadata.profiles',
 ]);
 
-/** Resolves a mapping; fields with flaws are left out, and an unknown class gives undefined. */
+/** Resolves a mapping; fields with flaws are omitted, and an unknown class gives undefined. */
 export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   const schemaClass = classOf(mapping.class);
   if (schemaClass === undefined) return undefined;
@@ -63,7 +62,7 @@ export function resolveMapping(mapping: Mapping): ResolvedMapping | undefined {
   return { name: mapping.class, schemaClass, targets };
 }
 
-/** What is wrong with a mapping, all at once, for the config's errors; empty: nothing. */
+/** All flaws of a mapping, for the config's errors; empty: none. */
 export function mappingFlaws(mapping: Mapping): MappingFlaw[] {
   const schemaClass = classOf(mapping.class);
   if (schemaClass === undefined) {
@@ -83,7 +82,7 @@ export function mappingFlaws(mapping: Mapping): MappingFlaw[] {
   return lack === '' ? flaws : [...flaws, { path: 'fields', message: lack }];
 }
 
-/** The attributes on the way to a path, or what is wrong with it. */
+/** The attributes on a path, or its flaw. */
 function wayTo(path: string, schemaClass: SchemaClass): readonly Attribute[] | string {
   if (setBySluice.has(path)) return 'is set by sluice and cannot be mapped';
   const names = path.split('.');
@@ -112,7 +111,9 @@ function wayTo(path: string, schemaClass: SchemaClass): readonly Attribute[] | s
   return way;
 }
 
-/** The near name of a level, first names' children too: `src_ip` for `src_endpoint.ip`. */
+/**
+ * The nearest name on a level; for a first name also its children: `src_ip` for `src_endpoint.ip`.
+ */
 function suggestion(name: string, index: number, shape: Shape, names: readonly string[]): string {
   const known = [...shape.attributes.keys()];
   if (index > 0 || names.length > 1) return nearest(name, known);
@@ -126,7 +127,7 @@ function suggestion(name: string, index: number, shape: Shape, names: readonly s
   return nearest(name, [...known, ...below]);
 }
 
-/** What the class needs and the mapping lacks, so that each record would be a Base Event. */
+/** The required attributes that the mapping lacks, which would make each record a Base Event. */
 function lackOf(mapping: Mapping, schemaClass: SchemaClass): string {
   const roots = new Set(Object.keys(mapping.fields).map((path) => path.split('.')[0] ?? ''));
   const filled = new Set([
@@ -170,7 +171,7 @@ function nearest(name: string, known: readonly string[]): string {
   return best === '' ? '' : `; did you mean ${best}?`;
 }
 
-/** Levenshtein distance; names are short, and longer ones are nobody's near name. */
+/** Levenshtein distance; attribute names are short, so longer names have no near one. */
 function distance(one: string, two: string): number {
   if (one.length > 64) return one.length;
   let row = Array.from({ length: two.length + 1 }, (_, index) => index);

@@ -2,7 +2,7 @@
 
 import type { Accepts, Meaning, Slot } from './slots.ts';
 
-/** Collects meanings. Of several for one name the first that accepts the value counts. */
+/** Collects meanings. Of several for one name, the first that accepts the value counts. */
 export class Names {
   readonly meanings = new Map<string, Meaning[]>();
   readonly containers = new Set<string>();
@@ -16,12 +16,14 @@ export class Names {
     return this;
   }
 
-  /** Other names are looked for in what these hold. */
+  /** Adds names whose members are searched too. */
   contain(names: string): void {
     for (const name of names.split(' ')) this.containers.add(name);
   }
 
-  /** Each suffix behind each prefix, and each prefix a container; `-` is the prefix itself. */
+  /**
+   * Adds each suffix after each prefix, and each prefix as a container; `-` is the prefix itself.
+   */
   cross(prefixes: string, suffixes: string, slot: Slot, accepts: Accepts = 'text', rank = 0): this {
     this.contain(prefixes);
     const names = prefixes

@@ -1,8 +1,8 @@
-// Entry of normalising: the pure function from a record, as upstream sent it, to an OCSF 1.8.0
-// event. It runs when an event is first formatted, on the way from the spool to the sinks, so that
-// a better mapping can be replayed over what is held. What must stay true: it is total (any JSON
-// value gives a valid event), nothing of the record is lost (what has no place is in `unmapped`),
-// and the same record always gives the same event.
+// Entry point of normalising: the pure function from a record, as upstream sent it, to an OCSF
+// 1.8.0 event. It runs when an event is first formatted, between the spool and the sinks, so that a
+// better mapping applies to stored records by a replay. Invariants: it is total (any JSON value
+// gives a valid event); nothing of the record is lost (values without an attribute are in
+// `unmapped`); the same record always gives the same event.
 
 import type { Mapping } from '../contracts/definition.ts';
 import type { RecordKind } from '../contracts/event.ts';
@@ -21,40 +21,42 @@ import { parseTime } from './time.ts';
 export { mappingFlaws } from './mapping.ts';
 export type { Mapping, Normalise };
 
-/** How one source's records are read. */
+/** How one source's records are normalised. */
 export interface NormaliseSettings {
-  /** Record paths of the event's time; the first that parses wins, then the common names. */
+  /** Record paths of the event's time; the first valid one is used, then the common names. */
   readonly time: readonly string[];
   /** Record path of upstream's id; null: records have none. */
   readonly id: string | null;
-  /** Forms of times in addition to the usual ones (contracts/time-forms.ts). */
+  /** Accepted time formats in addition to the usual ones (contracts/time-forms.ts). */
   readonly timeFormats?: readonly string[];
-  /** For logs and changes: the OCSF class and what goes where. */
+  /** For logs and changes: the OCSF class and the attribute for each value. */
   readonly mapping?: Mapping;
   /** For logs without a mapping: they are audit records. */
   readonly records?: 'audit';
-  /** For changes: the same of the entities that a first reading shows. */
+  /** For changes: the mapping for entities of the first scan. */
   readonly state?: Mapping;
-  /** What the parent of its records is called, where they have one. */
+  /** The name of the records' parent, if they have one. */
   readonly parent?: string;
-  /** The product that the events tell of; the source's name if left out. */
+  /** The product in `metadata`. Default: the source's name. */
   readonly product?: Product;
 }
 
 /**
  * Compiles the normaliser of one source, once. A mapping with flaws (see `mappingFlaws`) still
- * compiles: what it names wrongly is left out, and with an unknown class all records become Base
- * Events.
+ * compiles: wrong fields are omitted, and with an unknown class all records become Base Events.
  */
 export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
   const asked = { wanted: requestedPaths(settings), parseTime: timeParser(settings.timeFormats) };
   const normalise = normaliserOf(kind, settings, asked);
-  // What writes lines without normalising each record knows the usual forms of times only.
+  // The transcoder, which writes lines without normalising each record, knows only the usual time
+  // formats.
   if ((settings.timeFormats ?? []).length === 0) return normalise;
   return (record, uid, context) => normalise(record, uid, context);
 }
 
-/** Declared forms come first: a config says what a text means that could be an epoch number, too. */
+/**
+ * Declared formats come first: the config decides about a text that could also be an epoch number.
+ */
 function timeParser(formats: readonly string[] = []): SourcePaths['parseTime'] {
   if (formats.length === 0) return parseTime;
   const parseDeclared = compileTimeFormats(formats);

@@ -1,14 +1,14 @@
-// Names beside the numbers that IANA assigns: of IP protocols, and of ICMP types. A pure function
-// of the event and the tables, applied on the way out, so that neither what is held nor a uid hangs
-// on what a look-up says. What must stay true: nothing that upstream sent is changed or covered,
-// and a number without a name stays as it is.
+// Adds names to the numbers that IANA assigns: IP protocols and ICMP types. A pure function of the
+// event and the tables, applied on the way out, so that neither stored data nor a uid depends on a
+// look-up. Invariants: nothing that upstream sent is changed or hidden; a number without a name
+// stays unchanged.
 
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { LookupName, NumberNames } from '../contracts/lookups.ts';
 import { canonicalName } from './slots.ts';
 
-/** The members that hold such a number, by their names as upstreams write them. */
+/** Members that hold such a number, by the names that upstreams use. */
 const members: ReadonlyMap<string, LookupName> = new Map(
   Object.entries({
     ip_protocols:
@@ -20,10 +20,10 @@ const members: ReadonlyMap<string, LookupName> = new Map(
   ),
 );
 
-/** Deeper than any record that means something. */
+/** Deeper than any meaningful record. */
 const depthMax = 16;
 
-/** The event with the names that the tables know. */
+/** The event with the names found in the tables. */
 export function withNumberNames(event: OcsfEvent, names: NumberNames): OcsfEvent {
   const { connection_info: connection, unmapped, entity, entity_result: result } = event;
   const { evidences, resources } = event;
@@ -40,7 +40,7 @@ export function withNumberNames(event: OcsfEvent, names: NumberNames): OcsfEvent
   };
 }
 
-/** OCSF wants `protocol_name` in lower case. */
+/** OCSF requires `protocol_name` in lower case. */
 function protocolNamed(connection: JsonObject, { ip_protocols: names }: NumberNames): JsonObject {
   const name = names?.get(numberOf(connection.protocol_num));
   if (name === undefined || connection.protocol_name !== undefined) return connection;
@@ -56,7 +56,7 @@ function dataNamed(entity: JsonObject, names: NumberNames): JsonObject {
   return entity.data === undefined ? entity : { ...entity, data: namedIn(entity.data, names) };
 }
 
-/** The same value where there is nothing to name in it. */
+/** Returns the same value if it has nothing to name. */
 function namedIn(value: Json | undefined, names: NumberNames, depth = 0): Json {
   if (typeof value !== 'object' || value === null || depth > depthMax) return value ?? null;
   if (Array.isArray(value)) return value.map((one) => namedIn(one, names, depth + 1));
@@ -70,7 +70,7 @@ function namedIn(value: Json | undefined, names: NumberNames, depth = 0): Json {
   return Object.fromEntries([...named, ...added]);
 }
 
-/** The name of a number, or the names of several, where at least one is known. */
+/** The name of a number, or the names of several if at least one is known. */
 function nameFor(key: string, value: Json | undefined, names: NumberNames): Json | undefined {
   const known = lookupFor(key, Array.isArray(value));
   const table = known && names[known];
@@ -78,17 +78,17 @@ function nameFor(key: string, value: Json | undefined, names: NumberNames): Json
   if (!Array.isArray(value)) return table.get(numberOf(value));
   const found = value.map((one) => table.get(numberOf(one)));
   if (found.every((name) => name === undefined)) return undefined;
-  // At the place of a number without a name stands the number, so that both lists are alike.
+  // A number without a name is kept at its index, so that both lists have the same length.
   return found.map((name, at) => name ?? value[at] ?? null);
 }
 
-/** Several have a name of one or of many: `protocol`, `protocols`. */
+/** Member names for one or several numbers: `protocol`, `protocols`. */
 function lookupFor(key: string, isList: boolean): LookupName | undefined {
   const name = canonicalName(key);
   return members.get(name) ?? (isList ? members.get(name.replace(/s$/, '')) : undefined);
 }
 
-/** NaN for what is no number of one byte. */
+/** NaN for anything except a number of one byte. */
 function numberOf(value: unknown): number {
   if (typeof value === 'string') return /^\d{1,3}$/.test(value) ? Number(value) : Number.NaN;
   return typeof value === 'number' ? value : Number.NaN;

@@ -1,20 +1,20 @@
-// Reads the name of an action, such as `policy.rule.update`, `CreateUser` or `user login failed`,
-// for what OCSF wants to know of it: the activity, whether it is a login, and the kind of thing it
-// is done to. Each distinct name is worked out once, so that an event costs one look-up.
+// Parses the name of an action, such as `policy.rule.update`, `CreateUser` or `user login failed`,
+// into OCSF's activity, whether it is a login, and the kind of its target. Each distinct name is
+// parsed once, so that an event costs one look-up.
 
 import { memo } from './values.ts';
 
-/** What an action's name tells. */
+/** The parts of an action's name. */
 export interface Operation {
   /** `activity_id` in API Activity: 1 create, 2 read, 3 update, 4 delete, 99 other. */
   readonly api: number;
   /** `activity_id` in Entity Management, which knows more verbs. */
   readonly entity: number;
-  /** `activity_id` in Authentication: 1 logon, 2 logoff; 0 where the action is no login. */
+  /** `activity_id` in Authentication: 1 logon, 2 logoff; 0 if the action is no login. */
   readonly login: number;
-  /** `status_id` that the name itself tells (`login_failed`): 1, 2, or 0 for none. */
+  /** `status_id` in the name itself (`login_failed`): 1, 2, or 0 for none. */
   readonly status: number;
-  /** The kind of thing acted upon, e.g. `policy`; empty where the name has none. */
+  /** The kind of the target, e.g. `policy`; empty if the name has none. */
   readonly object: string;
 }
 
@@ -61,7 +61,7 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
   [3, 13, 'resume unsuspend'],
 ];
 
-/** HTTP's `OPTIONS` means reading for nobody; `POST` and `PUT` alone mean create, update. */
+/** HTTP's `OPTIONS` reads nothing; `POST` and `PUT` alone mean create and update. */
 const methods: Readonly<Record<string, number>> = {
   GET: 2,
   HEAD: 2,
@@ -77,14 +77,14 @@ const logoffWords = /(?:^| )(?:log ?(?:out|off)|sign ?out|logged (?:out|off)|sig
 const failedWords = /(?:^| )(?:fail|failed|failure|denied|unsuccessful)(?: |$)/;
 const succeededWords = /(?:^| )(?:success|succeeded|successful)(?: |$)/;
 
-/** Makes the reader; it remembers what each name meant. */
+/** Creates the parser with a cache of names. */
 export function operationReader(): (name: string) => Operation {
   const verbs = new Map<string, Verb>(
     verbRows.flatMap(([api, entity, words]) =>
       words.split(' ').map((word) => [word, { api, entity }]),
     ),
   );
-  // A name is a few words; more is hostile or prose, and prose has its verb in front.
+  // A name is a few words; a longer text is hostile or prose, and prose starts with its verb.
   return memo((name) => classify(name.slice(0, 200), verbs));
 }
 
@@ -113,7 +113,9 @@ function loginOf(text: string): number {
   return logonWords.test(text) ? 1 : 0;
 }
 
-/** `policy.rule.update` ends with its verb, `UpdatePolicyRule` begins with it; else any. */
+/**
+ * `policy.rule.update` ends with its verb, `UpdatePolicyRule` starts with it; otherwise any word.
+ */
 function verbPlace(
   name: string,
   words: readonly string[],
@@ -127,7 +129,7 @@ function verbPlace(
   return words.findLastIndex((word) => verbOf(word, verbs) !== undefined);
 }
 
-/** The word, or what it is a form of: created, creates, creating, added, dropped. */
+/** The verb of a word in any form: created, creates, creating, added, dropped. */
 function verbOf(word: string | undefined, verbs: ReadonlyMap<string, Verb>): Verb | undefined {
   if (word === undefined) return undefined;
   const exact = verbs.get(word);

@@ -1,7 +1,6 @@
-// Records that sluice makes itself: their fields are known, so they are read by name; they come back
-// from the disk, so whatever is not as it should be falls back to a Base Event, and what has no
-// place is kept. Here conditions of sources, as Application Lifecycle of sluice; changes.ts has the
-// others.
+// Records that sluice creates itself: their fields are known and read by name. They come back from
+// the disk, so a malformed one becomes a Base Event, and unknown fields are kept. This file has the
+// conditions of sources, as Application Lifecycle of sluice; changes.ts has the others.
 
 import type { Condition } from '../contracts/change.ts';
 import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
@@ -14,7 +13,7 @@ import { parseTime } from './time.ts';
 
 type Normalise = (record: ParsedRecord, uid: Uid, context: PageContext) => OcsfEvent;
 
-/** How much an operator should mind; a proven loss or forgery most. */
+/** Severity of a condition; a proven loss or forgery is the highest. */
 const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.checkpoint_reset': 3,
   'source.gap_suspected': 3,
@@ -51,7 +50,7 @@ const placedOfCondition: ReadonlySet<string> = new Set([
   'source',
 ]);
 
-/** Makes the normaliser of ConditionRecords. */
+/** Creates the normaliser of ConditionRecords. */
 export function conditionNormaliser(baseEvent: BaseEvent): Normalise {
   const metadataOf = metadataMaker({ name: 'sluice' });
   const eventClass = new EventClass(namedClass('application_lifecycle'));
@@ -92,7 +91,7 @@ const titles: Readonly<Record<string, string>> = {
   'change.unseen': 'an audit event of a change that no reading shows',
 };
 
-/** What was found by watching changes against a trail. */
+/** The findings of the comparison between changes and the audit trail. */
 function addFinding(
   event: Open<OcsfEvent>,
   { entity_id: id, entity_name: name, entity_kind: kind, change_uid, event_uid }: JsonObject,
@@ -116,14 +115,14 @@ function ownLog(event: OcsfEvent): OcsfEvent {
   return { ...event, metadata: { ...event.metadata, log_name: 'sluice' } };
 }
 
-/** When a record says that it was observed, where that can be read. */
+/** The observation time in a record, if valid. */
 export function observedOf({ observed_at: observed }: JsonObject): string | undefined {
   return typeof observed === 'string' && !Number.isNaN(parseTime(observed)) ? observed : undefined;
 }
 
 /**
- * The fields of a record that are not `placed` in its event. Text fields are placed as they are; one
- * of another type was not, and is kept.
+ * The fields of a record that are not `placed` in its event. Text fields are placed verbatim; a
+ * field of another type was not placed and is kept.
  */
 export function unplacedFields(record: JsonObject, placed: ReadonlySet<string>): Draft {
   const rest: Draft = {};

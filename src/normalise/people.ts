@@ -1,6 +1,6 @@
-// Who did it: users, agents and the endpoint they came from, built from a read record. Values that
-// belong to two different people (say `actor` and `user_id`, which may be the target's) are never
-// made into one.
+// The actor of a record: users, agents and the endpoint they came from. Invariant: values of two
+// different people (such as `actor` and `user_id`, which may be the target's) are never merged into
+// one.
 
 import type { OcsfActor, OcsfEndpoint, OcsfUser } from '../contracts/event.ts';
 import type { JsonObject } from '../contracts/json.ts';
@@ -18,7 +18,7 @@ const userCaptions: Readonly<Record<number, string>> = {
   4: 'Service',
 };
 const other = 99;
-/** Not an OCSF number: the actor is a program acting by itself, an `app`, not a user. */
+/** Not an OCSF number: the actor is a program that acts by itself, an `app`, not a user. */
 const agent = -1;
 
 const typeWords: readonly (readonly [id: number, words: string])[] = [
@@ -46,7 +46,7 @@ const who = [
   slots.actorFullName,
 ] as const;
 
-/** All slots that people are read from. */
+/** All slots that describe people. */
 export const peopleSlots = [...who, slots.agentName, slots.agentUid] as const;
 
 /** The user and the agent that a record names. */
@@ -55,7 +55,7 @@ export interface People {
   readonly agent: { readonly app_name?: string; readonly app_uid?: string } | undefined;
 }
 
-/** Makes the reader of people; it remembers what each type's word meant. */
+/** Creates the parser of people, with a cache of type words. */
 export function peopleReader(): (reading: Reading) => People {
   const types = new Map(
     typeWords.flatMap(([id, words]) => words.split(' ').map((word) => [word, id])),
@@ -70,7 +70,7 @@ export function peopleReader(): (reading: Reading) => People {
   };
 }
 
-/** Puts back what does not belong to the best group of names among these slots. */
+/** Puts back the values outside the best group of names among these slots. */
 export function keepOneGroup(reading: Reading, members: readonly number[]): void {
   const { takes } = reading;
   let best: Take | undefined;
@@ -117,14 +117,16 @@ function userOf(reading: Reading, type: string | undefined, typeId: number): Ocs
   return user;
 }
 
-/** The actor is an agent: its name and id are the app's, what only a person has goes back. */
+/**
+ * The actor is an agent: its name and id are the app's; values that only a person has are put back.
+ */
 function agentFromActor(reading: Reading): People['agent'] {
   reading.putBack(slots.actorType);
   reading.putBack(slots.actorEmail);
   const name = reading.text(slots.actorName) ?? reading.text(slots.actorFullName);
   const uid = reading.text(slots.actorUid);
   if (reading.values[slots.actorName] !== undefined) reading.putBack(slots.actorFullName);
-  // An actor with `agent_id` in place of `id` is one thing all the same.
+  // An actor with `agent_id` instead of `id` is still a single one.
   if (name !== undefined) reading.putBack(slots.agentName);
   if (uid !== undefined) reading.putBack(slots.agentUid);
   return appOf(name ?? reading.text(slots.agentName), uid ?? reading.text(slots.agentUid));
@@ -139,7 +141,7 @@ function appOf(name: string | undefined, uid: string | undefined): People['agent
   return uid === undefined ? { app_name: name } : { app_name: name, app_uid: uid };
 }
 
-/** OCSF `actor`; undefined where nobody is known. */
+/** OCSF `actor`; undefined if no actor is known. */
 export function actorFrom(
   { user, agent: app }: People,
   session: JsonObject | undefined,
@@ -153,7 +155,7 @@ export function actorFrom(
   return actor;
 }
 
-/** OCSF `src_endpoint`; undefined where neither address nor host name is known. */
+/** OCSF `src_endpoint`; undefined if neither address nor host name is known. */
 export function sourceOf(reading: Reading): OcsfEndpoint | undefined {
   const { values } = reading;
   const ip = reading.text(slots.srcIp);

@@ -1,6 +1,7 @@
-// Compiles a resolved mapping into functions that build an event's objects from a read record. Each
-// mapped path has a slot of its own. An object that ends up without what OCSF requires of it is not
-// built, and its values go to `unmapped`; so whatever a record holds, what is built is valid.
+// Compiles a resolved mapping into functions that build an event's objects from a parsed record.
+// Each mapped path has its own slot. Invariant: an object that lacks a required attribute is not
+// built and its values go to `unmapped`, so every built object is valid, whatever the record
+// contains.
 
 import type { Json } from '../contracts/json.ts';
 import { addressIn } from './address.ts';
@@ -18,19 +19,21 @@ export interface Placing {
   readonly uid: string;
 }
 
-/** Fills members of `target`; `index` picks the element of a list of objects, -1 outside lists. */
+/**
+ * Fills members of `target`; `index` selects the element of a list of objects, -1 outside lists.
+ */
 export type Fill = (target: Draft, placing: Placing, index: number) => void;
 
-/** A mapped path with its slot, as seen from some level of the event. */
+/** A mapped path with its slot, from some level of the event on. */
 export interface Branching {
   readonly target: MappingTarget;
   readonly slot: number;
 }
 
-/** Elements of one list of objects that are built; a longer list stays in `unmapped` as it is. */
+/** Maximum elements of a list of objects; a longer list stays in `unmapped` unchanged. */
 const elementsMax = 1000;
 
-/** Compiles what fills the attributes of one level (`depth` steps into the targets' ways). */
+/** Compiles the filler of one level's attributes (`depth` steps into the targets' paths). */
 export function compileFill(
   branches: readonly Branching[],
   depth: number,
@@ -59,7 +62,7 @@ function valueAt(reading: Reading, slot: number, index: number): Json | undefine
   return index >= 0 && Array.isArray(value) ? value[index] : value;
 }
 
-/** `hasPort`: a port that stands beside an address has a place, too. */
+/** `hasPort`: there is an attribute for a port beside the address. */
 function valueFill(attribute: Attribute, slot: number, hasPort: boolean): Fill {
   const { name, type } = attribute;
   const coerce: Coerce = coercionOf(attribute);
@@ -74,20 +77,20 @@ function valueFill(attribute: Attribute, slot: number, hasPort: boolean): Fill {
     target[name] = coerced;
     if (hasPort && coerced !== value) {
       const port = addressIn(value ?? null)?.port;
-      // One that is mapped by itself comes later or stands already.
+      // A port with its own mapping overwrites it later, or is already set.
       if (port !== undefined) target.port ??= port;
     }
     if (!isLossless(value ?? null, coerced, type)) reading.putBack(slot);
   };
 }
 
-/** What an enum's two attributes say together. */
+/** The two attributes of an enum. */
 export interface Chosen {
   readonly id: number;
   readonly caption: string | undefined;
 }
 
-/** Reads the id and the caption of an enum from what a record has for either. */
+/** Reads the id and the caption of an enum from the record's value for either. */
 export function enumChoice(
   group: readonly Branching[],
   depth: number,
@@ -127,7 +130,7 @@ export function enumChoice(
   };
 }
 
-/** Which part of a verdict an attribute is; undefined: none. */
+/** The verdict part of an attribute; undefined: none. */
 export function verdictPartOf(attribute: Attribute | undefined): keyof WordVerdict | undefined {
   const name = attribute?.captionOf || attribute?.name;
   if (name === 'action_id') return 'action';
@@ -141,7 +144,7 @@ function known(
   return value === undefined ? undefined : idOf(value);
 }
 
-/** Text to show as caption of an unknown member; long text is no name of anything. */
+/** Caption of an unknown member; a long text is not a name. */
 function wordOf(value: Json | undefined): string | undefined {
   if (typeof value === 'string') return value !== '' && value.length <= 256 ? value : undefined;
   return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined;
@@ -191,7 +194,7 @@ function objectFill(attribute: Attribute, group: readonly Branching[], depth: nu
   };
 }
 
-/** One object per element, as many as the longest list; undefined where one is not valid. */
+/** One object per element, as many as the longest list; undefined if one is not valid. */
 function buildList(
   reading: Reading,
   slots: readonly number[],
@@ -212,7 +215,7 @@ function buildList(
   return all;
 }
 
-/** Completes an object with what holds for any (an enum's 0, an id); says if it is valid. */
+/** Completes an object with defaults (an enum's 0, an id); returns whether it is valid. */
 export function completion(
   shape: Shape,
   object: string,

@@ -1,8 +1,8 @@
-// Reads a record once, key by key, and sorts its values into slots (what an event needs) and the
-// rest (what goes to `unmapped`). It stands at the start of normalising and is the hottest loop of
-// the program: a key costs one look-up, no path is split, nothing is flattened or cloned. What must
-// stay true: every value of the record ends in a slot, in the rest or in both; and no key of a
-// record, `__proto__` included, touches anything but the rest.
+// Reads a record once, key by key, and sorts its values into slots (values that an event needs) and
+// the rest (which goes to `unmapped`). It is the first step of normalising and the hottest loop of
+// the program: a key costs one look-up, no path is split, nothing is flattened or cloned.
+// Invariants: every value of the record ends in a slot, in the rest or in both; no key of a record,
+// `__proto__` included, affects anything except the rest.
 
 import type { Json, JsonObject } from '../contracts/json.ts';
 import { addressIn } from './address.ts';
@@ -27,7 +27,7 @@ import { isEmail, isHostname, isIp, isMac, isPort, isTextual } from './values.ts
 /** A JSON object under construction. */
 export type Draft = { [name: string]: Json | undefined };
 
-/** The methods that OCSF's `http_method` knows. */
+/** The values of OCSF's `http_method`. */
 const httpMethods: ReadonlySet<string> = new Set([
   'CONNECT',
   'DELETE',
@@ -39,7 +39,7 @@ const httpMethods: ReadonlySet<string> = new Set([
   'PUT',
   'TRACE',
 ]);
-/** Puts a value under any key; `__proto__` becomes a property like any other. */
+/** Sets a value under any key; `__proto__` becomes an ordinary property. */
 export function put(target: Draft, key: string, value: Json): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, {
@@ -64,38 +64,38 @@ function headOf(object: JsonObject, end: string): Draft {
   return head;
 }
 
-/** What a Reading looks for. */
+/** Settings of a Reading. */
 export interface ReadingSettings extends SourcePaths {
   readonly vocabulary: Vocabulary;
   readonly slotCount: number;
-  /** How outcomes are read; findings have their own. */
+  /** The parser of outcomes; findings have their own. */
   readonly readStatus: ReadStatus;
 }
 
-/** A record being read. One is made per source and used for one record after the other. */
+/** A record being read. One instance per source, reused for one record after the other. */
 export class Reading {
-  /** The value of each slot; undefined where the record has none. */
+  /** The value of each slot; undefined if the record has none. */
   values: (Json | undefined)[];
-  /** Where each slot's value came from. */
+  /** The origin of each slot's value. */
   takes: (Take | undefined)[];
-  /** What went into no slot. */
+  /** Values that went into no slot. */
   rest: Draft = {};
   /** Epoch milliseconds of the slot `time`, or NaN. */
   time = Number.NaN;
-  /** `status_id` of the slot `status`, where there is one. */
+  /** `status_id` of the slot `status`, if any. */
   status = 0;
-  /** `severity_id` of the slot `severity`, where there is one. */
+  /** `severity_id` of the slot `severity`, if any. */
   severity = 0;
   readonly #root: Branch;
   readonly #noValues: readonly (Json | undefined)[];
   readonly #noTakes: readonly (Take | undefined)[];
   readonly #displaced: { take: Take; value: Json }[] = [];
-  /** Values of which an address was taken, each with the rest of its text. */
+  /** Values from which an address was taken, each with the rest of its text. */
   readonly #partly: { take: Take; value: Json; port: number | undefined }[] = [];
   readonly #readSeverity: ReadSeverity = severityReader();
   readonly #readStatus: ReadStatus;
 
-  /** Reads a time: epoch milliseconds, or NaN. */
+  /** Parses a time: epoch milliseconds, or NaN. */
   readonly parseTime: SourcePaths['parseTime'];
 
   constructor({
@@ -115,9 +115,10 @@ export class Reading {
     for (const want of requested) this.#root.want(want);
   }
 
-  /** Forgets the record before and reads this one. */
+  /** Discards the previous record and reads this one. */
   read(record: JsonObject): void {
-    // Fresh arrays: young values in an old one cost the collector more than these do.
+    // Fresh arrays: young values in an old array cost the garbage collector more than the
+    // allocation.
     this.values = this.#noValues.slice();
     this.takes = this.#noTakes.slice();
     this.time = Number.NaN;
@@ -133,21 +134,21 @@ export class Reading {
     return value === undefined || typeof value === 'string' ? value : String(value);
   }
 
-  /** Has the slot's value in the rest, as it was not placed exactly; the slot keeps it. */
+  /** Adds the slot's value to the rest, because it was not placed exactly; the slot keeps it. */
   putBack(slot: Slot): void {
     const take = this.takes[slot];
     const value = this.values[slot];
     if (take !== undefined && value !== undefined) this.#restore(take.path, value);
   }
 
-  /** Has the slot's value in the rest and empties the slot. */
+  /** Adds the slot's value to the rest and empties the slot. */
   refuse(slot: Slot): void {
     this.putBack(slot);
     this.values[slot] = undefined;
     this.takes[slot] = undefined;
   }
 
-  /** What a value at these keys, or an object that it is in, may be taken for. */
+  /** The possible meanings of a value at these keys, or of an object that contains it. */
   offers(keys: readonly string[]): readonly Meaning[] {
     const found: Meaning[] = [];
     let branch: Branch | null = this.#root;
@@ -164,8 +165,8 @@ export class Reading {
   }
 
   /**
-   * What is left of an object: itself where nothing was taken from it, null where everything was.
-   * It is copied from the first taken key on, so an object that is not looked for costs no copy.
+   * The rest of an object: itself if nothing was taken from it, null if everything was. It is
+   * copied from the first taken key on, so an object without taken keys costs no copy.
    */
   #read(branch: Branch, object: JsonObject): JsonObject | null {
     let rest: Draft | null = null;
@@ -188,14 +189,16 @@ export class Reading {
     return kept === 0 ? null : rest;
   }
 
-  /** What of a value goes into the rest: itself, a part, or null for nothing. */
+  /** The part of a value that goes into the rest: all, a part, or null for nothing. */
   #leftOf({ take, child }: BranchStep, value: Json): Json {
     if (value === null || (take !== null && this.#offer(take, value))) return null;
     if (child === null || typeof value !== 'object' || Array.isArray(value)) return value;
     return this.#read(child, value as JsonObject);
   }
 
-  /** Such a value stays in the rest as it was; a port beside the source's address is the source's. */
+  /**
+   * These values stay in the rest unchanged; a port beside the source's address is the source's.
+   */
   #restorePartly(): void {
     for (const { take, value, port } of this.#partly) {
       const isPlaced = this.takes[take.slot] === take;
@@ -210,7 +213,7 @@ export class Reading {
     this.#displaced.length = 0;
   }
 
-  /** All that the config asks of one key is given; of the common meanings the first that fits. */
+  /** Every configured meaning of a key is used; of the common meanings, the first that fits. */
   #offer(first: Take, value: Json): boolean {
     let placed = false;
     for (let take: Take | null = first; take !== null; take = take.next) {
@@ -241,7 +244,7 @@ export class Reading {
     return ip;
   }
 
-  /** Whether a name that accepts such values may carry this one. */
+  /** Whether a name of this type may carry the value. */
   accepts(accepts: Accepts, value: Json): boolean {
     switch (accepts) {
       case 'text':
@@ -285,7 +288,7 @@ export class Reading {
     return true;
   }
 
-  /** Only a name that says severity may carry a word that is no known one. */
+  /** Only a name with an explicit severity may carry an unknown word. */
   #acceptsSeverity(value: Json, scale: SeverityScale): boolean {
     const severity = this.#readSeverity(value, scale);
     if (severity < 0 || (severity === other && scale !== 'severity')) return false;
@@ -315,8 +318,8 @@ export class Reading {
 }
 
 /**
- * What is looked at by who reads with `reading`, and looks at no slot's value but as told; records
- * that are read once more by another, as Base Events, are also looked at as that does.
+ * The inspected slots of a normaliser that uses `reading` and inspects no slot's value except as
+ * declared; records that may become Base Events are also inspected as the Base Event does.
  */
 export function slotsReadBy(
   reading: Reading,

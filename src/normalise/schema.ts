@@ -1,11 +1,11 @@
 // The OCSF 1.8.0 classes (https://schema.ocsf.io/1.8.0/classes) that sluice writes, with their
-// attributes and objects, as mappings are checked and compiled against them. The facts stand in
-// ocsf-1.8.0.json, which `npm run ocsf-tables` writes from the official schema; nobody edits it by
-// hand. Nothing is read before it is asked for.
+// attributes and objects, for checking and compiling mappings. The data is in ocsf-1.8.0.json,
+// which `npm run ocsf-tables` generates from the official schema; it is never edited by hand.
+// Loaded on first use.
 
 import { readFileSync } from 'node:fs';
 
-/** What an attribute's value must be; `object` attributes name theirs in `object`. */
+/** The value type of an attribute; `object` attributes name theirs in `object`. */
 export type AttributeType =
   | 'text'
   | 'int'
@@ -22,7 +22,7 @@ export type AttributeType =
   | 'enum'
   | 'object';
 
-/** An attribute as the file has it; left out: no list, neither required nor recommended, no profile. */
+/** An attribute in the file. Defaults: no list, neither required nor recommended, no profile. */
 export interface OcsfAttribute {
   readonly type: AttributeType;
   readonly object?: string;
@@ -34,14 +34,14 @@ export interface OcsfAttribute {
   readonly sibling?: string;
 }
 
-/** A class's or object's attributes by name, and those of which one at least must be there. */
+/** A class's or object's attributes by name, and those of which at least one is required. */
 export interface OcsfShape {
   readonly attributes: Readonly<Record<string, OcsfAttribute>>;
   readonly some?: readonly string[];
   readonly one?: readonly string[];
 }
 
-/** The file as it stands in the repository. */
+/** The content of the file. */
 export interface OcsfTables {
   readonly version: string;
   readonly classes: Readonly<
@@ -58,7 +58,7 @@ export interface Attribute {
   readonly list: boolean;
   readonly required: boolean;
   readonly recommended: boolean;
-  /** The profile that must be in `metadata.profiles` where the attribute is used. */
+  /** The profile that must be in `metadata.profiles` if the attribute is used. */
   readonly profile: string | null;
   /** For enums: captions by id. For choices: the texts. */
   readonly captions: ReadonlyMap<string, string>;
@@ -68,7 +68,7 @@ export interface Attribute {
   readonly captionOf: string;
 }
 
-/** Attributes by name, and what must be there. */
+/** Attributes by name, and the requirements. */
 export interface Shape {
   readonly attributes: ReadonlyMap<string, Attribute>;
   readonly some: readonly string[];
@@ -80,11 +80,11 @@ export interface SchemaClass extends Shape {
   readonly uid: number;
   readonly caption: string;
   readonly activities: Readonly<Record<number, string>>;
-  /** `activity_id` of a record that tells none. */
+  /** `activity_id` of a record without an activity. */
   readonly usual: number;
 }
 
-/** The classes that sluice writes, each with the `activity_id` of a record that tells none. */
+/** The classes that sluice writes, each with the `activity_id` of a record without an activity. */
 const usualActivities = {
   base_event: 0,
   account_change: 0,
@@ -124,7 +124,7 @@ export function classOf(name: string): SchemaClass | undefined {
   return isClassName(name) ? namedClass(name) : undefined;
 }
 
-/** The class of a name that is known to be one. */
+/** The class of a known name. */
 export function namedClass(name: ClassName): SchemaClass {
   const row = tables().classes[name];
   if (row === undefined) throw new Error(`ocsf-1.8.0.json lacks ${name}: write it again`);

@@ -1,11 +1,11 @@
-// The terms in which the reading of records is told: the slots that values are found for, which
-// values a slot's names may carry, and what one name means. The names themselves are in
-// vocabulary.ts, their use in branch.ts and reading.ts.
+// The terms of reading records: the slots that values are found for, the values that a slot's names
+// may carry, and the meaning of a name. The names themselves are in vocabulary.ts, their use in
+// branch.ts and reading.ts.
 
 import type { Json } from '../contracts/json.ts';
 import type { AttributeType } from './schema.ts';
 
-/** What a found value is for. */
+/** The purpose of a found value. */
 export const slots = {
   id: 0,
   time: 1,
@@ -45,13 +45,13 @@ export const slots = {
   tenant: 35,
 } as const;
 
-/** One of `slots`; numbers from `slotCount` on are a mapping's own. */
+/** One of `slots`; numbers from `slotCount` on belong to a mapping. */
 export type Slot = number;
 
-/** How many slots the vocabulary has. */
+/** Number of slots in the vocabulary. */
 export const slotCount = 36;
 
-/** Which values a name may carry; one that it may not stays in `unmapped`. */
+/** The values that a name may carry; any other value stays in `unmapped`. */
 export type Accepts =
   | 'text'
   | 'word'
@@ -72,14 +72,17 @@ export type Accepts =
   | 'level'
   | 'risk';
 
-/** What a canonical name means. A lower rank wins; names of one thing share `groupOf(rank)`. */
+/**
+ * The meaning of a canonical name. A lower rank takes precedence; names of one thing share
+ * `groupOf(rank)`.
+ */
 export interface Meaning {
   readonly slot: Slot;
   readonly accepts: Accepts;
   readonly rank: number;
 }
 
-/** The names to look for: meanings by canonical name, and which are looked into. */
+/** The names to look for: meanings by canonical name, and the containers to search. */
 export interface Vocabulary {
   readonly meanings: ReadonlyMap<string, readonly Meaning[]>;
   readonly containers: ReadonlySet<string>;
@@ -95,28 +98,31 @@ export function groupOf(rank: number): number {
 }
 
 /**
- * What is looked at of a value that is passed on: `email`, whether it is an address; `path`, whether
- * it begins with `/`; an attribute's type, whether it can be brought to that (coerce.ts).
+ * The inspected property of a copied value: `email`, whether it is an address; `path`, whether it
+ * begins with `/`; an attribute's type, whether it converts to that type (coerce.ts).
  */
 export type Passing = 'nothing' | 'path' | 'email' | { readonly to: AttributeType };
 
 /**
- * What a normaliser looks at of a record's values, for who writes lines without normalising each
+ * The values of a record that a normaliser inspects, for a writer that does not normalise each
  * record (transcode/).
  */
 export interface Attention {
-  /** What the value at these keys may be taken for; nothing: it goes to `unmapped` as it is. */
+  /** The possible meanings of the value at these keys; none: it goes to `unmapped` unchanged. */
   offers(keys: readonly string[]): readonly Meaning[];
-  /** Slots whose value is passed on, and what is looked at of it all the same; others decide. */
+  /**
+   * Slots whose value is copied, with their inspected property; values of other slots decide the
+   * form.
+   */
   readonly passedOn: ReadonlyMap<Slot, Passing>;
-  /** Whether a name that accepts such values may carry this one. */
+  /** Whether a name of this type may carry the value. */
   accepts(accepts: Accepts, value: Json): boolean;
 }
 
-/** Added to the rank of what stands in a wrapper. */
+/** Added to the rank of a name inside a wrapper. */
 export const wrapperRank = 4096;
 
-/** A name without what writers of names differ in. */
+/** A name without the differences in spelling: case and punctuation. */
 export function canonicalName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }

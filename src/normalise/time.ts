@@ -1,30 +1,30 @@
-// Reads the times that upstream's records carry: RFC 3339 text and its common relatives, and epoch
-// numbers of any unit. It runs once per event on the way out, so it walks the characters once and
-// builds no Date and no string. What must stay true: a text it does not fully understand is no time
-// (NaN), since a wrong time is worse than none.
+// Parses the times in upstream's records: RFC 3339 text and its common variants, and epoch numbers
+// of any unit. It runs once per event on the way out, so it walks the characters once and allocates
+// no Date and no string. Invariant: a text that it does not fully understand is no time (NaN),
+// because a wrong time is worse than none.
 
 import { parseOtherForm } from '../contracts/time-forms.ts';
 
 const zero = 48;
 const dayMs = 86_400_000;
-/** 9999-12-31T23:59:59.999Z; later ones cannot be written as RFC 3339 again. */
+/** 9999-12-31T23:59:59.999Z; later ones cannot be written as RFC 3339. */
 const msMax = 253_402_300_799_999;
 /** An epoch number below this many seconds (1973) is more likely a counter or a duration. */
 const secondsMin = 1e8;
 
 /**
- * Epoch milliseconds of a record's time value, or NaN where it is none. Text: RFC 3339 (section
- * 5.6) with any number of fraction digits, also with a blank for `T`, an offset without colon, no
- * zone (upstream speaks UTC), or a date alone. Numbers, also as text: epoch seconds, milliseconds,
- * microseconds or nanoseconds, told apart by magnitude. Other forms of text: those whose meaning is
- * certain (contracts/time-forms.ts).
+ * Epoch milliseconds of a record's time value, or NaN if it is none. Text: RFC 3339 (section 5.6)
+ * with any number of fraction digits, also with a blank for `T`, an offset without colon, no zone
+ * (UTC, as upstream uses), or a date alone. Numbers, also as text: epoch seconds, milliseconds,
+ * microseconds or nanoseconds, distinguished by magnitude. Other texts: the unambiguous formats
+ * (contracts/time-forms.ts).
  */
 export function parseTime(value: unknown): number {
   const ms = parseUsualTime(value);
   return Number.isNaN(ms) && typeof value === 'string' ? parseOtherForm(value) : ms;
 }
 
-/** The same of the forms that nearly all times have. */
+/** The same for the formats that nearly all times have. */
 export function parseUsualTime(value: unknown): number {
   if (typeof value === 'string') {
     const ms = parseText(value);
@@ -52,7 +52,7 @@ function parseDigits(text: string): number {
   return dots > 1 ? Number.NaN : fromNumber(Number(text));
 }
 
-/** Two digits at a place, or NaN, which spreads through sums and is checked at the end. */
+/** Two digits at an index, or NaN, which propagates through sums and is checked at the end. */
 function two(text: string, at: number): number {
   const high = text.charCodeAt(at) - zero;
   const low = text.charCodeAt(at + 1) - zero;
@@ -87,12 +87,12 @@ function parseText(text: string): number {
   const hour = two(text, 11);
   const minute = two(text, 14);
   const second = two(text, 17);
-  // 60 is a leap second; it is counted as the second after it.
+  // 60 is a leap second; it counts as the following second.
   if (!(hour <= 23 && minute <= 59 && second <= 60)) return Number.NaN;
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000 + tail(text, 19);
 }
 
-/** Milliseconds of the fraction less the offset; NaN where the rest is neither. */
+/** Milliseconds of the fraction minus the offset; NaN if the rest is neither. */
 function tail(text: string, start: number): number {
   let at = start;
   let ms = 0;

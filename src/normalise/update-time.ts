@@ -1,5 +1,5 @@
-// The time of an object that was read before and has changed: when it changed, or else when that was
-// read. What must stay true: the time at which it was created is never the time of its update.
+// The time of an object that was read before and has changed: its change time, otherwise its read
+// time. Invariant: the creation time is never used as the time of an update.
 
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Reading } from './reading.ts';
@@ -16,7 +16,7 @@ const updateNames =
     ' ',
   );
 
-/** Replaces a time of creation by one of the update; without one the slot is empty. */
+/** Replaces a creation time by an update time; without one the slot is empty. */
 export function useUpdateTime(reading: Reading, record: JsonObject): void {
   const name = reading.takes[slots.time]?.path.at(-1);
   if (name !== undefined && !creationNames.has(canonicalName(name))) return;
@@ -26,7 +26,7 @@ export function useUpdateTime(reading: Reading, record: JsonObject): void {
     value !== undefined && !Number.isNaN(reading.parseTime(value));
   const found = updateTimeOf(record, isTime);
   if (found === undefined) return;
-  // It stays in the rest as well, where what it was called can be seen.
+  // It stays in the rest too, where its key is visible.
   reading.values[slots.time] = found;
   reading.time = reading.parseTime(found);
 }

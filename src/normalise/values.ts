@@ -1,11 +1,11 @@
-// Says which values an OCSF attribute type takes: addresses, ports, e-mail addresses and texts that
-// satisfy the schema's ranges and patterns. Values that do not stay in `unmapped`, so a check may
-// be stricter than the schema and must never be laxer. All run on the hot path and walk characters.
+// The value ranges of OCSF attribute types: addresses, ports, e-mail addresses, and texts within
+// the schema's ranges and patterns. Other values stay in `unmapped`. Invariant: a check may be
+// stricter than the schema and never laxer. All checks run on the hot path and walk characters.
 
 import { isIPv6 } from 'node:net';
 import type { Json } from '../contracts/json.ts';
 
-/** True for an IPv4 or IPv6 address as OCSF's `ip_t` has it (at most 40 characters). */
+/** True for an IPv4 or IPv6 address as defined by OCSF's `ip_t` (at most 40 characters). */
 export function isIp(text: string): boolean {
   const { length } = text;
   if (length < 2 || length > 40) return false;
@@ -22,7 +22,7 @@ function isIpv4(text: string): boolean {
       dots++;
       octet = -1;
     } else if (code >= 48 && code <= 57) {
-      // A leading zero would make the octet octal for some readers.
+      // Some readers parse an octet with a leading zero as octal.
       if (octet === 0) return false;
       octet = octet < 0 ? code - 48 : octet * 10 + code - 48;
       if (octet > 255) return false;
@@ -33,7 +33,7 @@ function isIpv4(text: string): boolean {
   return dots === 3 && octet >= 0;
 }
 
-/** True where OCSF's `email_t` takes the text; longer than RFC 5321 allows is refused. */
+/** True if OCSF's `email_t` accepts the text; longer than RFC 5321 allows is rejected. */
 export function isEmail(text: string): boolean {
   if (text.length > 320) return false;
   const at = text.indexOf('@');
@@ -68,12 +68,12 @@ function isLocalPart(code: number): boolean {
   );
 }
 
-/** True for six pairs of hex digits parted by `:` or `-`. */
+/** True for six pairs of hex digits separated by `:` or `-`. */
 export function isMac(text: string): boolean {
   return text.length === 17 && /^(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$/.test(text);
 }
 
-/** True for what can stand as a host name: at most 253 letters, digits, `-`, `_` and `.`. */
+/** True for a possible host name: at most 253 letters, digits, `-`, `_` and `.`. */
 export function isHostname(text: string): boolean {
   if (text.length > 253) return false;
   for (let at = 0; at < text.length; at++) {
@@ -88,12 +88,12 @@ export function isPort(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 }
 
-/** True for what text attributes take without loss: text, or an exact integer. */
+/** True for values that a text attribute holds without loss: text, or an exact integer. */
 export function isTextual(value: Json): value is string | number {
   return typeof value === 'string' ? value !== '' : Number.isSafeInteger(value);
 }
 
-/** The integer that a text writes exactly, or undefined: `'443'`, not `'0443'` or `'4.0'`. */
+/** The integer that a text denotes exactly, or undefined: `'443'`, not `'0443'` or `'4.0'`. */
 export function integerOf(value: Json | undefined): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value !== 'string' || value.length > 17 || value.charCodeAt(0) > 57) return undefined;
@@ -101,7 +101,7 @@ export function integerOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(number) && String(number) === value ? number : undefined;
 }
 
-/** True where two words differ in the case of ASCII letters at most. */
+/** True if two words differ at most in the case of ASCII letters. */
 export function sameWord(one: string, two: string): boolean {
   if (one.length !== two.length) return false;
   for (let at = 0; at < one.length; at++) {
@@ -115,9 +115,9 @@ export function sameWord(one: string, two: string): boolean {
 const nearbyMax = 256;
 
 /**
- * Remembers what `compute` said of a text. Bounded: long texts and those over `max` are computed
- * each time. In front of the map stands a small table found by length and ends, since hashing a
- * fresh string costs more than comparing it.
+ * Caches the results of `compute` by text. Bounded: long texts and those over `max` are computed
+ * each time. A small table by length and end characters precedes the map, because hashing a fresh
+ * string costs more than comparing it.
  */
 export function memo<T>(compute: (text: string) => T, max = 1024): (text: string) => T {
   const known = new Map<string, T>();

@@ -1,12 +1,11 @@
-// The words by which security products say what they decided of a flow, a request or a file, as
+// The words by which security products report their decision about a flow, a request or a file, as
 // OCSF's `action_id` and `disposition_id` (https://schema.ocsf.io/1.8.0/profiles/security_control).
-// Words are compared without case, blanks and punctuation. What must stay true: only a mapped
-// attribute of an event is a verdict; the same word in the data of a changed object is its
-// configuration.
+// Words are compared without case, blanks and punctuation. Invariant: only a mapped attribute of an
+// event is a verdict; the same word in the data of a changed object is its configuration.
 
 import { canonicalName } from './slots.ts';
 
-/** What a word means as either attribute. */
+/** The meaning of a word as either attribute. */
 export interface WordVerdict {
   readonly action: number;
   readonly disposition: number;
@@ -24,7 +23,7 @@ const rows: readonly (readonly [action: number, disposition: number, words: stri
   [3, 17, 'log logs logged logging logonly monitor monitors monitored monitoring'],
   [3, 19, 'alert alerts alerted alerting'],
   [3, 15, 'detect detects detected detecting'],
-  // OCSF has no word for it: the activity was altered, by what the product is set up to do.
+  // OCSF has no word for it: the activity was altered, as the product is configured to do.
   [4, 7, 'redirect redirects redirected redirecting'],
 ];
 
@@ -34,10 +33,10 @@ const verdicts: ReadonlyMap<string, WordVerdict> = new Map(
   ),
 );
 
-/** Longer than any such word. */
+/** Longer than any of these words. */
 const lengthMax = 32;
 
-/** What a word decides; undefined where it is no known verdict. */
+/** The verdict of a word; undefined if unknown. */
 export function verdictOfWord(word: string): WordVerdict | undefined {
   return word.length > lengthMax ? undefined : verdicts.get(canonicalName(word));
 }

@@ -1,8 +1,9 @@
-// The common names under which records carry what an event needs. The upstream's audit record is
-// not documented, so the table is generous: a name is compared without case, `_`, `-`, `.`, `@` and
-// blanks, and a nested name is the same as a flat one (`actor.email`, `actorEmail`, `actor_email`,
-// `{ "actor": { "email" } }`). Earlier names win over later ones; who loses stays in `unmapped`.
-// Names in braces are tried with each of the prefixes before them:
+// The common names under which records carry the values that an event needs. The upstream's audit
+// record is not documented, so the table is generous: a name is compared without case, `_`, `-`, `.`,
+// `@` and blanks, and a nested name is the same as a flat one (`actor.email`, `actorEmail`,
+// `actor_email`, `{ "actor": { "email" } }`). Earlier names take precedence over later ones; the
+// value of the later one stays in `unmapped`. Names in braces are tried with each of the prefixes
+// before them:
 //
 //   id           id, event_id, event_uuid, uuid, audit_id, log_id, record_id, insert_id, guid, gid, uid …
 //   time         timestamp, event_time, time, occurred_at, ts, created_at, created, date, published_at …
@@ -18,8 +19,8 @@
 //   request      request_id, correlation_id, trace_id, session_id, user_agent, http method, url, http status
 //   others       service, event_source, module, api_version, company_id, tenant_id, message, before, after, old, new
 //
-// `event`, `audit`, `attributes`, `log` … are wrappers: what is in them counts as if it were not,
-// but yields to what stands outside.
+// `event`, `audit`, `attributes`, `log` … are wrappers: their members count as members of the record,
+// but rank after those outside.
 
 import { Names } from './names.ts';
 import { type Accepts, groupSize, slots, type Vocabulary } from './slots.ts';
@@ -49,7 +50,7 @@ const actorGroups: readonly string[] = [
   'requester requestor reporter commenter editor',
 ];
 
-/** In a timeline the author of an entry acts; a user beside the author is whom it is about. */
+/** In a timeline the author of an entry is the actor; a user beside the author is the target. */
 const timelineActorGroups: readonly string[] = [
   'author createdby addedby postedby enteredby by',
   ...actorGroups,
@@ -71,7 +72,7 @@ const sourcePrefixes =
   'client source src remote caller request context network actor user session actorsession origin performedby ' +
   'clientinfo requestmetadata';
 
-/** What describes a connection without being either end of it: the ends are named inside. */
+/** Containers that describe a connection without being either end: the ends are named inside. */
 const carriers = 'network request context http connection clientinfo requestmetadata';
 
 function addGroups(
@@ -239,14 +240,14 @@ const wrappers: ReadonlySet<string> = new Set(
   'event audit protopayload auditevent attributes log'.split(' '),
 );
 
-/** The kind of thing that a target's name tells, as `policy` for `policy_id`; else empty. */
+/** The kind in a target's name, such as `policy` in `policy_id`; otherwise empty. */
 export function impliedKind(group: number): string {
   return group <= targetGroups.length
     ? ''
     : (thingKinds.split(' ')[group - targetGroups.length - 1] ?? '');
 }
 
-/** The names looked for in audit records: all of them. */
+/** The names for audit records: all of them. */
 export function auditVocabulary(): Vocabulary {
   const names = new Names();
   names.add(slots.id, 'text', idNames).add(slots.time, 'time', timeNames);
@@ -287,7 +288,7 @@ export function auditVocabulary(): Vocabulary {
   return { meanings: names.meanings, containers: names.containers, wrappers };
 }
 
-/** The names looked for in events that upstream delivers: those of audit records, also in `data`. */
+/** The names for webhook events: those of audit records, also in `data`. */
 export function deliveryVocabulary(): Vocabulary {
   const vocabulary = auditVocabulary();
   const meanings = new Map(vocabulary.meanings);
@@ -296,7 +297,7 @@ export function deliveryVocabulary(): Vocabulary {
   return { ...vocabulary, meanings, wrappers: new Set([...wrappers, 'data', 'payload', 'body']) };
 }
 
-/** The names looked for in logs, where only a mapping knows the rest. */
+/** The names for logs, where only a mapping knows the rest. */
 export function logVocabulary(): Vocabulary {
   const names = new Names();
   names.add(slots.id, 'text', idNames).add(slots.time, 'time', timeNames);
@@ -307,7 +308,7 @@ export function logVocabulary(): Vocabulary {
   return { meanings: names.meanings, containers: new Set(['error']), wrappers };
 }
 
-/** The names looked for in what is read of each parent: those of logs, and who acts. */
+/** The names for records of a parent: those of logs, and the actor's. */
 export function timelineVocabulary(): Vocabulary {
   const log = logVocabulary();
   const people = new Names();

@@ -1,27 +1,29 @@
-// What must hold of a record's values beyond their guards, since the format looks at it: how long they
-// are, that they differ, and what kind of text they are. What must stay true: where it holds, the
-// format writes the values as it wrote the stand-ins.
+// Conditions on a record's values in addition to their guards, because the format inspects the
+// values: their length, that they differ, and their kind of text. Invariant: if the conditions
+// hold, the format writes the values as it wrote the sentinels.
 
 import type { TextLook } from '../contracts/copying.ts';
 import { hasAlikes, isLine } from './escaping.ts';
 import { care } from './shape-tree.ts';
 import type { Work } from './values.ts';
 
-/** What must hold for lines of one kind. */
+/** Conditions for lines of one kind. */
 export interface Conditions {
-  /** The most bytes of each value. */
+  /** Maximum bytes of each value. */
   readonly bytesMax: readonly number[];
-  /** The most bytes of several values together. */
+  /** Maximum bytes of several values together. */
   readonly together: readonly { readonly leaves: readonly number[]; readonly bytesMax: number }[];
-  /** Values, two and two, that must differ. */
+  /** Pairs of values that must differ. */
   readonly distinct: readonly number[];
-  /** Values that must be written as they are, since what they become may be another's text. */
+  /**
+   * Values that must be written verbatim, because their converted form may be another value's text.
+   */
   readonly written: readonly number[];
-  /** Values that must be such texts. */
+  /** Values that must be texts of these kinds. */
   readonly texts: readonly { readonly leaf: number; readonly as: TextLook }[];
 }
 
-/** True where it holds of the record found last. */
+/** True if the conditions hold for the last found record. */
 export function conditionsHold(conditions: Conditions, work: Work): boolean {
   const { bytesMax, together, distinct, written, texts } = conditions;
   const { bytes, starts, ends, cares } = work;

@@ -1,6 +1,6 @@
-// Texts of JSON copied into lines, byte by byte, where they hold what needs care. What must stay
-// true: what is written is what the formats write of the text (formats/cef-escape.ts,
-// formats/dialect.ts, formats/json-text.ts, formats/text.ts); a text for which that is not certain is not written.
+// Copies JSON texts into lines, byte by byte, if they contain bytes that need care. Invariants: the
+// output equals the output of the formats (formats/cef-escape.ts, formats/dialect.ts,
+// formats/json-text.ts, formats/text.ts); a text for which that is not certain is not written.
 
 const backslash = 0x5c;
 const equals = 0x3d;
@@ -9,16 +9,16 @@ const blank = 0x20;
 /** The `n` of an escaped line feed. */
 const lineFeedMark = 0x6e;
 const lineFeed = 0x0a;
-/** `|` and `^`, each with the UTF-8 of what is written for it. */
+/** `|` and `^`, each with the UTF-8 of its replacement. */
 const lookAlikes: ReadonlyMap<number, number> = new Map([
   [0x7c, 0xc2a6],
   [0x5e, 0xcb86],
 ]);
-/** Two bytes that begin U+0080 to U+00BF, and U+2000 to U+203F. */
+/** Lead bytes of U+0080 to U+00BF, and of U+2000 to U+203F. */
 const latin = 0xc2;
 const general = 0xe2;
 
-/** As a value of CEF's extension; returns where it ends, or -1. */
+/** As a value of CEF's extension; returns its end, or -1. */
 export function escapedCef(
   bytes: Uint8Array,
   start: number,
@@ -32,7 +32,7 @@ export function escapedCef(
     if (byte === del || isUnseen(bytes, from)) return -1;
     if (byte === backslash) {
       from += 1;
-      // A quote stands for itself; a backslash and a line break are written as JSON has them.
+      // A quote is written unescaped; a backslash and a line break as in JSON.
       const mark = bytes[from] as number;
       if (mark !== 0x22) {
         out.setUint8(to, backslash);
@@ -52,8 +52,8 @@ export function escapedCef(
 }
 
 /**
- * As it is, on one line; `look-alikes`: with those that LEEF has for what would end a pair there.
- * Returns where it ends, or -1.
+ * Verbatim, on one line; `look-alikes`: with LEEF's replacements for characters that would end a
+ * pair. Returns its end, or -1.
  */
 export function writePlainText(
   bytes: Uint8Array,
@@ -71,7 +71,7 @@ export function writePlainText(
       from += 1;
       byte = bytes[from] as number;
       if (byte === lineFeedMark) {
-        // At an end it may be trimmed as the blank that it becomes.
+        // At an end, the format may trim the blank that replaces it.
         if (from === start + 1 || from === end - 1) return -1;
         byte = blank;
       }
@@ -88,7 +88,7 @@ export function writePlainText(
   return to;
 }
 
-/** How many escapes there are. */
+/** Number of escapes. */
 export function escapesIn(bytes: Uint8Array, start: number, end: number): number {
   let count = 0;
   for (let at = start; at < end; at += 1) {
@@ -99,7 +99,7 @@ export function escapesIn(bytes: Uint8Array, start: number, end: number): number
   return count;
 }
 
-/** The text itself; returns where it ends. */
+/** The text itself; returns its end. */
 export function unescaped(
   bytes: Uint8Array,
   start: number,
@@ -121,7 +121,7 @@ export function unescaped(
   return to;
 }
 
-/** As JSON has it; returns where it ends, or -1. `visible`: characters that cannot be seen not. */
+/** As in JSON; returns its end, or -1. `visible`: without invisible characters. */
 export function escapedJson(
   bytes: Uint8Array,
   start: number,
@@ -137,7 +137,7 @@ export function escapedJson(
   return at + end - start;
 }
 
-/** A C1 control, or the line or paragraph separator, begins here in UTF-8. */
+/** A C1 control, or the line or paragraph separator, starts here in UTF-8. */
 function isUnseen(bytes: Uint8Array, at: number): boolean {
   const byte = bytes[at] as number;
   if (byte === latin) return (bytes[at + 1] as number) < 0xa0;
@@ -145,8 +145,8 @@ function isUnseen(bytes: Uint8Array, at: number): boolean {
 }
 
 /**
- * True where every character can be seen: no DEL, no C1 control (`C2 80` to `C2 9F`), no U+2028 or
- * U+2029 (`E2 80 A8` and `A9`). The bytes are of a page in UTF-8, without controls of ASCII.
+ * True if every character is visible: no DEL, no C1 control (`C2 80` to `C2 9F`), no U+2028 or
+ * U+2029 (`E2 80 A8` and `A9`). The bytes are of a UTF-8 page, without ASCII controls.
  */
 export function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
@@ -159,7 +159,7 @@ export function isPlain(bytes: Uint8Array, start: number, end: number): boolean 
   return true;
 }
 
-/** True where a character would be written as another (`plainText`). */
+/** True if a character would be replaced by another (`plainText`). */
 export function hasAlikes(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     if (lookAlikes.has(bytes[at] as number)) return true;
@@ -170,7 +170,7 @@ export function hasAlikes(bytes: Uint8Array, start: number, end: number): boolea
   return false;
 }
 
-/** True where every character can be seen and none is an escaped line feed. */
+/** True if every character is visible and none is an escaped line feed. */
 export function isLine(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     if (bytes[at] !== backslash) continue;

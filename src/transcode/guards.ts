@@ -1,8 +1,7 @@
-// What a record's value is to its event: one that decides what the event looks like, or one that is
-// passed on, and then what must hold for it to be passed on as another was. Both follow from what
-// the normaliser says that it looks at; whatever it does not name decides. What must stay true: of
-// two values that are let pass with the same answer, the normaliser makes the same event but for
-// the values themselves.
+// The role of a record's value for its event: it decides the form of the event, or it is copied
+// under a guard. Both follow from the values that the normaliser declares to inspect; any other
+// value decides. Invariant: for two values that pass a guard with the same answer, the normaliser
+// creates the same event except for the values themselves.
 
 import { isIPv6 } from 'node:net';
 import type { Attention, Passing } from '../normalise/slots.ts';
@@ -12,10 +11,9 @@ import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
 
 /**
- * What is asked of a value. Of each the answer tells whether it is that (0) or not (`isNot`), and of
- * a `whole time` whether there is something finer than milliseconds (1), of an `epoch` whether it is
- * in seconds (0) or milliseconds (1), and of an `ip` whether it is IPv6 (1). A `count` is not below
- * zero. Texts may be numbers, too.
+ * The test of a value. The answer is 0 if the value passes and `isNot` if not; for a `whole time`
+ * it is 1 if there is something finer than milliseconds; for an `epoch` 0 for seconds and 1 for
+ * milliseconds; for an `ip` 1 for IPv6. A `count` is not below zero. Texts may be numbers too.
  */
 export type GuardCheck =
   | 'nothing'
@@ -31,7 +29,7 @@ export type GuardCheck =
   | 'count'
   | 'port';
 
-/** The answer that a value is not what was asked. */
+/** The answer of a failed test. */
 export const isNot = 3;
 
 /** One value of a shape. */
@@ -42,7 +40,7 @@ export interface ShapeLeaf {
   readonly bytesMax: number;
 }
 
-/** The longest that a name may be that accepts a word (normalise/reading.ts). */
+/** Maximum length of a word under a name that accepts words (normalise/reading.ts). */
 const wordMax = 512;
 const portMax = 65_535;
 const slash = 0x2f;
@@ -60,7 +58,7 @@ const millisecondsMax = 1e14;
 export const timeMin = 1e12;
 const timeMax = 253_402_300_799_999;
 
-/** What a value of a shape is. */
+/** The leaf for a value of a shape. */
 export function leafAt(path: LeafPath, isText: boolean, attention: Attention): ShapeLeaf {
   const array = path.indexOf(inArray);
   const keys = (array < 0 ? path : path.slice(0, array)) as readonly string[];
@@ -68,7 +66,7 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): S
   let decides = false;
   let bytesMax = Number.POSITIVE_INFINITY;
   for (const { slot, accepts } of attention.offers(keys)) {
-    // An array is taken whole as JSON, for the first address in it, or not at all.
+    // An array is taken whole as JSON, for its first address, or not at all.
     if (array >= 0 && accepts === 'ip') decides = true;
     if (array >= 0 && accepts !== 'json') continue;
     const passing = attention.passedOn.get(slot);
@@ -88,7 +86,7 @@ export function leafAt(path: LeafPath, isText: boolean, attention: Attention): S
   return { isText, decides: decides || asks.size > 0, ask, bytesMax };
 }
 
-/** What else holds where this does. */
+/** Guards that hold whenever this one does. */
 export const implies: Readonly<Partial<Record<GuardCheck, readonly GuardCheck[]>>> = {
   'whole time': ['time'],
   port: ['count', 'integer'],
@@ -96,14 +94,14 @@ export const implies: Readonly<Partial<Record<GuardCheck, readonly GuardCheck[]>
 };
 const strongest = Object.keys(implies) as GuardCheck[];
 
-/** What decides how a value is passed on; undefined: it itself. */
+/** The guard for a copied value; undefined: the value itself decides. */
 function askOf(passing: Passing, isText: boolean): GuardCheck | undefined {
   if (passing === 'nothing') return 'nothing';
   if (typeof passing === 'string') return isText ? passing : 'nothing';
   return (isText ? coercionsOfTexts : coercionsOfNumbers)[passing.to];
 }
 
-/** What makes a text or a number one that can be brought to a type (normalise/coerce.ts). */
+/** The guard under which a text or number converts to a type (normalise/coerce.ts). */
 type Coercions = Readonly<Partial<Record<Extract<Passing, object>['to'], GuardCheck>>>;
 const coercionsOfTexts: Coercions = {
   text: 'nothing',
@@ -124,7 +122,7 @@ const coercionsOfNumbers: Coercions = {
   long: 'integer',
   port: 'port',
   time: 'epoch',
-  // No number can.
+  // No number does.
   bool: 'nothing',
   ip: 'nothing',
   mac: 'nothing',
@@ -135,7 +133,7 @@ type Asks = Readonly<
   Partial<Record<ReturnType<Attention['offers']>[number]['accepts'], GuardCheck>>
 >;
 
-/** What makes a name accept a text, or, with `nothing`, never or always; others decide. */
+/** The guard under which a name accepts a text; `nothing`: never or always. Other types decide. */
 const asksOfTexts: Asks = {
   text: 'nothing',
   word: 'nothing',
@@ -161,14 +159,14 @@ const asksOfNumbers: Asks = {
   method: 'nothing',
 };
 
-/** A page's bytes, and those of its records' values that were found last. */
+/** A page's bytes, and the byte ranges of the last found record's values. */
 export interface FoundValues extends Pick<ShapeTree<unknown>, 'starts' | 'ends' | 'cares'> {
   readonly bytes: Buffer;
   /** Epoch milliseconds of the values that are times. */
   readonly times: Float64Array;
 }
 
-/** The answer of the value that was found last for a leaf; -1 where it may not pass. */
+/** The guard's answer for the last found value of a leaf; -1 if it must not be copied. */
 export function guardResult(
   { ask, isText, bytesMax }: ShapeLeaf,
   index: number,
@@ -198,20 +196,20 @@ export function guardResult(
       break;
     default:
   }
-  // None of these is what it is with an escape or a byte beyond ASCII.
+  // With an escape or a non-ASCII byte it is none of these.
   if ((cares & (care.escape | care.high)) !== 0) return isNot;
   const text = textOf(found, start, end);
   const isKind = accepts(ask, text);
-  // An address with a port, or several, are placed in part.
+  // An address with a port, or several addresses, are placed in part.
   if (ask === 'ip' && isKind && !isIp(text)) return -1;
-  // Formats write these otherwise: an address with a zone, a MAC address with a hyphen.
+  // Formats write these differently: an address with a zone, a MAC address with hyphens.
   if (ask === 'ip' && text.includes(':') && isIPv6(text))
     return isKind && !text.includes('%') ? 1 : -1;
   if (ask === 'mac' && isKind && text.includes('-')) return -1;
   return isKind ? 0 : isNot;
 }
 
-/** Digits, as JSON would write them, with at most a minus before; what is nearly that does not pass. */
+/** Digits as JSON would write them, with an optional minus; similar forms do not pass. */
 function numberAnswer(ask: GuardCheck, { bytes }: FoundValues, start: number, end: number): number {
   const first = bytes[start] === minus ? start + 1 : start;
   for (let at = first; at < end; at += 1) if (!isDigit(bytes[at])) return isNot;
@@ -244,12 +242,12 @@ function timeAnswer(ask: GuardCheck, index: number, found: FoundValues): number 
   const { bytes, times } = found;
   const start = found.starts[index] as number;
   const end = found.ends[index] as number;
-  // Escaped, it may be a time of another form.
+  // With an escape it may be a time in another format.
   if (((found.cares[index] as number) & care.escape) !== 0) return -1;
   const text = textOf(found, start, end);
   const time = parseUsualTime(text);
   times[index] = time;
-  // Of the other forms only the normaliser knows what they say.
+  // Only the normaliser can parse the other formats.
   if (Number.isNaN(time)) return Number.isNaN(parseTime(text)) ? isNot : -1;
   if (!(time >= timeMin && time <= timeMax)) return -1;
   if (ask === 'time') return 0;
@@ -260,7 +258,7 @@ function timeAnswer(ask: GuardCheck, index: number, found: FoundValues): number 
   return 0;
 }
 
-/** Numbers that are no epoch, and those of the units that are written most. */
+/** Numbers that are no epoch, and those of the most common units. */
 function epochAnswer(index: number, found: FoundValues): number {
   const start = found.starts[index] as number;
   const value = Number(textOf(found, start, found.ends[index] as number));

@@ -1,13 +1,13 @@
-// A line in Protocol buffers as it was learned: bytes that stand still, gaps, and messages with gaps
-// within, the lengths of which are not known before their values are. What must stay true: the items
-// in order, each message with its length in front, are the bytes that the pieces are of.
+// A learned line in Protocol Buffers: constant bytes, gaps, and messages with gaps, whose lengths
+// depend on their values. Invariant: the items in order, each message with its length in front,
+// give the bytes of the pieces.
 
 import type { NumberTags, Piece } from '../contracts/copying.ts';
 import { varintOf, writeNanos, writeNumber } from './protobuf.ts';
 import type { Gaps } from './steps.ts';
 import type { TemplateGap } from './template.ts';
 
-/** What stands in a gap of a message. */
+/** The content of a gap in a message. */
 export type MessageGap =
   | TemplateGap
   | { readonly kind: 'json' | 'nanos'; readonly leaf: number }
@@ -17,10 +17,10 @@ export type MessageGap =
       readonly tags: NumberTags;
     };
 
-/** What a message is of, in order: bytes that stand still, gaps, and messages with gaps within. */
+/** The content of a message, in order: constant bytes, gaps, and messages with gaps. */
 export type Item = Buffer | MessageGap | { readonly message: readonly Item[] };
 
-/** Pieces as items: neighbours that stand still are one, with the lengths among them. */
+/** Converts pieces to items: adjacent constant pieces are joined, including their lengths. */
 export function itemsOf(pieces: readonly Piece[], gaps: Gaps): readonly Item[] {
   const items: Item[] = [];
   for (const item of pieces.flatMap((piece) => itemsOfPiece(piece, gaps))) {

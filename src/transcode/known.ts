@@ -1,11 +1,12 @@
-// What a transcoder knows of records: their shapes, and of each the kinds whose lines were learned.
+// The knowledge of a transcoder: known shapes of records, and for each the kinds with a learned
+// line.
 
 import type { PageContext } from '../contracts/event.ts';
 import type { ShapeLeaf } from './guards.ts';
 import type { Learned } from './learn.ts';
 import type { RecordShape } from './record-shape.ts';
 
-/** Records of a shape with the same deciding values and answers. */
+/** Records of a shape with the same deciding values and guard answers. */
 export interface Kind {
   /** The deciding values and the answers. */
   readonly key: Buffer;
@@ -21,7 +22,7 @@ export interface KnownShape {
   uses: number;
 }
 
-/** A page whose records are to be written. */
+/** A page whose records are written. */
 export interface TranscodedPage {
   readonly body: Uint8Array;
   /** 32 bytes for each record. */
@@ -29,19 +30,19 @@ export interface TranscodedPage {
   readonly context: Pick<PageContext, 'fetchedAt'>;
 }
 
-/** Where the records of a page stand in its body, in their order. */
+/** Byte ranges of a page's records in its body, in order. */
 export interface RecordSpans {
   readonly events: { readonly length: number };
   startOf(index: number): number;
   endOf(index: number): number;
 }
 
-/** Where lines are written, one behind the other. */
+/** Output buffer for consecutive lines. */
 export interface LineBuffer {
-  /** Makes room for so many bytes behind the lines so far, and tells where they begin. */
+  /** Makes space for `bytes` after the lines so far, and returns their start. */
   room(bytes: number): { readonly view: DataView; readonly at: number };
   /** A line was written up to here. */
   wrote(end: number): void;
-  /** Takes lines that stand in `bytes` from `start` on, an LF at each end; an end of 0 is none. */
+  /** Copies lines from `bytes` at `start`, with an LF at each end; an end of 0 is no line. */
   take(bytes: Buffer, start: number, ends: Uint32Array): void;
 }

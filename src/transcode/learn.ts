@@ -1,9 +1,9 @@
-// Learns how records of one shape become a line: the values that are passed on are replaced by
-// stand-ins, the record goes the ordinary way, and where a stand-in turns up is where the value
-// goes. The code of mapping and format stays the only truth of what a line looks like. What must
-// stay true: what is learned holds for every record of the shape with the same deciding values and
-// the same answers; so all that the format looks at of a value becomes a guard, or the value one
-// that decides, and what cannot be told is not learned.
+// Learns how records of one shape become a line: the copied values are replaced by sentinels, the
+// record goes through normaliser and format, and the position of a sentinel in the line is the
+// position of the value. So mapping and format remain the only definition of a line. Invariant: a
+// learned template is valid for every record of the shape with the same deciding values and guard
+// answers. Therefore each property that the format inspects becomes a guard, or the value becomes a
+// deciding one; if neither is certain, nothing is learned.
 
 import type { Copying, Look, PieceCopying, TextLook } from '../contracts/copying.ts';
 import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
@@ -17,22 +17,22 @@ import { fetchedAtOf, type SentinelSet, sentinelOf, uidOf } from './sentinels.ts
 import { Gaps } from './steps.ts';
 import { type LearnedLine, type LineTemplate, TextTemplate } from './template.ts';
 
-/** Which records are written, and without which parts of their events. */
+/** The selection of records, and the parts of their events to remove. */
 export interface Choosing {
-  /** Where in an event stands what decides which are; all below counts as well. */
+  /** Event paths that decide the selection, including everything below them. */
   readonly seen: readonly (readonly string[])[];
   readonly redacts: boolean;
-  /** The event as it is written; null: it is not; undefined: that cannot be told. */
+  /** The event to write; null: not selected; undefined: unknown. */
   choose(event: Event): Event | null | undefined;
 }
 
-/** What lines are made with. */
+/** The inputs of a line. */
 export interface Making {
   readonly normalise: Normalise;
   readonly copying: Copying | PieceCopying;
-  /** Left out: all records are written. */
+  /** Default: all records are written. */
   readonly choosing?: Choosing | undefined;
-  /** Of the records' pages, but for when they were read. */
+  /** Of the records' pages, except for the read time. */
   readonly context: PageContext;
 }
 
@@ -40,18 +40,20 @@ export interface Making {
 export interface SampleRecord {
   readonly shape: RecordShape;
   readonly leaves: readonly ShapeLeaf[];
-  /** The source text of each value, and what its guard answered. */
+  /** The source text of each value, and the answer of its guard. */
   readonly values: readonly Buffer[];
   readonly answers: readonly number[];
 }
 
-/** How lines of one kind are written, and what must hold of the values. */
+/** How lines of one kind are written, and the conditions on the values. */
 export interface Learned extends Conditions {
-  /** Null: they are not written. */
+  /** Null: not selected, so no line. */
   readonly template: LineTemplate | null;
 }
 
-/** What was learned; or leaves that are more than was known of them; or null: nothing can be. */
+/**
+ * Returns the template; or leaves with stricter guards than known; or null: nothing can be learned.
+ */
 export function learn(
   sample: SampleRecord,
   making: Making,
@@ -78,10 +80,10 @@ export function learn(
         isMore = true;
       }
     }
-    // With nothing or with itself it is not compared.
+    // It is compared with nothing, or with itself.
     if (look.rival === undefined || leaf === rival) continue;
     const pair = [leaf, rival].filter((one) => one !== null);
-    // The same time can be written in many ways.
+    // One time can be written in several ways.
     const isRewritten = one.isRewritten(look.value) || one.isRewritten(look.rival);
     if (pair.length === 2 && !isRewritten) distinct.push(...pair);
     else for (const at of pair) leaves[at] = { ...(leaves[at] as ShapeLeaf), decides: true };
@@ -94,7 +96,10 @@ export function learn(
   return { template, bytesMax, together, distinct, written, texts };
 }
 
-/** What a value is at least that is looked at so, and from which asks on it can become that. */
+/**
+ * The minimum guard of a value with this inspected property, and the guards that can be raised to
+ * it.
+ */
 const needs: Readonly<
   Partial<
     Record<
@@ -115,7 +120,7 @@ const needs: Readonly<
   port: { ask: 'port', from: ['nothing', 'integer', 'count'], like: /^\d{1,5}$/, isText: false },
 };
 
-/** Values that are looked at together: what is no leaf is as long each time. */
+/** Values that are inspected together: a part that is no leaf has the same length each time. */
 function sumOf({ value, bytesMax }: Look, { leafOf }: SampleLine): Conditions['together'][number] {
   const values = (value as readonly string[]).map((text) => ({ text, leaf: leafOf(text) }));
   const still = values.map(({ text, leaf }) => (leaf === null ? Buffer.byteLength(text) : 0));
@@ -129,34 +134,34 @@ function isTextLook(as: Look['as']): as is TextLook {
   return as === 'line' || as === 'plain';
 }
 
-/** A value that is looked at so is at least this. */
+/** The minimum guard of a value with this inspected property. */
 function neededOf(leaf: ShapeLeaf, { as }: Look, value: Buffer | undefined): ShapeLeaf {
   if (as === 'text' || isTextLook(as)) return leaf;
   const need = needs[as];
   const { ask, isText } = leaf;
   if (need === undefined) return { ...leaf, decides: true };
   if (ask === need.ask || implies[ask]?.includes(need.ask)) return leaf;
-  // A number in a text is one wherever that is asked.
+  // A number in a text passes every test for numbers.
   const isKind = need.isText === isText || ask === 'integer' || ask === 'count';
   if (need.from.includes(ask) && isKind && need.like.test(value?.toString() ?? ''))
     return { ...leaf, ask: need.ask };
   return { ...leaf, decides: true };
 }
 
-/** A line that was written, with its gaps: as text, to be compared, and what writes others. */
+/** A written line with its gaps: as text, for comparison, and its template. */
 interface Written {
   readonly told: string;
   template(): LineTemplate;
 }
 
-/** A line of stand-ins. */
+/** A line with sentinels. */
 interface SampleLine {
-  /** Null: there is none. */
+  /** Null: none. */
   readonly line: Written | null;
   readonly looks: readonly Look[];
-  /** The leaf whose stand-in this is. */
+  /** The leaf of this sentinel. */
   leafOf(value: unknown): number | null;
-  /** True where this is the milliseconds of a time that the record has otherwise. */
+  /** True if this is the milliseconds form of a time that the record writes in another form. */
   isRewritten(value: unknown): boolean;
 }
 
@@ -190,7 +195,7 @@ function lineOf(sample: SampleRecord, making: Making, set: SentinelSet): SampleL
     return byText.get(text) ?? byTime.get(text) ?? null;
   };
   const seen = choosing?.seen.flatMap((place) => valuesAt(event.ocsf, place)) ?? [];
-  // What is no value of the record, such as the uid, differs where the record does not.
+  // A value that is not the record's, such as the uid, differs between equal records.
   const isHidden = (value: unknown) =>
     leafOf(value) === null && gaps.stepsOf(String(value)).steps.length > 0;
   if (seen.some(isHidden)) return null;
@@ -224,7 +229,7 @@ function bytesOfLongest({ steps, after }: LearnedLine): number {
   return Math.max(...still.map((text) => Buffer.byteLength(text)));
 }
 
-/** All texts and numbers at a place and below it. */
+/** All texts and numbers at a path and below it. */
 function valuesAt(value: unknown, [name, ...below]: readonly string[]): unknown[] {
   if (typeof value !== 'object' || value === null) return [value];
   const members = value as Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
-// What goes into the gaps of a message: how many bytes it takes, and those bytes. What must stay
-// true: as many are written as were told before.
+// The content of a message's gaps: its length in bytes, and the bytes. Invariant: the number of
+// written bytes equals the length computed before.
 
 import type { NumberTags } from '../contracts/copying.ts';
 import { escapesIn, unescaped } from './escaping.ts';
@@ -28,23 +28,23 @@ const kinds = {
   ...{ milliseconds: 5, seconds: 6, stamp: 7, clock: 8, uid: 9, record: 10 },
 } as const;
 
-/** A gap, as it is filled. */
+/** A gap in the form in which it is filled. */
 export interface Filling {
   readonly kind: (typeof kinds)[keyof typeof kinds];
   readonly leaf: number;
   readonly tags: NumberTags;
-  /** Of the record found last: the value, where it is a number. */
+  /** The value of the last found record, if it is a number. */
   number: number;
 }
 
-/** A gap, to be filled. */
+/** The filling for a gap. */
 export function fillingOf(gap: MessageGap): Filling {
   const leaf = 'leaf' in gap ? gap.leaf : 0;
   const tags = 'tags' in gap ? gap.tags : { int: 0, double: 0 };
   return { kind: kinds[gap.kind], leaf, tags, number: Number.NaN };
 }
 
-/** How many bytes it takes; -1: it cannot be filled. */
+/** Bytes of the gap's content; -1: it cannot be filled. */
 export function bytesOfGap(filling: Filling, work: Work): number {
   const { kind, leaf } = filling;
   switch (kind) {
@@ -78,7 +78,7 @@ export function bytesOfGap(filling: Filling, work: Work): number {
   }
 }
 
-/** Fills it, and returns where it ends. */
+/** Fills the gap and returns its end. */
 export function writeGap(
   { kind, leaf, tags, number }: Filling,
   work: Work,

@@ -1,44 +1,50 @@
-// A line in Protocol buffers, taken apart for writing it. Lengths that end at the same place, such
-// as those of a text, of the value that it is and of the attribute that has it, are one group: as
-// long as each of them takes one byte, they differ in constants.
+// A line in Protocol Buffers, prepared for writing. Lengths that end at the same position, such as
+// those of a text, of its value and of its attribute, form one group: as long as each of them fits
+// one byte, their differences are constant.
 
 import type { Item } from './items.ts';
 import { type Filling, fillingOf } from './message-gaps.ts';
 
-/** Lengths that end at the same place, the outermost first. */
+/** Lengths that end at the same position, the outermost first. */
 export interface LengthGroup {
   /** The bytes between each length and the next one. */
   readonly between: readonly Buffer[];
-  /** If each takes one byte: what each is beyond the innermost, and the outermost of them. */
+  /** If each fits one byte: the difference of each to the innermost, and that of the outermost. */
   readonly beyond: Uint32Array;
   readonly beyondMost: number;
   readonly parent: LengthGroup | null;
-  /** The bytes behind the innermost that stand still. */
+  /** The constant bytes inside the innermost message. */
   stillBytes: number;
-  /** Of the record found last: the innermost, whether each takes one byte, and if not, all. */
+  /**
+   * Of the last found record: the innermost length, whether each fits one byte, and if not, all
+   * lengths.
+   */
   innermost: number;
   isShort: boolean;
   readonly lengths: Uint32Array;
 }
 
-/** Still bytes, which end with the lengths of a group or not, and what is behind them. */
+/**
+ * Constant bytes, optionally with the lengths of a group at their end, and the gap or group after
+ * them.
+ */
 export interface MessageStep {
   readonly bytes: number;
   readonly group: LengthGroup | null;
-  /** What the value is within; null: the line itself. */
+  /** The group that contains the value; null: the line itself. */
   readonly parent: LengthGroup | null;
   /** Null: another group or the end. */
   filling: Filling | null;
 }
 
-/** The steps of a line, and its groups, those within another one before it. */
+/** The steps of a line, and its groups, each inner one before the outer one. */
 export class MessageSteps {
   readonly steps: MessageStep[] = [];
   readonly groups: LengthGroup[] = [];
-  /** The still bytes of the line that are in no group. */
+  /** Constant bytes of the line outside all groups. */
   stillBytes = 0;
   readonly #blocks: Buffer[] = [];
-  /** Still bytes that no step has yet. */
+  /** Constant bytes that belong to no step yet. */
   #still: Buffer = Buffer.alloc(0);
 
   constructor(items: readonly Item[]) {
@@ -46,7 +52,7 @@ export class MessageSteps {
     this.#step({ group: null, parent: null, filling: null });
   }
 
-  /** The still bytes of all steps, each from a multiple of four on; a length has one byte. */
+  /** The constant bytes of all steps, each aligned to four bytes; a length has one byte. */
   get words(): Int32Array {
     const all = Buffer.concat(this.#blocks);
     return Int32Array.from({ length: all.length / 4 }, (_, i) => all.readInt32LE(i * 4));
@@ -92,7 +98,7 @@ export class MessageSteps {
 }
 
 function groupOf(between: readonly Buffer[], parent: LengthGroup | null): LengthGroup {
-  // From a length to the next one there are its own byte and those between.
+  // Between two lengths are the first one's own byte and the bytes between them.
   const beyond = new Uint32Array(between.length + 1);
   for (let i = between.length - 1; i >= 0; i -= 1) {
     beyond[i] = (beyond[i + 1] ?? 0) + 1 + (between[i]?.length ?? 0);
@@ -103,7 +109,7 @@ function groupOf(between: readonly Buffer[], parent: LengthGroup | null): Length
   };
 }
 
-/** The message that ends where these items end, where there are only still bytes before it. */
+/** The message that ends at the end of these items, if only constant bytes precede it. */
 function lastOf(items: readonly Item[]): { before: Buffer; message: readonly Item[] } | null {
   const last = items.at(-1);
   const before = items.length === 1 ? Buffer.alloc(0) : items[0];

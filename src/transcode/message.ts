@@ -1,7 +1,7 @@
-// A line in Protocol buffers with gaps. Messages within messages, and texts, have their lengths in
-// front, so a line is written in two passes: first how many bytes each value takes, and from that,
-// from the innermost message outwards, each length; then still bytes, lengths and values in order.
-// What must stay true: what is written is what the ordinary path would write, or nothing is.
+// A line in Protocol Buffers with gaps. Nested messages and texts have their lengths in front, so a
+// line is written in two passes: first the bytes of each value and from that, from the innermost
+// message outwards, each length; then constant bytes, lengths and values in order. Invariant: the
+// output equals the output of the format, or nothing is written.
 
 import type { Item } from './items.ts';
 import { bytesOfGap, writeGap } from './message-gaps.ts';
@@ -17,7 +17,7 @@ export class MessageTemplate implements LineTemplate {
   readonly #groups: readonly LengthGroup[];
   readonly #words: Int32Array;
   readonly #stillBytes: number;
-  /** Of the record found last; -1: it cannot be written. */
+  /** Length for the last found record; -1: it cannot be written. */
   #bytes = -1;
 
   constructor(items: readonly Item[]) {
@@ -52,7 +52,7 @@ export class MessageTemplate implements LineTemplate {
     return at;
   }
 
-  /** Finds all lengths, and returns that of the line; -1 where it cannot be written. */
+  /** Computes all lengths and returns the line's; -1 if it cannot be written. */
   #measure(work: Work): number {
     const groups = this.#groups;
     for (let i = 0; i < groups.length; i += 1) {
@@ -79,7 +79,9 @@ export class MessageTemplate implements LineTemplate {
   }
 }
 
-/** Finds the lengths of a group, and returns the bytes of the outermost with what it is of. */
+/**
+ * Computes the lengths of a group and returns the bytes of the outermost with its length prefix.
+ */
 function measured(group: LengthGroup): number {
   const outermost = group.innermost + group.beyondMost;
   group.isShort = outermost <= oneByteMax;
@@ -94,7 +96,7 @@ function measured(group: LengthGroup): number {
   return bytes;
 }
 
-/** Puts lengths into the still bytes that end at `at`, and returns where they end then. */
+/** Writes lengths into the constant bytes that end at `at`, and returns their new end. */
 function writeLengths(group: LengthGroup, out: DataView, at: number): number {
   const { beyond, innermost, lengths, between } = group;
   if (group.isShort) {

@@ -1,26 +1,26 @@
-// Lengths and numbers of Protocol buffers, written where a line is being written. What must stay
-// true: they are the bytes that the formats write (formats/protobuf.ts).
+// Lengths and numbers of Protocol Buffers, written in place. Invariant: the bytes equal those of
+// the formats (formats/protobuf.ts).
 
 import type { NumberTags } from '../contracts/copying.ts';
 
 const varintBytesMax = 10;
 const doubleBytes = 8;
-/** The largest that a varint of one byte holds. */
+/** The largest value of a one-byte varint. */
 export const oneByteMax = 0x7f;
-/** What nanoseconds take, and the last millisecond before they are more than that holds. */
+/** Bytes of nanoseconds, and the last millisecond that they can hold. */
 export const nanosBytes = 8;
 export const nanosMaxMs = 18_446_744_073_709;
-/** Below this shifts of 32 bits do. */
+/** Below this, 32-bit shifts suffice. */
 const smallMax = 2 ** 28;
 
-/** How many bytes the varint of a number takes that is whole and not below zero. */
+/** Bytes of the varint of a whole number that is not below zero. */
 export function varintLength(value: number): number {
   let bytes = 1;
   for (let over = 128; value >= over; over *= 128) bytes += 1;
   return bytes;
 }
 
-/** How many bytes a number takes with its tag. */
+/** Bytes of a number with its tag. */
 export function numberBytes(value: number): number {
   if (!Number.isInteger(value)) return 1 + doubleBytes;
   return 1 + (value < 0 ? varintBytesMax : varintLength(value));
@@ -56,7 +56,7 @@ export function writeVarint(value: number, out: DataView, at: number): number {
   return to + 1;
 }
 
-/** Writes a number under the tag that it has, and returns its end. */
+/** Writes a number under its tag, and returns its end. */
 export function writeNumber(
   value: number,
   { int, double }: NumberTags,

@@ -1,8 +1,8 @@
 // The shape of a record: the bytes between its values (keys, braces, commas, blanks, and `true`,
-// `false`, `null` and empty strings, which stand for themselves), and for each value where it is.
-// What must stay true: of records with the same bytes between their values, `JSON.parse` makes
-// objects that differ in those values only. So a record with a key written twice or with escapes has
-// no shape, nor one with `__proto__`.
+// `false`, `null` and empty strings, which are constant), and the path of each value. Invariant:
+// for records with the same bytes between their values, `JSON.parse` creates objects that differ
+// only in those values. So a record with a repeated or escaped key, or with `__proto__`, has no
+// shape.
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -20,19 +20,19 @@ const depthMax = 32;
 /** Stands in a path for a member of an array. */
 export const inArray = Symbol('in an array');
 
-/** Where a value stands: the keys to it, the last of which is its own. */
+/** The path of a value: its keys, the last of which is its own. */
 export type LeafPath = readonly (string | typeof inArray)[];
 
-/** What a record is made of, in order: bytes, a value, bytes, a value … bytes. */
+/** The content of a record, in order: bytes, a value, bytes, a value … bytes. */
 export interface RecordShape {
   /** One more than there are values. */
   readonly pieces: readonly Uint8Array[];
   readonly paths: readonly LeafPath[];
-  /** True for a text, whose quotes are among the bytes around it; else a number. */
+  /** True for a text, whose quotes belong to the bytes around it; false for a number. */
   readonly texts: readonly boolean[];
 }
 
-/** The shape of the well-formed record at `bytes[start, end)`; null where it has none. */
+/** The shape of the well-formed record at `bytes[start, end)`; null if it has none. */
 export function shapeOf(bytes: Uint8Array, start: number, end: number): RecordShape | null {
   return bytes[start] === openBrace ? new Cutter(bytes, start, end).cut() : null;
 }
@@ -43,7 +43,7 @@ class Cutter {
   readonly #pieces: Uint8Array[] = [];
   readonly #paths: LeafPath[] = [];
   readonly #texts: boolean[] = [];
-  /** Where the piece at hand begins, and how far it was read. */
+  /** Start of the current piece, and the read position. */
   #from: number;
   #at: number;
   #has = true;
@@ -124,13 +124,13 @@ class Cutter {
     this.#at += 1;
   }
 
-  /** Passes over the byte at hand and the blanks behind it. */
+  /** Skips the current byte and the blanks after it. */
   #step(): void {
     this.#at += 1;
     this.#blanks();
   }
 
-  /** Passes over what stands between two members. */
+  /** Skips the separator between two members. */
   #next(): void {
     this.#blanks();
     if (this.#bytes[this.#at] === comma) this.#step();

@@ -1,14 +1,14 @@
-// Lines of many records in one call: what a transcoder does one by one, from tables that are kept of
-// what it knows, for as long as that is plain. What must stay true: a line that is written here is
-// the one that the transcoder would write, and at the first record of which that is not certain this
-// stops. A record that it stopped at is the transcoder's; where many are, this waits before it tries.
+// Writes the lines of many records in one call, from tables of the transcoder's knowledge, as long
+// as the records are simple. Invariants: a line written here equals the transcoder's; a run stops
+// at the first record for which that is not certain. That record is left to the transcoder; if
+// there are many, the next run is delayed.
 
 import type { Copying } from '../contracts/copying.ts';
 import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
 import { forms, Tables } from './tables.ts';
 import { Full, sharedMemory, type WasmMemory } from './wasm-memory.ts';
 
-/** Records that are left to the transcoder, at most, after one that was not plain. */
+/** Maximum number of records left to the transcoder after one that was not simple. */
 const pauseMax = 64;
 /** Epoch milliseconds from here on have 14 digits. */
 const timeEnd = 1e13;
@@ -22,12 +22,12 @@ export class Runs {
   readonly #lineBytesMax: number;
   readonly #shapes: () => readonly KnownShape[];
   #tables: Tables | null = null;
-  /** True where all that is known is more than there is room for. */
+  /** True if the whole knowledge exceeds the available memory. */
   #isTooMuch = false;
   #left = 0;
   #pause = 1;
 
-  /** Null where nothing can be written so. `shapes`: all that are known. */
+  /** Null if nothing can be written in runs. `shapes`: all known ones. */
   static of(
     copying: Pick<Copying, 'lineBytesMax'> & { readonly form: string },
     shapes: () => readonly KnownShape[],
@@ -48,8 +48,8 @@ export class Runs {
   }
 
   /**
-   * Writes lines of records from `first` on, and returns where each ends, 0 where it has none; it
-   * is valid until the next call.
+   * Writes lines of records from `first` on, and returns the end of each, 0 for no line; valid
+   * until the next call.
    */
   write(page: TranscodedPage, places: RecordSpans, first: number, lines: LineBuffer): Uint32Array {
     if (this.#left > 0) {
@@ -66,34 +66,37 @@ export class Runs {
     return isWhole ? ends : this.#stop(ends);
   }
 
-  /** The page is let go. */
+  /** The page is released. */
   end(): void {
     this.#memory.unload();
   }
 
-  /** The next record is not for this, nor are some behind it where there was none before it. */
+  /**
+   * The next record is left to the transcoder; if there was none before it, several following ones
+   * too.
+   */
   #stop(ends: Uint32Array): Uint32Array {
     this.#pause = ends.length > 0 ? 1 : Math.min(pauseMax, this.#pause * 2);
     this.#left = this.#pause;
     return ends;
   }
 
-  /** A shape is known now, or a kind of it. */
+  /** A shape, or a kind of it, is known now. */
   add(shape: KnownShape, kind?: Kind): void {
-    // Others are made anew when they are needed, with all that is known.
+    // Dropped tables are rebuilt with the whole knowledge when needed.
     if (!this.#tables?.isKept) return;
     const tables = this.#tables;
     this.#fit(() => (kind === undefined ? tables.addShape(shape) : tables.addKind(shape, kind)));
   }
 
-  /** Some of what was known is no longer, or will not be: how often each was used is counted first. */
+  /** Some knowledge is or will be dropped: the uses are counted first. */
   forget(): void {
     if (this.#tables?.isKept) this.#tables.countUses();
     this.#tables = null;
     this.#isTooMuch = false;
   }
 
-  /** Where the shapes begin; 0: there are none. */
+  /** Address of the first shape; 0: none. */
   #root(): number {
     if (this.#tables?.isKept) return this.#tables.root;
     if (this.#isTooMuch) return 0;
@@ -105,7 +108,7 @@ export class Runs {
     return this.#isTooMuch ? 0 : (this.#tables?.root ?? 0);
   }
 
-  /** Adds to tables; false where there was no room, and now are no tables. */
+  /** Adds to the tables; false if there was no space, and the tables are dropped. */
   #fit(add: () => void): boolean {
     try {
       add();

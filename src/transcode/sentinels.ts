@@ -1,20 +1,20 @@
-// Values that stand for others while a line is learned: each is like no other in its line, passes
-// where the value that it stands for passed, and is found again in what the ordinary path writes.
+// Sentinel values substituted for the real ones while a template is recorded: each is unique in its
+// line, passes the guard that the real value passed, and is recognised in the format's output.
 
 import { parseTime } from '../normalise/time.ts';
 import { isNot, type ShapeLeaf } from './guards.ts';
 
-/** A stand-in of a value: how the record has it, and what it is found by in a line. */
+/** The sentinel of a value: its form in the record, and its form in a line. */
 export interface Sentinel {
   readonly text: string;
-  /** Epoch milliseconds where it is a time. */
+  /** Epoch milliseconds if it is a time. */
   readonly time: number;
 }
 
-/** Two sets that have nothing in common, so that what is the same with both is no accident. */
+/** Two disjoint sets, so that text common to both lines is not a coincidence. */
 export type SentinelSet = 0 | 1;
 
-/** The stand-in of a shape's value with this index, whose guard gave this answer. */
+/** The sentinel for a shape's value with this index and this guard answer. */
 export function sentinelOf(
   { ask, isText }: Pick<ShapeLeaf, 'ask' | 'isText'>,
   answer: number,
@@ -53,7 +53,7 @@ function textLike(ask: ShapeLeaf['ask'], answer: number, index: number, set: Sen
   const number = String(index).padStart(3, '0');
   const name = set === 0 ? `Zq${number}xK` : `wVj${number}yGh`;
   const host = set === 0 ? 'x.example' : 'yy.example';
-  // Not even a host's name.
+  // Not even a host name.
   if (answer === isNot) return `${name}~`;
   switch (ask) {
     case 'email':
@@ -64,7 +64,7 @@ function textLike(ask: ShapeLeaf['ask'], answer: number, index: number, set: Sen
       if (answer === 1) return `2001:db8:${set === 0 ? 'a' : 'cc'}:${byteText(index)}::${set + 1}d`;
       return set === 0 ? `198.18.${index}.117` : `198.19.${index}.231`;
     case 'time':
-      // Microseconds: formats write milliseconds, and what is copied is told from what is written.
+      // Microseconds: formats write milliseconds, so a copied text differs from a converted one.
       return timeLike(index, set).replace('Z', '407Z');
     case 'whole time':
       return timeLike(index, set).replace('Z', answer === 0 ? '+00:00' : '407Z');
@@ -83,12 +83,12 @@ function byteText(index: number): string {
   return index.toString(16).padStart(2, '0');
 }
 
-/** What stands for when the page was read. */
+/** Sentinel of the page's read time. */
 export function fetchedAtOf(set: SentinelSet): number {
   return set === 0 ? 1_855_555_555_555 : 2_044_444_444_444;
 }
 
-/** What stands for the event's uid: 32 bytes. */
+/** Sentinel of the event's uid: 32 bytes. */
 export function uidOf(set: SentinelSet): Buffer {
   return Buffer.alloc(32, set === 0 ? 0xab : 0x5c);
 }

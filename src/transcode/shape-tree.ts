@@ -1,18 +1,18 @@
-// Finds the shape of a record among those that are known, and in the same pass where its values
-// stand and which of their bytes need care. Shapes share their beginnings, as a tree: a record is
-// compared with each byte of its shape once, four at a time. What must stay true: a shape is found
-// exactly when the record is its bytes with a value in each gap, none of them empty, and each of
-// its kind; a number is one that JSON would write again as it stands.
+// Finds the shape of a record among the known ones, and in the same pass the byte ranges of its
+// values and the bytes that need care. Shapes share their beginnings, as a tree: each byte of a
+// record is compared with its shape once, four at a time. Invariant: a shape is found exactly if
+// the record consists of its bytes with a non-empty value of the right type in each gap; a number
+// counts only if JSON would write it again unchanged.
 
 import { leavesMax, type RecordShape } from './record-shape.ts';
 
-/** What there is in a text besides characters that every format copies. */
+/** Bytes in a text other than those that every format copies. */
 export const care = {
   quote: 1,
   escape: 2,
-  /** A byte beyond ASCII. */
+  /** A non-ASCII byte. */
   high: 4,
-  /** `=`, `|`, `^` or DEL: something to some formats. */
+  /** `=`, `|`, `^` or DEL: special in some formats. */
   mark: 8,
   at: 16,
   /** An escape other than those for `"`, `\` and LF. */
@@ -28,7 +28,7 @@ kinds[0x22] = care.quote;
 kinds[0x5c] = care.escape;
 kinds[0x40] = care.at;
 
-/** Digits of a number whose value a double keeps, so that it is written again as it stands. */
+/** Maximum digits of a number that a double keeps, so that it is written again unchanged. */
 export const digitsMax = 15;
 
 interface Branch<T> {
@@ -39,9 +39,9 @@ interface Branch<T> {
   readonly found: T | null;
 }
 
-/** Shapes, each with what is known of it. */
+/** Shapes, each with its associated data. */
 export class ShapeTree<T> {
-  /** Of the record found last: where each value begins and ends, and what in it needs care. */
+  /** Of the last found record: start and end of each value, and the care that it needs. */
   readonly starts: Int32Array = new Int32Array(leavesMax);
   readonly ends: Int32Array = new Int32Array(leavesMax);
   readonly cares: Uint8Array = new Uint8Array(leavesMax);
@@ -65,7 +65,7 @@ export class ShapeTree<T> {
     }
   }
 
-  /** What is known of the shape of the record at `bytes[start, end)`; null: it has none here. */
+  /** The data of the shape of the record at `bytes[start, end)`; null: unknown shape. */
   find(bytes: Uint8Array, view: DataView, start: number, end: number): T | null {
     const { starts, ends } = this;
     let level = this.#root;
@@ -94,7 +94,7 @@ export class ShapeTree<T> {
     }
   }
 
-  /** Where the text ends that begins here. */
+  /** The end of the text that starts here. */
   #text(bytes: Uint8Array, from: number, leaf: number): number {
     let found = 0;
     let at = from;
@@ -116,7 +116,7 @@ export class ShapeTree<T> {
     }
   }
 
-  /** Where the number ends that begins here; `from` where it would be written otherwise. */
+  /** The end of the number that starts here; `from` if it would be written differently. */
   #number(bytes: Uint8Array, from: number, leaf: number): number {
     const start = bytes[from] === 0x2d ? from + 1 : from;
     let at = start;
@@ -125,7 +125,7 @@ export class ShapeTree<T> {
     if (bytes[at] === 0x2e) {
       at += 1;
       while (isDigit(bytes[at])) at += 1;
-      // A last zero is not written again, and from 1e-7 on it is an exponent.
+      // A final zero is not written again, and below 1e-6 a number is written with an exponent.
       if (bytes[at - 1] === 0x30) return from;
       if (bytes[start] === 0x30 && bytes[start + 2] === 0x30) return from;
     }
@@ -155,7 +155,7 @@ function matches(
   return true;
 }
 
-/** The bytes as words of four, little-endian, without those at the end that make none. */
+/** The bytes as little-endian words of four, without an incomplete last word. */
 function wordsOf(bytes: Uint8Array): Int32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Int32Array.from({ length: bytes.length >> 2 }, (_, i) => view.getInt32(i * 4, true));

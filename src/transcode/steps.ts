@@ -1,17 +1,17 @@
-// Where stand-ins turn up in a text that the ordinary path wrote: there the values go.
+// Finds the sentinels in a text that the format wrote: their positions are the gaps for the values.
 
 import { fetchedAtOf, type Sentinel, type SentinelSet, uidOf } from './sentinels.ts';
 import type { LearnedLine, TemplateGap, TemplateStep } from './template.ts';
 import { clockText, secondsText } from './values.ts';
 
-/** What each text stands for that may turn up in a line. */
+/** The texts that may appear in a line, with their gaps. */
 export class Gaps {
   readonly #known = new Map<string, TemplateGap>();
   readonly #pattern: RegExp;
 
-  /** `raw`: the record, where it may turn up whole. */
+  /** `raw`: the record, if it may appear whole. */
   constructor(sentinels: readonly (Sentinel | null)[], set: SentinelSet, raw: string | null) {
-    // Found first, so that nothing is within it.
+    // Tried first, so that no other match is inside it.
     if (raw !== null) this.#known.set(raw, { kind: 'record' });
     this.#known.set(uidOf(set).toString('hex'), { kind: 'uid' });
     this.#addTime(fetchedAtOf(set), -1);
@@ -21,16 +21,16 @@ export class Gaps {
       if (!Number.isNaN(sentinel.time)) this.#addTime(sentinel.time, leaf);
     }
     const texts = [...this.#known.keys()].map((one) => one.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
-    // A number may stand next to letters, yet not within another number.
+    // A number may be next to a letter, but not inside another number.
     this.#pattern = new RegExp(`(?<!\\d)(?:${texts.join('|')})(?!\\d)`, 'g');
   }
 
-  /** What a whole text or number stands for. */
+  /** The gap for a whole text or number. */
   of(value: string | number): TemplateGap | undefined {
     return this.#known.get(String(value));
   }
 
-  /** A text as what stands still in it and its gaps. */
+  /** Splits a text into constant parts and gaps. */
   stepsOf(text: string): LearnedLine {
     const steps: TemplateStep[] = [];
     let at = 0;

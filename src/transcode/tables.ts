@@ -1,6 +1,6 @@
-// What a transcoder knows, as tables in the memory of WebAssembly, which wasm/ reads: numbers of four
-// bytes, a place being one. What must stay true: tables hold no more than what is known, and of each
-// kind all that must hold of it.
+// The transcoder's knowledge as tables in the memory of WebAssembly, read by wasm/: numbers of four
+// bytes, addresses included. Invariant: the tables contain only what is known, and for each kind all
+// of its conditions.
 //
 //   node      piece, its length, 0 text | 1 number | 2 end, first node below, next node, shape
 //   shape     count of values, leaves, buckets of kinds, uses
@@ -21,7 +21,7 @@ const asks: readonly GuardCheck[] = [
   ...(['nothing', 'path', 'integer', 'count', 'port', 'time', 'whole time', 'epoch'] as const),
   ...(['email', 'ip', 'host', 'mac'] as const),
 ];
-/** The forms that lines are written in so, each with its number. */
+/** The line forms that the module can write; the index is the form's number. */
 export const forms: readonly string[] = [
   ...(['cef', 'leef', 'text', 'visible json', 'json', 'record'] satisfies Copying['form'][]),
 ];
@@ -32,7 +32,7 @@ const uint32Max = 0xffff_ffff;
 
 /** The tables of one transcoder. */
 export class Tables {
-  /** The first node; 0: there is none. */
+  /** The first node; 0: none. */
   root = 0;
   readonly #memory: WasmMemory;
   readonly #age: number;
@@ -44,7 +44,7 @@ export class Tables {
     this.#age = memory.age;
   }
 
-  /** False once they were let go. */
+  /** False once the memory was cleared. */
   get isKept(): boolean {
     return this.#age === this.#memory.age;
   }
@@ -67,7 +67,7 @@ export class Tables {
     this.#shapes.set(known, at);
     const { view } = this.#memory;
     const ends = shape.pieces.length - 1;
-    /** Where the place of a level's first node stands; 0: `root`. */
+    /** Address of the pointer to a level's first node; 0: `root`. */
     let head = 0;
     for (const [index, piece] of shape.pieces.entries()) {
       const kind = index === ends ? 2 : shape.texts[index] === true ? 0 : 1;
@@ -114,7 +114,7 @@ export class Tables {
     this.#kinds.set(kind, at);
   }
 
-  /** Adds to the uses of shapes and kinds those that were counted here. */
+  /** Adds the uses counted here to those of shapes and kinds. */
   countUses(): void {
     const count = (known: { uses: number }, place: number) => {
       known.uses += this.#memory.view.getUint32(place, true);
@@ -145,8 +145,8 @@ export class Tables {
   }
 }
 
-/** Three lists of pairs: see above. */
-/** Whether tables can say all that must hold, and how it is written. */
+/** The three lists of pairs described above. */
+/** Whether tables can express all conditions and the form of the line. */
 function isTabled({ template, together }: Learned): boolean {
   const hasSeconds = template?.line?.steps.some(({ gap }) => gap.kind === 'seconds') ?? false;
   return together.length === 0 && !hasSeconds;

@@ -1,6 +1,6 @@
-// A line with gaps: bytes that stand still, and what of a record goes between them. Writing one is
-// the hottest loop of transcoding: bytes are moved four at a time, nothing is made. What must stay
-// true: what is written is what the ordinary path would write, or nothing is.
+// A line with gaps: constant bytes, and the record's values between them. Writing is the hottest
+// loop of transcoding: bytes are moved four at a time, nothing is allocated. Invariant: the output
+// equals the output of the format, or nothing is written.
 
 import type { Copying } from '../contracts/copying.ts';
 import { escapedCef, escapedJson, isPlain, writePlainText } from './escaping.ts';
@@ -18,7 +18,7 @@ import {
   writeStamp,
 } from './values.ts';
 
-/** What stands in a gap. A leaf of -1 is the page: when it was read. */
+/** The content of a gap. Leaf -1 is the page's read time. */
 export type TemplateGap =
   | {
       readonly kind: 'value' | 'milliseconds' | 'seconds' | 'stamp' | 'clock';
@@ -32,7 +32,7 @@ export interface TemplateStep {
   readonly gap: TemplateGap;
 }
 
-/** A line as it was learned. */
+/** A learned line. */
 export interface LearnedLine {
   readonly steps: readonly TemplateStep[];
   readonly after: string;
@@ -48,29 +48,29 @@ export const gapKinds = {
   record: 5,
   seconds: 6,
 } as const;
-/** LEEF tells times by their 13 digits. */
+/** LEEF recognises a time by its 13 digits. */
 const leefTimeMax = 1e13;
-/** The most bytes that a byte of a text becomes. */
+/** Maximum bytes written per byte of a text. */
 const growthMax = 2;
-/** The most bytes in a gap of all else. */
+/** Maximum bytes in a gap of any other kind. */
 export const gapBytesMax = 64;
 
 /** Writes lines of one kind. */
 export interface LineTemplate {
-  /** What it was made of; null: it is no text. */
+  /** The learned line; null: it is not text. */
   readonly line: LearnedLine | null;
-  /** Room for the line of the record found last; called before it is written. */
+  /** Required space for the line of the last found record; called before the write. */
   roomFor(work: Work): number;
-  /** Writes the line of the record found last and returns its end; -1 where it cannot. */
+  /** Writes the line of the last found record and returns its end; -1 if it cannot. */
   write(work: Work, uidAt: number, out: DataView, from: number): number;
 }
 
 /** Writes lines of text. */
 export class TextTemplate implements LineTemplate {
-  /** What it was made of. */
+  /** The learned line. */
   readonly line: LearnedLine;
   readonly #form: Copying['form'];
-  /** The still bytes before each gap, then those behind the last: each from a multiple of four on. */
+  /** The constant bytes before each gap and after the last, each aligned to four bytes. */
   readonly #words: Int32Array;
   readonly #lengths: Uint16Array;
   readonly #kinds: Uint8Array;
@@ -91,7 +91,7 @@ export class TextTemplate implements LineTemplate {
     this.#stillBytes = all.length + steps.length * gapBytesMax + spill;
   }
 
-  /** The longest still text that a template can hold. */
+  /** Maximum length of a constant text in a template. */
   static readonly stillMax = 0xffff;
 
   roomFor({ starts, ends, from, to }: Work): number {
@@ -158,7 +158,7 @@ export class TextTemplate implements LineTemplate {
     const cares = (work.cares[leaf] as number) & ~(care.at | care.fraction);
     const form = this.#form;
     const { bytes } = work;
-    // Pairs of keys and values are written without the blanks at their ends.
+    // Keys and values of pairs are written without blanks at their ends.
     const isPair = form === 'cef' || form === 'leef';
     if (isPair && (bytes[start] === 0x20 || bytes[end - 1] === 0x20)) return -1;
     if (cares === 0) return copy(work, start, end, out, at);

@@ -1,9 +1,9 @@
-// The room's one entrance: writes lines of records from the records' own bytes, without parsing
-// them, where records like them were seen before. What is not known, or not certain, is not taken,
-// and goes the ordinary way (send/page-encoder.ts), from which this learns. What must stay true: a
-// line is byte for byte what the ordinary path writes. Shapes and kinds of lines are remembered up
-// to a bound, those used least forgotten first; learning is paid for by the records that come, so
-// that records which are never alike cost little more than without it.
+// Entry point of the package: writes lines from the records' own bytes, without parsing them, for
+// records of a known shape. A record that is unknown or not certain is left to the format
+// (send/page-encoder.ts), and learned from. Invariant: a line equals the format's output byte for
+// byte. Shapes and kinds are cached up to a bound, the least used dropped first; learning is
+// limited by a credit that records earn, so that records which are never alike cost little more
+// than without transcoding.
 
 import { isUtf8 } from 'node:buffer';
 import { conditionsHold } from './conditions.ts';
@@ -17,29 +17,31 @@ import type { Work } from './values.ts';
 
 const shapesMax = 64;
 const kindsMax = 256;
-/** In records: what learning costs, and the most that is saved up for it. */
+/** In records: the cost of learning, and the maximum credit. */
 const shapeCost = 16;
 const kindCost = 48;
 const creditMax = 1024;
 
-/** How many records were written here, and why the others were not. */
+/** Number of records written here, and of the others by reason. */
 export interface TranscodeCounts {
   written: number;
-  /** Of a shape that is not known (yet), or with deciding values that are not. */
+  /** Of a shape, or with deciding values, that are not known (yet). */
   unknown: number;
-  /** With a value that is not copied. */
+  /** With a value that cannot be copied. */
   refused: number;
 }
 
-/** What became of a record: its line is written, it has none, or it goes the ordinary way. */
+/**
+ * The result for a record: its line is written, it is not selected, or it is left to the format.
+ */
 export type Fate = 'written' | 'left out' | 'missed';
 
-/** What learning may cost now, in records; one for all transcoders, as they come and go. */
+/** The credit for learning, in records; shared by all transcoders. */
 export class Credit {
   shapes: number = creditMax;
   kinds: number = creditMax;
 
-  /** So many records came. */
+  /** Adds credit for records that arrived. */
   earn(records: number): void {
     this.shapes = Math.min(creditMax, this.shapes + records);
     this.kinds = Math.min(creditMax, this.kinds + records);
@@ -63,7 +65,7 @@ export class Transcoder {
   readonly #times = new Float64Array(leavesMax);
   readonly #answers = new Int8Array(leavesMax);
 
-  /** `tally`: where records are counted; `credit`: what learning is paid from. */
+  /** `tally`: counts the records; `credit`: limits learning. */
   constructor(making: Making, tally: TranscodeCounts, credit: Credit) {
     this.#making = making;
     this.#tally = tally;
@@ -75,7 +77,7 @@ export class Transcoder {
     return this.#making.normalise;
   }
 
-  /** The records that follow are of this page. */
+  /** The following records are from this page. */
   begin(page: TranscodedPage): void {
     const { body, uids, context } = page;
     this.#page = page;
@@ -91,11 +93,11 @@ export class Transcoder {
       times: this.#times,
       ...{ from: 0, to: 0, allCares: 0 },
     };
-    // What is no UTF-8 is replaced when it is parsed.
+    // Invalid UTF-8 is replaced when it is parsed.
     this.#isCopied = context.fetchedAt >= timeMin && isUtf8(body);
   }
 
-  /** The page is let go. */
+  /** The page is released. */
   end(): void {
     this.#page = null;
     this.#work = null;
@@ -103,8 +105,8 @@ export class Transcoder {
   }
 
   /**
-   * Writes lines of as many records as are plain, from `first` on, and returns where each ends, 0
-   * where it has none. Valid until the next call.
+   * Writes lines of consecutive simple records from `first` on, and returns the end of each, 0 for
+   * no line. Valid until the next call.
    */
   writeMany(places: RecordSpans, first: number, lines: LineBuffer): Uint32Array {
     if (this.#page === null || this.#runs === null || !this.#isCopied) return none;
@@ -156,7 +158,7 @@ export class Transcoder {
     return 'missed';
   }
 
-  /** A hash of the deciding values and the answers; -1 where a value may not pass. */
+  /** A hash of the deciding values and the answers; -1 if a value must not be copied. */
   #keyOf({ leaves }: KnownShape, work: Work): number {
     const { bytes, starts, ends, cares } = work;
     const accepts = this.#making.normalise.attention?.accepts ?? (() => false);
@@ -181,7 +183,7 @@ export class Transcoder {
     return hash >>> 0;
   }
 
-  /** The key as bytes, of which hashes are made. */
+  /** Compares the key bytes that the hash is computed from. */
   #isKind({ key }: Kind, { leaves }: KnownShape, { bytes, starts, ends }: Work): boolean {
     let at = 0;
     for (let i = 0; i < leaves.length; i += 1) {
@@ -191,7 +193,7 @@ export class Transcoder {
           if (key[at] !== bytes[from]) return false;
           at += 1;
         }
-        // No byte of UTF-8.
+        // Not a byte of UTF-8.
         if (key[at] !== 0xff) return false;
       } else if (key[at] !== this.#answers[i]) {
         return false;
@@ -226,7 +228,7 @@ export class Transcoder {
     const sample: SampleRecord = { shape: known.shape, leaves: known.leaves, values, answers };
     const learned = learn(sample, this.#making);
     if (learned !== null && 'leaves' in learned) {
-      // More is looked at than was known: what was learned before may not hold.
+      // More values are inspected than known: earlier templates may be invalid.
       known.leaves = learned.leaves;
       this.#kindCount -= known.kinds.size;
       known.kinds.clear();
@@ -246,7 +248,7 @@ export class Transcoder {
     this.#kindCount += 1;
   }
 
-  /** Forgets the shapes that were used least: half of them. */
+  /** Drops the least used half of the shapes. */
   #forgetShapes(): void {
     this.#runs?.forget();
     this.#shapes = halfOf(this.#shapes, shapesMax / 2);
@@ -255,7 +257,7 @@ export class Transcoder {
     this.#kindCount = this.#shapes.reduce((count, { kinds }) => count + kinds.size, 0);
   }
 
-  /** Forgets the kinds that were used least: half of them. */
+  /** Drops the least used half of the kinds. */
   #forgetKinds(): void {
     this.#runs?.forget();
     const kept = new Set(
@@ -271,7 +273,7 @@ export class Transcoder {
   }
 }
 
-/** Those used most, which begin anew, so that none stays for what it once was. */
+/** The most used half, with counts reset, so that none stays for its past use. */
 function halfOf<T extends { uses: number }>(all: readonly T[], count: number): T[] {
   const kept = all.toSorted((a, b) => b.uses - a.uses).slice(0, count);
   for (const one of kept) one.uses = 0;

@@ -1,23 +1,23 @@
-// What of a record goes into a line the same in every format: bytes of it, times and the uid. What
-// must stay true: bytes are moved four at a time, so what is behind a value is written over, and
-// nothing is made but the texts of times.
+// The values that all formats write alike: verbatim bytes, times and the uid. Invariants: bytes are
+// moved four at a time, so the bytes after a value are overwritten; only the texts of times are
+// allocated.
 
 import type { FoundValues } from './guards.ts';
 import { care } from './shape-tree.ts';
 
-/** What texts of times and uids take. */
+/** Length of a uid's and a time's text. */
 export const uidDigits = 64;
 export const stampBytes = 24;
 export const clockBytes = 15;
-/** Bytes are moved by fours: what is behind a line is written over. */
+/** Bytes are moved in fours: those after a line are overwritten. */
 export const spill = 8;
 
-/** What all lines of a page are written from and into. */
+/** Input and output of all lines of a page. */
 export interface Work extends FoundValues {
   readonly view: DataView;
   readonly fetchedAt: number;
   readonly uids: Uint8Array;
-  /** The record found last: where it begins and ends, and what any of its values needs care for. */
+  /** The last found record: start, end, and the care that any of its values needs. */
   from: number;
   to: number;
   allCares: number;
@@ -28,7 +28,7 @@ export function leafTime({ fetchedAt, times }: Work, leaf: number): number {
   return leaf < 0 ? fetchedAt : (times[leaf] as number);
 }
 
-/** Digits of a leaf, with a minus before and a fraction behind where there are, as a number. */
+/** The number in a leaf: digits with an optional minus and fraction. */
 export function numberOf({ bytes, starts, ends, cares }: Work, leaf: number): number {
   const start = starts[leaf] as number;
   const end = ends[leaf] as number;
@@ -40,7 +40,7 @@ export function numberOf({ bytes, starts, ends, cares }: Work, leaf: number): nu
   return value;
 }
 
-/** Bytes of the page as they are; returns where they end. */
+/** Copies bytes of the page verbatim; returns their end. */
 export function copy(
   { view, bytes }: Work,
   start: number,
@@ -66,7 +66,7 @@ const hex = Uint16Array.from({ length: 256 }, (_, byte) =>
   Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(0),
 );
 
-/** An uid; returns where it ends. */
+/** Writes a uid; returns its end. */
 export function writeHex(bytes: Uint8Array, from: number, out: DataView, at: number): number {
   for (let i = 0; i < uidDigits / 2; i += 1) {
     out.setUint16(at + i * 2, hex[bytes[from + i] as number] as number, true);
@@ -74,14 +74,14 @@ export function writeHex(bytes: Uint8Array, from: number, out: DataView, at: num
   return at + uidDigits;
 }
 
-/** How many digits milliseconds have: 13 to 15. */
+/** Number of digits of milliseconds: 13 to 15. */
 export function digitsOf(value: number): number {
   let length = 13;
   for (let over = 1e13; value >= over; over *= 10) length += 1;
   return length;
 }
 
-/** 13 to 15 digits; returns where they end. */
+/** Writes 13 to 15 digits; returns their end. */
 export function writeDigits(value: number, out: DataView, at: number): number {
   let left = value;
   const length = digitsOf(value);
@@ -93,7 +93,10 @@ export function writeDigits(value: number, out: DataView, at: number): number {
   return at + length;
 }
 
-/** `2026-11-23T12:34:56.789Z`: the source's own text where it is that, with no leap second. */
+/**
+ * Writes `2026-11-23T12:34:56.789Z`: the source's own text if it has this form without a leap
+ * second.
+ */
 export function writeStamp(work: Work, leaf: number, out: DataView, at: number): number {
   if (leaf >= 0) {
     const { bytes } = work;
@@ -109,20 +112,20 @@ export function writeStamp(work: Work, leaf: number, out: DataView, at: number):
   return writeAscii(new Date(leafTime(work, leaf)).toISOString(), out, at);
 }
 
-/** A text of ASCII; returns where it ends. */
+/** Writes an ASCII text; returns its end. */
 export function writeAscii(text: string, out: DataView, at: number): number {
   for (let i = 0; i < text.length; i += 1) out.setUint8(at + i, text.charCodeAt(i));
   return at + text.length;
 }
 
-/** Milliseconds as seconds, which 15 digits are exact to. */
+/** Milliseconds as seconds; exact within 15 digits. */
 export function secondsText(time: number): string {
   return String(time / 1000);
 }
 
-/** `Nov  3 12:34:56`: a time as RFC 3164 has it, in UTC. */
+/** `Nov 3 12:34:56`: a time as in RFC 3164, in UTC. */
 export function clockText(time: number): string {
-  // `Tue, 03 Nov 2026 12:34:56 GMT`; of a year with more than four digits there are no times.
+  // `Tue, 03 Nov 2026 12:34:56 GMT`; years have at most four digits here.
   const text = new Date(time).toUTCString();
   const day = text[5] === '0' ? ` ${text[6]}` : text.slice(5, 7);
   return `${text.slice(8, 11)} ${day} ${text.slice(17, 25)}`;

@@ -1,11 +1,11 @@
-// The memory of `lines.wasm`, one for all transcoders: places for what a call reads and writes, and
-// an arena for tables, which are all let go when it is full. Its size is fixed, and most of it is
-// never touched.
+// The memory of `lines.wasm`, one for all transcoders: fixed areas for the input and output of a
+// call, and an arena for tables, which is cleared when it is full. Its size is fixed, and most of
+// it is never touched.
 
 import { readFileSync } from 'node:fs';
 import type { RecordSpans, TranscodedPage } from './known.ts';
 
-/** What `lines.wasm` exports (wasm/lines.ts). */
+/** Exports of `lines.wasm` (wasm/lines.ts). */
 interface LinesModule {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   begin(): number;
@@ -21,13 +21,13 @@ interface LinesModule {
   ): number;
 }
 
-/** What is read in one call at most. */
+/** Maximum input of one call. */
 const recordsMax = 128;
 const bodyBytesMax = 64 * 1024;
 const outBytes = 256 * 1024;
 const arenaBytes = 2 * 1024 * 1024;
 const pageBytes = 64 * 1024;
-/** Bytes are moved by sixteens, whatever is behind them. */
+/** Bytes are moved sixteen at a time, regardless of the bytes after them. */
 const spill = 32;
 const uidBytes = 32;
 
@@ -38,7 +38,7 @@ export class WasmMemory {
   readonly view: DataView;
   readonly out: number;
   readonly #outEnd: number;
-  /** How often all tables were let go. */
+  /** Number of times the arena was cleared. */
   age = 0;
   readonly #records: number;
   readonly #uids: number;
@@ -46,7 +46,7 @@ export class WasmMemory {
   readonly #body: number;
   readonly #arena: number;
   #at: number;
-  /** The records that are here. */
+  /** The loaded records. */
   #page: TranscodedPage | null = null;
   #first = 0;
   #count = 0;
@@ -68,7 +68,7 @@ export class WasmMemory {
     this.#ends = new Uint32Array(memory.buffer, ends, recordsMax);
   }
 
-  /** Room for so many bytes of tables, all zero; throws `Full` where there is none. */
+  /** Allocates zeroed bytes for tables; throws `Full` if there is no space. */
   take(length: number): number {
     const at = this.#at;
     const next = aligned(at + length + spill);
@@ -78,13 +78,13 @@ export class WasmMemory {
     return at;
   }
 
-  /** Lets all tables go. */
+  /** Clears all tables. */
   clear(): void {
     this.age += 1;
     this.#at = this.#arena;
   }
 
-  /** Has records of a page here, from the first of these on, and returns how many. */
+  /** Loads records of a page from the first of these on, and returns their number. */
   load(page: TranscodedPage, places: RecordSpans, first: number): number {
     const known = first - this.#first;
     if (this.#page === page && known >= 0 && known < this.#count) return this.#count - known;
@@ -111,19 +111,19 @@ export class WasmMemory {
     return count;
   }
 
-  /** True where the last run ended since there was no room. */
+  /** True if the last run ended for lack of space. */
   get isFull(): boolean {
     return this.module.wasFull() !== 0;
   }
 
-  /** The page is let go. */
+  /** The page is released. */
   unload(): void {
     this.#page = null;
   }
 
   /**
-   * Writes lines of the records that are here, from this one on, to `out`, and returns where each
-   * ends, 0 where it has none: for fewer than are here where there is no room, or for one no certainty.
+   * Writes lines of the loaded records from this one on to `out`, and returns the end of each, 0
+   * for no line. Covers fewer than loaded if the space ends, or a record is not certain.
    */
   run(
     first: number,
@@ -139,14 +139,14 @@ export class WasmMemory {
   }
 }
 
-/** Thrown where the arena is full. */
+/** Thrown if the arena is full. */
 export class Full extends Error {}
 
 function aligned(at: number): number {
   return (at + 15) & ~15;
 }
 
-/** The module in this file; null where there is none, or the runtime has no WebAssembly with SIMD. */
+/** The module in this file; null if there is none, or the runtime lacks WebAssembly with SIMD. */
 export function openWasm(file: URL): WasmMemory | null {
   try {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)));
@@ -158,7 +158,7 @@ export function openWasm(file: URL): WasmMemory | null {
 
 let shared: WasmMemory | null | undefined;
 
-/** The one memory; null: lines are written one by one. */
+/** The shared memory; null: lines are written one by one. */
 export function sharedMemory(): WasmMemory | null {
   if (shared === undefined) shared = openWasm(new URL('./lines.wasm', import.meta.url));
   return shared;

@@ -1,4 +1,4 @@
-// What is used of WebAssembly, which no library of TypeScript's but the browser's declares.
+// The used part of WebAssembly's types, which TypeScript declares only in its DOM library.
 
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object;
