@@ -1,6 +1,6 @@
-// The list of sinks: a sink is here, or it does not exist. The reference page, the JSON Schema and
-// the contract suite in test/contracts/ are made from this list. To add one: write it under sinks/,
-// add its line here, and give the contract suite a receiver for it.
+// The list of sinks: a sink exists only if it is listed here. The reference page, the JSON Schema
+// and the contract suite in test/contracts/ are generated from this list. To add one: write it
+// under sinks/, add its line here, and give the contract suite a receiver for it.
 
 import type { SinkDefinition } from '../src/contracts/definition.ts';
 import { archiveSink } from './sinks/archive.ts';

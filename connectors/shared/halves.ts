@@ -1,58 +1,58 @@
-// Sends a batch in parts if the receiver reports that it is too large, or that one event spoils it. The
-// engine's batches are bounded in bytes, but only the receiver knows its own limit, so a sink that
-// gets 413 halves the batch itself and sums up the answers in one Delivery. What must stay true: an
-// event ends up delivered, refused, or among those sent again, exactly one of these; the parts are
-// cut at the same positions on each attempt, so that a part can carry an id; and an event that is
-// refused alone is reported as refused beside accepted ones only if one of these was accepted
-// between the two refusals (src/send/evidence.ts).
+// Sends a batch in parts if the receiver reports that it is too large, or that one event spoils it.
+// The engine's batches are bounded in bytes, but only the receiver knows its own limit, so a sink
+// that gets 413 halves the batch itself and combines the responses in one Delivery. Invariants: an
+// event ends up delivered, refused, or sent again, exactly one of these; the parts are cut at the
+// same positions on each attempt, so that a part can carry an id; an event rejected alone is
+// reported as refused beside accepted ones only if one of these was accepted between two rejections
+// (src/send/evidence.ts).
 
 import type { ExportError } from '../../src/contracts/errors.ts';
 import type { Uid } from '../../src/contracts/event.ts';
 import type { Batch, Delivery, Refusal, Verdict } from '../../src/contracts/sink.ts';
 
-/** Events `from` up to, not including, `to` of a batch. */
+/** Events of a batch from `from` up to, not including, `to`. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** What became of one part: a Delivery, or that it was more than the receiver takes. */
+/** The result of one part: a Delivery, or that it exceeds the receiver's limit. */
 export type PartAnswer = Delivery | TooLarge | Spoiled;
 
-/** The receiver takes less at a time. */
+/** The receiver accepts only smaller requests. */
 export interface TooLarge {
   readonly outcome: 'too_large';
   readonly cause: ExportError;
-  /** `sink`: over a limit that the sink knows. Default: the receiver's answer. */
+  /** `sink`: over a limit that the sink knows. Default: the receiver's response. */
   readonly by?: Verdict;
 }
 
-/** The receiver takes none of it for the sake of one event, and says which. */
+/** The receiver rejects the whole part because of one event, and names it. */
 export interface Spoiled {
   readonly outcome: 'spoiled';
-  /** Its place in the part, from 0. */
+  /** Index of the event in the part, from 0. */
   readonly at: number;
   readonly cause: ExportError;
-  /** `sink`: the sink itself does not send the event. Default: the receiver's answer. */
+  /** `sink`: the sink itself does not send the event. Default: the receiver's response. */
   readonly by?: Verdict;
 }
 
-/** A part on its way. */
+/** A part in the queue. */
 interface Waiting extends Range {
-  /** How many events were accepted when it was first refused, in a larger part; null: it was not. */
+  /** Number of accepted events when it was first rejected, in a larger part; null: never. */
   readonly since: number | null;
 }
 
-/** While nothing is accepted, a part this small has its events sent one by one. */
+/** While nothing is accepted, a part of this size has its events sent one by one. */
 const fewEvents = 4;
 
 /**
- * Sends the whole batch, then halves of a part that is too large, oldest first, one after the other;
- * of a part that one event spoils, the events before it, that event alone, and the events after it. An
- * event that is refused alone while nothing was accepted ends this: the others are to be sent
- * again. So does the first part with an event that is to be sent again, and the first one that has to
- * wait or is refused: if nothing was answered before, its answer is that of the batch; otherwise it
- * and all parts after it are to be sent again.
+ * Sends the whole batch, then halves of a part that is too large, oldest first, one after the
+ * other; of a part that one event spoils, the events before it, that event alone, and the events
+ * after it. An event that is rejected alone while nothing was accepted ends this: the others are
+ * sent again later. So does the first part with an event to send again, and the first one that must
+ * wait or is rejected: if there was no other response before, its response is that of the batch;
+ * otherwise it and all later parts are sent again.
  */
 export async function sendInHalves(
   batch: Batch,
@@ -83,7 +83,7 @@ export async function sendInHalves(
         settled += size - answer.again.length;
         accepted += size - answer.again.length - answer.refused.length;
         if (answer.again.length === 0) break;
-        // What follows an event that waits would pass it.
+        // Later events would overtake a waiting event.
         return { outcome: 'partly', refused, again: [...answer.again, ...left(null)] };
       case 'too_large':
       case 'spoiled': {
@@ -122,7 +122,7 @@ export async function sendInHalves(
     : { outcome: 'partly', refused, again: [] };
 }
 
-/** The parts to send in place of a part, the oldest last. */
+/** The parts to send instead of a part, the oldest last. */
 function partsOf(
   { from, to, since }: Waiting,
   answer: TooLarge | Spoiled,

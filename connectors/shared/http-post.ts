@@ -1,8 +1,8 @@
-// One POST to a receiver that speaks HTTP, and what its answer means to the engine. The OTLP and
-// HTTP sinks differ in what they put into a body and in how they read a success; everything between
-// is here, so that the same status has the same consequence in both. What must stay true: an answer
-// that leaves any doubt keeps the events held. Only a plain "this content is wrong" (400, 422) may
-// make dead letters; everything else waits or stops the sink.
+// One POST to an HTTP receiver, and the meaning of its response for the engine. The OTLP and HTTP
+// sinks differ in the body and in how they read a success; everything else is here, so that the
+// same status has the same consequence in both. Invariant: a response that leaves any doubt keeps
+// the events in the spool. Only a plain "this content is wrong" (400, 422) may make dead letters;
+// every other failure waits or stops the sink.
 
 import { z } from 'zod';
 import { type Compression, compressed } from '../../src/contracts/compression.ts';
@@ -20,12 +20,12 @@ import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, plainLine, receiverWords } from './receiver-words.ts';
 import { boundedRetryAfterMs } from './retry-after.ts';
 
-// What OTLP allows an answer to have (protocol specification, "OTLP/HTTP"), and plenty for anyone
-// else: an answer that is longer cannot be read, and the batch would have to be sent again although
-// it arrived.
+// The response size that OTLP allows (protocol specification, "OTLP/HTTP"), and enough for other
+// receivers: a longer response cannot be read, and the batch would be sent again although it
+// arrived.
 const answerBytesMax = 4 * 1024 * 1024;
 
-/** Where and how a sink posts; the settings that such sinks share. */
+/** Address and options of a posting sink; the settings that these sinks share. */
 export interface HttpReceiver {
   readonly url: string;
   readonly headers?: Readonly<Record<string, Secret>> | undefined;
@@ -36,7 +36,7 @@ export interface HttpReceiver {
   readonly sign?: Sign | undefined;
 }
 
-/** Adds what says that a request is ours to its headers, over the bytes as they are sent. */
+/** Adds authentication headers to a request, computed over the bytes as sent. */
 export type Sign = (request: {
   readonly method: 'GET' | 'POST';
   readonly url: string;
@@ -44,29 +44,34 @@ export type Sign = (request: {
   readonly body?: Uint8Array;
 }) => Promise<Readonly<Record<string, string>>>;
 
-/** One body to post, and its headers. The receiver's own headers from the config win. */
+/**
+ * One body to post, and its headers. The receiver's own headers from the config take precedence.
+ */
 export interface Post {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What came of a post: a success that the sink still has to read, or one of the other answers. */
+/** The result of a post: a success that the sink has to read, or one of the other results. */
 export type PostAnswer =
   | {
       readonly outcome: 'accepted';
       readonly response: HttpResponse;
-      /** What is told of it, without our own secrets: before it is cut, which would leave a part. */
+      /**
+       * Removes sluice's own secrets from a response; to be called before the text is cut, which
+       * could leave a part.
+       */
       blot(said: Uint8Array): Uint8Array;
     }
   | FailedAnswer;
 
-/** What came of a post that was not taken. */
+/** The result of a post that was not accepted. */
 export type FailedAnswer =
   | Exclude<Delivery, { readonly outcome: 'delivered' | 'partly' }>
   | TooLarge
   | Spoiled;
 
-/** The setting `url` of a sink that posts. Credentials belong into headers: URLs are shown. */
+/** The setting `url` of a posting sink. Credentials belong in headers, because URLs are shown. */
 export function postUrl() {
   return z
     .url({ protocol: /^https?$/, error: 'expected a URL such as https://ingest.example/path' })
@@ -76,32 +81,35 @@ export function postUrl() {
     }, 'credentials do not go into the URL: set headers, e.g. { Authorization: ${env:NAME} }');
 }
 
-/** What is wrong with a receiver's settings together; null if nothing. */
+/** A flaw in a receiver's settings together; null: none. */
 export function receiverFlaw(settings: HttpReceiver): string | null {
   return settings.tls !== undefined && settings.url.startsWith('http:')
     ? 'tls is set, but url begins with http://; write https://, or leave tls out'
     : null;
 }
 
-/** What a request is made with. */
+/** Context of a request. */
 export interface PostContext {
-  /** Begins every error message, e.g. `sending to post`. */
+  /** Start of every error message, e.g. `sending to post`. */
   readonly doing: string;
   readonly tools: Tools;
   readonly signal: AbortSignal;
-  /** What a failed answer says of itself, where its receiver has a place for it; one short line. */
+  /**
+   * The receiver's explanation in a failed response, if it has a known field for it; one short
+   * line.
+   */
   readonly explain?: (response: HttpResponse) => string;
   /**
-   * What a failed answer means where its receiver says more than the status does; undefined: what
-   * the status says. `failure` is the error of it, in the receiver's words.
+   * The result of a failed response if the receiver reports more than the status; undefined: the
+   * status decides. `failure` creates its error with the receiver's explanation.
    */
   readonly judge?: (response: HttpResponse, failure: MakeHttpError) => FailedAnswer | undefined;
 }
 
-/** Makes the error that a failed answer is told as. */
+/** Creates the error for a failed response. */
 export type MakeHttpError = (code: ErrorCode, next: string) => ExportError;
 
-/** The end of what an operator is told where waiting will do. */
+/** The end of an error text if waiting suffices. */
 export const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
 
 /** Posts once. Rejects only when `signal` aborts. */
@@ -136,7 +144,7 @@ export async function postOnce(
   }
 }
 
-/** Asks with GET, as `check --connect` does where a POST could leave something behind. */
+/** Requests with GET, for `check --connect` if a POST could leave something behind. */
 export async function getOnce(receiver: HttpReceiver, context: PostContext): Promise<HttpResponse> {
   const { doing, tools, signal } = context;
   try {
@@ -155,8 +163,8 @@ export async function getOnce(receiver: HttpReceiver, context: PostContext): Pro
 }
 
 /**
- * The error of an accepted post whose answer is none of the one that was meant: a login page, a
- * proxy’s words, half an answer. Nothing follows from it.
+ * The error of an accepted post whose response is not the expected one: a login page, a proxy’s
+ * text, an incomplete response. Nothing is concluded from it.
  */
 export function unusableResponse(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
@@ -166,12 +174,12 @@ export function unusableResponse(
   return new ExportError('sink_refused', message, { next: about.next, details: { status } });
 }
 
-/** A page for people, such as a login or a proxy’s own error: no receiver of events answers so. */
+/** An HTML page, such as a login or a proxy’s own error: no event receiver responds with one. */
 export function isPage({ body }: HttpResponse): boolean {
   return /^\s*<(!doctype\s+html|html)\b/i.test(Buffer.from(body).toString('utf8', 0, 1024));
 }
 
-/** `judge` for receivers whose own 400 is no page: one that is speaks of no event. */
+/** `judge` for receivers whose own 400 is never a page: a page is not about an event. */
 export function pageIsOfSink(next: string): NonNullable<PostContext['judge']> {
   return (response, failure) =>
     response.status === 400 && isPage(response)
@@ -211,9 +219,9 @@ function revealed(headers: HttpReceiver['headers']): Record<string, string> {
 }
 
 /**
- * What a status means. OTLP counts 408 and 500 among the answers not to try again, and lets an
- * exporter drop; here the events are held and cost nothing but a wait, so every 5xx and 408 is
- * tried again. 409 is what a receiver says that still works on the same Idempotency-Key
+ * The meaning of a status. OTLP lists 408 and 500 as not retryable, and lets an exporter drop; here
+ * the events stay in the spool and cost only a wait, so every 5xx and 408 is retried. 409 comes
+ * from a receiver that still processes the same Idempotency-Key
  * (draft-ietf-httpapi-idempotency-key-header, section 2.6).
  */
 function failureAnswer(
@@ -268,10 +276,10 @@ function advice(status: number, receiver: HttpReceiver): string {
   return 'Check the sink’s url and headers; nothing was lost.';
 }
 
-/** Statuses that name another place (RFC 9110, section 15.4); 304 does not. */
+/** Statuses that redirect to another address (RFC 9110, section 15.4); 304 does not. */
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What to do about a status that asks for credentials, by those that the sink has. */
+/** The next step for a status about credentials, by the credentials that the sink has. */
 export function credentialAdvice(
   status: number,
   { headers, proxy }: Pick<HttpReceiver, 'headers' | 'proxy'>,
@@ -292,7 +300,7 @@ function failureMeaning(
   at: string,
 ): Extract<Delivery, { readonly outcome: 'retry' | 'refused' }> {
   if (!(error instanceof HttpFailure)) {
-    // For instance a secret file that is being replaced: the next attempt reads it again.
+    // For example a secret file that is being replaced: the next attempt reads it again.
     return { outcome: 'retry', cause: asExportError(error, at) };
   }
   const message = `${at}: ${error.message}`;

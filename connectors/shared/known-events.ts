@@ -1,24 +1,25 @@
-// Events that stand at a far side already although the state does not know it: it is older than
-// what was delivered, or was lost. Upstream's records come again under other numbers, and each is
-// told by its uid, of which half is kept: 128 bits, which nobody meets by chance.
+// Events that are at a destination already although the state does not know it: the state is older
+// than the deliveries, or was lost. Upstream's records come again under other offsets and are
+// recognised by their uid, of which half is kept: 128 bits, where a collision is practically
+// impossible.
 
 import type { Event, Offset } from '../../src/contracts/event.ts';
 import type { Batch } from '../../src/contracts/sink.ts';
 
-/** What is kept of a uid: hexadecimal digits. */
+/** Kept hexadecimal digits of a uid. */
 export const keptDigits = 32;
 
-/** What is kept of an event's uid. */
+/** The kept part of an event's uid. */
 export function keptUid({ uid }: Pick<Event, 'uid'>): string {
   return uid.slice(0, keptDigits);
 }
 
-/** The batch without the events that are known. */
+/** The batch without the known events. */
 export function withoutKnown(batch: Batch, known: ReadonlySet<string>): Batch {
   return known.size === 0 ? batch : onlyEvents(batch, (event) => !known.has(keptUid(event)));
 }
 
-/** The batch with the events that are wanted only. */
+/** The batch with only the requested events. */
 export function onlyEvents(batch: Batch, isRequested: (event: Event) => boolean): Batch {
   if (batch.events.every(isRequested)) return batch;
   const left = batch.events.flatMap((event, i) => (isRequested(event) ? [i] : []));
@@ -36,9 +37,9 @@ export function onlyEvents(batch: Batch, isRequested: (event: Event) => boolean)
 }
 
 /**
- * Once what was known has come again it is known no longer: whoever asks for it once more, by a
- * backfill, gets it. Not so an event that the state held before `heldBefore`, when this epoch
- * began: a state that was mended reads again what it still holds.
+ * Removes known events that have come again, so that a later request for them, by a backfill,
+ * delivers them. Events stored before `heldBefore`, the start of this epoch, stay known: a repaired
+ * state reads again records that it still has.
  */
 export function forget(batch: Batch, known: Set<string>, heldBefore: Offset = 0): void {
   if (known.size === 0) return;

@@ -1,11 +1,11 @@
-// Taking the bytes of some events out of a batch's encoded lines, for sinks that write lines as
-// they are. Lines usually stand side by side, and then nothing is copied; after filtering or a
-// partial answer there may be gaps between them.
+// Extracts the bytes of some events from a batch's encoded lines, for sinks that write lines
+// unchanged. Lines are usually adjacent, and then nothing is copied; after filtering or a partial
+// response there may be gaps between them.
 
 import type { EncodedLines } from '../../src/contracts/format.ts';
 import type { Range } from './halves.ts';
 
-/** The lines of the events in `range`, each with its LF. Shares the batch's memory where it can. */
+/** The lines of the events in `range`, each with its LF. Shares the batch's memory if possible. */
 export function linesOf(lines: EncodedLines, range: Range): Uint8Array {
   if (range.to <= range.from) return new Uint8Array(0);
   if (sideBySide(lines, range)) {

@@ -1,6 +1,5 @@
-// The config keys that say how a list endpoint is asked for and paged, for every source that reads
-// one. A key that belongs to another style than the one that is set is a flaw, since whoever wrote
-// it meant something that would not happen.
+// The config keys for the requests and the paging of a list endpoint, for every source that reads
+// one. A key of another style than the configured one is a flaw, because it would have no effect.
 
 import { z } from 'zod';
 import type { JsonObject } from '../../src/contracts/json.ts';
@@ -12,7 +11,7 @@ const name = () => z.string().min(1);
 
 const styles = ['cursor', 'offset', 'page', 'link', 'next_url', 'window', 'none'] as const;
 
-/** The style of a source's endpoint, where the config says nothing. */
+/** The default paging style of a source's endpoint. */
 export type Style = (typeof styles)[number];
 
 const names = () => ({
@@ -81,7 +80,7 @@ const answers = () => ({
     .describe('ndjson: each line of the answer is a record'),
 });
 
-/** The keys of how a list of records is asked for and paged. */
+/** The keys for the requests and the paging of a list of records. */
 export const requestFields = (style: Style) => ({
   pagination: z
     .strictObject({
@@ -97,7 +96,7 @@ export const requestFields = (style: Style) => ({
   ...answers(),
 });
 
-/** As `requestFields`, for a list that is read whole: it has no windows. */
+/** As `requestFields`, for a list that is read as a whole: without windows. */
 export const wholeRequestFields = () => ({
   pagination: z
     .strictObject({
@@ -115,7 +114,7 @@ export const wholeRequestFields = () => ({
 
 type Output<F extends () => z.core.$ZodShape> = Readonly<z.output<z.ZodObject<ReturnType<F>>>>;
 
-/** What they say. */
+/** The parsed settings. */
 export interface PagingSettings extends Output<typeof answers> {
   readonly pagination: { readonly style?: Style | undefined } & Output<typeof names> &
     Output<typeof windows>;
@@ -124,7 +123,7 @@ export interface PagingSettings extends Output<typeof answers> {
 const ofPages = ['page_param', 'size_param', 'first_page'] as const;
 const ofWindows = ['from_param', 'to_param', 'step', 'lag', 'time_format', 'within'] as const;
 
-/** As the engine has it. */
+/** In the engine's form. */
 export function paginationOf({ pagination }: Pick<PagingSettings, 'pagination'>): Pagination {
   const { page_param, size_param, first_page, more, rebase, ...rest } = pagination;
   const { from_param, to_param, step, lag, time_format, within, style = 'shown', ...paging } = rest;
@@ -151,21 +150,21 @@ function isByNumber({ style, within }: PagingSettings['pagination']): boolean {
   return style === 'page' || (style === 'window' && within === 'page');
 }
 
-/** What all requests have in common besides where they go. */
+/** The part that all requests share, except the path. */
 export function requestOf({
   method,
   body,
   response,
 }: PagingSettings): Pick<UpstreamRequest, 'body' | 'response'> {
   return {
-    ...(method === 'POST' && { body: (body ?? {}) as JsonObject }), // parsed YAML
+    ...(method === 'POST' && { body: (body ?? {}) as JsonObject }), // Parsed YAML.
     ...(response === 'ndjson' && { response }),
   };
 }
 
 /**
- * Parts of a fingerprint (see ListStream): with another query another list is read, with another
- * paging the same one anew. Of what only newer versions know there is nothing where it is not used.
+ * Parts of a fingerprint (see ListStream): another query is another list; another paging reads the
+ * same list from its start. Keys of newer versions are absent if unused.
  */
 export function fingerprintParts(settings: PagingSettings): {
   readonly query: readonly (readonly [string, string])[];
@@ -173,7 +172,7 @@ export function fingerprintParts(settings: PagingSettings): {
 } {
   const { method, body = {}, response } = settings;
   const { style, items, next, total: _, ...names } = paginationOf(settings);
-  // Where a page is requested makes no other list of it.
+  // The address of a page does not make it another list.
   const { cursor_param, offset_param, limit_param, rebase: _r, ...newer } = names;
   const more = { ...newer, ...(isByNumber(settings.pagination) && { limit_param }) };
   const isNewer = Object.keys(more).length > 0 || response === 'ndjson';
@@ -186,7 +185,7 @@ export function fingerprintParts(settings: PagingSettings): {
   };
 }
 
-/** Says what of the keys does not go together; null: all does. */
+/** A conflict between the keys; null: none. */
 export function requestFlaw(
   settings: PagingSettings & { readonly params?: object; readonly start?: unknown },
 ): string | null {

@@ -1,8 +1,8 @@
-// An answer's body as JSON.
+// A response's body as JSON.
 
 import type { Json } from '../../src/contracts/json.ts';
 
-/** Undefined where it is none. */
+/** Undefined if it is not JSON. */
 export function parsedJson(body: Uint8Array): Json | undefined {
   try {
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));

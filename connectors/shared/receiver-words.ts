@@ -1,20 +1,23 @@
-// What a receiver says of a request that it does not take, for messages and dead letters: its own
-// words are what an operator needs. They are hostile text, and a receiver may repeat what it was
-// sent, so what must stay true is that they are one line, bounded, without characters that do
-// something, and without the values of our own headers.
+// The receiver's explanation of a rejected request, for messages and dead letters: its own text is
+// what an operator needs. Invariant: the text is hostile, and may repeat the request, so it is
+// reduced to one bounded line without control or format characters and without the values of
+// sluice's own headers.
 
 import { isObject, type Json } from '../../src/contracts/json.ts';
 import { plainText } from '../../src/contracts/text.ts';
 import type { HttpResponse } from '../../src/contracts/tools.ts';
 
-/** So much of an answer is looked at, and so much of what it says is told; in characters. */
+/** Maximum characters read of a response, and maximum characters reported. */
 const readMax = 64 * 1024;
 const reportedMax = 300;
 
-/** Members that hold a message in answers of common receivers, the plainest first; two deep. */
+/**
+ * Members that hold a message in the responses of common receivers, the plainest first; two levels
+ * deep.
+ */
 const messageKeys = ['message', 'detail', 'reason', 'text', 'title', 'error_description', 'error'];
 
-/** The receiver's words in one line; empty where it says nothing that can be read. */
+/** The receiver's text in one line; empty if there is none. */
 export function receiverWords({ body, headers }: HttpResponse): string {
   const text = Buffer.from(body).toString('utf8', 0, readMax);
   const type = (headers['content-type'] ?? '').toLowerCase();
@@ -22,7 +25,7 @@ export function receiverWords({ body, headers }: HttpResponse): string {
   return plainLine(said);
 }
 
-/** A receiver's text as one bounded line, without characters that do something. */
+/** A receiver's text as one bounded line without control or format characters. */
 export function plainLine(said: string): string {
   const line = plainText(said).replace(/\s+/g, ' ').trim();
   return line.length > reportedMax ? `${line.slice(0, reportedMax)}…`.toWellFormed() : line;
@@ -53,14 +56,14 @@ function messageIn(value: Json | undefined, depth: number): string | null {
   return null;
 }
 
-// Shorter words stand in every text; no credential that matters is shorter.
+// Shorter values occur in any text; no credential that matters is shorter.
 const secretLengthMin = 6;
 
 /**
- * The answer with the values of our own headers blotted out, as they were sent and as JSON, an
- * address or Basic authentication would write them, and the path and parameters of the address,
- * which can hold a token. Byte for byte, so that a length in front of a text (protobuf) stays
- * right.
+ * The response with the values of sluice's own headers replaced, in the forms in which they were
+ * sent and in which JSON, a URL or Basic authentication writes them, and the path and parameters of
+ * the address, which can contain a token. Replaced byte for byte, so that a length in front of a
+ * text (protobuf) stays right.
  */
 export function blotted(
   response: HttpResponse,

@@ -1,5 +1,5 @@
-// The wait that a receiver asks for with a `retry`, for the sinks that speak HTTP. Bounded: a
-// receiver whose clock is wrong must not silence a sink for years.
+// The wait that a receiver requests with a `retry`, for HTTP sinks. Bounded: a receiver with a
+// wrong clock must not stop a sink for years.
 
 import { retryAfterMs as askedMs } from '../../src/contracts/retry-after.ts';
 

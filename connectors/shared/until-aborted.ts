@@ -1,8 +1,8 @@
-// Waits of a sink that end when the engine gives up on them.
+// Waits of a sink that end when the engine aborts them.
 
 /**
- * What `work` resolves to; rejects with the signal's reason where that comes first, having called
- * `giveUp`.
+ * Resolves as `work`; if the signal aborts first, calls `giveUp` and rejects with the signal's
+ * reason.
  */
 export async function untilAborted<T>(
   work: Promise<T>,

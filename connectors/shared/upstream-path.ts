@@ -1,12 +1,12 @@
-// Paths of upstream endpoints with their variable parts. Ids are hostile text: each is encoded as
-// one segment, and one that cannot be a segment is refused, since `..` would lead to another
-// endpoint even when it is encoded.
+// Paths of upstream endpoints with variable parts. Ids are hostile text: each is encoded as one
+// segment, and one that cannot be a segment is refused, because `..` leads to another endpoint even
+// when encoded.
 
 import { z } from 'zod';
 
 const placeholder = /\{(\w+)\}/g;
 
-/** The one variable part that a config may write. */
+/** The only variable part that a config may use. */
 const companyPlaceholder = '{company_id}';
 
 /** A path setting such as `/audit/events`; its variable parts are `{company_id}` and `own`. */
@@ -31,7 +31,7 @@ export function isPerCompany(path: string): boolean {
   return path.includes(companyPlaceholder);
 }
 
-/** The path with its variable parts filled and encoded; null where one cannot be a segment. */
+/** The path with its variable parts filled in and encoded; null if one cannot be a segment. */
 export function filledPath(
   template: string,
   values: Readonly<Record<string, string>>,
@@ -45,7 +45,7 @@ export function filledPath(
   return usable ? path : null;
 }
 
-/** RFC 3986 section 2.3's unreserved characters stay; all others are percent-encoded. */
+/** RFC 3986 section 2.3's unreserved characters are kept; all others are percent-encoded. */
 function encodedSegment(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

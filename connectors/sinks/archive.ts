@@ -1,6 +1,7 @@
 // Writes whole pages as upstream sent them into an archive that proves itself (src/archive/). A
-// batch is answered when a signed checkpoint that covers it is durable (archive/open-archive.ts).
-// What writes it is loaded where one is opened: it is a third of all that sinks would load.
+// batch is acknowledged when a signed checkpoint that covers it is durable
+// (archive/open-archive.ts). The writer's code is loaded only when an archive is opened: it is a
+// third of the code of all sinks.
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -12,7 +13,7 @@ import { duration } from '../../src/contracts/settings.ts';
 import { bucketKeys } from '../../src/objects/s3-settings.ts';
 import { lakeEveryUsual, lakeSink } from './lake.ts';
 
-/** A checkpoint in a directory costs some flushes of the disk, one in a bucket some requests. */
+/** A checkpoint in a directory costs some disk flushes, in a bucket some requests. */
 const checkpointEveryMs = { directory: 10_000, bucket: 300_000 };
 
 /** `type: archive`. */
@@ -136,7 +137,7 @@ export const archiveSink = defineSink({
       '# checkpoint_every: 10s',
     ],
   },
-  // Pages wait for their checkpoint; ready() bounds how many.
+  // Pages wait for their checkpoint; ready() bounds their number.
   inFlightMax: 10_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 250 },
   assurance: () => 'once',

@@ -1,7 +1,7 @@
-// Sends events to Datadog's log intake (https://docs.datadoghq.com/api/latest/logs, "Send logs"). Two
-// things the intake does without a word, answering 202: it cuts a log above 1 MB, and stamps one whose
-// time is more than 18 hours back with the time of its arrival. What must stay true: an event that
-// would be cut is not sent, and becomes a dead letter that says so; of late ones an operator is told.
+// Sends events to Datadog's log intake (https://docs.datadoghq.com/api/latest/logs, "Send logs").
+// The intake does two things silently, with a 202: it cuts a log above 1 MB, and replaces a time
+// more than 18 hours ago by the arrival time. Invariant: an event that would be cut is not sent and
+// becomes a dead letter with that reason; late events are reported to the operator.
 
 import { z } from 'zod';
 import { compression } from '../../src/contracts/compression.ts';
@@ -24,7 +24,7 @@ import { jsonArrayOf } from '../shared/lines.ts';
 import { parsedJson } from '../shared/parsed-json.ts';
 import { datadogForm, isStampedAnew } from './datadog/log.ts';
 
-/** The intake's bounds: of a log, which it cuts; and of a request, uncompressed. */
+/** The intake's limits: of a log, which it cuts; and of a request, uncompressed. */
 const logBytesMax = 1_000_000;
 const requestBytesMax = 5_000_000;
 
@@ -117,7 +117,8 @@ export const datadogSink = defineSink({
   },
 
   async probe(settings, tools, signal) {
-    // An array without a log: whoever has a valid key is told that it was taken, or that it is empty.
+    // An array without a log: the response to a valid key is an acceptance, or that the array is
+    // empty.
     const post = { body: Buffer.from('[]'), headers: { 'content-type': 'application/json' } };
     const doing = 'connecting';
     const plain = { ...receiverOf(settings), compression: 'none' } as const;
@@ -133,7 +134,7 @@ const lateWarning =
   'events are more than 18 hours old; Datadog replaces their time by the time of arrival';
 const otherNext = 'Check the sink’s site, url and proxy; nothing was lost.';
 
-/** The intake's own 400 is JSON; any other speaks of no event. */
+/** The intake's own 400 is JSON; any other is not about an event. */
 const judge: NonNullable<PostContext['judge']> = ({ status, body }, failure) => {
   if (status !== 400 || isObject(parsedJson(body))) return undefined;
   return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', otherNext) };
@@ -149,7 +150,7 @@ function receiverOf(settings: DatadogSettings): HttpReceiver {
   };
 }
 
-/** What the intake would cut or refuse is not sent. */
+/** Events that the intake would cut or reject are not sent. */
 function overBound({ lines }: Batch, { from, to }: Range, doing: string): PartAnswer | null {
   let bytes = 2;
   for (let i = from; i < to; i++) {

@@ -1,8 +1,8 @@
-// Writes events to Elasticsearch, OpenSearch and what else speaks `_bulk`
-// (https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk). Each event is created
-// under its uid in an index that follows from the event alone, so that a repeat is answered as a
-// conflict and stands there once. Of several addresses one is used until it fails, then the next.
-// What must stay true: only the cluster's word for the very event moves the position
+// Writes events to Elasticsearch, OpenSearch and other servers with `_bulk`
+// (https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-bulk). Each event is
+// created under its uid in an index that depends only on the event, so that a repeated event is a
+// conflict and exists once. Of several addresses one is used until it fails, then the next.
+// Invariant: only the cluster's response about an event moves the position past it
 // (elasticsearch/bulk-answer.ts).
 
 import { z } from 'zod';
@@ -138,7 +138,7 @@ export const elasticsearchSink = defineSink({
           if (answer.outcome !== 'retry' && answer.outcome !== 'refused') return meaning;
           if (answer.outcome === 'refused' && answer.scope === 'batch') return meaning;
           failures += 1;
-          // Another node may be there: it is asked at once, and the wait comes after the last one.
+          // Another node may respond: it is tried at once, and the wait comes after the last one.
           const isGone = answer.cause.code === 'sink_unreachable' && failures % nodes.length !== 0;
           return isGone ? { outcome: 'retry', cause: answer.cause, afterMs: 0 } : answer;
         }),
@@ -147,7 +147,7 @@ export const elasticsearchSink = defineSink({
   },
 
   async probe(settings, tools, signal) {
-    // A request without an action: whoever may write is told that it is empty.
+    // A request without an action: the response to an authorised client is that it is empty.
     const post = { body: new Uint8Array(0), headers };
     for (const receiver of receiversOf(settings, bulkPath(settings))) {
       const plain = { ...receiver, compression: 'none' } as const;
@@ -169,7 +169,7 @@ export const elasticsearchSink = defineSink({
   setup: setUp,
 });
 
-/** What an answer of the cluster means for the events of a request. */
+/** The results for the events of an accepted request. */
 function takenOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
   context: {
@@ -186,7 +186,7 @@ function takenOf(
   if (answers === null) {
     return { outcome: 'refused', scope: 'sink', cause: foreignResponse(response, doing) };
   }
-  // A right or a shard that is missing for one index holds no other index.
+  // A missing permission or shard of one index does not block other indexes.
   const isAnyTaken = answers.some(({ is }) => is === 'taken');
   const refused: Refusal[] = [];
   const again: Uid[] = [];

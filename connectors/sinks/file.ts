@@ -1,9 +1,8 @@
 // Writes events as lines to a file, each once. The active file is exactly `path`; when it is full
-// or old enough it is finished by rename to a name with the spool offset of its first event, and
-// compressed in the background. How each event comes to stand once is told in file/segment-file.ts,
-// and what the file knows of itself in file/segment-note.ts. Age is looked at when a batch comes,
-// so a file that nothing is written to any more stays active: the engine owns the timers, and an
-// old file does no harm.
+// or old enough it is renamed to a name with the spool offset of its first event, and compressed in
+// the background. file/segment-file.ts explains how each event is written once, and
+// file/segment-note.ts the note beside the file. The age is checked when a batch comes, so a file
+// without new events stays active: the engine owns the timers, and an old file does no harm.
 
 import { constants, existsSync, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
@@ -145,24 +144,24 @@ export const fileSink = defineSink({
 
 /** Segments that were finished and not compressed when the process last ended. */
 async function leftOver(path: string): Promise<readonly string[]> {
-  return await finishedSegments(path).catch(() => []); // no directory yet, or not ours to read: `send` will tell
+  return await finishedSegments(path).catch(() => []); // No directory yet, or no read permission: `send` reports it.
 }
 
-/** The same for every path that leads to one file, hard links included. */
+/** The same text for every path to one file, hard links included. */
 function sameFile(path: string): string {
   const real = realPathOf(path);
   const found = statSync(real, { throwIfNoEntry: false });
   return found?.isFile() && found.nlink > 1 ? `inode ${found.dev}:${found.ino}` : real;
 }
 
-/** Why a file cannot be written to while another process writes to it; null: it can. */
+/** The error if another process writes to the file; null: the file is free. */
 function whoWrites(path: string, { lockFile }: Tools): ExportError | null {
   if (lockFile === undefined || !existsSync(dirname(resolve(path)))) return null;
   try {
     lockFile(path, { spool: '', sharesState: false }).release();
     return null;
   } catch (error) {
-    // What else is wrong is found with the file itself.
+    // Other faults are reported when the file itself is opened.
     return error instanceof ExportError ? error : null;
   }
 }
@@ -181,7 +180,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** It could not be looked at before: the engine asks how far it is, and goes on from there. */
+/** The file's position could not be read before: the engine reads it now and resumes from there. */
 function stoodThere(name: string): Delivery {
   const message = `sending to ${name}: events of the batch are in the file`;
   const next = 'No action needed: the sink continues after them.';
@@ -189,7 +188,10 @@ function stoodThere(name: string): Delivery {
   return { outcome: 'retry', afterMs: 0, cause };
 }
 
-/** A full disk and odd faults pass; what was never allowed does not. Events stay held. */
+/**
+ * A full disk and transient faults are retried; a missing permission stops the sink. Events stay in
+ * the spool.
+ */
 function failureMeaning(error: unknown, doing: string): Delivery {
   if (error instanceof ExportError) {
     const isPassing = error.code === 'sink_unreachable';

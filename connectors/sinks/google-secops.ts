@@ -1,7 +1,7 @@
 // Sends events to Google SecOps (Chronicle) by its API (https://docs.cloud.google.com/chronicle,
-// "Chronicle API ingestion methods"): as UDM events, or as raw logs of a log type. A request is taken
-// or refused in whole, and what a tenant takes at a time is written nowhere: it is learned. What must
-// stay true: an event becomes a dead letter only where it was refused by itself.
+// "Chronicle API ingestion methods"): as UDM events, or as raw logs of a log type. A request is
+// accepted or rejected as a whole, and a tenant's request limit is not documented: it is learned.
+// Invariant: an event becomes a dead letter only if it was rejected alone.
 
 import { z } from 'zod';
 import { compression } from '../../src/contracts/compression.ts';
@@ -94,7 +94,7 @@ export const googleSecOpsSink = defineSink({
 
   async probe(settings, tools, signal) {
     const service = new Service(settings, 'connecting', tools);
-    // Without an event: it is refused, but only to whom it may be sent from.
+    // Without an event: rejected, but only after the permission check.
     const answer = await service.post(Buffer.from('[]'), { count: 0, signal });
     if ('cause' in answer && answer.outcome !== 'too_large') throw answer.cause;
   },
@@ -108,7 +108,7 @@ class Service {
   readonly #receiver: HttpReceiver;
   readonly #opening: Buffer;
   readonly #tokens: AccountTokens;
-  /** Bytes that were taken at once, and above which no more than an event is sent at a time. */
+  /** Bytes accepted at once; and the size above which only one event is sent at a time. */
   #taken = 0;
   #bytesMax = Number.POSITIVE_INFINITY;
 
@@ -152,7 +152,7 @@ class Service {
     return { outcome: 'delivered' };
   }
 
-  /** What it said when it was sent too much. */
+  /** The response to a too large request. */
   #larger: ExportError | null = null;
 
   #judge(
@@ -182,7 +182,7 @@ class Service {
     if (error?.status !== 'INVALID_ARGUMENT') {
       return { outcome: 'refused', scope: 'sink', cause: failure('sink_refused', otherNext) };
     }
-    // It does not say which event: halves of it find out.
+    // The response does not name the event: sending halves finds it.
     const next = 'It is kept as a dead letter; see there why, then retry it.';
     return { outcome: 'too_large', cause: failure('record_refused', next) };
   }

@@ -1,8 +1,8 @@
-// Posts events to any HTTP receiver that takes lines of text or a JSON array. One batch is one
-// request; 2xx is the receiver's word that it has them, unless it comes with a page for people. Each request carries an Idempotency-Key
-// (draft-ietf-httpapi-idempotency-key-header), the same on every attempt at the same events, so
-// that a receiver that heeds it stores a batch once even where its answer got lost. What an answer
-// means is in shared/http-post.ts.
+// Posts events to any HTTP receiver that accepts lines of text or a JSON array. One batch is one
+// request; 2xx is an acknowledgement, unless the body is an HTML page. Each request carries an
+// Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), the same on every attempt at the
+// same events, so that a receiver that supports it stores a batch once even if its response was
+// lost. shared/http-post.ts classifies the response.
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -91,9 +91,9 @@ export const httpSink = defineSink({
   },
 
   async probe(settings, tools, signal) {
-    // What a receiver makes of an empty POST is its own affair; a GET leaves nothing behind, and
-    // any answer other than "who are you" or "not now" shows that the connection, TLS and the
-    // credentials are right.
+    // The effect of an empty POST depends on the receiver; a GET leaves nothing behind, and any
+    // response except 401, 403 or "not now" shows that the connection, TLS and the credentials are
+    // right.
     const doing = 'connecting';
     const { status } = await getOnce(settings, { doing, tools, signal });
     if (status !== 401 && status !== 403 && status !== 407 && status < 500) return;
@@ -108,16 +108,16 @@ export const httpSink = defineSink({
   },
 });
 
-// Made from the events themselves: a part of a batch is a request of its own, and the same events
-// have the same key as the engine's own batch later. The offset is in it, so that a dead letter
-// that is sent again is not taken for its refused self.
+// Computed from the events themselves: a part of a batch is a request of its own, and the same
+// events have the same key as the engine's later batch. The offset is included, so that a repeated
+// dead letter is not mistaken for its rejected request.
 function idempotencyKey(batch: Batch, range: Range): string {
   const events = batch.events.slice(range.from, range.to);
   const identity = events.map(({ offset, uid }) => `${offset}:${uid}`).join();
   return hash('sha256', identity, 'hex').slice(0, keyLength);
 }
 
-// Text formats become JSON strings, so that the array is JSON whatever its elements hold.
+// Text formats become JSON strings, so that the array is JSON whatever its elements contain.
 function arrayOf(batch: Batch, range: Range, isJson: boolean): Uint8Array {
   const elements: Uint8Array[] = [];
   for (let i = range.from; i < range.to; i++) {

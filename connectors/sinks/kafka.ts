@@ -1,9 +1,9 @@
-// Sends events to a Kafka topic. As it comes: an idempotent producer, one batch one answer from all
+// Sends events to a Kafka topic. Default: an idempotent producer, one batch acknowledged by all
 // in-sync replicas. With `exactly_once`: one batch is one transaction, which also commits the
-// sink's position in the spool under a consumer group of its own; that position is read back when
-// the sink opens and after each failure, so a reader of committed records sees each event once,
-// whatever dies when. What must stay true: nothing passes a record that Kafka will not take before
-// the engine has it as a dead letter, and a producer is never used again after a failure.
+// sink's position in the spool under its own consumer group; that position is read back when the
+// sink opens and after each failure, so a reader of committed records sees each event once,
+// whatever crashes. Invariants: no later record passes one that Kafka rejects before the engine has
+// it as a dead letter; a producer is never used again after a failure.
 
 import { defineSink } from '../../src/contracts/definition.ts';
 import { asExportError, ExportError } from '../../src/contracts/errors.ts';
@@ -46,10 +46,10 @@ export const kafkaSink = defineSink({
     },
   },
   inFlightMax: 1,
-  // Requests are cut by max_message; a transaction takes four more, however much is in it.
+  // Requests are cut by max_message; a transaction needs four more requests, whatever its size.
   batch: { events: 4000, bytes: 3584 * 1024, waitMs: 50 },
   assurance: ({ exactly_once }) => (exactly_once ? 'once' : 'answered'),
-  // A second producer under the transactional id would end the one that runs.
+  // A second producer with the transactional id would fence the running one.
   testSettings: (settings) => ({ ...settings, exactly_once: false }),
 
   flaw: ({ exactly_once, transactional_id }) =>
@@ -57,7 +57,8 @@ export const kafkaSink = defineSink({
       ? 'transactional_id is set, but exactly_once is not; set exactly_once: true, or leave transactional_id out'
       : null,
 
-  // Left out, it is made of the sink's name: in another cluster it is none of ours, or renamed.
+  // Its default is derived from the sink's name: in another cluster or after a rename it is a
+  // different one.
   own: ({ transactional_id: name }) =>
     name === undefined ? null : { key: 'transactional_id', name, shardSeparator: '-' },
 
@@ -119,7 +120,7 @@ async function answeredSink(settings: KafkaSettings, opening: SinkOpening): Prom
 async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<Sink> {
   const { name, numbering, mark, tools } = opening;
   const own = `sluice-${numbering.spool.slice(0, 12)}-${name}`;
-  // One attempt is over well before the broker would end its transaction.
+  // One attempt ends well before the broker would abort its transaction.
   const transactions: KafkaTransactions = {
     id: settings.transactional_id ?? own,
     group: own,
@@ -137,7 +138,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       const missing = progress.missing(batch);
       const { records, refused } = sift(maker.recordsOf(missing), settings.max_message);
       const [first] = refused;
-      // The position must not pass a refused event before it is a dead letter: the batch is cut.
+      // The position must not pass a rejected event before it is a dead letter: the batch is cut.
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
@@ -185,7 +186,10 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
   };
 }
 
-/** Reading back takes seconds; a transaction left open in the topic, a quarter of an hour. */
+/**
+ * Reading back takes seconds; an open transaction in the topic may delay it by a quarter of an
+ * hour.
+ */
 const readBackMsMax = 120_000;
 
 async function within<T>(

@@ -1,9 +1,9 @@
-// Writes an archive's events beside it as Parquet (src/parquet/lake.ts). It comes with an `archive`
-// that has a `lake`, gets the same events at its own pace, and so never holds the archive up. What
-// an object store keeps beside an object's bytes a directory does not: facts about a cut are the
-// first line of its object here, whatever the place. What must stay true: nothing is written before this
-// state's archive was opened there, which says whose it is and whether it can be written; and no cut that
-// others may have written or changed decides which events are written.
+// Writes an archive's events beside it as Parquet (src/parquet/lake.ts). It belongs to an `archive`
+// with a `lake`, gets the same events at its own pace, and so never delays the archive. A directory
+// has no object metadata: the facts about a cut are the first line of its object here, in any
+// store. Invariants: nothing is written before this state's archive was opened there, which decides
+// the ownership and whether it is writable; no cut that others may have written or changed decides
+// which events are written.
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -31,9 +31,12 @@ import type { TableNames } from './s3/parquet-body.ts';
 import type { CutStore } from './s3/stored-object.ts';
 import { uidList } from './s3/uid-list.ts';
 
-/** What `every` is where it is left out. */
+/** The default of `every`. */
 export const lakeEveryUsual = '15m';
-/** The archive is opened at the same time as its lake: so long it is waited for, and looked so often. */
+/**
+ * The archive is opened at the same time as its lake: how long the lake waits for it, and the poll
+ * interval.
+ */
 const openingMs = 2_000;
 const lookEveryMs = 50;
 const lineEnd = 0x0a;
@@ -53,7 +56,7 @@ export const lakeSink = defineSink({
 
   async open(settings, opening) {
     const store = await openStore(settings.location, settings);
-    // Loaded where a lake is written only.
+    // Loaded only if a lake is written.
     const { parquetBody, parquetBytesMax } = await import('./s3/parquet-body.ts');
     const names = await lakeNames(settings.region ?? 'local');
     return objectSink({
@@ -69,7 +72,7 @@ export const lakeSink = defineSink({
   },
 });
 
-/** What sinks tell of themselves stands in no page of the archive, and so in no object here. */
+/** Sinks' own reports are in no page of the archive, and so in no object here. */
 function bodyOfPages(body: CutBody): CutBody {
   return {
     get bytes() {
@@ -92,9 +95,9 @@ async function lakeNames(region: string): Promise<TableNames> {
 }
 
 /**
- * The store as the writer of objects sees it: cuts have a place of their own, and their facts in
- * their first line, signed by the archive's key. Other objects are named by what they hold: one that
- * is there and has other bytes was put there by somebody else, and is replaced.
+ * The store for the object writer: cuts have a folder of their own, and their facts in their first
+ * line, signed by the archive's key. Other objects are named by their content: an existing one with
+ * other bytes was written by a third party, and is replaced.
  */
 function storeOfCuts(
   store: ObjectStore,
@@ -138,7 +141,7 @@ function storeOfCuts(
       if ((await store.create(object, whole, about)) === 'created') return 'created';
       const found = await store.facts(object);
       if (found === null || (await cuts.read(object)) !== null) return 'exists';
-      // Somebody else has put it there.
+      // A third party has written it.
       return (await store.replace(object, whole, found.tag)) === null ? 'exists' : 'created';
     },
     async facts(name) {
@@ -162,7 +165,7 @@ function storeOfCuts(
   };
 }
 
-/** Has an object with these bytes where one has its name already. */
+/** Writes these bytes where an object with this name exists already. */
 async function settle(
   store: ObjectStore,
   name: string,
@@ -174,7 +177,10 @@ async function settle(
   await store.replace(name, body, found?.tag ?? null);
 }
 
-/** Who signs the cuts of which archive there; null: its config has no key, as in tests of the lake alone. */
+/**
+ * The signer of the cuts of the archive there; null: its config has no key, as in tests of the lake
+ * alone.
+ */
 async function signerThere(
   store: ObjectStore,
   signing: SigningSettings,
@@ -188,7 +194,7 @@ async function signerThere(
   };
 }
 
-/** Throws where the archive there is not at this state's service: it may be another's, or be refused. */
+/** Throws if the archive there does not accept this state: it may be another's, or unavailable. */
 async function untilOpened(
   store: ObjectStore,
   { name, numbering, tools: { clock } }: SinkOpening,

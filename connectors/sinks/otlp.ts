@@ -1,8 +1,8 @@
 // Sends events as OpenTelemetry LogRecords to an OTLP receiver (OTLP specification 1.x): over gRPC
-// (otlp/grpc.ts), or by POST /v1/logs through sluice's own HTTP client, so that status, Retry-After and partial success are
-// seen, which OTLPLogExporter hides. A request is what that exporter would send. What must stay
-// true: an answered request is never sent again when it was taken in part, and a success counts
-// only when it reads as an OTLP answer.
+// (otlp/grpc.ts), or by POST /v1/logs through sluice's own HTTP client, because OTLPLogExporter
+// hides status, Retry-After and partial success. The request equals that exporter's. Invariants: an
+// acknowledged request is never sent again if it was accepted in part; a success counts only if it
+// parses as an OTLP response.
 
 import { z } from 'zod';
 import { compression } from '../../src/contracts/compression.ts';
@@ -23,7 +23,7 @@ import {
 } from '../shared/http-post.ts';
 import { readExportLogsAnswer, readStatusMessage } from './otlp/answer.ts';
 
-// The specification's bound on a request before compression, which a client must not pass.
+// The specification's bound on a request before compression, which a client must not exceed.
 const requestBytesMax = 64 * 1024 * 1024;
 
 const otherNext = 'Check that the sink’s url is an OTLP logs endpoint; nothing was lost.';
@@ -119,20 +119,21 @@ export const otlpSink = defineSink({
         throw noLogsAnswer(answer.response, doing);
       return;
     }
-    // Some receivers find nothing in a request wrong enough for a 400: they let us in.
+    // Some receivers respond to an empty request with 400: the connection and the credentials are
+    // right.
     if (answer.outcome === 'too_large') return;
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;
   },
 });
 
-/** Loaded where it is used: TLS and the library take their time. */
+/** Loaded on use: TLS and the library are slow to load. */
 async function overGrpc(receiver: HttpReceiver, doing: string, { clock }: Tools) {
   const { GrpcLogs } = await import('./otlp/grpc.ts');
   return new GrpcLogs(receiver, doing, clock);
 }
 
-/** What is wrong with settings for gRPC; null: nothing. */
+/** A flaw in settings for gRPC; null: none. */
 function grpcFlaw({ url, compression, proxy }: HttpReceiver): string | null {
   const { pathname, search } = new URL(url);
   if (pathname !== '/' || search !== '') {
@@ -152,11 +153,11 @@ function overBound(doing: string, bytes: number): PartAnswer {
 }
 
 /**
- * What a success means. A request accepted in part must not be sent again, and the receiver does not
- * report which records it rejected. So all events of the request become dead letters, with how many of
- * them were rejected: those that arrived may be replayed with the rest under the same uid, whereas
- * dropping the letters would lose the rejected ones. A request that is rejected whole is refused as
- * any other: it proves nothing about its records.
+ * The meaning of a success. A request accepted in part must not be sent again, and the receiver
+ * does not report which records it rejected. So all events of the request become dead letters, with
+ * the number of rejected ones: those that arrived may be replayed with the rest under the same uid,
+ * whereas dropping the dead letters would lose the rejected ones. A request that is rejected as a
+ * whole is refused as any other: it proves nothing about its records.
  */
 function takenOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,

@@ -1,6 +1,6 @@
-// Writes finished objects to a bucket of S3, each event once. Batches are collected until an object
-// is large or old enough, and are answered when it stands there (s3/object-writer.ts); what it holds
-// and which events those are is told in its metadata (s3/cut.ts). Retries are the engine's.
+// Writes finished objects to an S3 bucket, each event once. Batches are collected until an object
+// is large or old enough, and are acknowledged when it is in the bucket (s3/object-writer.ts); its
+// metadata lists its events (s3/cut.ts). Retries are the engine's.
 
 import { z } from 'zod';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -78,7 +78,7 @@ export const s3Sink = defineSink({
       '# rotate: { bytes: 64MiB, every: 5m }',
     ],
   },
-  // Batches of a second for as long as an object may collect; ready() bounds their bytes.
+  // Batches of one second for as long as an object may collect; ready() bounds their bytes.
   inFlightMax: 1_000,
   batch: { events: 5000, bytes: 1024 * 1024, waitMs: 1000 },
   assurance: ({ conditional_writes }) => (conditional_writes ? 'once' : 'answered'),
@@ -98,7 +98,7 @@ export const s3Sink = defineSink({
     if (name !== 'parquet') {
       return objectSink({ store, opening, rotate, body: () => linesBody(compress, ending) });
     }
-    // Loaded where it is written only: what knows Parquet would else double what sinks load.
+    // Loaded only for writing: the Parquet code would double the code that sinks load.
     const { parquetBody, parquetBytesMax, tableNames } = await import('./s3/parquet-body.ts');
     return objectSink({
       store,
@@ -121,10 +121,12 @@ interface ProbedSettings extends BucketSettings {
   readonly prefix?: string | undefined;
 }
 
-/** Cuts are looked for below `2`, and roles of Security Lake may write there; it is none. */
+/**
+ * Cuts are listed below `2`, and roles of Security Lake may write there; this name is not a cut's.
+ */
 const probeName = '2-sluice-check';
 
-/** What a service that answers 501 may need instead, the least first. */
+/** Alternatives for a service that responds with 501, the smallest change first. */
 const otherWays: readonly Pick<BucketSettings, 'checksums' | 'conditional_writes'>[] = [
   { checksums: 'when_required' },
   { conditional_writes: false },
@@ -143,7 +145,7 @@ async function probeS3(settings: ProbedSettings): Promise<void> {
   }
 }
 
-/** Lists, writes an object as the sink does, and takes it away again where that is allowed. */
+/** Lists, writes an object as the sink does, and deletes it if permitted. */
 async function tryOut(settings: ProbedSettings): Promise<void> {
   const store = await openStore(`s3://${settings.bucket}/${settings.prefix ?? ''}`, settings);
   try {

@@ -1,9 +1,9 @@
 // Writes events to a table of Microsoft Sentinel by Azure Monitor's Logs Ingestion API
-// (https://learn.microsoft.com/azure/azure-monitor/logs/logs-ingestion-api-overview): a JSON array of
-// rows (sentinel/rows.ts) to a data collection rule, with a token (sentinel/token.ts). The service
-// answers 204 for what it then drops or cuts, so what must stay true is that nothing is sent that
-// would be: no column over 64 KB, no call over 1 MB, no column that the documented rule lacks. Only
-// 204 is its word.
+// (https://learn.microsoft.com/azure/azure-monitor/logs/logs-ingestion-api-overview): a JSON array
+// of rows (sentinel/rows.ts) to a data collection rule, with a token (sentinel/token.ts). The
+// service responds 204 also for data that it then drops or cuts. Invariants: no such data is sent:
+// no column over 64 KB, no call over 1 MB, no column that the documented rule lacks; only 204 is an
+// acknowledgement.
 
 import { z } from 'zod';
 import { compression } from '../../src/contracts/compression.ts';
@@ -122,7 +122,7 @@ export const sentinelSink = defineSink({
     const service = new IngestionService(settings, tools, 'connecting');
     const answer = await service.post(Buffer.from('[]'), signal);
     if (answer.outcome === 'delivered' || answer.outcome === 'partly') return;
-    // Let in: an empty array may be too little for it.
+    // Authorised: an empty array may be rejected as too little.
     if (answer.outcome === 'refused' && answer.scope === 'batch') return;
     throw answer.cause;
   },
@@ -145,7 +145,7 @@ export const sentinelSink = defineSink({
   },
 });
 
-/** Of its events those with a column that Azure would cut. */
+/** The batch's events with a column that Azure would cut. */
 function cutIn({ events, lines }: Batch): readonly Refusal[] {
   return events.flatMap(({ uid }, i) => {
     const name = longColumn(lineAt(lines, i));
@@ -161,7 +161,7 @@ function withoutRefused(batch: Batch, refused: readonly Refusal[]): Batch {
   return onlyEvents(batch, ({ uid }) => !uids.has(uid));
 }
 
-/** The answer for what was sent, and the refusals of what was not; `left` was sent. */
+/** The result for the sent events, and the refusals of the others; `left` was sent. */
 function withRefused(answer: Delivery, refused: readonly Refusal[], left: Batch): Delivery {
   if (refused.length === 0) return answer;
   switch (answer.outcome) {
@@ -171,12 +171,12 @@ function withRefused(answer: Delivery, refused: readonly Refusal[], left: Batch)
       return { ...answer, refused: [...refused, ...answer.refused] };
     case 'retry':
     case 'refused':
-      // Sent again without them, it has its answer.
+      // They are sent again without the refused ones.
       return { outcome: 'partly', refused, again: left.events.map(({ uid }) => uid) };
   }
 }
 
-/** One rule's stream, and the token for it. */
+/** One rule's stream, and its token. */
 class IngestionService {
   readonly #settings: SentinelSettings;
   readonly #tools: Tools;
@@ -250,7 +250,7 @@ class IngestionService {
       });
     switch (cause.details.status) {
       case 401:
-        // Another token may do; where it does not, this is met again after a wait.
+        // Another token may be accepted; if not, this failure repeats after a wait.
         this.#token.forget();
         return {
           outcome: 'retry',
@@ -267,7 +267,7 @@ class IngestionService {
           cause: reported('sink_refused', 'Check endpoint and dcr_immutable_id.'),
         };
       case 400:
-        // What we send is an array of rows within the bounds: the stream is wrong, not an event.
+        // sluice sends an array of rows within the limits: the stream is wrong, not an event.
         if (code.startsWith('InvalidPayload')) return answer;
         return {
           outcome: 'refused',

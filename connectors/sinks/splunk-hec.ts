@@ -1,8 +1,8 @@
 // Sends events to Splunk's HTTP Event Collector (HEC), each with its uid as an indexed field. With
-// `ack: required` an event is delivered when an indexer says that it is written (indexer
-// acknowledgement), else when one has received it; Splunk keeps no uid apart, so a repeat stands
-// there twice under one `sluice_uid`. What must stay true: a token that does not acknowledge stops
-// the sink where acknowledgement is required (splunk-hec/collector.ts has the rest).
+// `ack: required` an event is delivered when an indexer confirms that it is written (indexer
+// acknowledgement), otherwise when an indexer has received it; Splunk does not deduplicate, so a
+// repeated event is stored twice under one `sluice_uid`. Invariant: a token without acknowledgement
+// stops the sink if acknowledgement is required (splunk-hec/collector.ts has the others).
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -82,8 +82,8 @@ export const splunkHecSink = defineSink({
     ],
   },
   documents: true,
-  // An indexer takes its time, seconds as a rule, until it acknowledges: what can be sent meanwhile
-  // must fit. A batch is in memory only until it is posted (`ready`).
+  // An indexer acknowledges after seconds as a rule: the batches sent in that time must fit. A
+  // batch is in memory only until it is posted (`ready`).
   inFlightMax: 256,
   batch: { events: 1000, bytes: 1024 * 1024, waitMs: 1000 },
   document: envelopeForm,
@@ -127,7 +127,7 @@ export const splunkHecSink = defineSink({
 
   async probe(settings, tools, signal) {
     const isRequired = settings.ack === 'required';
-    // Without an event: whoever has a valid token is told that there is none.
+    // Without an event: the response to a valid token is that there is none.
     const receiver = receiverAt(settings, isRequired ? 'ack' : 'event');
     const doing = 'connecting';
     const { answer, said } = await askCollector({

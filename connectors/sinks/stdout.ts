@@ -1,10 +1,10 @@
-// Writes events as lines to standard output, for a look at what flows and for pipes into other
-// programs. A batch is one write, so lines of several sinks never mix within a line, and it counts
-// as delivered once the system has taken it. Log lines go to stderr, so stdout holds events only. A
-// reader that has gone away stops this sink, and no other. What must stay true: no event steers a
-// terminal. Characters that could are written as JSON escapes, on a terminal whatever the format;
-// and wherever the format is JSON, which means the same with them, since `sluice run | grep` ends
-// on a terminal too.
+// Writes events as lines to standard output, for inspection and for pipes into other programs. A
+// batch is one write, so lines of several sinks never mix within a line, and it counts as delivered
+// once the system has accepted it. Log lines go to stderr, so stdout has only events. A closed
+// reader stops this sink, and no other. Invariant: no event controls a terminal. Characters that
+// could are written as JSON escapes: on a terminal in any format; and elsewhere if the format is
+// JSON, where the escapes have the same meaning, because `sluice run | grep` ends on a terminal
+// too.
 
 import { isAscii } from 'node:buffer';
 import { defineSink } from '../../src/contracts/definition.ts';
@@ -27,7 +27,7 @@ export const stdoutSink = defineSink({
   assurance: () => 'answered',
 
   async open(_settings, { name, format }) {
-    // A closed pipe is also told by an event, which without a listener would end the process.
+    // A closed pipe is also reported by an event, which without a listener would end the process.
     const received = () => {};
     process.stdout.on('error', received);
     return {
@@ -42,20 +42,20 @@ export const stdoutSink = defineSink({
   },
 
   async probe() {
-    // Standard output is there; whether anyone reads it shows only when something is written.
+    // Standard output always exists; a missing reader shows only on writing.
   },
 });
 
-/** Encoded lines as they are written to standard output. */
+/** Encoded lines as written to standard output. */
 export function shownLines(lines: Uint8Array, { contentType, verbatim }: Format): Uint8Array {
   if (isAscii(lines)) return lines;
   const isJson = contentType === 'application/json' && verbatim !== true;
   return isJson || process.stdout.isTTY ? visibleLines(lines) : lines;
 }
 
-// A reader that stands still keeps the write waiting without holding up the process, as Node's
-// pipes do not block; an abort then leaves the bytes with the stream, which may yet write them: at
-// least once.
+// A reader that does not read delays the write without blocking the process, because Node's pipes
+// do not block; an abort then leaves the bytes in the stream, which may still write them: at least
+// once.
 function written(lines: Uint8Array, doing: string, signal: AbortSignal): Promise<Delivery> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

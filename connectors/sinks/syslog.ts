@@ -1,11 +1,10 @@
-// The syslog sink: complete syslog messages over UDP, TCP, TLS or RELP. It stands at the end of the
-// journey; formats/syslog.ts has made the messages, here they are framed and sent. Over RELP the
-// receiver answers each message (syslog/relp.ts). Plain syslog has no acknowledgement, so over TCP
-// and TLS delivery is settled (see syslog/connection.ts): what a
-// receiver has read to the end of a connection that we ended, or, with one that never ends its
-// side, what was on a connection that stayed healthy for `resend_window`. Whatever is younger when
-// a connection breaks goes again with the same uid. Over UDP nothing can be known. What must stay
-// true: a batch is never told delivered because a write succeeded.
+// The syslog sink: complete syslog messages over UDP, TCP, TLS or RELP. formats/syslog.ts creates
+// the messages; here they are framed and sent. Over RELP the receiver acknowledges each message
+// (syslog/relp.ts). Plain syslog has no acknowledgement, so over TCP and TLS delivery is settled
+// (see syslog/connection.ts): when the receiver has read to the end of a connection that sluice
+// closed, or, if it never closes its side, when the connection stayed healthy for `resend_window`.
+// Younger events are sent again with the same uid when a connection breaks. Over UDP delivery
+// cannot be confirmed. Invariant: a successful write alone never makes a batch delivered.
 
 import { lookup } from 'node:dns/promises';
 import { z } from 'zod';
@@ -30,7 +29,7 @@ const facilities = [
   ...['local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'],
 ] as const;
 
-// PRINTUSASCII (RFC 5424, section 6): a blank here would shift every field behind it.
+// PRINTUSASCII (RFC 5424, section 6): a blank here would shift every following field.
 function headerName(lengthMax: number) {
   return z
     .string()
@@ -41,7 +40,7 @@ function headerName(lengthMax: number) {
 
 const windowMsDefault = 2_000;
 const framingDefault = 'octet_counting';
-/** What librelp has. */
+/** The default of librelp. */
 const relpWindowDefault = 128;
 
 const framingAdvice = {
@@ -52,7 +51,7 @@ const framingAdvice = {
 } as const;
 const confirmAdvice =
   'messages count as delivered when the peer closes the connection after sluice does. A load balancer or proxy that closes by itself proves nothing about the receiver: for events that must not be lost, send to the receiver directly';
-/** What a message may have at rsyslog unless it is told otherwise. */
+/** rsyslog's default message limit. */
 const relpMessageUsual = 8_096;
 const relpAdvice =
   'max_message exceeds the default maxDataSize of rsyslog’s imrelp, which cuts a longer message and acknowledges it: raise maxDataSize';
@@ -138,9 +137,9 @@ export const syslogSink = defineSink({
       '# tls: { ca_file: /etc/ssl/siem-ca.pem }',
     ],
   },
-  // A batch stays unresolved for the resend window, so what can be sent in that time must fit. It
-  // is in memory only until it is written: `ready` keeps those from piling up in front of a
-  // receiver that takes nothing. Over RELP each message has its answer soon.
+  // A batch stays unresolved for the resend window, so the batches of that time must fit. It is in
+  // memory only until it is written: `ready` keeps them from piling up before a receiver that does
+  // not read. Over RELP each message is acknowledged soon.
   inFlightMax: ({ address }) => (isAnswered(address) ? 1 : 4096),
   batch: { events: 1000, bytes: 512 * 1024, waitMs: 20 },
   format: wrapFormat,
@@ -182,7 +181,7 @@ export const syslogSink = defineSink({
   },
 });
 
-// `format: cef` means CEF inside a syslog message; the message's own keys are the sink's.
+// `format: cef` means CEF inside a syslog message; the header's keys are the sink's.
 function wrapFormat(settings: SyslogSettings, chosen: FormatChoice): FormatChoice {
   const { protocol, timezone, facility, app_name, hostname, enterprise, max_message } = settings;
   return {
@@ -234,7 +233,7 @@ function receiver(settings: SyslogSettings): SyslogReceiver {
 }
 
 async function openStream(settings: SyslogSettings, { clock, log }: Tools): Promise<Sink> {
-  // Not by those who have no such sink: TLS alone takes long to load.
+  // Loaded on use: TLS alone is slow to load.
   const { SyslogStream } = await import('./syslog/stream.ts');
   const settling = {
     confirm: settings.confirm ?? 'auto',
@@ -245,7 +244,7 @@ async function openStream(settings: SyslogSettings, { clock, log }: Tools): Prom
   const stream = new SyslogStream(receiver(settings), habit, clock);
   const framer = framerFor(settings.framing ?? framingDefault);
   return {
-    // Only the lines: events would keep whole pages in memory while a receiver takes nothing.
+    // Only the lines: events would keep whole pages in memory while a receiver does not read.
     send: ({ lines }, signal) =>
       new Promise((resolve, reject) => {
         if (lines.length === 0) return resolve({ outcome: 'delivered' });
@@ -258,8 +257,7 @@ async function openStream(settings: SyslogSettings, { clock, log }: Tools): Prom
   };
 }
 
-// In a function of its own, so that waiting for the fate of a batch does not keep the batch in
-// memory.
+// A separate function, so that its closure does not keep the batch in memory.
 function waiterFor(
   resolve: (delivery: Delivery) => void,
   reject: (reason: unknown) => void,

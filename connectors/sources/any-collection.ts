@@ -1,6 +1,6 @@
-// Any list or single object that is served whole and changes: what the documents only announce
-// (sites and services of the fleet, rules against data loss, rules of the web gateway), and
-// whatever else a platform has.
+// Any list or single object that is returned as a whole and changes: the resources that the
+// documents only announce (sites and services of the fleet, DLP rules, rules of the web gateway),
+// and other resources of a platform.
 
 import { z } from 'zod';
 import { defineCollections } from './collection.ts';

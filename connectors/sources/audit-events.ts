@@ -1,7 +1,7 @@
 // Audit events: every action of an admin or agent, from the unified API's `/audit/events`. The
-// document shows neither the request nor the answer, so all that can differ between servers is a
-// setting with the documented conventions as default. Upstream calls these records immutable and
-// tamper-proof: one that changes is an integrity violation.
+// document shows neither the request nor the response, so everything that can differ between
+// servers is a setting with the documented conventions as default. Upstream declares these records
+// immutable and tamper-proof: a changed one is an integrity violation.
 
 import { endpointPath } from '../shared/upstream-path.ts';
 import { defineList, listFields, orders } from './list.ts';

@@ -1,8 +1,8 @@
-// What every source has in common that reads collections, each served whole and told as its changes:
-// of each company of its upstream where the path says so, else of the upstream. The documents do not
-// say how such lists are paged, so where the config does not either they are asked for without
-// parameters, of which none can be refused, and followed as they show themselves to be paged. A
-// source says where its collections are and what is in them.
+// The common part of all sources that read collections, each returned as a whole and reported as
+// its changes: per company of its upstream if the path has a company, otherwise per upstream. The
+// documents do not describe the paging of these lists, so without a configured paging they are
+// requested without parameters, which cannot be rejected, and paged as the first response shows. A
+// source declares the location and content of its collections.
 
 import { z } from 'zod';
 import {
@@ -22,13 +22,13 @@ import { partialField } from './list.ts';
 
 const paths = () => z.array(z.string().min(1));
 
-/** What a source's collections have otherwise than most. */
+/** Defaults that differ between sources. */
 interface Defaults {
   readonly baseline?: 'summary' | 'full';
   readonly removals?: boolean;
 }
 
-/** The keys of all collections: when a change or an absence is believed, and of what. */
+/** The keys of all collections: the confirmation of changes and absences, and exceptions. */
 export const collectionFields = ({ baseline = 'summary', removals = true }: Defaults = {}) => ({
   confirm_after: duration()
     .prefault('30s')
@@ -71,7 +71,7 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
 
 type CollectionFields = ReturnType<typeof collectionFields>;
 
-/** The keys by which a config says how a list of entities is asked for. */
+/** The config keys for requests of a list of entities. */
 export const endpointFields = () => ({
   params: z
     .record(z.string().min(1), z.string())
@@ -89,38 +89,41 @@ type EndpointSettings = Settings<ReturnType<typeof endpointFields>>;
 /** One collection. */
 export interface CollectionFacts extends Pick<CollectionStream, 'entity' | 'single' | 'holds'> {
   /**
-   * Its part of the stream's name, where a source has several and their paths are the source's own;
-   * its stream is then named `<source>/<company>/<resource>`, else `<source>/<company>`, or
-   * `<source>` where the path has no `{company_id}`.
+   * Its part of the stream's name, if a source has several collections with fixed paths; its stream
+   * is then named `<source>/<company>/<resource>`, otherwise `<source>/<company>`, or `<source>` if
+   * the path has no `{company_id}`.
    */
   readonly resource?: string;
-  /** What its entities are called in a baseline; left out: `resource`, else the entity's kind. */
+  /** The name of its entities in a baseline. Default: `resource`, otherwise the entity's kind. */
   readonly called?: string;
-  /** Where its list is; `{company_id}` stands for the company. */
+  /** The path of its list; `{company_id}` stands for the company. */
   readonly path: string;
-  /** How the list is asked for; left out: without parameters, as the first answer shows. */
+  /** The requests of the list. Default: without parameters, paged as the first response shows. */
   readonly endpoint?: EndpointSettings;
-  /** Where an entity is asked for, its id at `placeholder`; left out: the list shows it whole. */
+  /**
+   * The path of one entity, with its id at `placeholder`. Default: the list shows entities
+   * completely.
+   */
   readonly detail?: Pick<EntityDetail, 'parts'> & {
     readonly path: string;
     readonly placeholder: string;
   };
 }
 
-/** A source of collections, as its author writes it. */
+/** A source of collections, as its author declares it. */
 export interface CollectionSource<F extends Fields> {
   readonly type: string;
   readonly summary: string;
   readonly apis: SourceDefinition['apis'];
-  /** Its keys, `collectionFields` among them. */
+  /** Its keys, including `collectionFields`. */
   readonly fields: () => F;
-  /** How changes are read; left out: as what they are, at the time they were observed. */
+  /** How changes are normalised. Default: as changes, at their observation time. */
   reading?(settings: Settings<F>): Omit<RecordReading, 'id'>;
-  /** The collections, of the `index`-th company of its upstream where they are companies'. */
+  /** The collections, for the `index`-th company of its upstream if they belong to companies. */
   collections(settings: Settings<F>, index: number): readonly CollectionFacts[];
 }
 
-/** Declares one. */
+/** Declares a source of collections. */
 export function defineCollections<F extends Fields & CollectionFields>({
   collections,
   reading,
@@ -183,7 +186,7 @@ export function defineCollections<F extends Fields & CollectionFields>({
   });
 }
 
-/** What a collection is asked with where its source has no keys for it. */
+/** Requests of a collection whose source has no keys for them. */
 const undeclared = () => z.strictObject(endpointFields()).parse({});
 
 function streamOf(

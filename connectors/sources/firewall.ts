@@ -1,8 +1,8 @@
-// The firewall configuration of a company: objects, policies and each policy's rules, read whole
-// and told as changes. The document shows the three endpoints and not their fields, so entities are
-// known by their ids alone. Shared objects stand in each company's list. A removed policy is asked
-// for by its id; there is nothing to read an object by its id with, so that its removal rests on
-// complete readings alone.
+// The firewall configuration of a company: objects, policies and each policy's rules, read
+// completely and reported as changes. The document shows the three endpoints and not their fields,
+// so entities are known by their ids alone. Shared objects are in each company's list. A removed
+// policy is confirmed by a request for its id; an object has no such request, so its removal
+// depends on complete scans alone.
 
 import { z } from 'zod';
 import { enrichField } from '../../src/contracts/lookups.ts';
@@ -23,7 +23,7 @@ const policies: CollectionFacts = {
   detail: {
     path: `${path}/policies/{policy_id}`,
     placeholder: 'policy_id',
-    // `forward_rules`, `nat_rules` and whatever else a policy may have.
+    // `forward_rules`, `nat_rules` and other lists that a policy may have.
     parts: { kind: 'rule', ids: ['id', 'rule_id'], isList: (name) => /rules$/i.test(name) },
   },
 };

@@ -1,6 +1,6 @@
-// The list of sources: a source is here, or it does not exist. The reference page, the JSON Schema
-// and the contract suite in test/contracts/ are made from this list. To add one: write it beside
-// this file, add its line here, and give the contract suite an upstream for it.
+// The list of sources: a source exists only if it is listed here. The reference page, the JSON
+// Schema and the contract suite in test/contracts/ are generated from this list. To add one: write
+// it beside this file, add its line here, and give the contract suite an upstream for it.
 
 import type { SourceDefinition } from '../../src/contracts/definition.ts';
 import { collectionSource } from './any-collection.ts';

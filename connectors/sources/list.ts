@@ -1,7 +1,7 @@
-// What every source has in common that reads list endpoints: the config keys that say where the
-// records stand, how the endpoint is paged and how the engine is to read it; and its streams, one
-// or, where the path says so, one per company. What the upstream documents leave open has a default
-// that is right under most servers, and a key for the rest.
+// The common part of all sources that read list endpoints: the config keys for the location of
+// records, the paging and the reading; and its streams, one or, if the path has a company, one per
+// company. Where the upstream documents are silent there is a default that suits most servers, and
+// a key for the others.
 
 import { z } from 'zod';
 import {
@@ -30,13 +30,13 @@ import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 
 const dottedPath = () => z.string().min(1);
 
-/** What a source's endpoint has otherwise than most. */
+/** Defaults that differ between endpoints. */
 interface Defaults {
   readonly id?: string;
   readonly style?: Style;
 }
 
-/** What records mean, as a config says it. */
+/** The meaning of records, as a config declares it. */
 export const mappingField = (record: string) =>
   z
     .strictObject({
@@ -48,7 +48,7 @@ export const mappingField = (record: string) =>
     })
     .optional();
 
-/** What every source takes a 200 for that reports errors beside its data. */
+/** The default treatment of a 200 that reports errors beside its data. */
 export const partialField = () =>
   z
     .enum(['retry', 'accept'])
@@ -57,7 +57,7 @@ export const partialField = () =>
       'a 200 that reports errors beside its data (errors, partial: true, timed_out: true, success: false). retry: its records are delivered and it is requested again, nothing is read as deleted; accept: it counts as complete',
     );
 
-/** The keys that all list sources have; `path` is each source's own. */
+/** The keys of all list sources; `path` is each source's own. */
 export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
   params: z
     .record(z.string().min(1), z.string())
@@ -108,7 +108,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
   ...requestFields(style),
 });
 
-/** Forms of times that cannot be read without them. */
+/** Time formats that cannot be parsed without a declaration. */
 export function timeFormatsField() {
   const format = z.string().superRefine((text, context) => {
     const message = timeFormatFlaw(text);
@@ -122,7 +122,7 @@ export function timeFormatsField() {
     );
 }
 
-/** The order that a list is in, where nobody asks for one. */
+/** The order of a list if none is requested. */
 export const orders = z.enum(['auto', 'oldest_first', 'newest_first']);
 
 type BaseFields = ReturnType<typeof listFields> & {
@@ -133,28 +133,28 @@ type BaseFields = ReturnType<typeof listFields> & {
 /** The settings of a list. */
 export type ListSourceSettings = Settings<BaseFields>;
 
-/** A source of one list, as its author writes it. */
+/** A source of one list, as its author declares it. */
 export interface ListSource<F extends Fields> {
   readonly type: string;
   readonly summary: string;
   readonly apis: SourceDefinition['apis'];
   readonly records: RecordKind;
-  /** True where upstream calls its records immutable. */
+  /** True if upstream declares its records immutable. */
   readonly immutable: boolean;
-  /** Its keys, `path`, `order` and those of `listFields` among them. */
+  /** Its keys, including `path`, `order` and those of `listFields`. */
   readonly fields: () => F;
-  /** Says what is wrong with its own keys that each are right (`null`: nothing). */
+  /** A flaw in its own keys that are valid each by itself (`null`: none). */
   flaw?(settings: Settings<F>): string | null;
-  /** Query parameters that ask for an order; upstream may refuse them. */
+  /** Query parameters that request an order; upstream may reject them. */
   sorting?(settings: Settings<F>): UpstreamRequest['query'];
-  /** How its records are read, if not as their kind. */
+  /** How its records are normalised, if not by their kind. */
   reading?(settings: Settings<F>): Pick<RecordReading, 'mapping' | 'records'>;
 }
 
-/** Declares one. */
+/** Declares a source of one list. */
 export function defineList<F extends Fields & BaseFields>(source: ListSource<F>): SourceDefinition {
   const { type, summary, apis, fields } = source;
-  // What `fields` has parsed, which the engine sees to.
+  // The parsed values of `fields`; the engine guarantees their type.
   const own = (settings: ListSourceSettings) => settings as unknown as Settings<F>;
   const sortingOf = (settings: ListSourceSettings) => source.sorting?.(own(settings)) ?? [];
   return defineSource<BaseFields>({
@@ -172,14 +172,14 @@ export function defineList<F extends Fields & BaseFields>(source: ListSource<F>)
     },
     list: (settings) => {
       const reading = listReading(settings);
-      // A server may take the sorting and not heed it: the records show their order.
+      // A server may accept the sorting and ignore it: the records show their order.
       const isSorted = sortingOf(settings).length > 0 && settings.pagination.style !== 'window';
       return isSorted ? { ...reading, order: 'auto' } : reading;
     },
   });
 }
 
-/** How a list is read, as its settings say. */
+/** The reading options in its settings. */
 export function listReading(settings: ListSourceSettings): ListReading {
   return {
     order: settings.pagination.style === 'window' ? 'oldest_first' : settings.order,
@@ -191,7 +191,7 @@ export function listReading(settings: ListSourceSettings): ListReading {
   };
 }
 
-/** What a list's records are, and the parameters that ask for an order. */
+/** The kind of a list's records, and the parameters that request an order. */
 export type ListKind = Pick<ListStream, 'records' | 'immutable' | 'sorting'>;
 
 function listStreams(
@@ -203,7 +203,7 @@ function listStreams(
   return companies.flatMap((company) => listStreamOf(settings, opening, kind, { company }) ?? []);
 }
 
-/** The list of a company, or of a parent of it; null for an id that no path can hold. */
+/** The list of a company, or of a parent of it; null for an id that a path cannot contain. */
 export function listStreamOf(
   settings: ListSourceSettings,
   { name: source, upstream }: SourceOpening,

@@ -1,14 +1,14 @@
 // Logs: any list endpoint of either API. The services document names a logs API and shows none of
-// its endpoints, so everything about one is declared: path, paging, sorting, where id and time
-// stand, and what the fields mean (`mapping`). With `{company_id}` in the path there is one stream
-// per company of the upstream.
+// its endpoints, so everything about one is declared: path, paging, sorting, location of id and
+// time, and the meaning of the fields (`mapping`). With `{company_id}` in the path there is one
+// stream per company of the upstream.
 
 import { z } from 'zod';
 import { enrichField } from '../../src/contracts/lookups.ts';
 import { endpointPath } from '../shared/upstream-path.ts';
 import { defineList, listFields, mappingField } from './list.ts';
 
-/** The services document's own words for the two orders, which a config may use as well. */
+/** The services document's own terms for the two orders, which a config may use too. */
 const upstreamOrders = { ASC: 'oldest_first', DESC: 'newest_first' } as const;
 
 /** `type: logs`. */

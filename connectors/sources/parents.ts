@@ -1,7 +1,6 @@
-// What every source has in common that reads a small list, or an object, of each parent: of each
-// ticket its timeline, of each id an investigation. The document shows where one is, and no list of
-// the ids by which they are asked for: these are a collection's, stand in the records of another
-// source, or are written in the config.
+// The common part of all sources that read a small list, or an object, per parent: the timeline of
+// each ticket, an investigation for each id. The document shows their paths, and no list of the ids
+// for them: these come from a collection, from the records of another source, or from the config.
 
 import { z } from 'zod';
 import {
@@ -27,22 +26,22 @@ import {
 const placeholder = '{parent_id}';
 const dottedPath = () => z.string().min(1);
 
-/** What is read of each parent, as the author of its source writes it. */
+/** The list or object per parent, as the author of its source declares it. */
 export interface OfParents {
   readonly type: string;
   readonly summary: string;
   readonly api: 'unified' | 'services';
-  /** With `{parent_id}`, and `{company_id}` where parents are a company's. */
+  /** With `{parent_id}`, and `{company_id}` if parents belong to a company. */
   readonly path: string;
-  /** What a parent is called. */
+  /** The name of a parent. */
   readonly parent: string;
-  /** True where upstream calls its records immutable. */
+  /** True if upstream declares its records immutable. */
   readonly immutable?: boolean;
-  /** Left out: a list. */
+  /** Default: a list. */
   readonly object?: ParentsStream['object'];
-  /** What its records are, where the config does not say. */
+  /** The default mapping of its records. */
   readonly mapping: Mapping;
-  /** Of an object, where not `id`. */
+  /** Of an object, if not `id`. */
   readonly id?: string;
 }
 
@@ -111,7 +110,7 @@ const fieldsOf = ({ path, object, id }: OfParents) => {
 
 type ParentsSettings = Settings<ReturnType<typeof fieldsOf>>;
 
-/** Declares one. */
+/** Declares a source per parent. */
 export function defineParents(facts: OfParents): SourceDefinition {
   const { type, summary, api, immutable = false, object, parent } = facts;
   return defineSource({
@@ -159,7 +158,7 @@ function flawOf(settings: ParentsSettings, companies: readonly string[]): string
     : `${JSON.stringify(odd)} under each.ids cannot be part of a path`;
 }
 
-/** True for a change that was carried out, or was not. */
+/** True for a change that was executed or has failed. */
 export function isSettled({ status }: JsonObject): boolean {
   return status === 'COMPLETED' || status === 'FAILED';
 }

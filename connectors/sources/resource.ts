@@ -1,6 +1,6 @@
-// What the sources of one resource each have in common: the keys that say where it is, what its
-// entities are known by, and what their changes mean. The documents show few fields of any
-// resource, so none is depended on.
+// The common part of the sources of one resource each: the keys for its path, the ids of its
+// entities, and the meaning of their changes. The documents show few fields of any resource, so
+// none is required.
 
 import { z } from 'zod';
 import type { Mapping, Settings, SourceDefinition } from '../../src/contracts/definition.ts';
@@ -15,27 +15,27 @@ import { mappingField, timeFormatsField } from './list.ts';
 
 const id = '{id}';
 
-/** A resource that a document names, as the author of its source writes it. */
+/** A resource that a document names, as the author of its source declares it. */
 export interface Resource {
   readonly type: string;
   readonly summary: string;
   readonly api: 'unified' | 'services';
-  /** What one of its entities is called. */
+  /** The name of one of its entities. */
   readonly kind: string;
   readonly path: string;
-  /** Where each entity is asked for, with `{id}`; left out: the list shows it whole. */
+  /** The path of one entity, with `{id}`. Default: the list shows entities completely. */
   readonly detail?: string;
-  /** True where the answer is the one entity, and no list. */
+  /** True if the response is the single entity, not a list. */
   readonly single?: boolean;
-  /** The member that holds an entity's id; left out: `id`. */
+  /** The member that holds an entity's id. Default: `id`. */
   readonly id?: string;
   readonly baseline?: 'summary' | 'full';
   readonly removals?: boolean;
-  /** What the entities of a first reading are; left out: as changes. */
+  /** The mapping for entities of a first scan. Default: as changes. */
   readonly state?: Mapping;
 }
 
-/** The keys that all resources have, with what is otherwise than in most as default. */
+/** The keys of all resources, with this resource's own defaults. */
 export const resourceFields = (own: Partial<Resource> = {}) => ({
   ...collectionFields(own),
   ...endpointFields(),
@@ -62,7 +62,7 @@ export const resourceFields = (own: Partial<Resource> = {}) => ({
 
 type ResourceSettings = Settings<ReturnType<typeof resourceFields>>;
 
-/** Where a resource is. */
+/** The path of a resource. */
 export const pathField = (apis: SourceDefinition['apis']) =>
   endpointPath()
     .refine(
@@ -71,7 +71,7 @@ export const pathField = (apis: SourceDefinition['apis']) =>
     )
     .describe('where the resource is, below base_url; {company_id}: one stream per company');
 
-/** The collection that settings tell of. */
+/** The collection that the settings describe. */
 export function collectionFrom(
   settings: ResourceSettings & { readonly path: string },
   { kind, single = false }: Pick<Resource, 'kind' | 'single'>,
@@ -84,7 +84,7 @@ export function collectionFrom(
   };
 }
 
-/** Declares one. */
+/** Declares a source of a resource. */
 export function defineResource(resource: Resource): SourceDefinition {
   const { type, summary, api, state } = resource;
   const apis = [api];

@@ -1,5 +1,5 @@
-// The resources that the documents name and serve whole. Each is a collection of its own: where it
-// is, what its entities are called and known by, and what is otherwise than in most.
+// The resources that the documents name and that upstream returns as a whole. Each is a collection
+// of its own: its path, the name and id of its entities, and its own defaults.
 
 import { defineResource } from './resource.ts';
 
@@ -42,7 +42,7 @@ export const hostsSource = defineResource({
   detail: '/api/fleet/v1/hosts/{id}',
   id: 'host_id',
   baseline: 'full',
-  // The document shows no field of a host; what is not under one of these names is in `unmapped`.
+  // The document shows no field of a host; fields not under one of these names are in `unmapped`.
   state: {
     class: 'inventory_info',
     fields: {
@@ -84,7 +84,7 @@ export const exclusionListSource = defineResource({
   id: 'entry_id',
 });
 
-/** `type: tickets`. One that leaves the list is most likely archived, which is no removal. */
+/** `type: tickets`. One that leaves the list is most likely archived, which is not a removal. */
 export const ticketsSource = defineResource({
   type: 'tickets',
   summary: 'Reads the tickets of the services API and reports their changes.',

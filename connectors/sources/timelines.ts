@@ -1,5 +1,6 @@
-// What the documents show of each ticket, incident, investigation and change, and of none a list of
-// fields: what is mapped here is looked for and never needed. Who acts is found as in audit records.
+// The entries of tickets, incidents, investigations and changes. The documents list no fields of
+// any: the mapped fields are used if present and never required. The actor is found as in audit
+// records.
 
 import { defineParents, isSettled } from './parents.ts';
 

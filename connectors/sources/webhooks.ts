@@ -1,7 +1,7 @@
-// Webhooks of the unified API: upstream's own events, brought to an address that sluice listens at.
-// The document shows the headers' names and that HMAC-SHA256 signs, and neither what is signed nor
-// the body: each of these has the likeliest default and a key. What is missed here (upstream may
-// give up on a delivery) the sources that are polled find, which each delivery has asked at once.
+// Webhooks of the unified API: upstream's own events, sent to an address that sluice listens on.
+// The document shows the headers' names and that HMAC-SHA256 signs, but neither the signed bytes
+// nor the body: each of these has the likeliest default and a key. Missed deliveries (upstream may
+// give up on one) are found by the polled sources, which each delivery triggers at once.
 
 import { z } from 'zod';
 import { defineSource } from '../../src/contracts/definition.ts';
@@ -18,7 +18,7 @@ import { listFields, mappingField } from './list.ts';
 
 const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name');
 
-/** Where id and time stand, as of lists. */
+/** Location of id and time, as for lists. */
 const places = () => {
   const { id, time, time_formats } = listFields();
   return { id, time, time_formats };
@@ -134,7 +134,7 @@ export const webhooksSource = defineSource({
   }),
 });
 
-/** One that cannot be read is told where it is needed. */
+/** An unreadable secret is reported where it is used. */
 function decodesToNothing(secret: Secret): boolean {
   try {
     return Buffer.from(secret.reveal(), 'base64').length === 0;

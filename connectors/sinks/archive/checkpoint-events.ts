@@ -1,18 +1,19 @@
-// Tells the other sinks of the archive's checkpoints, so that each of them is a witness: whoever
-// cuts the archive's end or writes another history cannot change what a SIEM was told. A checkpoint
-// is told as it is signed, and at most one in the time between two; of several the newest.
+// Reports the archive's checkpoints to the other sinks, so that each of them is a witness: an
+// attacker who cuts the archive's end or rewrites its history cannot change the checkpoints that a
+// SIEM has received. A checkpoint is reported when signed, at most one per interval; of several,
+// the newest.
 
 import type { Published } from '../../../src/archive/log.ts';
 import type { SinkOpening } from '../../../src/contracts/sink.ts';
 
-/** Tells of one archive's checkpoints. */
+/** Reports one archive's checkpoints. */
 export class CheckpointEvents {
   readonly #opening: Pick<SinkOpening, 'name' | 'tell' | 'tools'>;
   readonly #everyMs: number;
   #toldAt = Number.NEGATIVE_INFINITY;
-  /** Not told yet. */
+  /** Not reported yet. */
   #newest: Published | null = null;
-  /** Ends the wait until that is told. */
+  /** Ends the wait until it is reported. */
   #later: AbortController | null = null;
 
   constructor(opening: Pick<SinkOpening, 'name' | 'tell' | 'tools'>, everyMs: number) {
@@ -20,7 +21,7 @@ export class CheckpointEvents {
     this.#everyMs = everyMs;
   }
 
-  /** A checkpoint was signed. Resolves when it is told, or waits for its time. */
+  /** A checkpoint was signed. Resolves when it is reported, or waits for its time. */
   async signed(checkpoint: Published): Promise<void> {
     const { clock } = this.#opening.tools;
     this.#newest = checkpoint;
@@ -35,7 +36,7 @@ export class CheckpointEvents {
     }
   }
 
-  /** Tells what is not told yet. */
+  /** Reports the waiting checkpoint. */
   async finish(): Promise<void> {
     const { name, tell: report, tools } = this.#opening;
     this.#later?.abort(new Error('told'));

@@ -1,7 +1,7 @@
-// A bucket in which nobody can delete or change what an archive has written (S3 Object Lock): each
-// object that is written once is locked. Those that others follow are not: the checkpoint and the
-// claim of the writer, which are replaced, and tiles and bundles of the right edge, which whole ones
-// supersede; locked they would stay, and be paid for, by the hundred thousand.
+// A bucket in which an archive's objects cannot be deleted or changed (S3 Object Lock): each object
+// that is written once is locked. Objects that are replaced are not locked: the checkpoint and the
+// writer's claim, and partial tiles and bundles of the right edge, which full ones supersede;
+// locked ones would stay, and cost storage, by the hundred thousand.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
@@ -10,11 +10,11 @@ import type { ObjectLock, ObjectStore } from '../../../src/objects/store.ts';
 /** `object_lock`, as parsed. */
 export interface LockSettings {
   readonly mode: NonNullable<ObjectLock['mode']>;
-  /** Milliseconds from when an object is written. */
+  /** Milliseconds from the object's write. */
   readonly retain: number;
 }
 
-/** The store with locks; nothing is written where it has none to give. */
+/** The store with locks; writes fail if it does not support them. */
 export function lockedStore(
   store: ObjectStore,
   { mode, retain }: LockSettings,
@@ -54,7 +54,7 @@ export function lockedStore(
   };
 }
 
-/** Throws where objects cannot be locked. */
+/** Throws if objects cannot be locked. */
 export async function checkLocks(store: ObjectStore): Promise<void> {
   if (await store.locks()) return;
   throw new ExportError(

@@ -1,5 +1,5 @@
-// An archive as an open sink. Whatever fails, it is opened anew before the next batch: what a crash
-// leaves and what a failure leaves is the same, and only the opening knows how far the archive is.
+// An archive as an open sink. After any failure it is reopened before the next batch: a crash and a
+// failure leave the same state, and only opening determines the archive's end.
 
 import { type Anchor, Anchors } from '../../../src/archive/anchors/anchors.ts';
 import type { Signer, Verifier } from '../../../src/archive/note.ts';
@@ -16,26 +16,26 @@ import { CheckpointEvents } from './checkpoint-events.ts';
 /** How the archive is written. */
 export interface ArchiveSettings {
   readonly store: ObjectStore;
-  /** The location as the config has it. */
+  /** The location in the config. */
   readonly configured: string;
-  /** Asked at each opening, so that a key that was mended is taken. */
+  /** Called at each opening, so that a repaired key applies. */
   readonly signer: () => Signer;
-  /** Whose log it is of several that the key signs. */
+  /** The shard of this log, if the key signs several. */
   readonly shard: number | undefined;
   readonly checkpointEveryMs: number;
   /** How long bodies are kept, milliseconds; null: for ever. */
   readonly bodiesMs: number | null;
-  /** Whether unsigned requests are carried out; absent: as the archive says. */
+  /** Whether unsigned requests are executed; absent: as the archive declares. */
   readonly accept_requests: boolean | undefined;
-  /** Keys that may sign requests beside the archive's own. */
+  /** Keys that may sign requests in addition to the archive's own. */
   readonly operators: readonly Verifier[] | undefined;
   /** The logs of the other shards; absent: there is one shard. */
   readonly siblings: readonly SiblingPlace[] | undefined;
-  /** Who is shown its checkpoints. */
+  /** The external witnesses of its checkpoints. */
   readonly anchors: readonly Anchor[];
 }
 
-/** Pages that the writer has; `added` resolves when a checkpoint covers them. */
+/** Pages accepted by the writer; `added` resolves when a checkpoint covers them. */
 interface Taken {
   readonly added: Promise<unknown>;
 }
@@ -48,9 +48,9 @@ export class OpenArchive implements Sink {
   readonly #anchors: Anchors;
   #mark: Json | null;
   #next: Promise<ArchiveWriter> | null = null;
-  /** Opened last; null: none was. */
+  /** The last opened writer; null: none. */
   #last: ArchiveWriter | null = null;
-  /** Nothing more comes for now; it may be said before a writer is open. */
+  /** Nothing more comes for now; may be set before a writer is open. */
   #isHurried = false;
   #isClosed = false;
 
@@ -63,7 +63,10 @@ export class OpenArchive implements Sink {
     this.#mark = opening.mark;
   }
 
-  /** Whatever waits for the checkpoint holds no batch, whose pages would stand in memory until then. */
+  /**
+   * The wait for the checkpoint does not reference the batch, whose pages would stay in memory
+   * until then.
+   */
   send(batch: Batch, signal: AbortSignal): Promise<Delivery> {
     const settled = this.#settled(this.#take(batch));
     return untilAborted(settled, signal, () => this.#settings.store.close());
@@ -90,7 +93,7 @@ export class OpenArchive implements Sink {
   }
 
   async ready(signal: AbortSignal): Promise<void> {
-    // Where it cannot be opened, sending says why.
+    // If it cannot be opened, sending reports the reason.
     const room = async () => (await this.#writer().catch(() => null))?.ready();
     await untilAborted(room(), signal);
   }
@@ -111,7 +114,10 @@ export class OpenArchive implements Sink {
     return { what: `has a checkpoint not seen outside: ${first.message}${more}`, next: first.next };
   }
 
-  /** True for an archive of an older version whose config does not say whether requests have to be signed. */
+  /**
+   * True for an archive of an older version whose config does not decide whether requests must be
+   * signed.
+   */
   get #isOpenByDefault(): boolean {
     const { accept_requests } = this.#settings;
     return accept_requests === undefined && this.#last?.rules.acceptsUnsigned === true;
@@ -122,7 +128,7 @@ export class OpenArchive implements Sink {
   }
 
   async close(): Promise<void> {
-    // The engine closes a sink again that it has closed to have it settle.
+    // The engine closes a sink first to settle its batches, and again at the end.
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#isHurried = true;
@@ -187,7 +193,9 @@ const openToAll: Notice = {
   next: 'Set accept_requests: false and sign requests with --sign-with, or set accept_requests: true to keep it so.',
 };
 
-/** The archive was not asked before how far it is: the engine asks, and goes on from there. */
+/**
+ * The archive's position could not be read before: the engine reads it now and resumes from there.
+ */
 function stoodThere(name: string): Delivery {
   const message = `sending to ${name}: pages of the batch are in the archive`;
   const next = 'No action needed: the sink continues after them.';
@@ -195,7 +203,7 @@ function stoodThere(name: string): Delivery {
   return { outcome: 'retry', afterMs: 0, cause };
 }
 
-/** Pages are never refused one by one: what refuses one refuses the archive. */
+/** Pages are never refused one by one: a fault of one is a fault of the archive. */
 function failureMeaning(cause: ExportError): Delivery {
   switch (cause.code) {
     case 'disk_full':

@@ -1,4 +1,4 @@
-// How an archive is opened from its settings, and tried before: apart from its declaration, which
+// Opens an archive from its settings, and probes it before; separate from its declaration, which
 // every command loads.
 
 import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
@@ -22,14 +22,14 @@ import { checkLocks, type LockSettings, lockedStore } from './locked.ts';
 import { OpenArchive } from './open-archive.ts';
 import { probeAnchors, probeBucket } from './probes.ts';
 
-/** Whom checkpoints are shown to. */
+/** The external witnesses of checkpoints. */
 interface AnchorSettings {
   readonly tsa?: Omit<StampSettings, 'proxy'> | undefined;
   readonly witnesses?: readonly WitnessSettings[] | undefined;
   readonly proxy?: Secret | undefined;
 }
 
-/** Where it is, who signs it, and what is kept of it for how long (milliseconds). */
+/** Location, signer and retention of an archive (milliseconds). */
 type ArchiveSettings = AnchorSettings &
   Parameters<typeof openStore>[1] &
   Parameters<typeof signerOf>[0] & {
@@ -38,12 +38,14 @@ type ArchiveSettings = AnchorSettings &
     readonly keep?: { readonly bodies: number } | undefined;
     readonly accept_requests?: boolean | undefined;
     readonly operators?: readonly string[] | undefined;
-    /** Locations of the archives of other shards, by their numbers; no config gives them (config/shards.ts). */
+    /** Locations of the other shards' archives, by number; never in a config (config/shards.ts). */
     readonly others?: Readonly<Record<string, string>> | undefined;
     readonly checkpointEveryMs: number;
   };
 
-/** Opens it; a checkpoint is signed every so many milliseconds. Throws what opening a store does. */
+/**
+ * Opens it; a checkpoint is signed every `checkpointEveryMs`. Throws the errors of opening a store.
+ */
 export async function openArchiveSink(
   settings: ArchiveSettings,
   opening: SinkOpening,
@@ -67,7 +69,10 @@ export async function openArchiveSink(
   return new OpenArchive({ store, ...who, checkpointEveryMs, bodiesMs, accept_requests }, opening);
 }
 
-/** Asks all that its first write would fail at; `mark`: what the state remembers of it. Throws an ExportError. */
+/**
+ * Probes every requirement of the first write; `mark`: the mark in the state. Throws an
+ * ExportError.
+ */
 export async function probeArchive(
   settings: ArchiveSettings,
   {
@@ -92,7 +97,7 @@ export async function probeArchive(
       now,
     );
     if (isBucket) await probeBucket(store, { deletes: keep !== undefined });
-    // No checkpoint, and nothing that could be taken for one.
+    // Neither a checkpoint nor a text that could pass for one.
     await signer.sign(Buffer.from('sluice asks whether this key signs\n'));
     const anchors = anchorsOf(settings, store, tools);
     await probeAnchors(anchors, { newest, signer, now }, signal);
@@ -113,7 +118,7 @@ function anchorsOf(
 
 const mib = (bytes: number) => Math.floor(bytes / (1024 * 1024));
 
-/** Throws where files cannot be made there, or too few. */
+/** Throws if files cannot be created there, or space is low. */
 async function probeRoom(location: string): Promise<void> {
   const free = await probeDirectory(location).catch((error) => {
     const what = errorCodeOf(error) || errorText(error);

@@ -1,5 +1,5 @@
-// What `check --connect` asks around an archive before anything is written to it. What must stay
-// true: nothing is left behind, and nothing that stands in the archive is touched.
+// The probes of `check --connect` around an archive before anything is written to it. Invariants:
+// nothing is left behind; nothing in the archive is changed.
 
 import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
 import { checkpointText } from '../../../src/archive/checkpoint.ts';
@@ -15,9 +15,9 @@ const nobody = 'check';
 const noTag = '"00000000000000000000000000000000"';
 
 /**
- * Whether objects may be written and, where `deletes`, taken away. The write is one whose condition
- * cannot hold, so that a bucket writes nothing where it may; one that writes all the same would not
- * keep two writers apart.
+ * Whether objects may be written and, with `deletes`, deleted. The write has a condition that
+ * cannot hold, so that a bucket with write permission writes nothing; a bucket that writes anyway
+ * would not exclude a second writer.
  */
 export async function probeBucket(
   store: ObjectStore,
@@ -37,8 +37,8 @@ export async function probeBucket(
 }
 
 /**
- * Throws where one of them does not answer as it should of the newest checkpoint. Where there is
- * none they are asked of the empty tree, with which every log begins.
+ * Throws if one of them does not respond correctly about the newest checkpoint. Without a
+ * checkpoint the probe uses the empty tree, with which every log begins.
  */
 export async function probeAnchors(
   anchors: readonly Anchor[],

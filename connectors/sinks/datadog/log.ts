@@ -1,5 +1,5 @@
-// One event as a log of Datadog: what Datadog has a name for at the top, and the event itself below a
-// name of its own, since some of OCSF's names (`status`, `time`) mean something else to Datadog.
+// One event as a Datadog log: Datadog's own attributes at the top, and the event itself below a
+// separate name, because some of OCSF's names (`status`, `time`) have another meaning in Datadog.
 
 import { wholeSentence } from '../../../formats/sentence.ts';
 import type { Event } from '../../../src/contracts/event.ts';
@@ -8,13 +8,13 @@ import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
 const hourMs = 3_600_000;
-/** What is older is stamped anew. */
+/** Older events get a new timestamp. */
 const ageMsMax = 18 * hourMs;
 
 /** Datadog's levels by OCSF's severity. */
 const levels = ['info', 'info', 'notice', 'warning', 'error', 'critical', 'emergency'];
 
-/** What all logs of a sink have. */
+/** Attributes that all logs of a sink have. */
 export interface LogNames {
   readonly service?: string | undefined;
   readonly ddsource: string;
@@ -22,7 +22,7 @@ export interface LogNames {
   readonly hostname?: string | undefined;
 }
 
-/** True where Datadog gives it the time of its arrival. */
+/** True if Datadog replaces the event's time by its arrival time. */
 export function isStampedAnew(event: Event, nowMs: number): boolean {
   return saneTimeMs(event) < nowMs - ageMsMax;
 }

@@ -1,24 +1,24 @@
-// What an answer of `_bulk` means for each event of the request. The status of the whole is 200
-// whatever became of its items, so each is read: 200 and 201, and a 409 of one that is there already,
-// are delivered; what the cluster has no room or no rights for now is sent again; what it cannot
-// take is refused with its reason. What must stay true: an answer counts only where it is a `_bulk`
-// answer for exactly the events that were sent, in their order.
+// The results of `_bulk` for each event of the request. The status of the whole is 200 whatever the
+// results of its items, so each is read: 200 and 201, and a 409 of an existing document, are
+// delivered; items without space or permission for now are sent again; items that the cluster
+// cannot index are refused with its reason. Invariant: a response counts only if it is a `_bulk`
+// response for exactly the sent events, in their order.
 
 import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
 
-/** What became of one event, and why; `denied`: the cluster gives us no right to write it. */
+/** The result of one event with its reason; `denied`: no permission to write it. */
 export interface ItemAnswer {
   readonly is: 'taken' | 'again' | 'denied' | 'refused';
   readonly status: number;
-  /** The answer reports a fault of the index or the pipeline, not of the event. */
+  /** The response reports a fault of the index or the pipeline, not of the event. */
   readonly isOfIndex: boolean;
-  /** The cluster's words: hostile, and they may hold what it was sent. */
+  /** The cluster's text: hostile, and it may repeat the request. */
   readonly said: string;
 }
 
 const taken: ItemAnswer = { is: 'taken', status: 201, isOfIndex: false, said: '' };
 
-/** The parts of an answer that are read here; the rest is not sent where the cluster heeds it. */
+/** The parts of a response that are read here; a cluster with filter support sends only these. */
 export const answerParts = [
   'errors',
   'items.*._id',
@@ -30,7 +30,7 @@ export const answerParts = [
   'items.*.error.caused_by.reason',
 ].join();
 
-/** What became of each event, in their order; null where this is no answer to them. */
+/** The result of each event, in order; null if this is not a response to them. */
 export function readBulkAnswer(
   body: Uint8Array,
   uids: readonly string[],
@@ -42,7 +42,7 @@ export function readBulkAnswer(
   for (const [i, item] of answer.items.entries()) {
     const one = isObject(item) ? (item.create ?? item.index) : undefined;
     if (!isObject(one) || typeof one.status !== 'number') return null;
-    // Some receivers that speak `_bulk` do not repeat the id.
+    // Some servers with `_bulk` do not repeat the id.
     if (one._id !== undefined && one._id !== uids[i]) return null;
     answers.push(itemAnswer(one, one.status));
   }

@@ -1,7 +1,7 @@
-// One event as `_bulk` takes it: a line that says what to do, and the document in a line below.
-// What must stay true: the name of the index follows from the event alone (its class, its time, and
-// when it was read), never from when it is sent, so that a repeat meets its first self and is told
-// apart by `_id`. A hostile time makes no index of its own.
+// One event in the form of `_bulk`: a line with the action, and the document in the next line.
+// Invariant: the name of the index depends only on the event (its class, its time, its read time),
+// never on the send time, so that a repeated event reaches the same index and is recognised by
+// `_id`. A hostile time creates no index of its own.
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
@@ -11,7 +11,7 @@ const dayMs = 86_400_000;
 const firstDay = Date.UTC(2000, 0, 1) / dayMs;
 const classLengthMax = 64;
 
-/** How events are to be written, and where. */
+/** The index and the action for events. */
 export interface BulkTarget {
   /** The name of the index, with `{class}` and `{date}` in it. */
   readonly index: string;
@@ -40,12 +40,12 @@ export function bulkForm({ index, op }: BulkTarget, format: Format): DocumentFor
   };
 }
 
-/** True where the index follows from the event alone; any other may be rolled over. */
+/** True if the index depends only on the event; any other may be rolled over. */
 export function isDaily(pattern: string): boolean {
   return pattern.includes('{date}');
 }
 
-/** Makes the reader of the index that an event belongs into. */
+/** Returns the function from an event to its index. */
 export function indexNames(pattern: string): (event: Event) => string {
   let className: unknown;
   let day: number | null = null;
@@ -63,7 +63,7 @@ export function indexNames(pattern: string): (event: Event) => string {
   };
 }
 
-/** Days since 1970; null where the time lies before 2000, or after tomorrow as it was when read. */
+/** Days since 1970; null if the time is before 2000, or after the day following the read. */
 function dayOf(timeMs: number, readAtMs: number): number | null {
   const day = Math.floor(timeMs / dayMs);
   return day >= firstDay && day <= Math.floor(readAtMs / dayMs) + 1 ? day : null;

@@ -1,5 +1,5 @@
-// Where the cluster is and as whom it is asked. A credential becomes a header at each request, so
-// that one that was rotated is taken up.
+// Addresses and credentials of the cluster. A credential becomes a header at each request, so that
+// a rotated one applies.
 
 import type { Compression } from '../../../src/contracts/compression.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -10,7 +10,7 @@ import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';
 import { type SigningScope, sigv4 } from './sigv4.ts';
 
-/** The settings that lead to a cluster. */
+/** The settings of a cluster connection. */
 export interface ClusterSettings {
   readonly url: string | readonly string[];
   readonly index: string;
@@ -30,7 +30,7 @@ export interface ClusterSettings {
   readonly proxy?: Secret | undefined;
 }
 
-/** What is wrong with the credential; null: nothing. */
+/** The flaw of the credential; null: none. */
 export function authFlaw({ auth }: Pick<ClusterSettings, 'auth'>): string | null {
   if (auth === undefined) return null;
   const { api_key: key, username, password, sigv4: scope } = auth;
@@ -41,7 +41,7 @@ export function authFlaw({ auth }: Pick<ClusterSettings, 'auth'>): string | null
   return 'auth needs api_key, or username and password, or sigv4';
 }
 
-/** Where events are posted to; an answer is as short as it can be. */
+/** The path for events; it keeps the response as short as possible. */
 export function bulkPath({ pipeline }: Pick<ClusterSettings, 'pipeline'>): string {
   const query = new URLSearchParams({ filter_path: answerParts });
   if (pipeline !== undefined) query.set('pipeline', pipeline);
@@ -75,10 +75,10 @@ function credentialOf({ auth }: ClusterSettings): Readonly<Record<string, Secret
 const otherNext =
   'Check that the sink’s url is that of the cluster, without a path; nothing was lost.';
 
-/** What stands between may call a request bad as well; that is about no event. */
+/** An intermediary may also respond with 400; that is not about an event. */
 export const judgeResponse = pageIsOfSink(otherNext);
 
-/** A login page, a proxy’s words, an answer to somebody else: nothing follows from it. */
+/** A login page, a proxy’s text, a response to another request: nothing is concluded from it. */
 export function foreignResponse(
   { status, headers: { 'content-type': type = 'none' } }: HttpResponse,
   doing: string,

@@ -1,4 +1,4 @@
-// Makes what the cluster needs before the first event comes: the index template.
+// Creates the index template that the cluster needs before the first event.
 
 import type { SetupDeps } from '../../../src/contracts/definition.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -11,7 +11,7 @@ import { templateFor } from './template.ts';
 
 const doing = 'setting up';
 
-/** Installs the index template of the format, in the stead of the one that is there. */
+/** Installs the index template of the format, replacing an existing one. */
 export async function setUp(
   settings: ClusterSettings,
   format: Format,
@@ -33,7 +33,7 @@ export async function setUp(
   });
 }
 
-/** Posts the body, or gets where there is none; resolves to the answer's object. */
+/** Posts the body, or gets if there is none; resolves to the response's object. */
 async function ask(
   settings: ClusterSettings,
   path: string,

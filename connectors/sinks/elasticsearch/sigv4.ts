@@ -1,20 +1,22 @@
-// Requests signed for Amazon OpenSearch Service (AWS Signature Version 4), by AWS's own libraries:
-// the credential is that of the environment, profile, web identity, container or instance, whichever
-// is first, and is renewed by itself. What must stay true: the bytes that are signed are the bytes
-// that are sent, compressed as they are.
+// Signs requests for Amazon OpenSearch Service (AWS Signature Version 4) with AWS's own libraries:
+// the credential comes from the environment, profile, web identity, container or instance,
+// whichever is first, and is renewed automatically. Invariant: the signed bytes are the sent bytes,
+// compressed as they are.
 
 import { createHash, createHmac } from 'node:crypto';
 import { ExportError, errorText } from '../../../src/contracts/errors.ts';
 import type { Sign } from '../../shared/http-post.ts';
 
-/** Where the service is, and which of the two it is. */
+/** The service's region and kind. */
 export interface SigningScope {
   readonly region: string;
   /** `es`: domains; `aoss`: serverless collections. */
   readonly service: 'es' | 'aoss';
 }
 
-/** Makes a signer; libraries are loaded and a credential is looked for at the first request. */
+/**
+ * Creates a signer; the libraries are loaded and a credential is looked up at the first request.
+ */
 export function sigv4(scope: SigningScope): Sign {
   let opening: ReturnType<typeof open> | undefined;
   return async ({ method, url, headers, body }) => {
@@ -49,7 +51,7 @@ async function open(scope: SigningScope) {
 
 type Bytes = string | ArrayBuffer | ArrayBufferView;
 
-/** SHA-256, or with a secret its HMAC, as the library wants it. */
+/** SHA-256, or with a secret its HMAC, in the library's interface. */
 class Sha256 {
   readonly #secret: Buffer | null;
   #hash;

@@ -1,12 +1,12 @@
-// The index template that sluice's events want: without one the first event of an index decides the
-// type of each field, and what upstream calls its own members fills the 1,000 fields that an index
-// may have. So what is not mapped is one field whose members are searched by their names
-// (`flattened`, which OpenSearch calls `flat_object`), texts are keywords, addresses are addresses,
-// and times are dates. What no rule names is as Elasticsearch takes it.
+// The index template for sluice's events. Without one, the first event of an index decides the type
+// of each field, and upstream's own members use up the 1,000 fields that an index may have. So
+// unmapped members are one field that is searched by member name (`flattened`, in OpenSearch
+// `flat_object`), texts are keywords, addresses are addresses, and times are dates. All other
+// fields get Elasticsearch's dynamic mapping.
 
 import { isDaily } from './bulk-record.ts';
 
-/** What a template is made for. */
+/** Input of a template. */
 export interface TemplateWishes {
   /** The setting `index`. */
   readonly index: string;
@@ -30,7 +30,7 @@ export function templateFor(wishes: TemplateWishes): {
     ? { type: 'flat_object' }
     : { type: 'flattened', depth_limit: 100, ignore_above: lengthMax };
   const mappings = format === 'ecs' ? ecsMappings(open) : ocsfMappings(open);
-  // Only events of ECS have the time where a data stream needs it.
+  // Only ECS events have the time under the name that a data stream needs.
   const isStream = format === 'ecs' && !isDaily(index);
   return {
     name: `${index.replace(/[-._]*\{(?:class|date)\}/g, '') || 'sluice'}-${format === 'ecs' ? 'ecs' : 'ocsf'}`,
@@ -47,7 +47,7 @@ export function templateFor(wishes: TemplateWishes): {
   };
 }
 
-/** The types are those that ECS has for what the format `ecs` writes. */
+/** ECS's types for the fields of the format `ecs`. */
 function ecsMappings(open: object): object {
   return {
     dynamic_templates: [rule('addresses', '*.ip', { type: 'ip' }), rule('texts', '*', keyword)],
@@ -69,7 +69,7 @@ function ecsMappings(open: object): object {
   };
 }
 
-/** The types are those of OCSF: its times are epoch milliseconds, and `data` is anything. */
+/** OCSF's types: times are epoch milliseconds, and `data` is anything. */
 function ocsfMappings(open: object): object {
   return {
     dynamic_templates: [

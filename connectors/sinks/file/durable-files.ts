@@ -2,12 +2,12 @@
 
 import type { FileHandle } from 'node:fs/promises';
 
-/** Permissions of files: the owner writes, the group reads; events are nobody else's business. */
+/** Permissions of files: the owner writes, the group reads, other users have no access. */
 export const fileMode = 0o640;
-/** Permissions of directories made for them. */
+/** Permissions of created directories. */
 export const directoryMode = 0o750;
 
-/** Writes all of `bytes` at `position`; the system may take them in pieces. */
+/** Writes all of `bytes` at `position`; the system may accept them in pieces. */
 export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number) {
   let written = 0;
   while (written < bytes.length) {

@@ -1,7 +1,7 @@
 // Compresses finished segments in the background, one after the other. A finished segment never
-// changes, so this can be done at any time and again after a crash: the compressed file appears
-// under its name only once it is whole and durable, and only then does the original go. A failure
-// is told and left for the next start; the segment is safe.
+// changes, so this can be done at any time and repeated after a crash. Invariant: the compressed
+// file gets its name only when it is complete and durable, and only then is the original deleted. A
+// failure is logged and retried at the next start; the segment is safe.
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
@@ -12,10 +12,10 @@ import { errorCodeOf } from '../../../src/contracts/errors.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
 import { fileMode } from './durable-files.ts';
 
-/** The compressing of one file sink. */
+/** The compression of one file sink. */
 export interface SegmentCompression {
   add(path: string): void;
-  /** Resolves when all that was added is compressed or has failed. */
+  /** Resolves when all added segments are compressed or have failed. */
   done(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ async function compressSegment(path: string): Promise<void> {
   const temporary = `${path}.gz.part`;
   await pipeline(
     createReadStream(path, { highWaterMark: 256 * 1024 }),
-    // The default level would cost as much as fetching, holding and formatting together.
+    // The default level would cost as much as fetching, storing and formatting together.
     createGzip({ level: 1 }),
     createWriteStream(temporary, { mode: fileMode, flush: true }),
   );

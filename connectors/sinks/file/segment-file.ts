@@ -1,17 +1,17 @@
 // A file that events are appended to, each once, although the process may die at any moment and the
-// state may be put back from a copy, damaged or lost. What stands in the file is known from the
-// note beside it (segment-note.ts):
+// state may be restored from a copy, damaged or lost. The note beside the file (segment-note.ts)
+// records its content:
 //
 //   begin    open the file, note that a segment begins in it
 //   append   note the batch, write it, flush both
 //   finish   note the finished name, rename; the next append begins a new segment
-//   open     the last batch that is noted stands whole in the file:  go on behind it
-//            only in part, or not at all, but the one before it does: cut that part away, go on
-//            neither (moved, replaced, emptied): cut nothing, begin a segment behind whatever is there
+//   open     the last noted batch is complete in the file:  resume after it
+//            it is partial or missing, but the one before is complete: cut the partial one, resume
+//            neither (moved, replaced, emptied): cut nothing, begin a segment after the existing bytes
 //
-// What must stay true: only the part of a batch that was never finished is cut; a file that someone
-// moved, replaced, emptied or wrote to while it was open is left as it is, and its last line is
-// ended before ours begins.
+// Invariants: only the part of a batch that was never finished is cut; a file that another program
+// moved, replaced, emptied or wrote to while it was open is left unchanged, and its last line is
+// ended before sluice's lines begin.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -27,13 +27,13 @@ import { SegmentNote } from './segment-note.ts';
 import { recover, type SegmentReach } from './segment-recovery.ts';
 import type { SegmentFileSettings } from './segment-settings.ts';
 
-/** Lines to append, with what is noted of them. */
+/** Lines to append, with the data for their note. */
 export interface SegmentLines {
   readonly bytes: Uint8Array;
-  /** The offsets that the sink comes from, and has reached with them. */
+  /** The sink's offsets before and after these lines. */
   readonly from: Offset;
   readonly to: Offset;
-  /** What is kept of each event's uid, in one. */
+  /** The kept parts of the events' uids, concatenated. */
   readonly uids: string;
 }
 
@@ -42,21 +42,21 @@ interface Active {
   readonly inode: number;
   readonly segment: Offset;
   readonly since: number;
-  /** True until the first append where the file's last line, someone else's, was not ended. */
+  /** True until the first append if the file's last line, from another program, was not ended. */
   torn: boolean;
-  /** Length that is accounted for. */
+  /** Length that is covered by notes. */
   bytes: number;
-  /** True from before a write until it was flushed: bytes beyond `bytes` are ours to cut. */
+  /** True from before a write until its flush: bytes after `bytes` are sluice's and may be cut. */
   unsure: boolean;
-  /** False until the note says that what follows is of this epoch. */
+  /** False until the note names the segment of this epoch. */
   noted: boolean;
 }
 
 /** Opened by `openSegmentFile`; one append at a time. */
 export class SegmentFile {
-  /** How far the sink has come by what stands in the file. */
+  /** The sink's position according to the file. */
   readonly reach: PositionReach;
-  /** Events that stand in it and that the state knows nothing of, by what is kept of their uids. */
+  /** Events in the file that the state does not know, by the kept part of their uids. */
   readonly known: Set<string>;
   readonly #settings: SegmentFileSettings;
   readonly #note: SegmentNote;
@@ -73,7 +73,7 @@ export class SegmentFile {
     this.#active = active;
   }
 
-  /** Appends whole lines. Resolves once they are durable; if it rejects, nothing of them stays. */
+  /** Appends whole lines. Resolves once they are durable; if it rejects, none of them stays. */
   async append({ bytes: lines, from, to, uids }: SegmentLines, nowMs: number): Promise<void> {
     await this.#leaveIfChanged();
     if (this.#isFull(lines.length, nowMs)) await this.#finish();
@@ -97,7 +97,7 @@ export class SegmentFile {
     active.torn = false;
   }
 
-  /** Cuts what a failed append left behind, and lets go of the file. */
+  /** Cuts the rest of a failed append, and closes the file. */
   async close(): Promise<void> {
     const active = this.#active;
     this.#active = null;
@@ -117,7 +117,7 @@ export class SegmentFile {
     active.noted = true;
   }
 
-  /** A file that was moved, deleted, cut or written to by others is no longer ours to continue. */
+  /** A file that was moved, deleted, cut or written to by another program is not continued. */
   async #leaveIfChanged(): Promise<void> {
     const active = this.#active;
     if (active === null) return;
@@ -167,7 +167,7 @@ export class SegmentFile {
   }
 }
 
-/** Opens the file and cuts what was never finished. Rejects with the system's error. */
+/** Opens the file and cuts an unfinished batch. Rejects with the system's error. */
 export async function openSegmentFile(settings: SegmentFileSettings): Promise<SegmentFile> {
   const { left, ...recovered } = await recover(settings);
   if (left === null) return new SegmentFile(settings, { ...recovered, active: null });

@@ -1,8 +1,8 @@
 // The names around a file sink's path. For `out/events.ndjson`: the active segment is that file
 // itself; a finished one is `out/events.0000000000000042.ndjson`, named by the spool offset of its
 // first event, with `.gz` once compressed; `out/.events.ndjson.sluice` is the note about the active
-// segment (segment-note.ts). A name in use is never taken again: where a new spool begins at offset
-// 0 beside an old one's files, its names end in `-2`, `-3` and so on.
+// segment (segment-note.ts). Invariant: an existing name is never reused: if a new spool begins at
+// offset 0 beside an old one's files, its names end in `-2`, `-3` and so on.
 
 import { existsSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
@@ -13,12 +13,12 @@ import type { SegmentFileSettings } from './segment-settings.ts';
 
 const offsetDigits = 16;
 
-/** Where the note about the active segment stands. */
+/** The path of the note about the active segment. */
 export function notePath(path: string): string {
   return join(dirname(path), `.${basename(path)}.sluice`);
 }
 
-/** A free name for the segment that begins with event `first`, now that it is finished. */
+/** A free name for the finished segment that begins with event `first`. */
 export function finishedPath(path: string, first: Offset): string {
   const { dir, name, ext } = parse(path);
   const stem = `${name}.${String(first).padStart(offsetDigits, '0')}`;
@@ -28,7 +28,7 @@ export function finishedPath(path: string, first: Offset): string {
   }
 }
 
-/** Gives the active file the name that it was finished under. */
+/** Renames the active file to its finished name. */
 export async function renameFinished(
   { path, flush, onFinished }: Pick<SegmentFileSettings, 'path' | 'flush' | 'onFinished'>,
   finished: string,

@@ -1,15 +1,14 @@
-// The note beside a file sink's file: what stands in its segments, batch by batch, so that a state
-// which is older, damaged or lost neither cuts nor repeats anything. Lines, each a JSON array, only
-// ever appended:
+// The note beside a file sink's file: the content of its segments, batch by batch, so that an older,
+// damaged or lost state neither cuts nor repeats anything. Lines, each a JSON array, append-only:
 //
-//   ["segment", spool, epoch, first, since, inode, base]   from here on batches stand in the active file, from byte `base`
+//   ["segment", spool, epoch, first, since, inode, base]   later batches are in the active file, from byte `base`
 //   ["batch", from, to, at, bytes, crc, uids]              these events, the bytes `at` to `bytes` with this CRC-32
 //   ["finished", name, bytes]                              the segment has this length, gets this name, never changes again
 //
-// A batch is noted before it is written: the last one may not stand in the file, or only in part.
-// One that begins before the end of another stands in its place. The newest notes are in one file
-// and those before in a second, which goes when the first is full, so that at least the newest
-// 200,000 events are known, and half a million where batches are large.
+// A batch is noted before it is written: the last one may be missing in the file, or partial. A
+// batch that begins before the end of another replaces it. The newest notes are in one file and the
+// ones before in a second, which is deleted when the first is full, so that at least the newest
+// 200,000 events are known, and half a million if batches are large.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
@@ -32,32 +31,32 @@ const lineShape = z.union([
 /** One line of the note. */
 export type NoteLine = z.output<typeof lineShape>;
 
-/** A batch as it was noted. */
+/** A noted batch. */
 export interface NotedBatch {
-  /** How far the sink had come with it. */
+  /** The sink's position with this batch. */
   readonly place: SinkPosition;
-  /** Where in the file it stands. */
+  /** Its byte range in the file. */
   readonly at: number;
   readonly bytes: number;
   readonly crc: number;
-  /** What is kept of each event's uid, in one. */
+  /** The kept parts of the events' uids, concatenated. */
   readonly uids: string;
 }
 
-/** A segment as it was noted. */
+/** A noted segment. */
 export interface NotedSegment {
   readonly first: Offset;
   /** When it began, epoch milliseconds. */
   readonly since: number;
   readonly inode: number;
-  /** Length of the file before what is noted. */
+  /** Length of the file before the noted batches. */
   readonly base: number;
   readonly batches: NotedBatch[];
   /** Name of the finished file; null: it is the active one. */
   readonly finished: string | null;
 }
 
-/** What the notes of the file at `path` say, oldest first. What cannot be read says nothing. */
+/** The notes of the file at `path`, oldest first. An unreadable note counts as none. */
 export async function readNotes(path: string): Promise<readonly NotedSegment[]> {
   const segments: NotedSegment[] = [];
   let place: Omit<SinkPosition, 'next'> = { spool: '', epoch: 0 };
@@ -81,7 +80,7 @@ export async function readNotes(path: string): Promise<readonly NotedSegment[]> 
       }
       case 'finished':
         dropFrom(last?.batches ?? [], line[2]);
-        // A segment of before, which was left since others wrote to the file, stands in the same.
+        // An earlier segment, left because another program wrote to the file, is in the same file.
         for (const [index, each] of segments.entries()) {
           const isThere = each.finished === null && each.inode === last?.inode;
           if (isThere) segments[index] = { ...each, finished: line[1] };
@@ -92,7 +91,7 @@ export async function readNotes(path: string): Promise<readonly NotedSegment[]> 
   return segments;
 }
 
-/** Batches that end after `at` were not written, or cut: another stands there. */
+/** Batches that end after `at` were not written, or cut: another batch is there. */
 function dropFrom(batches: NotedBatch[], at: number): void {
   while ((batches.at(-1)?.bytes ?? 0) > at) batches.pop();
 }
@@ -106,7 +105,7 @@ async function linesIn(path: string): Promise<readonly NoteLine[]> {
     try {
       return [lineShape.parse(JSON.parse(line))];
     } catch {
-      return []; // torn, or of an older version
+      return []; // Torn, or of an older version.
     }
   });
 }
@@ -127,7 +126,7 @@ export class SegmentNote {
     this.#flush = flush;
   }
 
-  /** True where it is time to begin another. */
+  /** True if a new note should be started. */
   get isFull(): boolean {
     return this.#bytes >= noteBytesMax;
   }
@@ -141,7 +140,7 @@ export class SegmentNote {
     if (this.#flush) await this.#file.datasync();
   }
 
-  /** Begins another; what the last one says is known until that is full as well. */
+  /** Starts a new note; the previous one is kept until the new one is full. */
   async turn(): Promise<void> {
     await this.close();
     await rename(notePath(this.#path), olderPath(this.#path));
@@ -153,7 +152,7 @@ export class SegmentNote {
     await file?.close();
   }
 
-  /** What follows must not be taken for the rest of a line that was torn. */
+  /** The next line must not be joined to a torn one. */
   async #open(): Promise<FileHandle> {
     const { O_RDWR, O_APPEND, O_CREAT } = constants;
     const file = await open(notePath(this.#path), O_RDWR | O_APPEND | O_CREAT, fileMode);

@@ -1,6 +1,7 @@
-// What stands in a file sink's segments when it is opened, by the note beside them, and what of it
-// this state knows. What must stay true: nothing counts as standing there unless it can be seen to,
-// so that a note that was left behind when its files went keeps nothing from being written again.
+// Determines the content of a file sink's segments when it is opened, from the note beside them,
+// and the part of it that this state knows. Invariant: an event counts as present only if it is
+// verified in the file, so that a note without its files prevents no event from being written
+// again.
 
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -15,10 +16,10 @@ import { renameFinished } from './segment-names.ts';
 import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts';
 import type { SegmentFileSettings } from './segment-settings.ts';
 
-/** What stands in the file. */
+/** The content of the file. */
 export interface SegmentReach {
   readonly reach: PositionReach;
-  /** What stands there and this state may know nothing of, by what is kept of uids. */
+  /** Events in the file that this state may not know, by the kept part of their uids. */
   readonly known: Set<string>;
 }
 
@@ -26,11 +27,11 @@ export interface SegmentReach {
 interface Left {
   readonly segment: Offset;
   readonly since: number;
-  /** Where its last whole batch ends: what is behind was never finished. */
+  /** End of its last complete batch: later bytes were never finished. */
   readonly bytes: number;
 }
 
-/** Looks at the note and the files, and changes neither. */
+/** Reads the note and the files, and changes neither. */
 export async function recover(
   settings: SegmentFileSettings,
 ): Promise<SegmentReach & { readonly left: Left | null }> {
@@ -54,7 +55,7 @@ export async function recover(
 
 const nothingStands = () => ({ reach: { position: 0, ahead: false }, known: new Set<string>() });
 
-/** A process that ended between noting the name and giving it. */
+/** Completes a rename if a process ended between noting the name and renaming. */
 async function finishAgain(
   settings: SegmentFileSettings,
   inode: number,
@@ -66,7 +67,10 @@ async function finishAgain(
   await renameFinished(settings, join(dirname(settings.path), name));
 }
 
-/** Where to go on in the file; null where it is another, or others have written to it since. */
+/**
+ * The position to resume at in the file; null if it is another file, or another program has written
+ * to it since.
+ */
 async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | null> {
   const { first, since, inode, base, batches } = segment;
   const { ino, size } = await file.stat();
@@ -80,7 +84,7 @@ async function leftIn(file: FileHandle, segment: NotedSegment): Promise<Left | n
   return isEnd ? { segment: first, since, bytes } : null;
 }
 
-/** What counts as standing there: batches seen in the file, and finished files of ours. */
+/** The verified content: batches seen in the file, and finished files of this sink. */
 async function existingIn(
   { path, numbering }: SegmentFileSettings,
   segments: readonly NotedSegment[],
@@ -102,14 +106,14 @@ async function existingIn(
   const reaches = batches.map(({ place }) => reachOf(place, numbering));
   const position = Math.max(0, ...reaches.map((reach) => reach.position));
   const known = new Set<string>();
-  // A state that is older or damaged may have forgotten any record, and so reads it again.
+  // An older or damaged state may have forgotten any record, and so reads it again.
   for (const { uids } of reaches.some(({ ahead }) => ahead) ? batches : []) {
     for (let at = 0; at < uids.length; at += keptDigits) known.add(uids.slice(at, at + keptDigits));
   }
   return { reach: { position, ahead: reaches.at(-1)?.ahead ?? false }, known };
 }
 
-/** Whether what is noted stands in the file; but for the last batch, which then is taken away. */
+/** Whether the noted batches are in the file; a missing last batch is removed from the list. */
 async function isSeenIn(file: FileHandle, { batches }: NotedSegment): Promise<boolean> {
   const last = batches.at(-1);
   if (last === undefined || (await stands(file, last))) return last !== undefined;
@@ -118,7 +122,7 @@ async function isSeenIn(file: FileHandle, { batches }: NotedSegment): Promise<bo
   return before !== undefined && (await stands(file, before));
 }
 
-/** The file with these contents at this place, whoever has copied it meanwhile. */
+/** Whether the file has this content at this position, even if it is a copy of the original. */
 async function stands(file: FileHandle, { at, bytes, crc }: NotedBatch): Promise<boolean> {
   const { size } = await file.stat();
   return size >= bytes && crc32(await bytesOf(file, at, bytes)) === crc;
@@ -139,7 +143,7 @@ async function bytesOf(file: FileHandle, from: number, to: number): Promise<Buff
   return buffer.subarray(0, bytesRead);
 }
 
-/** How far the file was accounted for by version 0.1.0, which kept that in the state. */
+/** The covered length of the file in version 0.1.0, which stored it in the state. */
 const markShape = z.object({
   segment: z.number(),
   since: z.number(),

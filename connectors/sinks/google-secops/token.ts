@@ -1,7 +1,8 @@
-// Access tokens for a service account of Google (RFC 7523, as
-// https://developers.google.com/identity/protocols/oauth2/service-account has it): an assertion signed
-// with the account's key is given for a token that lasts an hour. What must stay true: the key is read
-// anew for each token, so that one that was rotated is taken up; neither is ever told.
+// Access tokens for a Google service account (RFC 7523, per
+// https://developers.google.com/identity/protocols/oauth2/service-account): an assertion signed
+// with the account's key is exchanged for a token that is valid for an hour. Invariants: the key is
+// read again for each token, so that a rotated one applies; neither key nor token appears in a
+// message.
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { z } from 'zod';
@@ -15,7 +16,7 @@ import { parsedJson } from '../../shared/parsed-json.ts';
 const scope = 'https://www.googleapis.com/auth/cloud-platform';
 const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const lifeS = 3600;
-/** A token is replaced so long before it ends. */
+/** A token is replaced this long before it ends. */
 const earlyMs = 60_000;
 
 const keyFile = z.object({
@@ -38,7 +39,7 @@ export class AccountTokens {
     this.#receiver = receiver;
   }
 
-  /** A token that lasts a while, as the header of a request; or why there is none. */
+  /** A valid token as the header of a request; or the reason why there is none. */
   async header(context: PostContext): Promise<Secret | FailedAnswer> {
     const nowMs = context.tools.clock.now();
     if (this.#token !== null && nowMs < this.#token.untilMs) return this.#token.secret;
@@ -69,7 +70,7 @@ export class AccountTokens {
     return secret;
   }
 
-  /** The token is not taken any more. */
+  /** The token is no longer accepted. */
   drop(): void {
     this.#token = null;
   }
@@ -93,7 +94,7 @@ function assertionFor(
     const signature = sign('RSA-SHA256', Buffer.from(said), createPrivateKey(key.private_key));
     return { url: key.token_uri, assertion: `${said}.${signature.toString('base64url')}` };
   } catch (error) {
-    // Not its words, which may repeat the key.
+    // Not its text, which may repeat the key.
     if (error instanceof ExportError) return error;
     return new ExportError(
       'sink_refused',

@@ -1,7 +1,7 @@
 // An OCSF event as Google's Unified Data Model (https://docs.cloud.google.com/chronicle, "UDM field
-// list"), and a raw log. An event whose type does not fit its fields is refused, so a type other than
-// GENERIC_EVENT is only given where what it needs is there. What must stay true: nothing is lost: the
-// whole OCSF event stands in `additional`.
+// list"), and a raw log. An event whose type does not fit its fields is rejected, so a type other
+// than GENERIC_EVENT is used only if its required fields are present. Invariant: nothing is lost:
+// the whole OCSF event is in `additional`.
 
 import { actingUser } from '../../../formats/parts.ts';
 import { wholeSentence } from '../../../formats/sentence.ts';
@@ -34,7 +34,7 @@ const severities = [
   'CRITICAL',
 ] as const;
 
-/** By OCSF's `action_id`; what was only observed has none. */
+/** By OCSF's `action_id`; an observed action has none. */
 const actions: Readonly<Record<number, string>> = {
   1: 'ALLOW',
   2: 'BLOCK',
@@ -51,7 +51,7 @@ export const udmForm: DocumentForm = {
   join: jsonArrayOf,
 };
 
-/** Raw logs of this format's events, which a parser at the far side reads. */
+/** Raw logs of this format's events, for a parser at the receiver. */
 export function rawForm(format: Format): DocumentForm {
   return {
     contentType: 'application/json',
@@ -99,7 +99,7 @@ function udmOf(event: Event): object {
       },
     ],
     ...(isLogin(eventType) && { extensions: { auth: { type: 'AUTHTYPE_UNSPECIFIED' } } }),
-    // Texts at the top of a Struct can be searched for, as what is deeper in it cannot.
+    // Texts at the top level of a Struct are searchable; nested ones are not.
     additional: { class_name: ocsf.class_name, activity_name: ocsf.activity_name, ocsf },
   };
 }
@@ -122,19 +122,19 @@ function isLogin(eventType: string): boolean {
   return Object.values(loginTypes).includes(eventType);
 }
 
-/** An AI agent, or another program that acts. */
+/** An AI agent, or another acting program. */
 function programNoun({ actor }: OcsfEvent): Noun {
   const name = actor?.app_name ?? actor?.app_uid;
   return name === undefined ? {} : { application: name };
 }
 
-/** What somebody logs in to. */
+/** The service of a login. */
 function serviceNoun({ service, class_uid }: OcsfEvent): Noun {
   const name = isObject(service) && class_uid === authentication ? service.name : undefined;
   return typeof name === 'string' ? { application: name } : {};
 }
 
-/** What was decided, in UDM's word and in OCSF's. */
+/** The verdict, in UDM's term and in OCSF's. */
 function verdictNoun({ action_id, action, disposition_id, disposition }: OcsfEvent): Noun {
   const details = disposition ?? action;
   const word = disposition_id === quarantined ? 'QUARANTINE' : actions[Number(action_id)];

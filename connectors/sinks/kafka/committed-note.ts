@@ -1,5 +1,5 @@
-// What is kept with the position that a transaction commits: the epoch that gave its number, and,
-// while records stand in the topic that the state knew nothing of, where they do.
+// The metadata stored with a committed position: the epoch of its offset and, while the topic has
+// records that the state does not know, their location.
 
 import { z } from 'zod';
 
@@ -8,13 +8,13 @@ const noteShape = z.object({
   epoch: z.number(),
   unknown: z.union([rangesShape, z.literal('newest')]).optional(),
 });
-/** `offset.metadata.max.bytes` of the brokers is 4,096 unless it is set. */
+/** `offset.metadata.max.bytes` of the brokers is 4,096 by default. */
 const noteBytesMax = 4_000;
 
-/** `unknown` left out: nothing. `newest`: among the newest, in more partitions than are noted. */
+/** `unknown` absent: none. `newest`: among the newest, in more partitions than fit a note. */
 export type CommittedNote = Readonly<z.output<typeof noteShape>>;
 
-/** Reads a note; version 0.1.0 left none, and gave numbers of the epoch 0. */
+/** Parses a note; version 0.1.0 wrote none, and used the epoch 0. */
 export function readCommittedNote(text: string): CommittedNote {
   try {
     return noteShape.parse(JSON.parse(text));
@@ -23,7 +23,7 @@ export function readCommittedNote(text: string): CommittedNote {
   }
 }
 
-/** A note as text that the brokers take. */
+/** A note as text within the brokers' limit. */
 export function writtenNote(note: CommittedNote): string {
   const text = JSON.stringify(note);
   if (text.length <= noteBytesMax) return text;

@@ -1,8 +1,8 @@
-// The life of the sink's producer: made when first used, kept while all goes well, destroyed at the
-// first failure. Each use is bounded in time and ends at once when the engine aborts. What must
-// stay true: a producer that has failed is never used again (port.ts says why), and once fenced no
-// new one is made, since that would fence the other process; but where whoever makes one asks before
-// and after whether it is still its turn, and it was fenced by one whose turn was over.
+// The life cycle of the sink's producer: created on first use, kept until the first failure, then
+// destroyed. Each use is bounded in time and ends at once when the engine aborts. Invariants: a
+// producer that has failed is never used again (port.ts explains why); once fenced, no new one is
+// created, because that would fence the other process, unless the creation confirms before and
+// after that it is this process's turn, and the fencing producer's turn was over.
 
 import { invariant } from '../../../src/contracts/errors.ts';
 import type { Clock } from '../../../src/contracts/tools.ts';
@@ -11,17 +11,20 @@ import { KafkaFailure } from '../../../src/kafka/index.ts';
 
 const closeMsMax = 5_000;
 
-/** What a connection is made from. */
+/** Options of a connection. */
 export interface ConnectionOptions {
   readonly make: () => KafkaProducer;
   readonly clock: Clock;
-  /** Bound on one use, connecting included. */
+  /** Bound on one use, including connecting. */
   readonly timeoutMs: number;
-  /** A producer that is made asks whether it is its turn (`KafkaTransactions.confirm`). */
+  /**
+   * The creation of a producer confirms that it is this process's turn
+   * (`KafkaTransactions.confirm`).
+   */
   readonly mayPutOut: boolean;
 }
 
-/** A producer that is there when needed. One use at a time. */
+/** A producer on demand. One use at a time. */
 export class ProducerConnection {
   readonly #options: ConnectionOptions;
   #producer: KafkaProducer | null = null;
@@ -33,8 +36,8 @@ export class ProducerConnection {
   }
 
   /**
-   * Runs `work` with a producer that never failed. Rejects with a KafkaFailure, with the
-   * ExportError of a secret that cannot be read, or with the signal's reason.
+   * Runs `work` with a producer that has never failed. Rejects with a KafkaFailure, with the
+   * ExportError of an unreadable secret, or with the signal's reason.
    */
   async use<T>(work: (producer: KafkaProducer) => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();

@@ -1,21 +1,21 @@
-// A KafkaFailure as the Delivery of a batch, with the next step for the operator. A failure that is not known to be final is
-// retried.
+// A KafkaFailure as the Delivery of a batch, with the next step for the operator. Invariant: a
+// failure that is not known to be final is retried.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 import { type KafkaFailure, missingIssuerOf } from '../../../src/kafka/index.ts';
 
-/** What the messages about a failure name. */
+/** Context for the messages about a failure. */
 export interface FailureContext {
-  /** What was being done, e.g. `sending to lake`. */
+  /** The operation, e.g. `sending to lake`. */
   readonly doing: string;
   readonly topic: string;
   readonly transactionalId?: string | undefined;
-  /** True where records carry no key, which a compacted topic refuses. */
+  /** True if records have no key, which a compacted topic rejects. */
   readonly keyless: boolean;
 }
 
-// The engine asks a sink that refuses everything again, and at once when its config changes.
+// The engine retries a sink that rejects everything, and at once when its config changes.
 const again = 'it is tried again by itself, and at once when its config changes. Nothing was lost.';
 
 /** The failure as a Delivery. */

@@ -1,15 +1,15 @@
-// From the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the
-// broker counts them, and cut into requests that it takes.
+// Converts the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the
+// broker counts them, cut into requests that it accepts.
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { Batch } from '../../../src/contracts/sink.ts';
 import { batchHeadBytes, KafkaRecord, recordBytes } from '../../../src/kafka/index.ts';
 import { lineAt } from '../../shared/lines.ts';
 
-/** What a record's key is made of. */
+/** The source of a record's key. */
 export type KeyChoice = 'stream' | 'uid' | 'source' | 'none';
 
-/** Makes records; keeps the few keys that streams and sources have, encoded once each. */
+/** Creates records; caches the few keys of streams and sources in encoded form. */
 export class RecordMaker {
   readonly #choice: KeyChoice;
   readonly #keys = new Map<string, Buffer>();
@@ -48,7 +48,7 @@ export class RecordMaker {
   }
 }
 
-/** Bytes of a request with this record alone, uncompressed; at least what the broker counts. */
+/** Bytes of a request with this record alone, uncompressed; at least the broker's count. */
 export function aloneBytes(record: KafkaRecord): number {
   return batchHeadBytes + recordBytes(record);
 }

@@ -1,4 +1,4 @@
-// What a Kafka sink is told in the config, and what of it the client is told.
+// The config keys of a Kafka sink, and the client options made from them.
 
 import { z } from 'zod';
 import { compression } from '../../../src/contracts/compression.ts';
@@ -55,7 +55,7 @@ export const fields = {
 /** The settings of one sink. */
 export type KafkaSettings = Settings<typeof fields>;
 
-/** What a driver makes a producer from; a transactional one where transactions are given. */
+/** The options of a driver's producer; a transactional one if transactions are given. */
 export function optionsOf(
   settings: KafkaSettings,
   tools: Tools,

@@ -1,8 +1,8 @@
-// What a sink with exactly_once knows of its topic. Kafka has how far the sink is, with the epoch
-// that gave the number; where that is further than the state knows (put back from a copy, damaged,
-// lost), or is forgotten, the uids of what stands in the topic are read back, and those events are
-// left out when they come again. What must stay true: until all of them have come again each
-// committed note says where they stand, so that a process that dies leaves them to the next.
+// The knowledge of a sink with exactly_once about its topic. Kafka stores the sink's position with
+// the epoch of its offset. If that is further than the state (restored from a copy, damaged, lost),
+// or missing, the uids of the records in the topic are read back, and those events are skipped when
+// they come again. Invariant: until all of them have come again, each committed note gives their
+// location, so that a crashed process passes them on to the next.
 
 import { z } from 'zod';
 import type { Json } from '../../../src/contracts/json.ts';
@@ -23,10 +23,10 @@ import type {
 import { forget, withoutKnown } from '../../shared/known-events.ts';
 import { readCommittedNote, writtenNote } from './committed-note.ts';
 
-/** Kept with the position: for each partition, the offset behind what was sent by then. */
+/** Stored with the position: for each partition, the offset after the records sent by then. */
 const markShape = z.object({ offsets: z.record(z.string(), z.string()) });
 
-/** What is known from the start. */
+/** Known from the start. */
 export interface TopicProgressSettings {
   readonly numbering: Numbering;
   readonly mark: Json | null;
@@ -34,7 +34,7 @@ export interface TopicProgressSettings {
   readonly log: Log;
 }
 
-/** Kept for as long as the sink is open. */
+/** Lives as long as the sink is open. */
 export class TopicProgress {
   readonly #settings: TopicProgressSettings;
   #offsets: Readonly<Record<string, string>>;
@@ -48,13 +48,16 @@ export class TopicProgress {
     this.#offsets = mark.success ? mark.data.offsets : {};
   }
 
-  /** What this commit means; null: nothing is. Reads the topic back if need be: the first time, or where the topic is ahead. */
+  /**
+   * The meaning of this commit; null: unknown. Reads the topic back if necessary: the first time,
+   * or if the topic is ahead.
+   */
   async reach(found: CommittedPosition | null, signal: AbortSignal): Promise<PositionReach | null> {
     const { numbering } = this.#settings;
     const note = found === null ? null : readCommittedNote(found.note);
     const place = { spool: numbering.spool, epoch: note?.epoch ?? 0, next: found?.position ?? 0 };
     const reach = found === null ? null : reachOf(place, numbering);
-    // Later it is ahead only where another process has gone on with the state meanwhile.
+    // Later it is ahead only if another process has taken over the state meanwhile.
     if (this.#looked && reach?.ahead !== true) return reach;
     if (reach === null || reach.ahead) await this.#readBack(this.#offsets, signal);
     else if (note?.unknown === 'newest') await this.#readBack({}, signal);
@@ -74,19 +77,19 @@ export class TopicProgress {
     this.#unknown = ranges;
   }
 
-  /** The batch without what stands in the topic. */
+  /** The batch without the events in the topic. */
   missing(batch: Batch): Batch {
     return withoutKnown(batch, this.#known);
   }
 
-  /** What is committed with a batch. */
+  /** The position to commit with a batch. */
   placeAfter({ end }: Batch): CommittedPosition {
     const unknown = this.#known.size === 0 ? undefined : this.#unknown;
     const note = writtenNote({ epoch: presentEpoch(this.#settings.numbering), unknown });
     return { position: end, note };
   }
 
-  /** A batch stands in the topic; returns the mark for the state. */
+  /** A batch is in the topic; returns the mark for the state. */
   delivered(batch: Batch, written: WrittenOffsets): Json {
     forget(batch, this.#known);
     const offsets = Array.from(written, ([partition, next]) => [partition, String(next)]);

@@ -1,8 +1,8 @@
-// What an OTLP receiver says besides its status: ExportLogsServiceResponse of a 200, and
-// google.rpc.Status of a failure (OTLP specification, "OTLP/HTTP Response"; opentelemetry-proto
-// logs_service.proto). Both come as protobuf or as JSON. Read here by hand, since the OpenTelemetry
-// packages take an answer that they cannot read for a success, and a login page answered with 200
-// would swallow every event. Text from the receiver is bounded and cannot break a log line.
+// The body of an OTLP response: ExportLogsServiceResponse of a 200, and google.rpc.Status of a
+// failure (OTLP specification, "OTLP/HTTP Response"; opentelemetry-proto logs_service.proto). Both
+// come as protobuf or as JSON. Parsed here, because the OpenTelemetry packages treat an unreadable
+// response as a success, and a login page with status 200 would lose every event. The receiver's
+// text is bounded and cannot break a log line.
 
 import { isObject } from '../../../src/contracts/json.ts';
 import { plainText } from '../../../src/contracts/text.ts';
@@ -10,13 +10,13 @@ import type { HttpResponse } from '../../../src/contracts/tools.ts';
 
 const textLengthMax = 200;
 
-/** What a 200 says. `rejected` 0: all records were taken; `message` may be a warning. */
+/** The content of a 200. `rejected` 0: all records were accepted; `message` may be a warning. */
 export interface ExportLogsAnswer {
   readonly rejected: number;
   readonly message: string;
 }
 
-/** Reads the body of a success; null where OTLP has no such. Empty: all records were taken. */
+/** Parses the body of a success; null if it is not OTLP. Empty: all records were accepted. */
 export function readExportLogsAnswer(response: HttpResponse): ExportLogsAnswer | null {
   if (response.body.length === 0) return { rejected: 0, message: '' };
   try {
@@ -88,8 +88,8 @@ const retryInfo = 'type.googleapis.com/google.rpc.RetryInfo';
 const waitMsMax = 3_600_000;
 
 /**
- * The wait that google.rpc.RetryInfo asks for within a google.rpc.Status, in milliseconds and at
- * most an hour; undefined where it asks for none.
+ * The wait in google.rpc.RetryInfo within a google.rpc.Status, in milliseconds and at most an hour;
+ * undefined if absent.
  */
 export function readRetryDelayMs(status: Uint8Array): number | undefined {
   try {
@@ -121,8 +121,8 @@ function protoFields(bytes: Uint8Array): ReadonlyMap<number, bigint | Uint8Array
 }
 
 /**
- * The fields of one protobuf message in order, with their numbers (protobuf encoding guide): varints
- * as they stand, and length-delimited ones as bytes. Fixed-width fields are passed over; the
+ * The fields of one protobuf message in order, with their numbers (protobuf encoding guide):
+ * varints as values, and length-delimited ones as bytes. Fixed-width fields are skipped; the
  * messages read here have none. Throws on bytes that are no message.
  */
 function protoEntries(bytes: Uint8Array): readonly (readonly [number, bigint | Uint8Array])[] {

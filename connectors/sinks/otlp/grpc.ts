@@ -1,7 +1,7 @@
-// OTLP over gRPC (OTLP specification, "OTLP/gRPC"; grpc/doc/statuscodes.md): LogsService/Export as one
-// unary call, by @grpc/grpc-js, which is loaded only where a sink wants it. It makes the connection
-// and nothing else: tries are the engine's. What must stay true: a call counts only where its
-// status is OK, and any status that leaves a doubt keeps the events held.
+// OTLP over gRPC (OTLP specification, "OTLP/gRPC"; grpc/doc/statuscodes.md): LogsService/Export as
+// one unary call, by @grpc/grpc-js, which is loaded only if a sink needs it. The library makes the
+// connection and nothing else: retries are the engine's. Invariant: a call counts only if its
+// status is OK, and any status that leaves a doubt keeps the events in the spool.
 
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -21,7 +21,7 @@ import { blotted, plainLine } from '../../shared/receiver-words.ts';
 import { readRetryDelayMs } from './answer.ts';
 
 const method = '/opentelemetry.proto.collector.logs.v1.LogsService/Export';
-// What OTLP allows an answer to have.
+// The response size that OTLP allows.
 const answerBytesMax = 4 * 1024 * 1024;
 const heldNext = 'Nothing was lost: the events stay held and are sent again by themselves.';
 
@@ -56,7 +56,7 @@ export class GrpcLogs {
     }
   }
 
-  /** Lets go of the connection. */
+  /** Closes the connection. */
   close(): void {
     this.#opened?.client.close();
     this.#opened = null;
@@ -118,7 +118,7 @@ export class GrpcLogs {
       case status.NOT_FOUND:
         return ofSink('Check that url is the gRPC port of an OTLP receiver; nothing was lost.');
       case status.RESOURCE_EXHAUSTED:
-        // By words only: grpc has one status for a full receiver and for a large message.
+        // By text only: gRPC has one status for a full receiver and for a large message.
         if (/\b(larger|exceeds|too large|max)\b/i.test(details) && /message|size/i.test(details)) {
           const next = 'It was sent in halves; a smaller batch.bytes saves the second call.';
           return { outcome: 'too_large', cause: failure('record_refused', next) };
@@ -132,7 +132,7 @@ export class GrpcLogs {
         return this.#again(failure('sink_unreachable', next), metadata);
       }
       default: {
-        // A certificate that was renewed is taken up, and a name is looked up again.
+        // Closing makes the next call use a renewed certificate and resolve the name again.
         if (code === status.UNAVAILABLE) this.close();
         const next = `Check that the receiver runs and listens there, and its certificate. ${heldNext}`;
         return this.#again(failure('sink_unreachable', next), metadata);
@@ -159,8 +159,8 @@ async function open({ url, tls, compression }: HttpReceiver): Promise<Opened> {
   const credentials = isSecure
     ? await secured(library, tls ?? {}, hostname)
     : library.credentials.createInsecure();
-  // The library would give an address as SNI, which holds names only (RFC 6066, section 3) and which
-  // Node refuses; what the certificate must name is said by `secured`.
+  // The library would send an address as SNI, which holds names only (RFC 6066, section 3) and
+  // which Node rejects; `secured` decides the name that the certificate must have.
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
   const serverName = tls?.server_name ?? (isSecure && isAddress ? 'address.invalid' : undefined);
   const host = `${hostname}:${port || (isSecure ? 443 : 80)}`;

@@ -1,7 +1,7 @@
-// How events become objects: cut at an offset, named by epoch and first event, and with facts beside
-// the bytes that say which events they are. What must stay true: a name is never used for other
-// events. So the cut is kept with the position before its first byte goes, and made the same way
-// again by whoever finds it there unfinished.
+// How events become objects: cut at an offset, named by epoch and first event, with metadata that
+// lists its events. Invariant: a name is never used for other events. So the cut is stored with the
+// position before its first byte is sent, and a process that finds it unfinished repeats it
+// identically.
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -10,48 +10,48 @@ import type { Json } from '../../../src/contracts/json.ts';
 import type { SinkPosition } from '../../../src/contracts/numbering.ts';
 import type { ObjectFacts } from '../../../src/objects/store.ts';
 
-/** An object of a cut. The last has the cut's name; tables stand before it. */
+/** An object of a cut. The last has the cut's name; tables come before it. */
 export interface CutPart {
   readonly name: string;
   readonly body: readonly Uint8Array[];
   readonly contentType: string;
   readonly events: number;
-  /** What is kept of each event's uid, in order. */
+  /** The kept parts of the events' uids, in order. */
   readonly uids: Uint8Array;
 }
 
 const cutShape = z.object({
-  /** `YYYY/MM/DD`, when it was begun. */
+  /** `YYYY/MM/DD` of its start. */
   day: z.string(),
   /** `EPOCH-FIRST`. */
   stem: z.string(),
-  /** It holds what is before this. */
+  /** It contains the events before this offset. */
   end: z.int(),
 });
 
-/** Where objects were cut, and what they are called. */
+/** The end of the objects of one cut, and their names. */
 export type Cut = Readonly<z.output<typeof cutShape>>;
 
 const markShape = z.object({
-  /** Names up to this one need not be looked at; empty: all are to be. */
+  /** Names up to this one are known; empty: none is. */
   after: z.string(),
   cut: cutShape.nullable(),
 });
 
-/** What is kept with the position. */
+/** The mark stored with the position. */
 export type CutMark = Readonly<z.output<typeof markShape>>;
 
-/** Reads a mark; none is as if nothing was ever written. */
+/** Parses a mark; without a mark nothing was ever written. */
 export function readMark(mark: Json | null): CutMark {
   return markShape.safeParse(mark).data ?? { after: '', cut: null };
 }
 
-/** The name of what begins with an event, in one epoch. */
+/** The name of objects that begin with an event, in one epoch. */
 export function stemOf(epoch: number, first: Offset): string {
   return `${String(epoch).padStart(13, '0')}-${String(first).padStart(16, '0')}`;
 }
 
-/** The day of a cut: never one before the last's, so that names keep the order of cuts. */
+/** The day of a cut: never before the last cut's, so that names keep the order of cuts. */
 export function dayOf(nowMs: number, after: string): string {
   const today = new Date(nowMs).toISOString().slice(0, 10).replaceAll('-', '/');
   const last = after.slice(0, 10);
@@ -60,12 +60,12 @@ export function dayOf(nowMs: number, after: string): string {
 
 const namePattern = /^\d{4}\/\d\d\/\d\d\/(\d{13}-\d{16})\./;
 
-/** The stem in an object's name; null where it is none of ours. */
+/** The stem in an object's name; null if it is not sluice's. */
 export function stemIn(name: string): string | null {
   return namePattern.exec(name)?.[1] ?? null;
 }
 
-/** What is told of a part beside its bytes. */
+/** The metadata of a part. */
 export function metadataOf(part: CutPart, place: SinkPosition): Record<string, string> {
   return {
     'sluice-spool': place.spool,
@@ -89,7 +89,7 @@ const metadataShape = z.object({
   'sluice-uids': z.string(),
 });
 
-/** An object of ours, as its facts tell. */
+/** An object written by sluice, from its metadata. */
 export interface WrittenObject {
   readonly name: string;
   readonly bytes: number;
@@ -98,7 +98,7 @@ export interface WrittenObject {
   readonly uidsDigest: string;
 }
 
-/** What facts tell of an object; null where it is not ours. */
+/** Parses an object's metadata; null if it is not sluice's. */
 export function writtenOf(name: string, facts: ObjectFacts | null): WrittenObject | null {
   const { data } = metadataShape.safeParse(facts?.metadata);
   if (facts === null || data === undefined) return null;

@@ -1,5 +1,5 @@
-// The body of an object that lines are collected in: compressed as they come, so that memory holds
-// what will be sent and no more, and on Node's thread pool.
+// The body of an object of lines: compressed as they arrive, so that only the bytes to send are in
+// memory, and on Node's thread pool.
 
 import { once } from 'node:events';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
@@ -15,13 +15,13 @@ export interface CutBody {
   readonly bytes: number;
   /** Adds the events of a batch; one call at a time. */
   add(batch: Batch): Promise<void>;
-  /** The objects that they make; asked once, nothing is added any more. */
+  /** The objects made of the events; called once, nothing is added afterwards. */
   finish(cut: Cut): Promise<readonly CutPart[]>;
 }
 
 const extensions: Readonly<Record<ObjectCompression, string>> = { gzip: 'gz', zstd: 'zst' };
 
-/** A body of lines; `ending` is what its name has behind a dot, such as `ndjson`. */
+/** A body of lines; `ending` is the extension, such as `ndjson`. */
 export function linesBody(method: ObjectCompression, ending: string): CutBody {
   const chunks: Uint8Array[] = [];
   const uids: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-// A sink that writes objects, around the writer that cuts them.
+// A sink that writes objects with an ObjectWriter.
 
 import type { Sink } from '../../../src/contracts/sink.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';

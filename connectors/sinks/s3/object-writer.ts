@@ -1,14 +1,14 @@
-// Collects batches into objects and writes each once. A batch is answered when the objects that its
-// events are in stand in the bucket:
+// Collects batches into objects and writes each once. A batch is acknowledged when the objects with
+// its events are in the bucket:
 //
 //   collecting  batches are added; it is full by bytes, by age, or because nothing more comes
-//   writing     the cut is kept with the position, then its objects are created; one cut at a time,
+//   writing     the cut is stored with the position, then its objects are created; one cut at a time,
 //               while the next collects
-//   failed      whoever waits is told, and the cut keeps its bytes; what was collected behind it is
-//               dropped, since it is sent again. The next batch has the same objects tried again
+//   failed      waiting batches get the failure, and the cut keeps its bytes; later collected events
+//               are dropped, because they are sent again. The next batch retries the same objects
 //
-// What must stay true: once a cut is kept its objects hold these events and no others, also in the
-// process after this one; and what stands under a name already counts only if it has these events.
+// Invariants: once a cut is stored its objects contain these events and no others, also in the next
+// process; an existing object under the name counts only if it has these events.
 
 import { asExportError, ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Offset } from '../../../src/contracts/event.ts';
@@ -29,7 +29,7 @@ import {
 import type { CutBody } from './lines-body.ts';
 import { type CutStore, lookAtBucket } from './stored-object.ts';
 
-/** What objects are made with. */
+/** Dependencies of the writer. */
 export interface ObjectWriterSettings {
   readonly store: CutStore;
   readonly opening: SinkOpening;
@@ -40,14 +40,14 @@ export interface ObjectWriterSettings {
 
 interface Collected {
   readonly cut: Omit<Cut, 'end'>;
-  /** Behind the last event that is part of it, so far. */
+  /** Offset after the last event in it, so far. */
   end: Offset;
-  /** Where it has to be cut: where the cut of a process before was. */
+  /** Offset at which it must be cut: the cut of a previous process. */
   readonly bound: Offset;
   readonly body: CutBody;
-  /** Who waits for it, their events in it or in it last. */
+  /** Callers that wait for it, because their events are in it or end in it. */
   readonly waiting: ((answer: Delivery) => void)[];
-  /** When it is cut whatever it holds; monotonic. */
+  /** When it is cut in any case; monotonic. */
   readonly due: number;
   /** Aborts once it is cut. */
   readonly over: AbortController;
@@ -64,15 +64,15 @@ export class ObjectWriter {
   #known: Set<string> = new Set();
   #looked: Promise<void> | null = null;
   #after: string;
-  /** The last cut of a process before this one, until it is made again. */
+  /** The last cut of a previous process, until it is repeated. */
   #unfinished: Cut | null;
   #open: Collected | null = null;
   #failed: Collected | null = null;
-  /** The last failure, and how many there were. */
+  /** The last failure, and the number of failures. */
   #failure: Delivery = delivered;
   #failures = 0;
   #writing: Promise<void> | null = null;
-  /** Batches are taken one after the other. */
+  /** Batches are added one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(settings: ObjectWriterSettings) {
@@ -82,30 +82,30 @@ export class ObjectWriter {
     this.#unfinished = cut;
   }
 
-  /** How far the bucket is; rejects where it cannot be looked at. */
+  /** The bucket's position; rejects if it cannot be read. */
   async reach(): Promise<PositionReach> {
     await this.#look();
     return this.#reach;
   }
 
-  /** Resolves when what was sent has found its place: no more than two objects are held. */
+  /** Resolves when sent batches have been added: at most two objects are in memory. */
   async settled(): Promise<void> {
     await this.#turn;
   }
 
-  /** Milliseconds until what is collected is cut; null where that is not what is waited for. */
+  /** Milliseconds until the collected events are cut; null if nothing waits for that. */
   get dueInMs(): number | null {
     if (this.#open === null || this.#failed !== null || this.#writing !== null) return null;
     return Math.max(0, this.#open.due - this.#settings.opening.tools.clock.monotonic());
   }
 
-  /** Resolves when all events of the batch stand in the bucket, or did not come there. */
+  /** Resolves when all events of the batch are in the bucket, or have failed. */
   add(batch: Batch): Promise<Delivery> {
     const failures = this.#failures;
     return new Promise((answer) => {
       this.#turn = this.#turn.then(async () => {
         try {
-          // Sent before the failure that dropped what it was to stand behind.
+          // Sent before the failure that dropped the events before it.
           if (failures !== this.#failures) answer(this.#failure);
           else await this.#take(batch, answer);
         } catch (error) {
@@ -115,12 +115,12 @@ export class ObjectWriter {
     });
   }
 
-  /** Finishes what is collected, with all that was sent before. */
+  /** Completes the collected object with everything sent before. */
   flush(): void {
     this.#turn = this.#turn.then(() => this.#finish());
   }
 
-  /** Writes what is collected, once; resolves when nothing is under way any more. */
+  /** Writes the collected object, once; resolves when nothing is in flight. */
   async close(): Promise<void> {
     this.flush();
     await this.#turn;
@@ -179,7 +179,7 @@ export class ObjectWriter {
     const open = this.#open;
     open?.over.abort();
     await this.#writing;
-    // Gone where the write before it failed.
+    // Dropped if the write before it failed.
     if (open === null || this.#open !== open) return;
     this.#open = null;
     this.#writing = this.#write(open)
@@ -210,7 +210,7 @@ export class ObjectWriter {
     await opening.remember({ after: this.#after, cut } satisfies CutMark);
     for (const part of collected.parts) await this.#create(part, cut);
     this.#reach = { ...this.#reach, position: Math.max(this.#reach.position, cut.end) };
-    // What the state did not know of is found again by the process after this one.
+    // Objects that the state does not know are found again by the next process.
     if (this.#known.size === 0) this.#after = collected.parts.at(-1)?.name ?? this.#after;
     for (const report of collected.waiting.splice(0)) report(delivered);
   }
@@ -249,7 +249,7 @@ export class ObjectWriter {
       this.#known = found.known;
       if (found.known.size === 0) this.#after = found.last;
     } catch (error) {
-      // Whoever may only write cannot be told what stands there.
+      // A writer without read permission cannot list the existing objects.
       if (!(error instanceof ExportError) || error.details.status !== 403) throw error;
       opening.tools.log.warn(
         'bucket_not_readable',

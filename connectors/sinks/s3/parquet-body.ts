@@ -1,6 +1,6 @@
-// The body of a cut that is written as Parquet: an object for each class, company and day of its
-// events, and behind them, so that it is there only when they all are, one that lists their uids.
-// That one has the cut's name; the others are named for whoever reads tables.
+// The body of a cut written as Parquet: an object for each class, company and day of its events,
+// and after them one that lists their uids, which exists only if all others do. That one has the
+// cut's name; the others are named for readers of tables.
 
 import { setImmediate } from 'node:timers/promises';
 import type { LakeMade, LakeObject } from '../../../src/archive/lake-cuts.ts';
@@ -15,16 +15,16 @@ import type { Cut, CutPart } from './cut.ts';
 import type { CutBody } from './lines-body.ts';
 import { keptBytes, uidList } from './uid-list.ts';
 
-/** How objects are laid out. */
+/** The layout of objects. */
 export interface ParquetLayout {
   readonly layout: 'plain' | 'security_lake';
-  /** What Amazon Security Lake has in the path; the first two are needed for it. */
+  /** Path elements of Amazon Security Lake, which requires the first two. */
   readonly region?: string | undefined;
   readonly account_id?: string | undefined;
   readonly source_name: string;
 }
 
-/** What the objects of a cut are called, and what stands in the one that lists the others. */
+/** The names of a cut's objects, and the content of the one that lists the others. */
 export interface TableNames {
   nameOf(object: ParquetObject, cut: Cut): string;
   list(
@@ -33,10 +33,10 @@ export interface TableNames {
   ): { readonly ending: string; readonly body: readonly Uint8Array[] };
 }
 
-/** A row group holds at most so much, as readers have it in memory. */
+/** Maximum size of a row group, which readers keep in memory. */
 export const parquetBytesMax = 64 * 1024 * 1024;
 
-/** Others have their turn after so many events. */
+/** The event loop runs after this many events. */
 const turnEvery = 256;
 
 /** A body of Parquet objects. */
@@ -85,7 +85,7 @@ function partOf(name: string, body: readonly Uint8Array[], uids: Uint8Array): Cu
   return { name, body, contentType, events: uids.length / keptBytes, uids };
 }
 
-/** The names that `type: s3` gives to the objects of one cut, each another one. */
+/** The names that `type: s3` gives to the objects of one cut, all distinct. */
 export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
   const { region, account_id: account, source_name: source } = given;
   const pathOf = (object: ParquetObject) =>
@@ -93,7 +93,7 @@ export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
       ? `${object.classUid}/${partitionPath(object)}`
       : `ext/${source}_${object.className}/${partitionPath(object, { region, account })}`;
   // Security Lake's path has no company, and `accountId=none` may be a company's name: several
-  // partitions of a cut may share a path. The first keeps the plain name, as all had before.
+  // partitions of a cut may share a path. The first keeps the plain name, for compatibility.
   const taken = new Map<string, number>();
   return {
     nameOf(object, { stem }) {
@@ -106,7 +106,7 @@ export function tableNames({ layout, ...given }: ParquetLayout): TableNames {
   };
 }
 
-/** The uids side by side, as much as is kept of each. */
+/** The kept parts of the uids, concatenated. */
 function keptOf(uids: readonly string[]): Uint8Array {
   return Buffer.from(uids.map((uid) => keptUid({ uid })).join(''), 'hex');
 }

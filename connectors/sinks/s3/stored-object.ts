@@ -1,7 +1,7 @@
-// What stands in the bucket when the sink is opened, and what of it this state knows: its last cut
-// may have been written whole, in part or not at all, and a state that was put back from a copy, or
-// lost, knows nothing of the newest objects. What must stay true: a cut counts only where the object
-// of its own name is there, which is written last.
+// The content of the bucket when the sink is opened, and the part of it that this state knows: its
+// last cut may have been written completely, in part or not at all, and a restored or lost state
+// does not know the newest objects. Invariant: a cut counts only if the object with its own name
+// exists, which is written last.
 
 import type { Numbering, PositionReach } from '../../../src/contracts/numbering.ts';
 import { reachOf } from '../../../src/contracts/numbering.ts';
@@ -9,25 +9,25 @@ import type { ObjectStore } from '../../../src/objects/store.ts';
 import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 
-/** What is asked of the place of objects. */
+/** The part of an object store that is used. */
 export type CutStore = Pick<ObjectStore, 'place' | 'create' | 'read' | 'facts' | 'list' | 'close'>;
 
-/** So many of the newest objects are looked at, and so many events remembered at least. */
+/** Number of the newest objects that are read, and minimum number of remembered events. */
 const objectsMax = 500;
 const eventsMax = 500_000;
 /** Names of cuts begin with the year; nothing else is listed, such as tables beside them. */
 const namesBegin = '2';
 
-/** What was found. */
+/** The finding. */
 export interface TopObjectState {
   readonly reach: PositionReach;
-  /** Events that stand there and that the state may know nothing of, by what is kept of uids. */
+  /** Events in the bucket that the state may not know, by the kept part of their uids. */
   readonly known: Set<string>;
-  /** The newest object's name; empty where there is none. */
+  /** The newest object's name; empty if there is none. */
   readonly last: string;
 }
 
-/** Looks at the objects behind `after`; nothing is changed. */
+/** Reads the objects after `after`; changes nothing. */
 export async function lookAtBucket(
   store: CutStore,
   { numbering, after }: { readonly numbering: Numbering; readonly after: string },
@@ -36,7 +36,7 @@ export async function lookAtBucket(
   const reaches = found.map(({ place }) => reachOf(place, numbering));
   const known = new Set<string>();
   if (reaches.some(({ ahead }) => ahead)) {
-    // Such a state may have forgotten any record, and so reads it again.
+    // An older state may have forgotten any record, and so reads it again.
     const all = after === '' ? found : await newestObjects(store, '');
     for (const one of all.toReversed()) {
       if (known.size >= eventsMax) break;

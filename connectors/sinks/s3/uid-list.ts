@@ -1,7 +1,7 @@
-// The list of uids at an object's end, for who must know what stands in a bucket and cannot read
-// every format. It stands where decoders of the compression pass over it: in zstd as skippable
-// frames (RFC 8878 section 3.1.2), in gzip as extra fields of empty members (RFC 1952 section 2.3.1).
-// The data is one frame or member before it, so that a decoder that knows of one only has all.
+// The list of uids at an object's end, for readers that must know the bucket's events and cannot
+// read every format. Decoders of the compression skip it: in zstd as skippable frames (RFC 8878
+// section 3.1.2), in gzip as extra fields of empty members (RFC 1952 section 2.3.1). The data is
+// one frame or member before it, so that a decoder of a single one reads everything.
 
 import type { Offset } from '../../../src/contracts/event.ts';
 import { keptDigits } from '../../shared/known-events.ts';
@@ -9,10 +9,10 @@ import { keptDigits } from '../../shared/known-events.ts';
 /** How objects are compressed. */
 export type ObjectCompression = 'gzip' | 'zstd';
 
-/** Bytes that are kept of a uid. */
+/** Kept bytes of a uid. */
 export const keptBytes = keptDigits / 2;
 
-/** Extra fields hold 64 KiB, their own headers included; a frame could hold more. */
+/** An extra field holds 64 KiB, including its header; a frame could hold more. */
 const uidsOfPiece = 4_000;
 const zstdMagic = 0x184d2a5c;
 const gzipHead = [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255];
@@ -21,7 +21,7 @@ const gzipTail = [3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const headBytes: Readonly<Record<ObjectCompression, number>> = { gzip: 16, zstd: 8 };
 const tailBytes: Readonly<Record<ObjectCompression, number>> = { gzip: 10, zstd: 0 };
 
-/** The list as it stands behind the data. */
+/** The list as it follows the data. */
 export function uidList(uids: Uint8Array, method: ObjectCompression): Uint8Array {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < uids.length; at += uidsOfPiece * keptBytes) {
@@ -41,13 +41,13 @@ export function uidList(uids: Uint8Array, method: ObjectCompression): Uint8Array
   return Buffer.concat(pieces);
 }
 
-/** Length of the list of so many uids. */
+/** Length of the list of `count` uids. */
 export function uidListBytes(count: number, method: ObjectCompression): number {
   const pieces = Math.ceil(count / uidsOfPiece);
   return count * keptBytes + pieces * (headBytes[method] + tailBytes[method]);
 }
 
-/** The uids in a list, as they are kept; the list's own bytes were cut from the object's end. */
+/** The kept uids in a list; the caller has cut the list's bytes from the object's end. */
 export function uidsInList(list: Uint8Array, count: Offset, method: ObjectCompression): string[] {
   const uids: string[] = [];
   let at = 0;

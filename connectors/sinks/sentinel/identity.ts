@@ -1,5 +1,5 @@
-// Who a sentinel sink is to Azure: an application of Microsoft Entra, or the managed identity of the
-// machine.
+// The identity of a sentinel sink in Azure: an application of Microsoft Entra, or the machine's
+// managed identity.
 
 import { z } from 'zod';
 import { invariant } from '../../../src/contracts/errors.ts';
@@ -35,7 +35,7 @@ interface Settings extends Omit<Identity, 'auth'> {
   readonly auth: z.output<ReturnType<typeof azureAuth>>;
 }
 
-/** Who asks for tokens; null where the settings name nobody, or two. */
+/** The identity for tokens; null if the settings name none, or two. */
 export function identityOf({ auth, ...rest }: Settings): Identity | null {
   if (auth === 'managed_identity')
     return { ...rest, auth: { managed_identity: { url: metadataService } } };
@@ -50,7 +50,7 @@ export function identityOf({ auth, ...rest }: Settings): Identity | null {
   return { ...rest, auth: { tenant_id, client_id, client_secret } };
 }
 
-/** The same of settings without a flaw. */
+/** The same for settings without a flaw. */
 export function knownIdentity(settings: Settings): Identity {
   const identity = identityOf(settings);
   invariant(identity !== null, 'a sentinel sink knows who it is');

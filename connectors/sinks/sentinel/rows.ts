@@ -1,7 +1,7 @@
-// An event as rows of a Log Analytics table, in JSON. A data collection rule drops columns that it
-// does not declare and cuts what is longer than 64 KB, both without a word; so there is a small set
-// of columns that never changes, the event itself stands whole in one of them, and what would be
-// cut is split into several rows by setting, or told by the sink before it is sent.
+// An event as rows of a Log Analytics table, in JSON. A data collection rule silently drops columns
+// that it does not declare and cuts values over 64 KB. So the columns are a small fixed set, one of
+// them contains the whole event, and a value that would be cut is split over several rows if
+// configured, or reported by the sink before sending.
 
 import { actingUser, textOf } from '../../../formats/parts.ts';
 import { wholeSentence } from '../../../formats/sentence.ts';
@@ -11,10 +11,10 @@ import type { DocumentForm, EncodedLines, Format } from '../../../src/contracts/
 import { isObject, type Json } from '../../../src/contracts/json.ts';
 import { lineAt } from '../../shared/lines.ts';
 
-/** Bytes of UTF-8 that a column holds uncut: 64 KB, in the stricter reading. */
+/** UTF-8 bytes that a column holds uncut: 64 KB, in the stricter reading. */
 export const columnBytesMax = 64_000;
 
-/** The columns of a row, as a rule has to declare them. */
+/** The columns of a row, as a rule must declare them. */
 export const columns = {
   TimeGenerated: 'datetime',
   EventStartTime: 'datetime',
@@ -36,10 +36,10 @@ export const columns = {
   Event: 'dynamic',
 } as const satisfies Readonly<Record<string, 'datetime' | 'string' | 'int' | 'dynamic'>>;
 
-/** What a column is shortened to where an event is split; it stands whole in `Event`. */
+/** Maximum length of a column if an event is split; the full value is in `Event`. */
 const shortMax = 1_000;
 
-/** Rows of this format's documents, a JSON array of them in a request. */
+/** Rows of this format's documents; a request is a JSON array of them. */
 export function rowForm(format: Format, oversize: 'dead_letter' | 'split'): DocumentForm {
   return {
     contentType: 'application/json',
@@ -69,10 +69,10 @@ function row(fields: Readonly<Record<string, Json>>, event: string): string {
   return `${JSON.stringify(fields).slice(0, -1)},"Event":${event}}`;
 }
 
-/** The name of a column that would be cut, or null. Only rows longer than a column need a look. */
+/** The name of a column that would be cut, or null. Only rows longer than a column are parsed. */
 export function longColumn(line: Uint8Array): string | null {
   if (line.length <= columnBytesMax) return null;
-  // Several rows are one that was split.
+  // Several rows are one split event.
   const rows: unknown = JSON.parse(`[${Buffer.from(line).toString()}]`);
   for (const one of Array.isArray(rows) ? rows : []) {
     for (const [name, value] of Object.entries(one ?? {})) {
@@ -89,7 +89,7 @@ function fieldsOf({ ocsf, uid, context }: Event): Record<string, Json> {
   const product = member(metadata, 'product');
   const time = timeText(ocsf.time);
   const fields: Record<string, Json | undefined> = {
-    // Azure puts its own time here where this is older than two days; the next column keeps it.
+    // Azure replaces this by its own time if it is older than two days; the next column keeps it.
     TimeGenerated: time,
     EventStartTime: time,
     EventUid: uid,
@@ -100,7 +100,7 @@ function fieldsOf({ ocsf, uid, context }: Event): Record<string, Json> {
     EventType: activity_name,
     EventResult: status,
     EventSeverity: severity,
-    // The record's own message stands whole in the event.
+    // The complete message is in the event.
     EventMessage: cutToBytes(wholeSentence({ ocsf }), columnBytesMax),
     ActorUsername: textOf(actor.name) ?? textOf(actor.email_addr) ?? textOf(actor.uid),
     SrcIpAddr: member(src_endpoint, 'ip'),
@@ -115,7 +115,7 @@ function member(value: unknown, name: string): Json | undefined {
   return isObject(value) ? value[name] : undefined;
 }
 
-/** RFC 3339; now where no date can say it, as the service would put it. */
+/** RFC 3339; undefined if no date represents it, so that the service sets the current time. */
 function timeText(timeMs: number): string | undefined {
   return Math.abs(timeMs) < 253_402_300_800_000 ? new Date(timeMs).toISOString() : undefined;
 }
@@ -126,11 +126,10 @@ function shortened([name, value]: readonly [string, Json]): [string, Json] {
   return [name, isLong ? `${text.slice(0, shortMax)}…`.toWellFormed() : value];
 }
 
-/** The text in pieces that a column holds, none within a character; put together they are it. */
+/** The text in pieces that fit a column, none cut inside a character; joined they equal it. */
 function piecesOf(text: string, bytes: number): readonly string[] {
   const pieces: string[] = [];
-  // A unit of UTF-16 is three bytes of UTF-8 at most, and one in what is ASCII, or two where it is
-  // escaped.
+  // A UTF-16 unit is at most three bytes of UTF-8; in ASCII one, or two if escaped.
   const unitsMax = Math.floor(columnBytesMax / (bytes === text.length ? 2 : 3));
   for (let at = 0; at < text.length; ) {
     let end = Math.min(text.length, at + unitsMax);
@@ -141,7 +140,7 @@ function piecesOf(text: string, bytes: number): readonly string[] {
   return pieces;
 }
 
-/** A range of rows as a request has them. */
+/** A range of rows as a request body. */
 export function rowsOf(
   lines: EncodedLines,
   { from, to }: { readonly from: number; readonly to: number },

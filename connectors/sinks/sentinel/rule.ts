@@ -1,9 +1,10 @@
-// What a data collection rule declares, read from Azure Resource Manager for `check --connect`. The
-// rule is found by its immutableId among all that the identity may read (Azure Resource Graph,
-// https://learn.microsoft.com/rest/api/azureresourcegraph), and its declaration read from the rule
-// itself (https://learn.microsoft.com/rest/api/monitor/data-collection-rules/get). The identity needs
-// neither to send events, so what must stay true is that a rule that cannot be read is told, never
-// refused: only one that was read and lacks a column is wrong.
+// The columns that a data collection rule declares, read from Azure Resource Manager for `check
+// --connect`. The rule is found by its immutableId among all that the identity may read (Azure
+// Resource Graph, https://learn.microsoft.com/rest/api/azureresourcegraph), and its declaration is
+// read from the rule itself
+// (https://learn.microsoft.com/rest/api/monitor/data-collection-rules/get). Sending events needs
+// neither permission. Invariant: an unreadable rule is reported and never an error: only a rule
+// that was read and lacks a column is one.
 
 import type { Inspection } from '../../../src/contracts/definition.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -16,7 +17,7 @@ import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
 import { columns } from './rows.ts';
 import type { AzureToken } from './token.ts';
 
-/** Which stream of which rule, and who is asked. */
+/** The rule, its stream, and the service to query. */
 export interface RuleSettings extends Pick<HttpReceiver, 'timeout' | 'tls' | 'proxy'> {
   /** Address of Azure Resource Manager. */
   readonly manager: string;
@@ -26,7 +27,7 @@ export interface RuleSettings extends Pick<HttpReceiver, 'timeout' | 'tls' | 'pr
 
 type Declared = ReadonlyMap<string, string>;
 
-/** Compares our columns with the rule's. Throws an ExportError where the rule lacks one. */
+/** Compares sluice's columns with the rule's. Throws an ExportError if the rule lacks one. */
 export async function inspectRule(
   settings: RuleSettings,
   token: AzureToken,
@@ -60,7 +61,7 @@ export async function inspectRule(
   });
 }
 
-/** Whether a column declared as one type keeps every value of another. */
+/** Whether a column of the declared type keeps every value of another type. */
 function holds(declared: string | undefined, type: string): boolean {
   const wider: Readonly<Record<string, readonly string[]>> = { int: ['long', 'real'] };
   return [type, 'string', 'dynamic', ...(wider[type] ?? [])].includes(declared ?? '');

@@ -1,7 +1,7 @@
-// The token that Azure Monitor wants: asked for with a client secret at Microsoft Entra (OAuth 2.0
-// client credentials), or at the metadata service of the machine for its managed identity. Kept
-// until shortly before it ends, for all requests of the sink. What must stay true: one that was
-// refused is never used again, and neither secret nor token stands in a message.
+// The token for Azure Monitor: requested with a client secret from Microsoft Entra (OAuth 2.0
+// client credentials), or from the machine's metadata service for its managed identity. Cached
+// until shortly before it ends, for all requests of the sink. Invariants: a rejected token is never
+// used again; neither secret nor token appears in a message.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject } from '../../../src/contracts/json.ts';
@@ -10,7 +10,7 @@ import type { HttpResponse, TlsSettings, Tools } from '../../../src/contracts/to
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
 
-/** Who asks, and where. */
+/** The identity, and the token service. */
 export interface Identity {
   readonly authority: string;
   readonly auth:
@@ -21,18 +21,18 @@ export interface Identity {
   readonly proxy?: Secret | undefined;
 }
 
-/** What it is asked for with. */
+/** Context of a token request. */
 interface Asking {
   readonly tools: Tools;
-  /** Begins every error message. */
+  /** Start of every error message. */
   readonly doing: string;
 }
 
-/** Of a token's life: how much of it is left when it is renewed, and at most. */
+/** A token is renewed when this share of its life is left, at most this long before its end. */
 const renewShare = 0.1;
 const renewMsMax = 300_000;
 
-/** What a token is for: its resource, and the scope that Microsoft Entra calls it by. */
+/** The purpose of a token: its resource, and the scope that Microsoft Entra uses for it. */
 export interface Audience {
   readonly resource: string;
   readonly scope: string;
@@ -70,7 +70,7 @@ export class AzureToken {
     this.#doing = `${doing}: requesting a token`;
   }
 
-  /** The token as it is now. Throws an ExportError, or the signal's reason. */
+  /** The current token. Throws an ExportError, or the signal's reason. */
   async current(signal: AbortSignal): Promise<string> {
     const { clock } = this.#tools;
     if (this.#kept !== null && clock.monotonic() < this.#kept.renewAt) return this.#kept.text;
@@ -83,7 +83,7 @@ export class AzureToken {
     return text;
   }
 
-  /** It was refused. */
+  /** It was rejected. */
   forget(): void {
     this.#kept = null;
   }
@@ -148,7 +148,7 @@ export class AzureToken {
   }
 }
 
-/** What an answer gives; `expires_in` is a number from Entra and a text from a machine. */
+/** The token in a response; `expires_in` is a number from Entra and a text from a machine. */
 function tokenIn({ body }: HttpResponse): { text: string; lifeMs: number } | null {
   try {
     const said: unknown = JSON.parse(Buffer.from(body).toString());

@@ -1,22 +1,22 @@
-// What was posted on one channel and is not acknowledged yet. Splunk counts its ids per channel and
-// per indexer, and tells `true` once: an id is asked for until then. What must stay true: an id
-// stands for one batch. Where Splunk gives one that still waits, either its `true` was lost or
-// another indexer counts: nobody can know which batch a `true` would be for, so all are sent again.
+// Posted batches of one channel that are not acknowledged yet. Splunk counts its ids per channel
+// and per indexer, and reports `true` once: an id is queried until then. Invariant: an id stands
+// for one batch. If Splunk assigns an id that still waits, either its `true` was lost or another
+// indexer counts: a `true` could belong to either batch, so all are sent again.
 
 import type { ExportError } from '../../../src/contracts/errors.ts';
 
-/** How a batch that was posted ends: null: it is indexed; else why it is to be sent again. */
+/** The result of a posted batch. Null: indexed; otherwise the reason to send it again. */
 export type Acknowledged = ExportError | null;
 
 interface Waiting {
   /** On the monotonic clock. */
   readonly sinceMs: number;
-  /** Nobody waits for it any more where it is aborted. */
+  /** Aborted: no caller waits for it any more. */
   readonly signal: AbortSignal;
   tell(end: Acknowledged): void;
 }
 
-/** The batches of one channel that wait. */
+/** The waiting batches of one channel. */
 export class Acks {
   readonly channel: string;
   readonly #waiting = new Map<number, Waiting>();
@@ -43,7 +43,7 @@ export class Acks {
     return this.#waiting.has(id);
   }
 
-  /** Resolves when it is known how the batch ends. */
+  /** Resolves when the batch's result is known. */
   add(id: number, posted: Omit<Waiting, 'tell'>): Promise<Acknowledged> {
     return new Promise((report) => this.#waiting.set(id, { ...posted, tell: report }));
   }
@@ -57,7 +57,7 @@ export class Acks {
     for (const id of ids) this.#end(id, null);
   }
 
-  /** Those that were posted until then are to be sent again; whether there are such. */
+  /** Batches posted until then are sent again; returns whether there was any. */
   lose(cause: ExportError, untilMs = Number.POSITIVE_INFINITY): boolean {
     const lost = [...this.#waiting].filter(([, { sinceMs }]) => sinceMs <= untilMs);
     for (const [id] of lost) this.#end(id, cause);

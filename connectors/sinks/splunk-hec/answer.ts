@@ -1,7 +1,7 @@
-// What the HTTP Event Collector says. Its `code` says more than the status
-// (https://help.splunk.com, "Troubleshoot HTTP Event Collector", possible error codes). What must
-// stay true: dead letters come only from a code that speaks of an event; whatever is no answer of a
-// collector, or speaks of the token, index or channel, leaves every event held.
+// The response of an HTTP Event Collector. Its `code` is more precise than the status
+// (https://help.splunk.com, "Troubleshoot HTTP Event Collector", possible error codes). Invariant:
+// dead letters come only from a code about an event; a response that is not a collector's, or
+// concerns the token, index or channel, keeps every event in the spool.
 
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import { isObject, type Json } from '../../../src/contracts/json.ts';
@@ -14,16 +14,16 @@ import {
 } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';
 
-/** An answer of a collector. */
+/** A response of a collector. */
 export interface HecAnswer {
   readonly code: number;
-  /** By which the batch is asked for; null: it gives none. */
+  /** The id to query for the batch; null: none given. */
   readonly ackId: number | null;
-  /** The place of the event that is wrong in the request, from 0; null: it does not say. */
+  /** Index of the invalid event in the request, from 0; null: unknown. */
   readonly invalidEvent: number | null;
 }
 
-/** Null where this is no answer of a collector. */
+/** Null if this is not a collector's response. */
 export function readHecAnswer(body: Uint8Array): HecAnswer | null {
   const said = parsedJson(body);
   if (!isObject(said) || typeof said.code !== 'number') return null;
@@ -34,7 +34,7 @@ export function readHecAnswer(body: Uint8Array): HecAnswer | null {
   };
 }
 
-/** Which of the batches that were asked for are indexed; null where this is no answer to that. */
+/** The queried batches that are indexed; null if this is not a response to the query. */
 export function readAcks(body: Uint8Array, asked: readonly number[]): readonly number[] | null {
   const said = parsedJson(body);
   if (!isObject(said) || !isObject(said.acks)) return null;
@@ -43,8 +43,8 @@ export function readAcks(body: Uint8Array, asked: readonly number[]): readonly n
 }
 
 /**
- * What a failed answer means. `indexOf` names the index that an event of the request is for. With
- * `hasIndexes` the events of a sink are for several indexes: a wrong one is that destination's fault.
+ * Classifies a failed response. `indexOf` names the index of an event of the request. `hasIndexes`:
+ * the events of a sink are for several indexes, and a wrong one is that destination's fault.
  */
 export function judgeHec(
   response: HttpResponse,
@@ -58,7 +58,7 @@ export function judgeHec(
     scope: 'sink',
     cause: failure('sink_refused', next),
   });
-  // What stands in between has its own reasons to call a request bad; no event is the cause.
+  // An intermediary has its own reasons for a 400; no event is the cause.
   if (said === null) return response.status === 400 ? ofSink(noCollectorNext) : undefined;
   switch (said.code) {
     case 1:
@@ -99,18 +99,18 @@ export function judgeHec(
     case 14:
       return ofSink(noAckNext);
   }
-  // A code that is new here: only the status is known, and it need not be about an event.
+  // An unknown code: only the status is known, and it may not be about an event.
   return response.status === 400 || response.status === 422 ? ofSink(noCollectorNext) : undefined;
 }
 
-/** What to do where the token does not acknowledge though `ack: required` says so. */
+/** The next step if the token has no acknowledgement although `ack: required` is set. */
 export const noAckNext =
   'Enable indexer acknowledgement for the token in Splunk, which Splunk Cloud does not offer; or set ack: off: events then count as delivered when an indexer has received them. Nothing was lost.';
 
 const noCollectorNext =
   'Check that the sink’s url is that of the HTTP Event Collector (port 8088, as a rule), and any proxy in between. Nothing was lost.';
 
-/** A login page, a proxy’s words, half an answer. */
+/** A login page, a proxy’s text, an incomplete response. */
 export function noCollector(response: HttpResponse, doing: string): ExportError {
   return unusableResponse(response, {
     doing,

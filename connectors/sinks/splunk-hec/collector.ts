@@ -1,13 +1,14 @@
 // The connection to an HTTP Event Collector. Batches are posted one after the other, in spool order,
-// and each waits by itself until an indexer says that it is written; meanwhile the next ones go out.
-// The connection has a channel of its own. Where another indexer answers, what waits is sent again.
-// Where nobody knows whether a post arrived, a new channel is begun: what waits on the one before is
-// asked for further if cookies say who is asked, and else sent again. What must stay true:
+// and each waits until an indexer confirms that it is written; meanwhile the next ones are posted.
+// The connection has a channel of its own. If another indexer responds, the waiting batches are sent
+// again. If it is unknown whether a post arrived, a new channel is started: the batches waiting on
+// the previous one are still queried if cookies identify the indexer, and sent again otherwise.
+// Invariants:
 //
-//   - one request at a time, and no post on a channel behind one that was not answered: each id of it
-//     is known before the next question, so that no `true` is taken for another batch's;
-//   - nothing is posted behind a batch that has to be sent again, until all before are settled;
-//   - a batch is let go of once it is posted: many wait, and only their ids are kept.
+//   - one request at a time, and no post on a channel after an unanswered one: each id on it is known
+//     before the next query, so that no `true` is assigned to another batch;
+//   - nothing is posted after a batch that must be sent again, until all earlier ones are settled;
+//   - a batch is released once it is posted: many wait, and only their ids are kept.
 
 import { randomUUID } from 'node:crypto';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -23,7 +24,7 @@ import { Cookies } from './cookies.ts';
 import { type Posted, type PostedPart, settled, uidsOf } from './posted.ts';
 import { askCollector } from './wire.ts';
 
-/** How a collector is spoken to. */
+/** Options of a collector connection. */
 export interface CollectorDeps {
   readonly events: HttpReceiver;
   readonly acks: HttpReceiver;
@@ -31,39 +32,39 @@ export interface CollectorDeps {
   readonly ackTimeoutMs: number;
   /** Null: a random one. */
   readonly channel: string | null;
-  /** Names the index of a source's events in the words of an error. */
+  /** Names the index of a source's events in error messages. */
   indexOf(source: string): string;
-  /** True where events are for several indexes, by their source. */
+  /** True if events are for several indexes, by their source. */
   readonly hasIndexes: boolean;
-  /** Begins every error message. */
+  /** Start of every error message. */
   readonly doing: string;
   readonly tools: Tools;
 }
 
-/** Batches that are posted or wait for it: the next one is encoded while one is on its way. */
+/** Batches that are posted or wait for it: the next one is encoded while one is in flight. */
 const postingMax = 2;
-/** How often is asked: as long again as half of what it has taken so far, within bounds. */
+/** Query interval: half of the time waited so far, within bounds. */
 const askMsMin = 200;
 const askMsMax = 10_000;
 const closingMsMax = 1_000;
 
-/** One connection; see above. */
+/** One connection; see the file's head. */
 export class HecConnection {
   readonly #deps: CollectorDeps;
   readonly #cookies = new Cookies();
   #acks: Acks;
-  /** Of channels on which nothing is posted any more. */
+  /** Earlier channels, on which nothing is posted any more. */
   #earlier: readonly Acks[] = [];
-  /** Settles when no request is under way. */
+  /** Settles when no request is in flight. */
   #turn: Promise<unknown> = Promise.resolve();
   #posting = 0;
   #unsettled = 0;
-  /** Why something has to be sent again; null once all is settled that was sent before. */
+  /** Why something must be sent again; null once everything sent before is settled. */
   #broken: ExportError | null = null;
-  /** Why it cannot be asked what is indexed. */
+  /** Why the indexed batches cannot be queried. */
   #unheard: ExportError | null = null;
   #asking: Promise<void> | null = null;
-  /** Ends the wait before a question; and the question. */
+  /** End the wait before a query; and the query. */
   #pause = new AbortController();
   #question = new AbortController();
   #isClosing = false;
@@ -83,7 +84,8 @@ export class HecConnection {
     this.#posting += 1;
     this.#unsettled += 1;
     const posted = this.#inTurn(() => this.#post(batch, signal)).finally(this.#posted);
-    // Not in a function that knows the batch, which would be kept until all of it is indexed.
+    // Not in a closure that references the batch, which would stay in memory until all of it is
+    // indexed.
     return untilAborted(posted.then(settled), signal, this.#giveUp).finally(this.#settled);
   }
 
@@ -91,7 +93,7 @@ export class HecConnection {
     while (this.#posting >= postingMax) await untilAborted(this.#turn, signal);
   }
 
-  /** Asks on until nothing waits any more; the signal of `send` bounds that. */
+  /** Queries until nothing waits; the signal of `send` bounds that. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#pause.abort();
@@ -203,7 +205,7 @@ export class HecConnection {
     this.#asking = null;
   }
 
-  /** The channels on which something waits. */
+  /** The channels with waiting batches. */
   get #waiting(): readonly Acks[] {
     return [...this.#earlier, this.#acks].filter(({ size }) => size > 0);
   }
@@ -225,7 +227,7 @@ export class HecConnection {
     });
     if (answer.outcome !== 'accepted') {
       this.#unheard = answer.cause;
-      // Of a channel that is unknown, or a token that does not acknowledge, no word will come.
+      // An unknown channel, or a token without acknowledgement, will never confirm.
       if (said?.code === 11 || said?.code === 14) this.#renew(answer.cause);
       return;
     }
@@ -248,12 +250,12 @@ export class HecConnection {
     this.#lose(this.#failure(word), tools.clock.monotonic() - ackTimeoutMs);
   }
 
-  /** What waits, and was posted before, is sent again. */
+  /** Waiting batches that were posted before are sent again. */
   #lose(cause: ExportError, untilMs?: number): void {
     for (const acks of this.#waiting) if (acks.lose(cause, untilMs)) this.#broken ??= cause;
   }
 
-  /** What waits is sent again, on a channel of which nobody has heard. */
+  /** Waiting batches are sent again, on a new channel. */
   #renew(cause: ExportError): void {
     this.#lose(cause);
     this.#acks = this.#begun();
@@ -280,7 +282,7 @@ export class HecConnection {
   }
 }
 
-/** False only where the request cannot have left this machine. */
+/** False only if the request cannot have left this machine. */
 function mayHaveArrived({ cause }: { readonly cause: ExportError }): boolean {
   return !(cause.cause instanceof HttpFailure && cause.cause.reason === 'unreachable');
 }

@@ -1,14 +1,16 @@
-// The cookies by which a load balancer sends what belongs together to the same indexer. What must
-// stay true: a value that changes tells that another indexer answers, unless it changes with every
-// answer, as some balancers and firewalls have it: then it tells nothing, and is only sent back.
+// The cookies by which a load balancer routes related requests to the same indexer. Invariant: a
+// changed value means that another indexer responds, unless it changes with every response, as with
+// some balancers and firewalls: such a cookie means nothing, and is only sent back.
 
-/** So many changes in a row, without an acknowledgement between, and a cookie tells nothing. */
+/**
+ * After this many changes in a row without an acknowledgement in between, a cookie means nothing.
+ */
 const changesMax = 3;
 
 const cookiesMax = 50;
 const lengthMax = 4096;
 
-/** What one connection was given. */
+/** The cookies of one connection. */
 export class Cookies {
   readonly #values = new Map<string, string>();
   readonly #changes = new Map<string, number>();
@@ -17,15 +19,15 @@ export class Cookies {
     return this.#values.size;
   }
 
-  /** As a request brings them back. */
+  /** As request headers. */
   get headers(): Readonly<Record<string, string>> {
     if (this.#values.size === 0) return {};
     return { cookie: Array.from(this.#values, ([name, value]) => `${name}=${value}`).join('; ') };
   }
 
   /**
-   * Takes the cookies of an answer; true where they tell that another indexer gives it. `isSame`:
-   * the answer itself shows that it does not.
+   * Stores the cookies of a response; true if they show another indexer. `isSame`: the response
+   * itself shows the same indexer.
    */
   take(text: string | undefined, isSame = false): boolean {
     let isOther = false;
@@ -42,7 +44,7 @@ export class Cookies {
     return isOther;
   }
 
-  /** Something was acknowledged: changes before that were what they looked like. */
+  /** An acknowledgement arrived: changes before it really were other indexers. */
   settle(): void {
     for (const [name, changes] of this.#changes) {
       if (changes <= changesMax) this.#changes.delete(name);
@@ -50,7 +52,7 @@ export class Cookies {
   }
 }
 
-/** Name and value of each; null: it is to be forgotten. Dates hold commas, as the joints do. */
+/** Name and value of each; null: delete it. Dates contain commas, and so do the separators. */
 function cookiesIn(
   text: string,
 ): readonly { readonly name: string; readonly value: string | null }[] {

@@ -1,17 +1,17 @@
-// One event as the HTTP Event Collector takes it at `/services/collector/event`: an envelope with
-// its time, where it belongs, and its uid as an indexed field, around the event as the format writes
-// it. What must stay true: the envelope follows from the event alone, so that a repeat is told by
-// its uid and stands at the same time; no hostile time puts an event where nobody searches.
+// One event for the HTTP Event Collector at `/services/collector/event`: an envelope with its time,
+// its destination in Splunk, and its uid as an indexed field, around the event in its format.
+// Invariants: the envelope depends only on the event, so that a repeated event has the same uid and
+// time; no hostile time moves an event to a period that is never searched.
 
 import type { Event } from '../../../src/contracts/event.ts';
 import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
 import { linesOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 
-/** A name for all events, or one per source of the config; null and what is left out: Splunk's. */
+/** A name for all events, or one per source of the config; null or absent: Splunk's default. */
 export type PerSource = string | Readonly<Record<string, string>> | undefined;
 
-/** Where events belong in Splunk. */
+/** The events' destination in Splunk. */
 export interface Belonging {
   readonly index?: PerSource;
   readonly sourcetype?: PerSource;
@@ -41,7 +41,7 @@ export function envelopeForm(belonging: Belonging, format: Format): DocumentForm
   };
 }
 
-/** The name that events of a source get. */
+/** The name for events of a source. */
 export function nameFor(source: string, names: PerSource): string | undefined {
   if (typeof names !== 'object') return names;
   return Object.hasOwn(names, source) ? names[source] : undefined;

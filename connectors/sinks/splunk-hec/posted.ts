@@ -1,25 +1,25 @@
-// What becomes of a batch once it was posted. What must stay true: an event counts as delivered only
-// where the part that it went with is indexed; the others of that part are sent again, and no more.
+// The result of a posted batch. Invariant: an event counts as delivered only if its part is
+// indexed; the other events of that part are sent again, and no more.
 
 import type { Uid } from '../../../src/contracts/event.ts';
 import type { Batch, Delivery } from '../../../src/contracts/sink.ts';
 import type { Range } from '../../shared/halves.ts';
 import type { Acknowledged } from './acks.ts';
 
-/** Of a batch: what became of it when it was posted, and what is to be waited for. */
+/** The result of a batch's posts, and the parts to wait for. */
 export interface Posted {
   readonly answer: Delivery;
   readonly parts: readonly PostedPart[];
 }
 
-/** A part of a batch that was taken. */
+/** A part of a batch that was accepted. */
 export interface PostedPart {
   readonly end: Promise<Acknowledged>;
-  /** None where it is the whole batch. */
+  /** Empty if it is the whole batch. */
   readonly uids: readonly Uid[];
 }
 
-/** What became of a batch, once it is known of each part that was taken whether it is indexed. */
+/** The result of a batch, once it is known of each accepted part whether it is indexed. */
 export async function settled({ answer, parts }: Posted): Promise<Delivery> {
   const ends = await Promise.all(parts.map(({ end }) => end));
   const cause = ends.find((end) => end !== null);
@@ -30,7 +30,7 @@ export async function settled({ answer, parts }: Posted): Promise<Delivery> {
   return { outcome: 'partly', refused: [], again };
 }
 
-/** The events of a part; none where it is the whole batch. */
+/** The events of a part; empty if it is the whole batch. */
 export function uidsOf({ events }: Batch, { from, to }: Range): readonly Uid[] {
   return to - from === events.length ? [] : events.slice(from, to).map(({ uid }) => uid);
 }

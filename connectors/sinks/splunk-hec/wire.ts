@@ -1,37 +1,37 @@
-// One question to a collector and what it says, by the status and by its own words. The cookies of
-// each answer go with the next question.
+// One request to a collector and its response, by status and by code. The cookies of each response
+// are sent with the next request.
 
 import type { Tools } from '../../../src/contracts/tools.ts';
 import { type HttpReceiver, type PostAnswer, postOnce } from '../../shared/http-post.ts';
 import { type HecAnswer, judgeHec, readHecAnswer } from './answer.ts';
 import type { Cookies } from './cookies.ts';
 
-/** What is asked with. */
+/** Input of a request. */
 export interface HecRequestContext {
   readonly receiver: HttpReceiver;
   readonly body: Uint8Array;
   readonly channel: string;
   readonly cookies: Cookies;
-  /** Begins every error message. */
+  /** Start of every error message. */
   readonly doing: string;
   readonly tools: Tools;
   readonly signal: AbortSignal;
-  /** The index that an event of the body is for, in the words of an error. */
+  /** The index that an event of the body is for, for error messages. */
   readonly indexOf?: (place: number) => string;
-  /** True where the events of the sink are for several indexes. */
+  /** True if the events of the sink are for several indexes. */
   readonly hasIndexes?: boolean;
 }
 
-/** What was said. */
+/** The response. */
 export interface Said {
   readonly answer: PostAnswer;
-  /** Null: no answer of a collector, or one about acknowledgements. */
+  /** Null: not a collector's response, or one about acknowledgements. */
   readonly said: HecAnswer | null;
-  /** The cookies that come with it. */
+  /** Its cookies. */
   readonly cookies: string | undefined;
 }
 
-/** Asks once. Rejects only when the signal aborts. */
+/** Sends one request. Rejects only when the signal aborts. */
 export async function askCollector(asking: HecRequestContext): Promise<Said> {
   const { receiver, body, channel, cookies, indexOf, hasIndexes, ...context } = asking;
   const headers = {

@@ -1,11 +1,11 @@
-// Where a syslog sink sends: `udp://`, `tcp://`, `tls://`, `relp://` or `relps://` and `host:port`. Read
-// once from the config, so that what follows works with parts and not with text. No port is assumed:
-// 514, 6514 and 2514 are conventions that many sites do not follow, and a wrong guess would be found
-// out only when events are due.
+// The address of a syslog sink: `udp://`, `tcp://`, `tls://`, `relp://` or `relps://` and
+// `host:port`. Parsed once from the config, so that later code works with parts and not with text.
+// No port is assumed: 514, 6514 and 2514 are conventions that many sites do not follow, and a wrong
+// guess would show only when events are due.
 
 import { parseHostPort } from '../../../src/contracts/settings.ts';
 
-/** How messages travel, and the port that is usual for it. */
+/** The transports, with their usual ports. */
 const usualPorts = { udp: 514, tcp: 514, tls: 6514, relp: 2514, relps: 2514 } as const;
 
 type Transport = keyof typeof usualPorts;
@@ -18,17 +18,17 @@ export interface Address {
   readonly text: string;
 }
 
-/** Whether TLS lies under it. */
+/** Whether it uses TLS. */
 export function isSecure({ transport }: Address): boolean {
   return transport === 'tls' || transport === 'relps';
 }
 
-/** Whether the receiver answers each message (RELP). */
+/** Whether the receiver acknowledges each message (RELP). */
 export function isAnswered({ transport }: Address): boolean {
   return transport === 'relp' || transport === 'relps';
 }
 
-/** The address, or what is wrong with it as a sentence for the author of the config. */
+/** The address, or its flaw as a sentence for the config's author. */
 export function parseAddress(text: string): Address | string {
   const match = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/i.exec(text);
   if (!match) {

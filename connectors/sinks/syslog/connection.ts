@@ -1,15 +1,15 @@
-// One open connection to a syslog receiver and the batches that travel on it. Syslog over TCP has
-// no acknowledgement, so a batch's fate is the connection's. A reset can take away bytes that the
-// far kernel had acknowledged and its program not read; so a batch is settled when we have ended
-// our side and the receiver has then ended its own, having read to the end. With a receiver that
-// never does (habit.ts), once the batch was flushed, the far kernel has acknowledged it (where this
-// machine can tell), and the connection has stayed healthy for the window since. When the
-// connection breaks before, the batch is to be sent again.
+// One open connection to a syslog receiver and the batches sent on it. Syslog over TCP has no
+// acknowledgement, so a batch's result depends on the connection's end. A reset can lose bytes that
+// the peer's TCP stack had acknowledged and its program had not read; so a batch is settled when
+// sluice has closed its side and the receiver has then closed its own, having read to the end. If
+// the receiver never does (habit.ts), a batch is settled once it was flushed, the peer's TCP stack
+// has acknowledged it (if this machine can see that), and the connection has stayed healthy for the
+// window since. If the connection breaks before, the batch is sent again.
 //
 //   open ──finish()──▶ finishing ──our FIN, then the receiver's──▶ over   all settled: it has read to the end
-//     └──error, FIN, stall──┴──error, stall, no FIN──▶ over               what is unsettled goes again
+//     └──error, FIN, stall──┴──error, stall, no FIN──▶ over               unsettled batches are sent again
 //
-// What must stay true: fates are told in the order of writing, settled ones first; nothing is told
+// Invariants: results are reported in the order of writing, settled ones first; nothing is reported
 // twice; large batches wait for the kernel one at a time.
 
 import type { Socket } from 'node:net';
@@ -22,31 +22,34 @@ import type { Habit } from './habit.ts';
 import { Arrival } from './send-queue.ts';
 import { Unsettled, type UnsettledBatch, type Waiter } from './unsettled.ts';
 
-/** What the owner of a connection is told. */
+/** Callbacks to the owner of a connection. */
 export interface ConnectionEvents {
   /** More may be written. */
   room(): void;
-  /** `isDue`; told again until `finish`. */
+  /** `isDue`; repeated until `finish`. */
   due(): void;
-  /** Our side is ended and all before it at the far kernel; not told where nothing was carried. */
+  /**
+   * This side is closed and everything before it is at the peer's TCP stack; not called if nothing
+   * was sent.
+   */
   ended(): void;
-  /** The connection is gone and every batch has its fate. Called once; `cause` if it broke. */
+  /** The connection is closed and every batch has its result. Called once; `cause` if it broke. */
   over(cause: ExportError | null): void;
 }
 
-// One write's callback is the finest sign of progress there is, and large writes cost least
+// A write's callback is the finest sign of progress available, and large writes cost least
 // (measured: 64 to 192 KiB).
 const writeBytesMax = 128 * 1024;
-// So many bytes may wait for the kernel before the next batch is held back. Counted here: Node
-// tells 'drain' once for each write of a batch, and each would let in another batch.
+// Bytes that may wait for the kernel before the next batch is delayed. Counted here: Node emits
+// 'drain' once for each write of a batch, and each would admit another batch.
 const aheadBytesMax = writeBytesMax;
 const drainLookMs = 2;
 const drainLookMsMax = 160;
-// Looking costs up to tens of milliseconds where a machine has many connections: at most one part
-// in so many of the time.
+// Reading the kernel's table costs up to tens of milliseconds on a machine with many connections:
+// at most this fraction of the time.
 const lookShareMax = 50;
 
-/** See the head of this file. */
+/** One connection; see the file's head. */
 export class SyslogConnection {
   readonly #socket: Socket;
   readonly #address: Address;
@@ -60,13 +63,13 @@ export class SyslogConnection {
   #watching = false;
   #written = 0;
   #flushed = 0;
-  /** Of these, what had arrived when progress was last looked for. */
+  /** The part that had arrived when progress was last checked. */
   #seen = 0;
   readonly #openedMs: number;
   #writtenMs = Number.NEGATIVE_INFINITY;
   #progressMs: number;
   #healthySinceMs = Number.NEGATIVE_INFINITY;
-  /** When our side was ended. */
+  /** When this side was closed. */
   #finMs: number | null = null;
 
   constructor(
@@ -85,7 +88,7 @@ export class SyslogConnection {
     socket.on('end', () => this.#peerEnded());
     socket.on('error', (error) => this.#break(() => brokenConnection(this.#address, error)));
     socket.on('close', () => this.#break(() => broken(this.#address, 'the connection was closed')));
-    // Receivers send nothing; reading is what makes a FIN or a reset seen.
+    // Receivers send nothing; reading makes a FIN or a reset visible.
     socket.resume();
   }
 
@@ -95,7 +98,7 @@ export class SyslogConnection {
     return this.#state === 'open' && ahead < aheadBytesMax && this.#written < this.#habit.bytesMax;
   }
 
-  /** Whether the receiver should be asked, by `finish`, to confirm what it has read. */
+  /** Whether `finish` should be called, to make the receiver confirm what it has read. */
   get isDue(): boolean {
     if (this.#state !== 'open') return false;
     const { oldest } = this.#carried;
@@ -103,12 +106,12 @@ export class SyslogConnection {
     const { settling, settlesBy, bytesMax, ageMsMax } = this.#habit;
     if (settlesBy === 'window') return nowMs - this.#openedMs >= ageMsMax;
     if (oldest === undefined) return false;
-    // While nothing moves, another connection would only be filled as well.
+    // While nothing moves, another connection would only fill up as well.
     const sinceMs = Math.max(oldest.writtenMs, this.#healthySinceMs);
     return nowMs - sinceMs >= settling.windowMs || this.#written >= bytesMax;
   }
 
-  /** Whether nothing was written lately, so that its end would keep nobody waiting. */
+  /** Whether nothing was written lately, so that closing delays no sender. */
   get isQuiet(): boolean {
     return this.#clock.monotonic() - this.#writtenMs > this.#habit.settling.windowMs / 2;
   }
@@ -123,7 +126,7 @@ export class SyslogConnection {
     for (let start = 0; start < bytes.length; start += writeBytesMax) {
       const part = bytes.subarray(start, start + writeBytesMax);
       this.#socket.write(part, (error) => {
-        if (error) return; // 'error' or 'close' tells
+        if (error) return; // 'error' or 'close' reports it.
         this.#flushed += part.length;
         if (this.#flushed < carried.end) return;
         carried.flushedMs = this.#clock.monotonic();
@@ -136,9 +139,9 @@ export class SyslogConnection {
   }
 
   /**
-   * Ends our side and waits for the receiver to end its own, which it does when it has read
-   * everything (RFC 9293, section 3.6). With `withinMs` every batch has its fate after that at the
-   * latest; may be called again to set it.
+   * Closes this side and waits for the receiver to close its own, which it does when it has read
+   * everything (RFC 9293, section 3.6). With `withinMs` every batch has its result after that at
+   * the latest; may be called again to set it.
    */
   finish(withinMs: number | null = null): void {
     if (this.#state === 'over') return;
@@ -155,15 +158,15 @@ export class SyslogConnection {
     if (withinMs !== null) this.#endWithin(withinMs);
   }
 
-  /** Tells what it carries to be sent again, for a fault that is not its own, and ends. */
+  /** Sends everything back for another attempt, for a fault of another connection, and closes. */
   giveUp(cause: ExportError): void {
     this.#carried.sendBack(cause);
     this.finish();
   }
 
-  // Only once the far kernel has everything does a FIN in answer to ours mean that all was read: a
-  // program that closes before sends a reset instead, and one that closed before our last bytes
-  // came never acknowledges them.
+  // Only once the peer's TCP stack has everything does a FIN in reply to ours prove that all was
+  // read: a program that closes before sends a reset instead, and one that closed before the last
+  // bytes came never acknowledges them.
   async #endOurSide(): Promise<void> {
     try {
       for (let waitMs = drainLookMs; this.#state === 'finishing'; waitMs *= 2) {
@@ -177,7 +180,7 @@ export class SyslogConnection {
       await this.#clock.sleep(this.#habit.answerMsMax, this.#ended.signal);
       this.#unanswered();
     } catch {
-      // The connection is over: everything has its fate.
+      // The connection is closed: every batch has its result.
     }
   }
 
@@ -190,7 +193,7 @@ export class SyslogConnection {
   #endWithin(waitMs: number): void {
     this.#clock.sleep(waitMs, this.#ended.signal).then(
       () => this.#break(() => this.#notClosed(waitMs)),
-      () => undefined, // over: everything has its fate
+      () => undefined, // Closed: every batch has its result.
     );
   }
 
@@ -211,7 +214,7 @@ export class SyslogConnection {
     }
   }
 
-  // One loop while anything is unsettled: it settles what is due and notices a standstill.
+  // One loop while anything is unsettled: it settles due batches and detects a stall.
   async #watch(): Promise<void> {
     if (this.#watching) return;
     this.#watching = true;
@@ -221,7 +224,7 @@ export class SyslogConnection {
     let tickMs = shortestMs;
     try {
       for (let { oldest } = carried; oldest !== undefined; oldest = carried.oldest) {
-        // All flushed: nothing to see before the oldest is due, and looking has its price.
+        // All flushed: nothing changes before the oldest is due, and looking is costly.
         const fromMs = this.#habit.settlesBy === 'close' ? oldest.writtenMs : oldest.flushedMs;
         const idleMs =
           this.#flushed < this.#written ? tickMs : fromMs + windowMs - this.#clock.monotonic();
@@ -232,7 +235,7 @@ export class SyslogConnection {
         tickMs = Math.max(shortestMs, Math.min(lookedMs * lookShareMax, windowMs, stallMs / 4));
       }
     } catch {
-      // The connection is over: everything has its fate.
+      // The connection is closed: every batch has its result.
     } finally {
       this.#watching = false;
     }
@@ -244,7 +247,7 @@ export class SyslogConnection {
     const nowMs = this.#clock.monotonic();
     const moved = reached > this.#seen || reached === this.#written;
     this.#seen = reached;
-    // While nothing moves the receiver may be hung, and what it has not read would go with a reset.
+    // While nothing moves the receiver may hang, and its unread bytes would be lost in a reset.
     if (moved) this.#progressMs = nowMs;
     else this.#healthySinceMs = nowMs;
 

@@ -1,8 +1,7 @@
-// Syslog over UDP (RFC 5426), one message a datagram, through syslog-client. The library would
-// build RFC 3164 or 5424 headers of its own, without structured data and without cleaning what goes
-// into them; since our messages are complete, its one method for that is overridden to send them as
-// they are. Nobody can know whether a datagram arrives: what is told is only what this machine's
-// kernel said to it.
+// Syslog over UDP (RFC 5426), one message per datagram, through syslog-client. The library would
+// build RFC 3164 or 5424 headers of its own, without structured data and without escaping; because
+// sluice's messages are complete, its one method for that is overridden to send them unchanged. The
+// arrival of a datagram cannot be confirmed: only this machine's kernel reports errors.
 
 import { lookup } from 'node:dns/promises';
 import type { Batch, Delivery, Refusal } from '../../../src/contracts/sink.ts';
@@ -13,26 +12,26 @@ import { connectFailure } from './failures.ts';
 /** Payload of the largest IPv4 datagram. */
 export const datagramBytesMax = 65_507;
 
-// Datagrams handed to the kernel before its answers are awaited: bounds memory, and lets the
-// receiver's small buffer (200 KiB on Linux unless raised) drain between two waves.
+// Datagrams given to the kernel before its results are awaited: bounds memory, and lets the
+// receiver's small buffer (200 KiB on Linux by default) drain between two waves.
 const waveMax = 64;
 
 /** A sender of datagrams to one receiver. */
 export interface Datagrams {
   send(batch: Batch, signal: AbortSignal): Promise<Delivery>;
-  /** Resolves when the kernel has what was sent before. */
+  /** Resolves when the kernel has everything sent before. */
   ready(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The part of syslog-client that is used. */
+/** The used part of syslog-client. */
 interface MessageClient {
-  /** Sends the bytes as one datagram; resolves to null, or to what the kernel said. */
+  /** Sends the bytes as one datagram; resolves to null, or to the kernel's error. */
   sendMessage(bytes: Uint8Array): Promise<Error | null>;
   close(): unknown;
 }
 
-/** Makes the sender; the name is resolved at each batch. */
+/** Creates the sender; the name is resolved at each batch. */
 export function openDatagrams(address: Address): Datagrams {
   let open: { readonly ip: string; readonly client: MessageClient } | null = null;
   let turn: Promise<unknown> = Promise.resolve();
@@ -51,7 +50,7 @@ export function openDatagrams(address: Address): Datagrams {
     return sendAll(open.client, batch, { address, signal });
   };
   return {
-    // One batch after the other, so that the bound of a wave is the bound of all.
+    // One batch after the other, so that the bound of a wave bounds all.
     send(batch, signal) {
       const answer = turn.then(() => sendOne(batch, signal));
       turn = answer.catch(() => undefined);
@@ -75,7 +74,7 @@ async function messageClient(ip: string, port: number): Promise<MessageClient> {
 
     sendMessage(bytes: Uint8Array): Promise<Error | null> {
       return new Promise((resolve) => {
-        // The library takes text only, and calls the method below before log() returns.
+        // The library accepts only text, and calls the method below before log() returns.
         this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
         this.log('', {}, (error) => resolve(error ?? null));
       });
@@ -85,9 +84,9 @@ async function messageClient(ip: string, port: number): Promise<MessageClient> {
       return this.#bytes;
     }
   }
-  // `appName` is not used; without it the library would look at the process title.
+  // `appName` is not used; without it the library would read the process title.
   const client = new CompleteMessages(ip, { port, transport: Transport.Udp, appName: 'sluice' });
-  // The callback of the message says the same; without a listener the process would end.
+  // The message's callback reports the same; without a listener the process would end.
   client.on('error', () => {});
   return client;
 }

@@ -1,7 +1,7 @@
-// Opens one connection to a syslog receiver, plain or over TLS, bounded in time. For TLS the handshake is
-// done and the receiver's certificate verified before anything else happens; certificates are read
-// from their files at each attempt, so that a rotated one is taken up without a restart. Every
-// failure comes out as an ExportError with its next step.
+// Opens one connection to a syslog receiver, plain or over TLS, bounded in time. With TLS the
+// handshake is completed and the receiver's certificate verified first; certificates are read from
+// their files at each attempt, so that a rotated one applies without a restart. Every failure is an
+// ExportError with its next step.
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -17,15 +17,15 @@ import type { Clock, TlsSettings } from '../../../src/contracts/tools.ts';
 import { type Address, isSecure } from './address.ts';
 import { connectFailure, tlsFaultFailure, tlsFileFailure, turnedAway } from './failures.ts';
 
-/** Whom to connect to, and how. */
+/** The receiver and the connection settings. */
 export interface SyslogReceiver {
   readonly address: Address;
   readonly tls: TlsSettings;
-  /** Bound on connecting, TLS handshake included. */
+  /** Bound on connecting, including the TLS handshake. */
   readonly connectTimeoutMs: number;
 }
 
-// Finds a peer that has vanished while nothing is sent; while something is, the stall time does.
+// Detects a vanished peer while nothing is sent; otherwise the stall time does.
 const keepAliveIdleMs = 30_000;
 
 /** An open connection. Rejects with an ExportError, or with the signal's reason when aborted. */
@@ -39,11 +39,11 @@ export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: keepAliveIdleMs,
-    // A receiver's end is answered by the owner, who must see it before the socket goes.
+    // The owner must see a receiver's FIN before the socket is closed.
     allowHalfOpen: true,
   };
   const socket = secure ? connectTls({ ...options, ...secure }) : connectTcp(options);
-  // What fails between two owners must not end the process; 'close' tells the next owner.
+  // A failure between two owners must not end the process; 'close' reaches the next owner.
   socket.on('error', () => {});
   const over = new AbortController();
   const both = AbortSignal.any([over.signal, signal]);
@@ -64,14 +64,13 @@ export async function dial(to: SyslogReceiver, clock: Clock, signal: AbortSignal
   }
 }
 
-// How long a receiver may take to say no after a TLS 1.3 handshake; one that says nothing is taken
-// to agree.
+// How long a receiver may take to reject after a TLS 1.3 handshake; silence counts as acceptance.
 const refusalWaitMs = 1_000;
 
 /**
- * Connects, makes sure that the receiver keeps the connection, and lets go again; nothing is sent.
- * With TLS 1.3 the client is done before the receiver has looked at its certificate (RFC 8446,
- * section 2), so a refusal comes later.
+ * Connects, makes sure that the receiver keeps the connection, and disconnects; nothing is sent.
+ * With TLS 1.3 the client finishes before the receiver has checked its certificate (RFC 8446,
+ * section 2), so a rejection comes later.
  */
 export async function tryOut(to: SyslogReceiver, clock: Clock, signal: AbortSignal): Promise<void> {
   const socket = await dial(to, clock, signal);

@@ -1,7 +1,6 @@
-// What can go wrong between sluice and a syslog receiver, in the words of an operator. Node and
-// OpenSSL tell failures by codes; only the codes are taken over, since the texts beside them may
-// quote what the far side sent. No failure here loses an event: what is not known to be delivered
-// stays held and is sent again.
+// Failures between sluice and a syslog receiver, in an operator's terms. Only the codes of Node and
+// OpenSSL are used, because their texts may quote bytes from the receiver. No failure here loses an
+// event: events without confirmed delivery stay in the spool and are sent again.
 
 import { ExportError } from '../../../src/contracts/errors.ts';
 import { missingIssuer, type TlsFault } from '../../../src/contracts/tls-files.ts';
@@ -9,7 +8,7 @@ import { type Address, isSecure } from './address.ts';
 
 const heldNext = 'Nothing was lost: messages without a confirmation are sent again.';
 
-/** A connection could not be made, or TLS was refused by either side, then or later. */
+/** A connection could not be made, or TLS was rejected by either side, then or later. */
 export function connectFailure(address: Address, error: unknown): ExportError {
   if (error instanceof ExportError) return error;
   const code = codeOf(error);
@@ -29,14 +28,14 @@ export function connectFailure(address: Address, error: unknown): ExportError {
   });
 }
 
-/** An open connection ended with an error. TLS 1.3 refuses client certificates only here. */
+/** An open connection ended with an error. TLS 1.3 rejects client certificates only here. */
 export function brokenConnection(address: Address, error: unknown): ExportError {
   const code = codeOf(error);
   if (isSecure(address) && isTlsCode(code)) return connectFailure(address, error);
   return broken(address, systemReasons[code] ?? code, { cause: error });
 }
 
-/** An open connection ended, or is given up, for a reason that `what` tells. */
+/** An open connection ended, or is given up, for the reason `what`. */
 export function broken(
   address: Address,
   what: string,
@@ -52,7 +51,7 @@ export function broken(
   });
 }
 
-/** The receiver took the connection and ended it again before anything was sent. */
+/** The receiver accepted the connection and closed it before anything was sent. */
 export function turnedAway(address: Address): ExportError {
   return new ExportError(
     'sink_refused',
@@ -82,7 +81,7 @@ export function tlsFaultFailure(file: string, { key, message }: TlsFault): Expor
   });
 }
 
-/** What OpenSSL or Node calls a failure; never its text. */
+/** The code of OpenSSL or Node for a failure; never its text. */
 function codeOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'code' in error) return String(error.code);
   return error instanceof Error ? error.name : 'unknown';
@@ -99,8 +98,7 @@ const systemReasons: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name service does not answer (EAI_AGAIN)',
 };
 
-// System codes are `E` and a word; what OpenSSL says begins with ERR_ or names the fault of a
-// certificate.
+// System codes are `E` and a word; OpenSSL's begin with ERR_ or name a certificate's fault.
 function isTlsCode(code: string): boolean {
   return code === 'EPROTO' || (/^[A-Z0-9_]+$/.test(code) && !/^E(?!RR_)/.test(code));
 }

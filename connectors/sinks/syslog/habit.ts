@@ -1,11 +1,11 @@
-// What is known of one receiver's habits, learnt from its connections: whether it ends its side
-// when we have ended ours, which shows that its program has read everything, and how fast it reads.
-// What must stay true: a receiver that has answered once is one that answers: if it does not answer
-// later, it hangs, and nothing is believed to have arrived.
+// The known behaviour of one receiver, learned from its connections: whether it closes its side when
+// sluice has closed its own, which shows that its program has read everything, and how fast it
+// reads. Invariant: a receiver that has answered once is one that answers: if it does not answer
+// later, it hangs, and nothing counts as arrived.
 //
 //   unknown ──answers our FIN──▶ answers      settled by its FIN only
-//      └──says nothing for long, or resets at once each time──▶ silent      settled by the window
-//   silent ──answers after all, asked each hour──▶ answers
+//      └──does not answer for long, or resets at once each time──▶ silent      settled by the window
+//   silent ──answers after all, tested each hour──▶ answers
 //
 // A receiver that hung from its first connection on looks like a silent one: hence the patience.
 
@@ -15,30 +15,32 @@ import type { Log } from '../../../src/contracts/tools.ts';
 /** How a batch is settled: see `confirm` in the settings of the sink. */
 type Confirm = 'auto' | 'window' | 'close';
 
-/** When a batch counts as delivered, and how long is waited for that. */
+/** When a batch counts as delivered, and how long to wait for it. */
 export interface Settling {
   readonly confirm: Confirm;
-  /** `close`: how long after its first byte a connection ends. `window`: how long it must hold. */
+  /** `close`: age at which a connection is closed. `window`: how long it must stay healthy. */
   readonly windowMs: number;
-  /** A connection on which nothing moves for so long, though something should, is given up. */
+  /** A connection without expected progress for this long is given up. */
   readonly stallMs: number;
 }
 
-/** Of `stallMs`: how long a receiver may say nothing before it is taken to be silent. */
+/** Times `stallMs`: how long a receiver may not answer before it counts as silent. */
 const patience = 1.5;
 const askAgainMs = 3_600_000;
-/** A reset so soon after our FIN may be how this receiver closes, if it does so each time. */
+/**
+ * A reset this soon after the FIN may be the receiver's way of closing, if it happens each time.
+ */
 const abruptMs = 1_000;
 const abruptMax = 3;
 
-// What a connection may carry before the receiver has to confirm it. A slow one must be able to
-// read that within `stallMs`, so it begins with little and grows where the answer comes fast. It
-// bounds what is repeated, too.
+// Bytes that a connection may carry before the receiver must confirm them. A slow receiver must
+// read them within `stallMs`, so the limit starts small and grows with fast answers. It also bounds
+// the repeated events.
 const bytesFirst = 512 * 1024;
 const bytesLeast = 64 * 1024;
 const bytesMost = 256 * 1024 * 1024;
 
-/** See the head of this file. */
+/** The behaviour of one receiver; see the file's head. */
 export class Habit {
   readonly settling: Settling;
   readonly #log: Log;
@@ -51,35 +53,35 @@ export class Habit {
     this.#log = log;
   }
 
-  /** What settles a batch now. */
+  /** How a batch is settled now. */
   get settlesBy(): 'window' | 'close' {
     const { confirm } = this.settling;
     if (confirm !== 'auto') return confirm;
     return this.#known === 'silent' ? 'window' : 'close';
   }
 
-  /** Bytes after which a connection is to be ended. */
+  /** Bytes after which a connection is to be closed. */
   get bytesMax(): number {
     return this.settlesBy === 'close' ? this.#bytesMax : Number.POSITIVE_INFINITY;
   }
 
-  /** How old a connection may become before it is ended, though nothing on it waits for that. */
+  /** Age at which a connection is closed, although no batch waits for that. */
   get ageMsMax(): number {
     return this.#known === 'silent' ? askAgainMs : Number.POSITIVE_INFINITY;
   }
 
-  /** How long the receiver may take to answer our FIN. */
+  /** How long the receiver may take to answer the FIN. */
   get answerMsMax(): number {
     const { confirm, stallMs } = this.settling;
     return confirm === 'auto' && this.#known === 'unknown' ? stallMs * patience : stallMs;
   }
 
-  /** What an operator should know of it; null: nothing. */
+  /** A notice for the operator; null: none. */
   get notice(): Notice | null {
     return this.#known === 'silent' ? silent : null;
   }
 
-  /** It has ended its side `tookMs` after ours, on a connection that carried so many bytes. */
+  /** It has closed its side `tookMs` after sluice, on a connection that carried `bytes`. */
   answered(tookMs: number, bytes: number): void {
     this.#abrupt = 0;
     if (this.#known === 'silent')
@@ -92,16 +94,16 @@ export class Habit {
     }
   }
 
-  /** It has said nothing for `answerMsMax`. Returns what becomes of what the connection carried. */
+  /** It has not answered for `answerMsMax`. Returns the result of the connection's batches. */
   unanswered(): 'delivered' | 'retry' {
     this.#bytesMax = bytesLeast;
     if (this.settling.confirm !== 'auto' || this.#known === 'answers') return 'retry';
-    // Healthy for far longer than the window, which is all that can be known of such a receiver.
+    // Healthy for far longer than the window: the strongest evidence such receivers give.
     this.#becomesSilent();
     return 'delivered';
   }
 
-  /** The connection broke `afterMs` after our FIN. */
+  /** The connection broke `afterMs` after the FIN. */
   broke(afterMs: number): void {
     if (this.settling.confirm !== 'auto' || this.#known !== 'unknown') return;
     this.#abrupt = afterMs < abruptMs ? this.#abrupt + 1 : 0;

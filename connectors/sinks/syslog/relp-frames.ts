@@ -1,7 +1,7 @@
-// The frames of RELP (https://github.com/rsyslog/librelp/blob/master/doc/relp.html): `TXNR SP COMMAND
-// SP DATALEN [SP DATA] LF`, DATALEN in bytes. Ours are written for a whole batch into memory that is
-// used again; the receiver's are read from its bytes as they come. What must stay true: no content of
-// a message can end its frame, and bytes that are no frame are told, never passed over.
+// The frames of RELP (https://github.com/rsyslog/librelp/blob/master/doc/relp.html): `TXNR SP
+// COMMAND SP DATALEN [SP DATA] LF`, DATALEN in bytes. sluice's frames are written for a whole batch
+// into reused memory; the receiver's are parsed from its bytes as they arrive. Invariants: no
+// content of a message can end its frame; bytes that are no frame are reported, never skipped.
 
 import type { EncodedLines } from '../../../src/contracts/format.ts';
 import type { Range } from '../../shared/halves.ts';
@@ -14,7 +14,7 @@ export function txnrAfter(txnr: number, steps: number): number {
   return ((txnr - 1 + steps) % txnrMax) + 1;
 }
 
-/** How many transactions lie between two. */
+/** Number of transactions between two. */
 export function stepsBetween(first: number, txnr: number): number {
   return (txnr - first + txnrMax) % txnrMax;
 }
@@ -26,7 +26,7 @@ export interface RelpFrame {
   readonly data: string;
 }
 
-/** One frame of ours that is no message. */
+/** One frame of sluice that is no message. */
 export function frameOf({ txnr, command, data }: RelpFrame): string {
   const length = Buffer.byteLength(data);
   return length === 0 ? `${txnr} ${command} 0\n` : `${txnr} ${command} ${length} ${data}\n`;
@@ -42,16 +42,16 @@ const lf = 0x0a;
 const space = 0x20;
 const zero = 0x30;
 const syslogCommand = Buffer.from(' syslog ');
-/** Of nine digits each for TXNR and DATALEN, blanks and LF. */
+/** Nine digits each for TXNR and DATALEN, blanks and LF. */
 const overheadMax = 9 + syslogCommand.length + 9 + 2;
-// A batch is half a MiB unless set otherwise; more is not worth keeping.
+// The default batch is half a MiB; a larger buffer is not worth keeping.
 const spareBytesMax = 4 * 1024 * 1024;
 
-/** Memory that frames are written into, for one session. */
+/** The buffer for frames of one session. */
 export class FrameMemory {
   #spare: Uint8Array | null = null;
 
-  /** Frames the messages, the first under `first`. */
+  /** Frames the messages, the first with number `first`. */
   frame(lines: EncodedLines, { from, to }: Range, first: number): MessageFrames {
     const { bytes, starts, ends } = lines;
     let length = 0;
@@ -78,7 +78,7 @@ export class FrameMemory {
     return { bytes: memory, ends: frameEnds };
   }
 
-  /** They are not needed any more; forgetting it costs memory only. */
+  /** They are no longer needed; omitting the call costs only memory. */
   release({ bytes }: MessageFrames): void {
     if (bytes.length <= spareBytesMax) this.#spare = bytes;
   }
@@ -95,18 +95,18 @@ function writeNumber(memory: Uint8Array, at: number, value: number): number {
   return end;
 }
 
-// What a receiver offers at `open`, or says of a failure, is some hundred bytes.
+// A receiver's offers at `open`, or its text about a failure, have some hundred bytes.
 const dataBytesMax = 64 * 1024;
-// Without data there is no blank before LF either; a blank is let pass.
+// Without data there is no blank before LF; a blank is accepted.
 const header = /(\d{1,9}) ([A-Za-z]{1,32}) (\d{1,9})(?:( )|(?=\n))/y;
 const beginning = /^(?:\d{1,9}(?: (?:[A-Za-z]{1,32}(?: \d{0,9})?)?)?)?$/;
 
-/** Reads the receiver's frames from its bytes, in whatever pieces they come. */
+/** Parses the receiver's frames from its bytes, in pieces of any size. */
 export class FrameReader {
-  /** One character a byte. */
+  /** One character per byte. */
   #rest = '';
 
-  /** The frames that are whole now; null: these bytes are no RELP. */
+  /** The frames that are complete now; null: these bytes are no RELP. */
   push(bytes: Buffer): readonly RelpFrame[] | null {
     const text = this.#rest + bytes.toString('latin1');
     const frames: RelpFrame[] = [];

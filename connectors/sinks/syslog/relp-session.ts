@@ -1,8 +1,8 @@
-// One RELP session with a receiver: opened once, then messages within a window, each of which the
-// receiver answers by its transaction number, in any order (librelp issue 288: the text wants order
-// and contradicts itself). A session ends with the receiver's FIN, reset or `serverclose`, with bytes
-// that are no RELP, with a standstill, or by us. What must stay true: only a `rsp` of 200 to the very
-// transaction marks its message as taken; once over, a session changes nothing any more.
+// One RELP session with a receiver: opened once, then messages within a window, each acknowledged
+// by its transaction number, in any order (librelp issue 288: the specification requires order and
+// contradicts itself). A session ends with the receiver's FIN, reset or `serverclose`, with bytes
+// that are no RELP, with a stall, or by sluice. Invariants: only a `rsp` of 200 to the same
+// transaction marks its message as accepted; once over, a session changes nothing.
 
 import type { Socket } from 'node:net';
 import { ExportError } from '../../../src/contracts/errors.ts';
@@ -23,32 +23,32 @@ import {
   txnrAfter,
 } from './relp-frames.ts';
 
-/** How long and how wide a session waits for answers. */
+/** Size and time limit of a session's window. */
 export interface RelpWindow {
-  /** Messages that may be unanswered at a time. */
+  /** Maximum unanswered messages. */
   readonly messages: number;
-  /** A session on which nothing is answered for so long, though something should, is ended. */
+  /** A session without an expected response for this long is ended. */
   readonly stallMs: number;
 }
 
-/** What became of each message of a range: null while, or where, there was no answer. */
+/** The result of each message of a range: null if there is no response (yet). */
 export type RelpResponses = (RelpResponse | null)[];
 
-/** The receiver's word for one message: empty where it has taken it, else why it has not. */
+/** The receiver's response to one message: empty if accepted, otherwise the reason. */
 export type RelpResponse = string;
 
-/** Why a session is over; `byReceiver` where the receiver has ended it. */
+/** Why a session is over; `byReceiver` if the receiver has ended it. */
 export interface SessionEnd {
   readonly cause: ExportError;
   readonly byReceiver: boolean;
 }
 
-/** Unanswered bytes; one message may always be. */
+/** Maximum unanswered bytes; one message is always allowed. */
 const bytesMax = 1024 * 1024;
-/** Writes cost by the write: the window is filled again once so much of it is free. */
+/** Each write has a cost: the window is refilled once this share of it is free. */
 const refillShare = 4;
 const closeMs = 5_000;
-// Version 0 is what every deployed peer speaks, though the text says 1.
+// Version 0 is the version of every deployed peer, although the specification says 1.
 const offers = 'relp_version=0\nrelp_software=sluice\ncommands=syslog';
 
 interface Carrying {
@@ -62,7 +62,7 @@ interface Carrying {
   answeredBytes: number;
 }
 
-/** See the head of this file. */
+/** One session; see the file's head. */
 export class RelpSession {
   readonly #socket: Socket;
   readonly #address: Address;
@@ -75,7 +75,7 @@ export class RelpSession {
   #next = 1;
   #unflushed = 0;
   #carrying: Carrying | null = null;
-  /** Whoever waits for the answer to `open` or `close`. */
+  /** The caller that waits for the response to `open` or `close`. */
   #asked: { readonly txnr: number; readonly answer: PromiseWithResolvers<string> } | null = null;
 
   private constructor(socket: Socket, address: Address, window: RelpWindow, clock: Clock) {
@@ -120,8 +120,8 @@ export class RelpSession {
   }
 
   /**
-   * Sends the messages of a range, at most `messagesMax` unanswered at a time. Resolves to what was
-   * answered, once all was or the session is over. One range at a time.
+   * Sends the messages of a range, at most `messagesMax` unanswered at a time. Resolves to the
+   * responses, once all have arrived or the session is over. One range at a time.
    */
   async carry(lines: EncodedLines, range: Range, messagesMax: number): Promise<RelpResponses> {
     const count = range.to - range.from;
@@ -145,7 +145,7 @@ export class RelpSession {
     return answers;
   }
 
-  /** Ends an idle session in order: `close`, and what the receiver says to it. */
+  /** Ends an idle session regularly: `close`, and the receiver's response to it. */
   async close(): Promise<void> {
     if (this.#end === null) await this.#ask('close', '', closeMs).catch(() => undefined);
     this.drop('sluice has closed the session');
@@ -182,7 +182,7 @@ export class RelpSession {
         await this.#clock.sleep(stallMs, over);
       }
     } catch {
-      return; // all is answered, or the session is over
+      return; // Everything is answered, or the session is over.
     }
     this.#finish(`nothing was answered for ${stallMs / 1000} s`, false);
   }
@@ -202,7 +202,7 @@ export class RelpSession {
 
   #take({ txnr, command, data }: RelpFrame): void {
     if (txnr === 0) {
-      // Other hints are for whoever knows them.
+      // Other hints are ignored.
       const isEnd = command === 'serverclose';
       if (isEnd) this.#finish('the receiver announced the end of the session', true);
     } else if (command === 'rsp' && txnr === this.#asked?.txnr) {
@@ -212,7 +212,7 @@ export class RelpSession {
     }
   }
 
-  /** False where nothing waits for this answer. */
+  /** False if no message waits for this response. */
   #answer(txnr: number, data: string): boolean {
     const carrying = this.#carrying;
     if (carrying === null) return false;

@@ -1,15 +1,15 @@
-// Sends batches over RELP, where the receiver answers each message: what it has answered is delivered,
-// what it has not goes again over a new session. One batch at a time, so that after a break only the
-// window is repeated. Two things are judged here that RELP leaves open. A receiver ends the session
-// over a message that is longer than it takes, and would do so for ever (rsyslog issues 1782, 2190):
-// the first unanswered message is suspected, is sent alone, and once sessions end over it again and
-// again is refused. And `500` says neither whether the message is wrong nor whether the disk is full:
-// one that is followed by an accepted message is sent once more, and is refused if it is answered so
-// again. Others are sent again, and where nothing of a batch is accepted, the engine finds out which
-// are to blame (src/send/trial.ts).
+// Sends batches over RELP, where the receiver acknowledges each message: acknowledged messages are
+// delivered, the others are sent again over a new session. One batch at a time, so that after a break
+// only the window is repeated. Two cases that RELP leaves open are decided here. A receiver ends the
+// session over a message that is longer than its limit, and would do so for ever (rsyslog issues
+// 1782, 2190): the first unanswered message is suspected, is sent alone, and is refused once sessions
+// end over it repeatedly. And `500` does not distinguish a wrong message from a full disk: a message
+// with 500 that is followed by an accepted one is sent once more, and refused if the response is the
+// same. Others are sent again, and if nothing of a batch is accepted, the engine finds the messages
+// to blame (src/send/trial.ts).
 //
-// What must stay true: nothing is delivered that was not answered with 200, and nothing that was is
-// sent again by this process.
+// Invariants: nothing counts as delivered without a 200, and nothing with a 200 is sent again by this
+// process.
 
 import { ExportError, invariant } from '../../../src/contracts/errors.ts';
 import type { Uid } from '../../../src/contracts/event.ts';
@@ -22,8 +22,8 @@ import type { SyslogReceiver } from './dial.ts';
 import { connectFailure } from './failures.ts';
 import { type RelpResponses, RelpSession, type RelpWindow } from './relp-session.ts';
 
-// Sessions that must end over the same message: a longer one than any that was taken is most likely
-// what ends them; with another it may be a receiver that is being restarted again and again.
+// Sessions that must end over the same message: a longer message than any accepted one most likely
+// is the cause; with any other the receiver may be restarting repeatedly.
 const endsOverLong = 2;
 const endsOverOther = 5;
 
@@ -31,11 +31,11 @@ const endsOverOther = 5;
 interface Suspect {
   readonly uid: Uid;
   readonly ends: number;
-  /** It and so many behind it were unanswered: they go one by one. */
+  /** It and this many messages after it were unanswered: they are sent one by one. */
   readonly careful: number;
 }
 
-/** See the head of this file. */
+/** See the file's head. */
 export class RelpSender implements Sink {
   readonly #to: SyslogReceiver;
   readonly #window: RelpWindow;
@@ -43,7 +43,7 @@ export class RelpSender implements Sink {
   readonly #closing = new AbortController();
   #session: RelpSession | null = null;
   #suspect: Suspect | null = null;
-  /** The longest message that was taken, in bytes; 0: none was. */
+  /** The longest accepted message, in bytes; 0: none. */
   #longest = 0;
 
   constructor(to: SyslogReceiver, window: RelpWindow, clock: Clock) {
@@ -60,7 +60,7 @@ export class RelpSender implements Sink {
     });
   }
 
-  /** Ends the session in order. */
+  /** Ends the session regularly. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#session?.close();
@@ -78,7 +78,7 @@ export class RelpSender implements Sink {
     const takenAt = this.#remember(batch, answers);
     const isWhole = answers.length === batch.events.length && !answers.includes(null);
     if (!isWhole && session.end !== null) return this.#brokenOff(batch, answers, session);
-    // Another message that is accepted says nothing of the one that sessions ended over.
+    // Another accepted message proves nothing about the one that sessions ended over.
     if (batch.events.some(({ uid }) => uid === this.#suspect?.uid)) this.#suspect = null;
     if (takenAt.length === batch.events.length) return { outcome: 'delivered' };
     const last = takenAt.at(-1);
@@ -96,7 +96,7 @@ export class RelpSender implements Sink {
     return this.#session;
   }
 
-  /** One by one what was unanswered when a session ended, then the rest. */
+  /** The messages unanswered at a session's end one by one, then the rest. */
   async #carry(session: RelpSession, { events, lines }: Batch): Promise<RelpResponses> {
     const suspect = this.#suspect;
     const isSuspected = events.some(({ uid }) => uid === suspect?.uid);
@@ -115,7 +115,7 @@ export class RelpSender implements Sink {
     return taken;
   }
 
-  /** Sends once more what was refused before a message that was accepted. */
+  /** Sends messages once more that were rejected before an accepted one. */
   async #judge(
     session: RelpSession,
     { batch, answers, last }: { batch: Batch; answers: RelpResponses; last: number },
@@ -138,7 +138,7 @@ export class RelpSender implements Sink {
     return isDelivered ? { outcome: 'delivered' } : { outcome: 'partly', refused, again };
   }
 
-  /** The session is over, and something has no answer. */
+  /** The session is over, and some messages have no response. */
   #brokenOff(batch: Batch, answers: RelpResponses, session: RelpSession): Delivery {
     const { cause, byReceiver } = session.end ?? {};
     const again = left(batch, answers);
@@ -160,7 +160,7 @@ export class RelpSender implements Sink {
         : { outcome: 'partly', refused: [], again };
     }
     const reason = `the receiver ended ${ends} sessions over this message of ${bytes} bytes${this.#limit(bytes)}`;
-    // Where nothing was ever taken, the engine finds out whether anything is.
+    // If nothing was ever accepted, the engine finds out whether anything is.
     if (this.#longest === 0) return refusedWhole(reason);
     return {
       outcome: 'partly',

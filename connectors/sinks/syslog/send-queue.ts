@@ -1,42 +1,45 @@
-// How much of what was written to a TCP connection its far side has not acknowledged yet. A write
-// that the kernel took is not a write that arrived: a receiver whose machine lost power, or that
-// sits behind a firewall which has forgotten the connection, lets the kernel collect megabytes
-// without any error for minutes. Linux shows the length of that queue in /proc/net/tcp (proc(5));
-// elsewhere it is not known, and only the resend window stands between a batch and its loss.
+// The part of the bytes written to a TCP connection that the peer has not acknowledged yet. A write
+// that the kernel accepted has not arrived: if the receiver's machine lost power, or a firewall has
+// dropped the connection's state, the kernel collects megabytes for minutes without any error.
+// Linux shows the length of that queue in /proc/net/tcp (proc(5)); elsewhere it is unknown, and
+// only the resend window protects a batch from loss.
 
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 
-/** What of a connection's bytes has arrived. */
+/** The arrived part of a connection's bytes. */
 export class Arrival {
   readonly #ports: Ports;
-  /** Whether the kernel's table has shown this connection. */
+  /** Whether the kernel's table has listed this connection. */
   #listed = false;
   #bytes = 0;
 
-  /** To be made while the connection is open. */
+  /** To be created while the connection is open. */
   constructor(socket: Socket) {
     this.#ports = portsOf(socket);
   }
 
-  /** Bytes known to have arrived at the last look, by the far kernel's word or else by ours. */
+  /**
+   * Bytes known to have arrived at the last look, acknowledged by the peer's TCP stack if visible,
+   * otherwise accepted by this kernel.
+   */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Looks again, where our kernel has taken so many bytes. Never less than before. */
+  /** Looks again, after this kernel has accepted `flushed` bytes. Never less than before. */
   async look(flushed: number): Promise<number> {
-    // What is flushed while the queue is read only makes the queue look longer.
+    // Bytes flushed while the queue is read only make the queue look longer.
     const queue = await sendQueue(this.#ports);
     if (queue !== null) this.#listed = true;
-    // Gone from the table is no news, or bad news that an 'error' will tell.
+    // A connection that left the table proves nothing; an 'error' reports a failure.
     else if (this.#listed) return this.#bytes;
     this.#bytes = Math.max(this.#bytes, flushed - (queue ?? 0));
     return this.#bytes;
   }
 }
 
-/** What tells a connection from the others in the kernel's table. */
+/** Identifies a connection in the kernel's table. */
 interface Ports {
   readonly table: '/proc/net/tcp' | '/proc/net/tcp6';
   readonly row: RegExp;
@@ -46,7 +49,7 @@ function portsOf(socket: Socket): Ports {
   const hex = (port: number | undefined) => (port ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return {
     table: socket.localFamily === 'IPv6' ? '/proc/net/tcp6' : '/proc/net/tcp',
-    // local address:port, remote address:port, state, length of the send queue
+    // Local address:port, remote address:port, state, length of the send queue.
     row: new RegExp(
       `:${hex(socket.localPort)} [0-9A-F]+:${hex(socket.remotePort)} [0-9A-F]{2} ([0-9A-F]{8}):`,
       'g',
@@ -55,9 +58,9 @@ function portsOf(socket: Socket): Ports {
 }
 
 /**
- * Bytes not acknowledged now; null where there is no table, or the connection is not in it.
- * Addresses are not compared: should another connection have the same pair of ports, the longer
- * queue counts, which can only delay.
+ * Unacknowledged bytes; null if there is no table, or the connection is not in it. Addresses are
+ * not compared: if another connection has the same pair of ports, the longer queue counts, which
+ * can only delay.
  */
 async function sendQueue(ports: Ports): Promise<number | null> {
   let table: string;

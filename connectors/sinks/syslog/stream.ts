@@ -1,19 +1,18 @@
-// The stream of frames to a syslog receiver over TCP or TLS: takes batches in order, connects when
-// there is something to send, and passes batches to the connection as fast as it drains. When a
-// connection cannot be made, whatever waits for it is to be sent again; when and how often is the
-// engine's to say.
+// The stream of frames to a syslog receiver over TCP or TLS: queues batches in order, connects when
+// there is something to send, and passes batches to the connection as fast as it drains. If a
+// connection cannot be made, its waiting batches are sent again; the engine decides when and how
+// often.
 //
 //   idle ──a batch──▶ connecting ──made──▶ connected ──over──▶ idle
-//                         └──failed, all waiting go again──▶ idle
-//   connected ──due──▶ connecting a successor ──made──▶ connected, the one before is confirmed meanwhile
-// A connection that breaks sends back what came behind it too, on a later connection as well; one
-// that was finished leaves what waits for the next. Two are open at most: one that is written to,
-// one that is being confirmed.
+//                         └──failed, all waiting are sent again──▶ idle
+//   connected ──due──▶ connecting a successor ──made──▶ connected, the previous one is confirmed meanwhile
+// A connection that breaks also sends back later batches, including those on a later connection; a
+// finished one leaves waiting batches to the next. At most two are open: one for writing, one being
+// confirmed.
 //
-// What must stay true: batches are written in the order in which they came, and every batch gets
-// one fate. A receiver reads two connections as it likes, so the successor waits a moment for the
-// one before to be confirmed, and only with a receiver that takes longer may later events be seen
-// first.
+// Invariants: batches are written in the order in which they came; every batch gets one result. A
+// receiver may read two connections in any order, so the successor waits a moment for the previous
+// one to be confirmed, and only a slower receiver may see later events first.
 
 import type { Socket } from 'node:net';
 import type { ExportError } from '../../../src/contracts/errors.ts';
@@ -27,22 +26,24 @@ import type { Waiter } from './unsettled.ts';
 
 /** A batch to send. */
 export interface Outgoing {
-  /** Its frames, made when they can be written; null: they cannot be, and its fate is seen to. */
+  /**
+   * Its frames, created when they can be written; null: not possible, and its result was reported.
+   */
   readonly frames: () => Frames | null;
-  /** Must not hold on to the batch, which is let go of once its frames are written. */
+  /** Must not reference the batch, which is released once its frames are written. */
   readonly waiter: Waiter;
 }
 
-// Within `shutdown.timeout`, which is 10 s unless set.
+// Within `shutdown.timeout`, which is 10 s by default.
 const finishMs = 5_000;
-/** Batches that may stand in line; more would only pile up while a receiver takes nothing. */
+/** Maximum queued batches; more would only pile up while a receiver does not read. */
 const waitingMax = 4;
 
-/** Of the window: how long a successor waits. It is what keeping the order may cost. */
+/** Share of the window that a successor waits: the price of keeping the order. */
 const waitShare = 0.04;
 const waitMsLeast = 50;
 
-/** See the head of this file. */
+/** See the file's head. */
 export class SyslogStream {
   readonly #to: SyslogReceiver;
   readonly #habit: Habit;
@@ -51,9 +52,9 @@ export class SyslogStream {
   readonly #closed = new AbortController();
   #relief = Promise.withResolvers<void>();
   #connecting = false;
-  /** The one that is written to. */
+  /** The connection for writing. */
   #connection: SyslogConnection | null = null;
-  /** The one before, until the receiver has confirmed it. */
+  /** The previous one, until the receiver has confirmed it. */
   #confirming: SyslogConnection | null = null;
   /** The successor waits. */
   #holding = false;
@@ -65,13 +66,13 @@ export class SyslogStream {
     this.#clock = clock;
   }
 
-  /** Puts a batch in line. */
+  /** Queues a batch. */
   send(batch: Outgoing): void {
     this.#waiting.push(batch);
     this.#pump();
   }
 
-  /** Resolves when the line is short enough for another batch. */
+  /** Resolves when the queue is short enough for another batch. */
   async ready(signal: AbortSignal): Promise<void> {
     const aborted = Promise.withResolvers<never>();
     const abort = () => aborted.reject(signal.reason);
@@ -92,9 +93,9 @@ export class SyslogStream {
   }
 
   /**
-   * Ends what is open by the closing handshake. Batches on it get their fate by it; what was not
-   * written yet is to be sent again. Resolves when all is told and nothing is open; may be called
-   * again.
+   * Closes open connections with the closing handshake, which gives their batches results;
+   * unwritten ones are sent again. Resolves when all results are reported and nothing is open; may
+   * be called again.
    */
   close(): Promise<void> {
     this.#closed.abort();
@@ -128,7 +129,7 @@ export class SyslogStream {
       this.#confirm();
       this.#connection = this.#connectionOn(socket);
     } catch (error) {
-      // Where it was to be a successor, what waits is told by the next attempt.
+      // If it was to be a successor, the next attempt reports the waiting batches.
       if (this.#connection === null) this.#sendBack(connectFailure(this.#to.address, error));
       else this.#confirm();
     }
@@ -150,7 +151,7 @@ export class SyslogStream {
     return connection;
   }
 
-  // The successor comes first where there is something to send, so that sending goes on.
+  // The successor is opened first if there is something to send, so that sending continues.
   #rotate(): void {
     if (this.#confirming !== null || this.#connecting || this.#connection?.isDue !== true) return;
     if (this.#waiting.length > 0 || !this.#connection.isQuiet) void this.#connect();
@@ -175,7 +176,7 @@ export class SyslogStream {
     this.#pump();
   }
 
-  // What stands behind a batch that goes again goes again too, so that the order of events holds.
+  // Batches after one that is sent again are sent again too, to keep the order of events.
   #over(ended: SyslogConnection, cause: ExportError | null): void {
     const wasFirst = ended === this.#confirming;
     if (wasFirst) {

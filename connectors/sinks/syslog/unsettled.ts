@@ -1,56 +1,58 @@
-// The batches on one connection that have no fate yet, in the order of writing. What must stay
-// true: fates are told in that order, and none is told twice.
+// The batches on one connection without a result, in the order of writing. Invariants: results are
+// reported in that order, and none twice.
 
 import type { ExportError } from '../../../src/contracts/errors.ts';
 import type { Delivery } from '../../../src/contracts/sink.ts';
 
-/** Who waits for a batch's fate. */
+/** A caller that waits for a batch's result. */
 export interface Waiter {
-  /** Told once. */
+  /** Called once. */
   readonly tell: (delivery: Delivery) => void;
-  /** Once aborted nobody waits any more. */
+  /** Aborted: the caller waits no longer. */
   readonly signal: AbortSignal;
 }
 
-/** A batch on its way. */
+/** A batch in flight. */
 export interface UnsettledBatch {
   /** Bytes written up to and with this batch. */
   readonly end: number;
   readonly writtenMs: number;
-  /** When our kernel had it whole; infinite until then. */
+  /** When this kernel had accepted all of it; infinite until then. */
   flushedMs: number;
   readonly waiter: Waiter;
 }
 
-/** Those of one connection. */
+/** The batches of one connection. */
 export class Unsettled {
   readonly #batches: UnsettledBatch[] = [];
 
-  /** The one written first; undefined: all have their fate. */
+  /** The first written one; undefined: all have a result. */
   get oldest(): UnsettledBatch | undefined {
     return this.#batches[0];
   }
 
-  /** True where nobody waits for any of them. */
+  /** True if no caller waits for any of them. */
   get isForsaken(): boolean {
     return this.#batches.every(({ waiter }) => waiter.signal.aborted);
   }
 
-  /** Adds one that is being written. */
+  /** Adds a batch that is being written. */
   add(batch: Omit<UnsettledBatch, 'flushedMs'>): UnsettledBatch {
     const carried = { ...batch, flushedMs: Number.POSITIVE_INFINITY };
     this.#batches.push(carried);
     return carried;
   }
 
-  /** Tells that they are delivered: all, or those before the first for which this does not hold. */
+  /**
+   * Reports batches as delivered: all, or those before the first for which `isSettled` is false.
+   */
   settle(isSettled: (batch: UnsettledBatch) => boolean = () => true): void {
     const open = this.#batches.findIndex((batch) => !isSettled(batch));
     const count = open === -1 ? this.#batches.length : open;
     for (const { waiter } of this.#batches.splice(0, count)) waiter.tell({ outcome: 'delivered' });
   }
 
-  /** Tells all of them to be sent again. */
+  /** Reports all of them to be sent again. */
   sendBack(cause: ExportError): void {
     for (const { waiter } of this.#batches.splice(0)) waiter.tell({ outcome: 'retry', cause });
   }
