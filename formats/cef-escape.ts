@@ -1,9 +1,9 @@
-// Escaping for CEF, as the ArcSight CEF Implementation Standard (version 27, "Character encoding")
-// has it, and only that: a pipe must not be escaped in the extension, nor an equals sign in the
-// header, or decoders reject the event. Replacements besides escapes: CRLF counts as one line
-// break; other control characters become blanks, since they would break the syslog line around the
-// event; blanks at the ends of a value go, as decoders cut them anyway. Length limits count code
-// points of the escaped text, so that they hold however a receiver counts.
+// Escaping for CEF, exactly as the ArcSight CEF Implementation Standard (version 27, "Character
+// encoding") defines it: a pipe must not be escaped in the extension, nor an equals sign in the
+// header, or decoders reject the event. Further replacements: CRLF counts as one line break; other
+// control characters become blanks, because they would break the syslog line around the event;
+// blanks at the ends of a value are removed, as decoders do. Length limits count code points of the
+// escaped text, so that they hold however a receiver counts.
 
 import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 
@@ -13,7 +13,7 @@ const specialInHeader = /[\\|\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 const specialInHeaderAll = /\r\n|[\\|\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
 const blank = 0x20;
 
-/** An extension value, at most `lengthMax` characters; empty where nothing is left. */
+/** An extension value, at most `lengthMax` characters; may become empty. */
 export function escapeValue(value: string, lengthMax: number): string {
   const last = value.length - 1;
   if (

@@ -1,9 +1,9 @@
-// Writes an event as CEF: one walk over its attributes, each of which goes to the key that the
-// table has for it (cef-keys.ts), or to a key of its own where it has none, where a better source
-// has taken it, or where it does not fit. What can have no key (lists, empty values, names that
-// make no key) stands in one value as JSON, `sluiceUnmapped`. So every value of an event is in its
-// CEF, within the lengths; where one is not, `sluiceTruncated` says so. A key stands at most once.
-// Times are epoch milliseconds.
+// Writes an event as CEF in one walk over its attributes. Each value goes to its key in the table
+// (cef-keys.ts), or to a key of its own if it has none, if a better source has taken the key, or if
+// it does not fit. Values without a possible key (lists, empty values, names that make no key) are
+// in one value as JSON, `sluiceUnmapped`. Invariants: every value of an event is in its CEF, within
+// the lengths, otherwise `sluiceTruncated` reports it; a key occurs at most once. Times are epoch
+// milliseconds.
 
 import type { Look } from '../src/contracts/copying.ts';
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
@@ -15,15 +15,15 @@ import { cefName, classIdOf, outcomeOf } from './cef-whole.ts';
 import type { Dialect } from './dialect.ts';
 import { actionOf, part, textOf } from './parts.ts';
 
-/** One value that has no key. */
+/** One value without a key. */
 interface Left {
   readonly path: string;
   readonly value: unknown;
 }
 
 const depthMax = 16;
-// More keys than this are no event that somebody searches, and receivers that index every key have
-// bounds of their own.
+// More keys than this are no searchable event, and receivers that index every key have limits of
+// their own.
 const ownKeysMax = 128;
 const authentication = 3002;
 const dnsActivity = 4003;
@@ -59,20 +59,20 @@ const slot = {
   severity: slotOf('sluiceSeverity'),
 } as const;
 
-/** An event in pieces, from which a line is put together. */
+/** An event in pieces, from which a line is joined. */
 export interface Pieces {
   readonly classId: string;
   readonly name: string;
-  /** The pairs under the table's keys but the uid. */
+  /** The pairs under the table's keys, without the uid. */
   readonly pairs: string;
   /** The pairs under keys of their own. */
   readonly own: readonly string[];
   readonly left: readonly Left[];
-  /** A value was cut that stands nowhere else whole. */
+  /** A value was cut whose complete form is nowhere else. */
   readonly cut: boolean;
 }
 
-/** Takes events apart. Not re-entrant: it holds the event that it is at. */
+/** Splits events into pieces. Not re-entrant: it holds the current event. */
 export class Writer {
   readonly #dialect: Dialect;
   readonly #beginnings: readonly string[];
@@ -82,14 +82,14 @@ export class Writer {
   readonly #places: CefPaths;
   #ocsf: OcsfEvent | null = null;
   #texts: string[] = [];
-  /** Where each text is from, and as what; what is left of the event before counts for nothing. */
+  /** The origin of each text and its kind; leftovers of the previous event are ignored. */
   readonly #from = noPlaces.slice();
   readonly #values: unknown[] = noTexts.slice();
   #own: string[] = [];
   #left: Left[] = [];
   #cut = false;
   #written = 0;
-  /** What is looked at of the event's values, where somebody asks. */
+  /** The inspected properties of the event's values, if requested. */
   #looks: Look[] | null = null;
   readonly #strays = new Set<string>();
 
@@ -104,7 +104,7 @@ export class Writer {
     this.#pen = { dialect, lengthMax: 0, replacePipe: false };
   }
 
-  /** The pieces of an event; `withRest`: also of what has no key of the table. */
+  /** The pieces of an event; `withRest`: including values without a key in the table. */
   pieces(event: Event, pen: Pen, withRest: boolean): Pieces {
     const { ocsf } = event;
     this.#pen = pen;
@@ -130,7 +130,7 @@ export class Writer {
     };
   }
 
-  /** What is looked at of the values of an event while it is taken apart. */
+  /** The inspected properties of an event's values, collected while it is split. */
   looks(event: Event, pen: Pen, withRest: boolean): readonly Look[] {
     const looks: Look[] = [];
     this.#looks = looks;
@@ -172,7 +172,7 @@ export class Writer {
     }
   }
 
-  /** Of a list that the table knows, the first member has keys of the table. */
+  /** Of a list in the table, only the first member uses the table's keys. */
   #enter(place: CefPath, value: object, depth: number): void {
     const gives = place.insteadOf !== '' && this.#ocsf?.[place.insteadOf] !== undefined;
     const here = gives ? place.plain : place;
@@ -190,7 +190,7 @@ export class Writer {
     if (value.length > 1) this.#leave(place, value.slice(1));
   }
 
-  /** True where the value stands under the key of the table, or is what stands there. */
+  /** True if the value is under the table's key, or equals the value there. */
   #offer(place: CefPath, value: unknown): boolean {
     const row = cefKeys[place.slot];
     if (row === undefined) return false;
@@ -210,7 +210,7 @@ export class Writer {
     this.#texts[place.slot] = text;
     this.#from[place.slot] = place;
     this.#values[place.slot] = value;
-    // The beginning stands where it is searched, and the whole where there is room for it.
+    // The start is under the searched key, and the whole is added if there is space.
     if (cut) this.#writeOwn(place, value);
     return true;
   }
@@ -243,11 +243,11 @@ export class Writer {
   #leave({ path }: CefPath, value: unknown): void {
     if (!this.#withRest) return;
     this.#left.push({ path, value });
-    // How much of what is left has room depends on all of it.
+    // Which of the remaining values fit depends on all of them.
     this.#looks?.push(...valuesIn(value).map((one) => looked(one, 'other')));
   }
 
-  /** What follows from several attributes together. */
+  /** Values derived from several attributes together. */
   #conclude(ocsf: OcsfEvent): void {
     const texts = this.#texts;
     if (texts[slot.classId] === '') {
@@ -258,14 +258,14 @@ export class Writer {
     if (texts[slot.act] === '') this.#put(slot.act, actionOf(ocsf));
     this.#concludeReason(ocsf);
     if (ocsf.class_uid === authentication && texts[slot.suser] === '' && texts[slot.suid] === '') {
-      // Who logs in is both who acts and who is acted on.
+      // At a login one user is both the actor and the target.
       texts[slot.suser] = texts[slot.duser] ?? '';
       texts[slot.suid] = texts[slot.duid] ?? '';
       texts[slot.spriv] = texts[slot.dpriv] ?? '';
     }
     this.#concludeAgent(ocsf);
     if (texts[slot.resource] === '') texts[slot.resource] = texts[slot.resourceUid] ?? '';
-    // What was acted on may itself be a user or a rule.
+    // The target itself may be a user or a rule.
     const kind = texts[slot.kind]?.toLowerCase();
     if (kind === 'user' && texts[slot.duser] === '' && texts[slot.duid] === '') {
       texts[slot.duser] = texts[slot.resource] ?? '';
@@ -279,14 +279,14 @@ export class Writer {
     }
   }
 
-  /** A finding's id tells what kind it is unless it is the record's. */
+  /** A finding's id gives its kind unless it is the record's id. */
   #compareIds({ finding_info, metadata }: OcsfEvent): void {
     const uid = textOf(part(finding_info).uid);
     const rival = part(metadata).original_event_uid;
     if (uid !== undefined && uid !== rival) this.#looks?.push({ ...looked(uid, 'other'), rival });
   }
 
-  /** The source's own word for the outcome is no reason for it. */
+  /** The source's own word for the outcome is not a reason for it. */
   #concludeReason(ocsf: OcsfEvent): void {
     const status = textOf(ocsf.status);
     const place = this.#from[slot.reason];
@@ -296,7 +296,7 @@ export class Writer {
     if (text !== outcomeOf(ocsf)) this.#writeOwn(place, text);
   }
 
-  /** A program that acts by itself is the actor; one used by somebody is a service in between. */
+  /** A program that acts by itself is the actor; one used by a person is a service in between. */
   #concludeAgent(ocsf: OcsfEvent): void {
     const actor = part(ocsf.actor);
     const name = textOf(actor.app_name);
@@ -340,7 +340,7 @@ export class Writer {
   }
 }
 
-/** What is looked at of a value under a row's key. */
+/** The inspected property of a value under a row's key. */
 function lookOf({ key, kind, length }: CefKey, value: unknown): Look {
   if (kind === 'address' || kind === 'mac' || kind === 'port' || kind === 'count')
     return looked(value, kind);

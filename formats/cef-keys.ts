@@ -1,17 +1,16 @@
-// Which value goes to which CEF key, as a table that formatter, reference page and tests all read.
-// What security teams search by has keys of the dictionary, under the same key in every kind of
-// event, so that a SIEM's column means one thing; what the dictionary has no key for is in
-// `sluice…` keys. Each row names the OCSF attributes that its key is taken from, the first that is
-// there; and for logs that are not mapped the names under which records commonly carry the same,
-// compared as the normaliser compares them (without case, `_`, `-`, `.`, a nested name being the
-// same as a flat one). Addresses, ports and keys of sluice's own are found under such names in
-// every record; people, targets and rules in logs only, since an audit record's have been looked
-// for already, and what is left of them may be somebody else's.
+// The CEF key for each value, as a table used by formatter, reference page and tests. The attributes
+// that security teams search by have keys of the dictionary, the same in every kind of event, so that
+// a SIEM's column has one meaning; attributes without a dictionary key are in `sluice…` keys. Each row
+// names the OCSF attributes for its key, the first present one counts; and for unmapped logs the
+// common names of the same value, compared as the normaliser does (without case, `_`, `-`, `.`, a
+// nested name being the same as a flat one). Addresses, ports and sluice's own keys are found under
+// these names in every record; people, targets and rules only in logs, because an audit record's have
+// been found already, and the remaining ones may belong to someone else.
 //
 // Lengths are those of the dictionary of the ArcSight CEF Implementation Standard (version 27), in
 // characters.
 
-/** How a value is written, and which values a key takes at all. */
+/** How a value is written, and which values a key accepts. */
 export type CefKind =
   | 'text'
   | 'whole'
@@ -25,13 +24,13 @@ export type CefKind =
   | 'privilege'
   | 'direction';
 
-/** One key and where its value comes from. */
+/** One key and the origin of its value. */
 export interface CefKey {
   readonly key: string;
   readonly kind: CefKind;
-  /** The longest value, in characters; 0 where the kind bounds it. */
+  /** Maximum length in characters; 0 if the kind bounds it. */
   readonly length: number;
-  /** What a custom key means; sent in a key of its own. */
+  /** The meaning of a custom key; sent under a key of its own. */
   readonly label: string;
   /** OCSF attributes, the best first. */
   readonly from: readonly string[];
@@ -50,7 +49,7 @@ export const headerLengths = {
   name: 512,
 } as const;
 
-/** The longest value of a key that is not the dictionary's: as long as the longest there. */
+/** Maximum length under a key outside the dictionary: as long as the longest in it. */
 export const ownLengthMax = 4000;
 
 interface More {
@@ -78,7 +77,7 @@ const text = (key: string, length: number, from: string, names = '', label = '')
   row('text', key, length, from, { names, label });
 const own = (key: string, from: string, names = '') => text(key, ownLengthMax, from, names);
 
-/** All keys but `cs6`, `deviceFacility`, `outcome` and `frameworkName`, as they are written. */
+/** All keys except `cs6`, `deviceFacility`, `outcome` and `frameworkName`, in output order. */
 export const cefKeys: readonly CefKey[] = [
   row(
     'header',
@@ -170,7 +169,7 @@ export const cefKeys: readonly CefKey[] = [
     'proto',
     31,
     'connection_info.protocol_name evidences.connection_info.protocol_name',
-    // A name beside a number says more.
+    // A name is more useful than a number.
     'protocolname protoname ipprotocolname protocolnumbername protocolnumname protocolidname ipprotocolnumbername ' +
       'protonumname ipprotoname transportprotocolname proto protocol transport ipprotocol transportprotocol',
   ),
@@ -235,7 +234,7 @@ export const cefKeys: readonly CefKey[] = [
   own('sluiceOriginalTime', 'metadata.original_time', 'timestamp eventtime time ts messagetime'),
 ];
 
-/** Attributes that are not written by themselves, since a key or the header tells the same. */
+/** Attributes without output of their own, because a key or the header contains the same. */
 export const writtenInKeys: readonly string[] = words(
   'class_uid category_uid category_name activity_id activity_name type_uid type_name severity_id severity status_id status ' +
     'metadata.version metadata.product metadata.uid metadata.log_name metadata.logged_time metadata.profiles metadata.tags ' +
@@ -243,7 +242,7 @@ export const writtenInKeys: readonly string[] = words(
     'entity_result.type entity_result.type_id entity_result.version raw_data raw_data_size unmapped',
 );
 
-/** What stands in for something better: it has dictionary keys only where that is missing. */
+/** Attributes that replace a better one: they use dictionary keys only if that is missing. */
 export const standIns: Readonly<Record<string, string>> = {
   'evidences.src_endpoint': 'src_endpoint',
   'evidences.dst_endpoint': 'dst_endpoint',
@@ -253,7 +252,7 @@ export const standIns: Readonly<Record<string, string>> = {
   resources: 'entity',
 };
 
-/** Keys of sluice's own that no value may take. */
+/** sluice's own keys that no value may use. */
 export const reservedKeys: ReadonlySet<string> = new Set([
   ...cefKeys.map(({ key }) => key),
   'sluiceTruncated',

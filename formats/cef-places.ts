@@ -1,42 +1,45 @@
-// What each attribute of an event, and each name of what was not mapped, leads to in CEF: a key of
-// the table (cef-keys.ts) or a key of its own, named after its path. It is worked out when a name
-// is first seen, then remembered, so that writing an event costs one comparison a value. Names are
-// upstream's: what is remembered is bounded, and what an event is written as never depends on the
-// events before it.
+// The CEF key of each attribute of an event, and of each name in its unmapped part: a key of the
+// table (cef-keys.ts) or its own, named after its path. It is derived when a name is first seen,
+// then cached, so that writing an event costs one comparison per value. Invariants: names come from
+// upstream, so the cache is bounded; the output for an event never depends on earlier events.
 
 import { cefKeys, reservedKeys, standIns, writtenInKeys } from './cef-keys.ts';
 
-/** A key of sluice's own: how its pair begins, and the event that was last written with it. */
+/**
+ * A key outside the table: the start of its pair, and the number of the event last written with it.
+ */
 export interface OwnKey {
   readonly pair: string;
-  /** A key may stand once in an event, whatever paths lead to it. */
+  /** A key may occur once in an event, whatever paths lead to it. */
   writtenIn: number;
-  /** False where there are too many keys to remember this one: it is another object each time. */
+  /** False if there are too many keys to cache this one: it is a new object each time. */
   readonly remembered: boolean;
 }
 
 const placesMax = 16_384;
 const orderMax = 128;
 const keyLengthMax = 64;
-// What stands in these counts as if it were not in them.
+// Members of these count as members of the level above.
 const wrappers: ReadonlySet<string> = new Set(['event', 'attributes', 'log', 'data', 'network']);
 
-/** One place in events: an attribute, or a name within what was not mapped. */
+/** One path in events: an attribute, or a name in the unmapped part. */
 export class CefPath {
   readonly name: string;
-  /** Names from the top, with dots; of what was not mapped those of the record. */
+  /** Names from the top, joined by dots; in the unmapped part, from the record's top. */
   readonly path: string;
   /** Row of the table, or -1. */
   slot = -1;
-  /** How good a source of that row's value this is; less is better. */
+  /** Rank of this path among the row's sources; less is better. */
   rank = 0;
-  /** The table knows something below this place. */
+  /** The table has an entry below this path. */
   inTable = false;
-  /** What stands here is told elsewhere. */
+  /** The value is contained in another key. */
   told = false;
-  /** An attribute in whose stead this one is read: where that is there, this has no key. */
+  /** The attribute that this one replaces: if that is present, this has no key. */
   insteadOf = '';
-  /** The places of the object read last, in its order: most objects here have the same names. */
+  /**
+   * The children in the order of the last object: most objects at this path have the same names.
+   */
   readonly order: CefPath[] = [];
   readonly children = new Map<string, CefPath>();
   readonly own: OwnKey | null;
@@ -56,7 +59,7 @@ export class CefPath {
     if (known !== undefined) [this.slot, this.rank] = known;
   }
 
-  /** The place of a name that is not the one that stood at this position in the object before. */
+  /** The child with a name that differs from the one at this index in the previous object. */
   find(name: string, position: number): CefPath {
     let child = this.children.get(name);
     if (child === undefined) {
@@ -68,7 +71,7 @@ export class CefPath {
     return child;
   }
 
-  /** The same place without what the table says of it and of all below. */
+  /** The same path without the table's entries, here and below. */
   get plain(): CefPath {
     this.#plain ??= this.#tree.plain(this.path);
     return this.#plain;
@@ -80,19 +83,19 @@ type Vocabulary = ReadonlyMap<string, readonly [slot: number, rank: number]>;
 
 const noVocabulary: Vocabulary = new Map();
 
-/** All places of one writer. */
+/** All paths of one writer. */
 export class CefPaths {
   readonly #separator: string;
   /** The event itself. */
   readonly event: CefPath;
-  /** What was not mapped of a log. */
+  /** The unmapped part of a log. */
   readonly ofLog: CefPath;
-  /** What was not mapped of any other record. */
+  /** The unmapped part of any other record. */
   readonly ofOther: CefPath;
   readonly #ownKeys = new Map<string, OwnKey>();
   #count = 0;
 
-  /** `separator`: what stands before a pair. */
+  /** `separator`: the text before a pair. */
   constructor(separator: string) {
     this.#separator = separator;
     this.event = new CefPath(this, null, '', noVocabulary);
@@ -115,18 +118,18 @@ export class CefPaths {
     for (const [path, other] of Object.entries(standIns)) this.#known(path).insteadOf = other;
   }
 
-  /** Whether one more place may be remembered. */
+  /** Whether one more path may be cached. */
   remembers(): boolean {
     this.#count += 1;
     return this.#count <= placesMax;
   }
 
-  /** A place that the table says nothing of. */
+  /** A path without an entry in the table. */
   plain(path: string): CefPath {
     return new CefPath(this, new CefPath(this, null, '', noVocabulary), path, noVocabulary);
   }
 
-  /** The key of a path's own, the same object for the same key; null where it makes none. */
+  /** The own key of a path, the same object for the same key; null if the path makes none. */
   ownKey(path: string): OwnKey | null {
     const key = ownKeyOf(path);
     if (key === null) return null;
@@ -166,9 +169,9 @@ function canonicalBelow(above: string, name: string): string {
 }
 
 /**
- * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: letters and digits only, as the standard has
- * it, the vendor in front. Null where nothing readable would be left of the path, or where the key
- * is one of the table's.
+ * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: only letters and digits, as the standard
+ * requires, with the vendor in front. Null if nothing readable is left of the path, or if the key
+ * is in the table.
  */
 function ownKeyOf(path: string): string | null {
   if (path.length > 2 * keyLengthMax || /[^\x21-\x7e]/.test(path)) return null;

@@ -1,22 +1,22 @@
-// The one value that holds what has no key of its own: a JSON object of values by their paths. It
-// is always whole JSON: a value that does not fit any more is left out, never cut, since half of a
-// document can be read by nobody.
+// The one value that contains all values without a key: a JSON object by their paths. Invariant: it
+// is always complete JSON: a value that does not fit is omitted, never cut, because half a document
+// is unreadable.
 
 import type { Pen } from './cef-values.ts';
 import type { Dialect } from './dialect.ts';
 import { jsonText, visibleJson } from './json-text.ts';
 
 const beginning = 'sluiceUnmapped=';
-// The least that a member takes: `"a":1,`.
+// Minimum size of a member: `"a":1,`.
 const memberMin = 6;
 
-/** How long the value may be: in characters, and the pair in bytes. */
+/** Maximum length of the value in characters, and of the pair in bytes. */
 interface Room {
   readonly lengthMax: number;
   readonly bytesMax?: number;
 }
 
-/** The pair that holds these values; empty where there are none, `whole` where all of them fit. */
+/** The pair with these values; empty without values, `whole` if all of them fit. */
 export function restPair(
   left: readonly { readonly path: string; readonly value: unknown }[],
   { replacePipe, dialect }: Pick<Pen, 'replacePipe' | 'dialect'>,
@@ -35,7 +35,7 @@ export function restPair(
     // A record can have `a.b` and an `a` with a `b`.
     while (names.has(name)) name = `unmapped.${name}`;
     const json = visibleJson(`${JSON.stringify(name)}:${jsonText(value)}`);
-    // Escaping makes nothing shorter, and takes long where a value is many times what fits.
+    // Escaping never shortens a text, and is slow for a value many times too long.
     const fits = json.length + 1 <= Math.min(length, bytes);
     const member = fits ? dialect.json(replacePipe ? json.replaceAll('|', '¦') : json) : '';
     const memberBytes = Buffer.byteLength(member) + 1;

@@ -1,6 +1,6 @@
-// How one value is written under a key of the table: checked against what the key takes, escaped,
-// and cut to its length. What a key does not take is not written under it, since decoders fall over
-// values of another type and over empty ones.
+// Writes one value under a key of the table: checked against the key's type, escaped, and cut to
+// its length. A value that the key does not accept is not written under it, because decoders fail
+// on values of another type and on empty ones.
 
 import type { CefKey } from './cef-keys.ts';
 import type { Dialect } from './dialect.ts';
@@ -10,13 +10,13 @@ import { cutEscaped, cutToCodePoints, trimBlanks } from './text.ts';
 /** How texts are written. */
 export interface Pen {
   readonly dialect: Dialect;
-  /** No value is longer, whatever its key allows. */
+  /** Maximum length of any value, whatever its key allows. */
   readonly lengthMax: number;
-  /** Pipes become `%7C` in a URL, else `¦`: some receivers split on every pipe. */
+  /** Pipes become `%7C` in a URL and `¦` elsewhere: some receivers split at every pipe. */
   readonly replacePipe: boolean;
 }
 
-/** What of a value is written: nothing where it is empty; `cut` where it is not all of it. */
+/** The written part of a value: nothing if it is empty; `cut` if incomplete. */
 export interface CefText {
   text: string;
   cut: boolean;
@@ -25,7 +25,7 @@ export interface CefText {
 const written: CefText = { text: '', cut: false };
 const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
 
-/** A value under a row's key. What is returned is overwritten by the next call. */
+/** A value under a row's key. The next call overwrites the result. */
 export function writeValue(row: CefKey, value: unknown, pen: Pen): CefText {
   switch (row.kind) {
     case 'text':
@@ -66,12 +66,12 @@ export function writeValue(row: CefKey, value: unknown, pen: Pen): CefText {
     case 'time':
       return writePlain(pen.dialect.time(value));
     case 'direction':
-      // CEF counts inbound 0 and outbound 1 where OCSF has 1 and 2.
+      // CEF numbers inbound 0 and outbound 1, OCSF 1 and 2.
       return writePlain(value === 1 || value === 2 ? value - 1 : '');
   }
 }
 
-/** A text, escaped and at most as long as its key and the pen allow. */
+/** A text, escaped and within the limits of its key and the pen. */
 export function writeText(
   text: string,
   { key, length }: { readonly key: string; readonly length: number },
@@ -106,7 +106,7 @@ function textOf(value: unknown): string {
   return typeof value === 'number' && Number.isFinite(value) ? String(value) : '';
 }
 
-/** Records have numbers as text as well. */
+/** Some records have numbers as text. */
 function numberOf(value: unknown): unknown {
   return typeof value === 'string' && /^(0|[1-9]\d{0,14})$/.test(value) ? Number(value) : value;
 }

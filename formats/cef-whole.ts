@@ -1,4 +1,4 @@
-// What CEF says of an event as a whole, from several of its attributes: its class, its name, how it ended.
+// CEF fields about the event as a whole, from several attributes: its class, its name, its outcome.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
 import { countOf, outcomeText, part, resultOf, textOf } from './parts.ts';
@@ -6,7 +6,7 @@ import { countOf, outcomeText, part, resultOf, textOf } from './parts.ts';
 const detectionFinding = 2004;
 const signatureMax = 24;
 
-/** A finding's own short id where many can share it; else class and activity. */
+/** A finding's own short id if many can share it; otherwise class and activity. */
 export function classIdOf({ class_uid, activity_id, finding_info, metadata }: OcsfEvent): string {
   const uid = textOf(part(finding_info).uid);
   const shared =
@@ -17,14 +17,14 @@ export function classIdOf({ class_uid, activity_id, finding_info, metadata }: Oc
   return shared ? uid : `${countOf(class_uid) ?? 0}:${countOf(activity_id) ?? 0}`;
 }
 
-/** How it ended; a finding's status is how far somebody is with it. */
+/** The outcome; a finding's status is the progress of its investigation. */
 export function outcomeOf(ocsf: OcsfEvent): string {
   const result = resultOf(ocsf);
   if (result !== undefined) return result === 1 ? 'success' : 'failure';
   return outcomeText(ocsf) ?? '';
 }
 
-/** What happened, readable and without particulars: class and activity. */
+/** A readable name without details: class and activity. */
 export function cefName(ocsf: OcsfEvent): string {
   const activity = textOf(ocsf.activity_name) ?? 'Event';
   const className = textOf(ocsf.class_name);

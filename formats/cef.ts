@@ -1,9 +1,9 @@
-// The `cef` format: ArcSight's Common Event Format, which most SIEMs read.
-// `CEF:0|vendor|product|version|class id|name|severity|extension`, with the pipe after the severity
-// always there. It is a projection of the OCSF event (cef-extension.ts says of what); the uid
-// stands whole in `cs6` in every event, however short the line is made, so that a reader can find
-// the full record and tell a repeat. No content can end the line, the header field or the pair that
-// it stands in (cef-escape.ts).
+// The `cef` format: ArcSight's Common Event Format, which most SIEMs parse.
+// `CEF:0|vendor|product|version|class id|name|severity|extension`, always with the pipe after the
+// severity. It is a projection of the OCSF event (see cef-extension.ts). Invariants: the complete
+// uid is in `cs6` of every event, however short the line, so that a reader can find the full record
+// and recognise a repeated event; no content can end the line, the header field or the pair that
+// contains it (cef-escape.ts).
 
 import { z } from 'zod';
 import type { CopiedValues } from '../src/contracts/copying.ts';
@@ -18,7 +18,7 @@ import { cefDialect, type Dialect } from './dialect.ts';
 import { part, severityOf, textOf } from './parts.ts';
 import { cutEscaped, cutToBytes, fits } from './text.ts';
 
-/** The settings of `cef`, also where it is the message of a syslog line. */
+/** The settings of `cef`, also as the message of a syslog line. */
 export const cefFields = {
   vendor: z
     .string()
@@ -45,7 +45,7 @@ export const cefFields = {
     ),
 };
 
-/** What `cefFields` gives once parsed. */
+/** The parsed `cefFields`. */
 type CefSettings = z.output<z.ZodObject<typeof cefFields>>;
 
 /** The `cef` format. */
@@ -64,7 +64,7 @@ export const cef = defineFormat({
   },
 });
 
-/** What a format of lines has of a writer. */
+/** The part of a writer that a line format needs. */
 export function encodingOf({ write, copying }: PairWriter): Pick<Format, 'encode' | 'copying'> {
   if (copying === undefined) return { encode: write };
   return {
@@ -75,28 +75,28 @@ export function encodingOf({ write, copying }: PairWriter): Pick<Format, 'encode
 
 /** Writes events as pairs of keys and values. */
 interface PairWriter {
-  /** How lines can be put together by copying; undefined: they cannot. */
+  /** How lines can be built by copying; undefined: not possible. */
   readonly copying: CopiedValues | undefined;
   /** The whole event. */
   write(event: Event): string;
   /**
-   * The event in at most `bytesMax` bytes, marked. What stands in `sluiceUnmapped` gives way first,
-   * then keys of sluice's own, then the longest values of the dictionary's keys; the uid stays.
+   * The event in at most `bytesMax` bytes, marked. First `sluiceUnmapped` is shortened, then
+   * sluice's own keys, then the longest values of dictionary keys; the uid stays.
    */
   shorten(event: Event, bytesMax: number): string;
 }
 
-// From "nothing below the dictionary's own limits would help" down to "the uid alone".
+// From the first length below the dictionary's own limits down to the uid alone.
 const shorterLengths = [1024, 512, 256, 128, 64, 32, 16, 8, 0];
 const baseEvent = 0;
 const truncated = 'sluiceTruncated=true';
 
-/** Makes a writer of CEF events. */
+/** Creates a writer of CEF events. */
 export function cefWriter(settings: CefSettings): PairWriter {
   return pairWriter('CEF:0', cefDialect, settings);
 }
 
-/** Makes what a line begins with; the events of a source have one product, which is remembered. */
+/** Creates the start of a line; the events of a source have one product, which is cached. */
 function deviceHeader(
   version: string,
   dialect: Dialect,
@@ -121,7 +121,7 @@ function deviceHeader(
   };
 }
 
-/** Makes a writer of events whose header begins with `version`. */
+/** Creates a writer of events whose header begins with `version`. */
 export function pairWriter(version: string, dialect: Dialect, settings: CefSettings): PairWriter {
   const deviceOf = deviceHeader(version, dialect, settings);
   const penUpTo = (lengthMax: number): Pen => ({
@@ -132,7 +132,7 @@ export function pairWriter(version: string, dialect: Dialect, settings: CefSetti
   const fullPen = penUpTo(Number.POSITIVE_INFINITY);
   const truncationMark = dialect.separator + truncated;
   const writer = new Writer(dialect);
-  // A Base Event tells nothing without what was not mapped.
+  // A Base Event is useless without its unmapped part.
   const withRest = ({ ocsf }: Event) => settings.unmapped || ocsf.class_uid === baseEvent;
   const piecesOf = (event: Event) => writer.pieces(event, fullPen, withRest(event));
   const copying: CopiedValues = {

@@ -1,35 +1,36 @@
-// How an event's keys and values are written as one line: CEF and LEEF have the same values in the
-// same order, and differ in what stands between pairs, in what keys are called and in how a
-// character that would end something is kept from doing so.
+// The dialects of keys and values in one line: CEF and LEEF have the same values in the same order,
+// and differ in the separator of pairs, in the names of keys and in the escaping of delimiters.
 
 import { isIPv4, isIPv6 } from 'node:net';
 import { escapeHeader, escapeValue } from './cef-escape.ts';
 import { epochMsOf } from './parts.ts';
 import { cutToCodePoints, oneLine, trimBlanks } from './text.ts';
 
-/** One way to write pairs. */
+/** One dialect of pairs. */
 export interface Dialect {
-  /** What stands before a pair. */
+  /** The text before a pair. */
   readonly separator: string;
-  /** A key of the table as it is called here; `label`: what it means, where the key does not say. */
+  /**
+   * A table key's name in this dialect; `label`: its meaning, if the key's name does not show it.
+   */
   keyOf(key: string, label: string): string;
-  /** The pair that says what a key means; empty where the key does. */
+  /** The pair with a key's meaning; empty if the key's name shows it. */
   labelOf(key: string, label: string): string;
-  /** A value; never longer than `lengthMax` characters. */
+  /** A value of at most `lengthMax` characters. */
   value(text: string, lengthMax: number): string;
-  /** JSON as a value; what comes out is JSON. */
+  /** JSON as a value; the result is JSON. */
   json(text: string): string;
-  /** A header field; never longer than `lengthMax` characters. */
+  /** A header field of at most `lengthMax` characters. */
   header(text: string, lengthMax: number): string;
-  /** A point in time, epoch milliseconds; undefined where it cannot be told. */
+  /** A point in time, epoch milliseconds; undefined if it cannot be expressed. */
   time(value: unknown): number | undefined;
-  /** The pair of an address; empty where it is none that a key takes. */
+  /** The pair of an address; empty if no key accepts it. */
   address(ip: string, key: string): string;
   /** The line up to its pairs. */
   start(device: string, head: LineHead): string;
 }
 
-/** What a line begins with. */
+/** The start of a line. */
 export interface LineHead {
   readonly classId: string;
   readonly name: string;
@@ -63,11 +64,11 @@ export const cefDialect: Dialect = {
     return ` ${ip6Key}=${withoutZone(ip)} ${ip6Key}Label=${label}`;
   },
   start: (device, { classId, name, severity, uid }) =>
-    // Hexadecimal digits: nothing to escape, and never shortened with the other values.
+    // Hexadecimal digits need no escaping, and are never shortened with the other values.
     `${device}${classId}|${name}|${cefSeverities[severity]}cs6=${uid} cs6Label=uid`,
 };
 
-/** LEEF's names of keys; what has no name of its own there keeps CEF's. */
+/** LEEF's names of keys; a key without one keeps CEF's name. */
 const leefKeys: Readonly<Record<string, string>> = {
   rt: 'devTime',
   spt: 'srcPort',
@@ -83,8 +84,8 @@ const leefKeys: Readonly<Record<string, string>> = {
   cs4: 'resource',
 };
 
-// The standard escapes nothing, so what would end a pair or the header becomes a look-alike. A
-// caret between pairs and not a tab, which receivers of syslog alter or drop.
+// The standard has no escapes, so characters that would end a pair or the header become
+// look-alikes. The separator is a caret and not a tab, which syslog receivers alter or drop.
 const lookAlikes = /[|^]/g;
 const leefSeverities = [1, 2, 3, 5, 8, 10, 10];
 const leefEventIdMax = 255;
@@ -99,10 +100,10 @@ export const leefDialect: Dialect = {
   labelOf: () => '',
   value: (text, lengthMax) => cutToCodePoints(leefText(text), lengthMax),
   json: (text) =>
-    // Such characters stand in strings only.
+    // These characters occur only inside strings.
     text.replace(lookAlikes, (one) => (one === '|' ? '\\u007c' : '\\u005e')),
   header: (text, lengthMax) => cutToCodePoints(leefText(text), lengthMax),
-  // Without devTimeFormat a time is told by having 13 digits.
+  // Without devTimeFormat a time is recognised by its 13 digits.
   time(value) {
     const time = epochMsOf(value);
     return time !== undefined && time >= leefTimeMin && time < leefTimeMax ? time : undefined;
@@ -116,7 +117,7 @@ function leefText(text: string): string {
   return trimBlanks(oneLine(text)).replace(lookAlikes, (one) => (one === '|' ? '¦' : 'ˆ'));
 }
 
-/** A zone (`%eth0`) means nothing elsewhere. */
+/** A zone (`%eth0`) has no meaning on another machine. */
 function withoutZone(ip: string): string {
   const zone = ip.indexOf('%');
   return zone < 0 ? ip : ip.slice(0, zone);

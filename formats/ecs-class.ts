@@ -1,11 +1,11 @@
-// What ECS says of an event by its class: its kind, its categories and its types, of which ECS has
-// closed lists (https://www.elastic.co/docs/reference/ecs/ecs-category-field-values-reference). An
-// event that fits none of the categories has none.
+// ECS kind, categories and types of an event's class, which are closed lists
+// (https://www.elastic.co/docs/reference/ecs/ecs-category-field-values-reference). An event that
+// fits no category has none.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
 import { countOf, deviceVerdict } from './parts.ts';
 
-/** The fields of one class, and types by activity and for all activities. */
+/** The fields of one class, with types by activity and for all activities. */
 interface ClassText {
   readonly category: readonly string[];
   readonly types: Readonly<Record<number, string>>;
@@ -75,7 +75,7 @@ const classes: Readonly<Record<number, ClassText>> = {
 
 const findings = 2;
 const inventory = 5001;
-/** Categories of whose types ECS has `allowed` and `denied`. */
+/** Categories whose types include `allowed` and `denied`. */
 const judged: ReadonlySet<string> = new Set(['network', 'intrusion_detection', 'api']);
 const none: readonly string[] = [];
 
@@ -94,7 +94,7 @@ export function ecsClassOf(ocsf: OcsfEvent): {
   const type = own === undefined ? [...always] : [...always, own];
   const verdict = deviceVerdict(ocsf);
   if (verdict === null) return { kind, category, type };
-  // Web has no such types: a request that was judged is network traffic as well.
+  // `web` has no such types: a request with a verdict is also network traffic.
   const isWeb = category[0] === 'web';
   if ((isWeb || judged.has(category[0] ?? '')) && verdict !== own) type.push(verdict);
   return { kind, category: isWeb ? [...category, 'network'] : category, type };

@@ -1,15 +1,15 @@
-// Which OCSF attribute becomes which field of the Elastic Common Schema, as a table that format,
-// index template, reference page and tests all read. A field is filled from the first of its
-// attributes that is there and that it takes; what has no field keeps its OCSF name below
-// `sluice.ocsf`. Names and types are those of ECS 9.4 (https://www.elastic.co/docs/reference/ecs).
+// The Elastic Common Schema field of each OCSF attribute, as a table used by format, index
+// template, reference page and tests. A field is filled from the first of its attributes that is
+// present and accepted; an attribute without a field keeps its OCSF name below `sluice.ocsf`. Names
+// and types are those of ECS 9.4 (https://www.elastic.co/docs/reference/ecs).
 
-/** The version of ECS that events say they follow. */
+/** The ECS version in events. */
 export const ecsVersion = '9.4.0';
 
 /**
- * What a field takes. `lower`: a text that ECS wants in lower case; `port`: 0 to 65535; `mac`: an
- * address that ECS wants in upper case and with hyphens; `text`: words to search in; `wildcard`: a
- * text of any length that is searched in part.
+ * The type of a field. `lower`: a text that ECS requires in lower case; `port`: 0 to 65535; `mac`:
+ * an address that ECS requires in upper case and with hyphens; `text`: words for full-text search;
+ * `wildcard`: a text of any length with substring search.
  */
 export type EcsKind =
   | 'keyword'
@@ -23,15 +23,15 @@ export type EcsKind =
   | 'float'
   | 'date';
 
-/** One field and where its value comes from. */
+/** One field and the origin of its value. */
 export interface EcsField {
   readonly field: string;
   readonly kind: EcsKind;
-  /** OCSF attributes, the best first; none where it is worked out from the whole event. */
+  /** OCSF attributes, the best first; none if it is computed from the whole event. */
   readonly from: readonly string[];
-  /** ECS has a list of such values. */
+  /** ECS defines a list of these values. */
   readonly isList: boolean;
-  /** The field that gathers values of its kind from the whole event. */
+  /** The field that collects values of its kind from the whole event. */
   readonly related: 'ip' | 'user' | 'hosts' | 'hash' | null;
 }
 
@@ -62,7 +62,7 @@ const long = (name: string, from: string) => field('long', name, from);
 
 /** All fields that are filled from one attribute, and the message. */
 export const ecsFields: readonly EcsField[] = [
-  // The sentence of the event.
+  // The event's sentence.
   { field: 'message', kind: 'text', from: [], isList: false, related: null },
   keyword('event.action', 'disposition action api.operation'),
   keyword('event.code', 'metadata.event_code'),
@@ -148,7 +148,7 @@ export const ecsFields: readonly EcsField[] = [
   keyword('observer.version', 'metadata.product.version'),
 ];
 
-/** Attributes that other fields tell, or that follow from what stands in `sluice.ocsf`. */
+/** Attributes that other fields contain, or that are derived from `sluice.ocsf`. */
 export const writtenInFields: readonly string[] = [
   'unmapped',
   'time',

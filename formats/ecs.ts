@@ -1,8 +1,8 @@
-// The `ecs` format: one event of the Elastic Common Schema a line. Each attribute of the OCSF event
-// goes to the field that the table has for it (ecs-fields.ts); what has none, what its field does
-// not take and what a better source has taken keeps its OCSF name below `sluice.ocsf`, and what was
-// not mapped stands in `sluice.unmapped`. So every value is there, and no value stands in a field of
-// another type, which would have Elasticsearch refuse the event.
+// The `ecs` format: one event of the Elastic Common Schema per line. Each attribute of the OCSF
+// event goes to its field in the table (ecs-fields.ts); attributes without a field, values that
+// their field does not accept, and values whose field a better source has taken keep their OCSF
+// name below `sluice.ocsf`; the unmapped part is in `sluice.unmapped`. Invariants: every value is
+// present; no value is in a field of another type, which would make Elasticsearch reject the event.
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ import { jsonText } from './json-text.ts';
 import { actionOf, epochMsOf, part, portOf, resultOf, textOf } from './parts.ts';
 import { textsOfSentence, wholeSentence } from './sentence.ts';
 
-/** The settings of `ecs`, also where it is the message of a syslog line. */
+/** The settings of `ecs`, also as the message of a syslog line. */
 export const ecsFormatFields = {
   raw_data: z
     .boolean()
@@ -45,12 +45,12 @@ const copying = {
   looks: ecsLooks,
 } as const;
 
-/** What stands at a place of the OCSF event. */
+/** A path of the OCSF event. */
 interface Place {
   readonly below: Map<string, Place>;
   /** Index of the field, or -1. */
   slot: number;
-  /** How good a source of that field this is; less is better. */
+  /** Rank of this path among the field's sources; less is better. */
   rank: number;
   told: boolean;
   readonly path: readonly string[];
@@ -60,7 +60,7 @@ function place(path: readonly string[]): Place {
   return { below: new Map(), slot: -1, rank: 0, told: false, path };
 }
 
-/** The places of the table; at a login the user that the event names is the one who acts. */
+/** The paths of the table; at a login the user in the event is the actor. */
 function placesOf(isLogin: boolean): Place {
   const root = place([]);
   const find = (path: string): Place => {
@@ -95,7 +95,7 @@ const userSlots = ['user.name', 'user.id'].map((name) =>
 const noValues = ecsFields.map((): unknown => undefined);
 const noPlaces = ecsFields.map((): Place | undefined => undefined);
 const macAddress = /^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$/;
-/** In UTF-16 units: so many are below the 32,766 bytes that an index takes of a term. */
+/** In UTF-16 units, which stay below the 32,766 bytes of an indexed term. */
 const ownMessageMax = 8_000;
 const epoch = new Date(0).toISOString();
 const yearOneMs = -62_135_596_800_000;
@@ -103,22 +103,22 @@ const year10kMs = 253_402_300_800_000;
 
 type Members = Record<string, unknown>;
 
-/** Puts one event together. */
+/** Builds one event. */
 class Filling {
-  /** By field: what it takes, as it was given, and where it stood. */
+  /** By field: the converted value, the original value, and its path. */
   readonly values: unknown[] = noValues.slice();
   readonly #given: unknown[] = noValues.slice();
   readonly #from: (Place | undefined)[] = noPlaces.slice();
-  /** Values that a better one has taken the field of. */
+  /** Values whose field a better one has taken. */
   readonly #put: (readonly [Place, unknown])[] = [];
   readonly #looks: Look[] | undefined;
 
-  /** `looks` gets what is looked at of values. */
+  /** `looks` collects the inspected properties of values. */
   constructor(looks: Look[] | undefined) {
     this.#looks = looks;
   }
 
-  /** What of these members has found no field; undefined: all have. */
+  /** The members without a field; undefined: none. */
   rest(above: Place, members: Members): Members | undefined {
     let rest: Members | undefined;
     for (const name in members) {
@@ -128,7 +128,7 @@ class Filling {
       const left = at === undefined ? value : this.#left(at, value);
       if (left === undefined) continue;
       rest ??= {};
-      // A member of this name would else become the prototype.
+      // A plain assignment of this name would set the prototype.
       if (name === '__proto__')
         Object.defineProperty(rest, name, { value: left, enumerable: true });
       else rest[name] = left;
@@ -136,7 +136,7 @@ class Filling {
     return rest;
   }
 
-  /** Gives values back to where they were. */
+  /** Puts values back to their original paths. */
   restore(rest: Members): void {
     for (const [{ path }, value] of this.#put) {
       let at = rest;
@@ -150,7 +150,7 @@ class Filling {
     if (at.slot >= 0) return this.#take(at, value) ? undefined : value;
     if (isObject(value)) return this.rest(at, value);
     if (!Array.isArray(value) || !isObject(value[0])) return value;
-    // Of a list the first member is the one that fields are taken from.
+    // Of a list, fields are filled from the first member.
     const first = this.rest(at, value[0]);
     return first === undefined && value.length === 1 ? undefined : [first ?? {}, ...value.slice(1)];
   }
@@ -171,7 +171,7 @@ class Filling {
     this.values[slot] = value;
     this.#from[slot] = at;
     this.#given[slot] = given;
-    // A field of a closed form says less than what was given.
+    // A field of a fixed form is less precise than the original.
     return kind !== 'mac' || value === given;
   }
 }
@@ -180,7 +180,7 @@ function looked(value: unknown, as: Look['as']): Look {
   return { value, as, bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
 }
 
-/** What is looked at of a value that a field of this kind takes. */
+/** The inspected property of a value for a field of this kind. */
 function asOf(kind: EcsKind, value: unknown): Look['as'] {
   switch (kind) {
     case 'lower':
@@ -190,7 +190,7 @@ function asOf(kind: EcsKind, value: unknown): Look['as'] {
       return 'address';
     case 'long':
     case 'port':
-      // Of texts neither takes any.
+      // Neither kind accepts a text.
       if (typeof value !== 'number') return 'text';
       return kind === 'port' ? 'port' : 'integer';
     default:
@@ -198,7 +198,7 @@ function asOf(kind: EcsKind, value: unknown): Look['as'] {
   }
 }
 
-/** The value as a field of this kind takes it; undefined where it does not. */
+/** The value converted for a field of this kind; undefined if it is not accepted. */
 function fieldValue(kind: EcsKind, value: unknown): unknown {
   switch (kind) {
     case 'keyword':
@@ -226,14 +226,14 @@ function fieldValue(kind: EcsKind, value: unknown): unknown {
   }
 }
 
-/** Years that Elasticsearch reads without being told how. */
+/** Years that Elasticsearch accepts without a declared format. */
 function dateOf(value: unknown): string | undefined {
   const time = epochMsOf(value);
   if (time === undefined || time < yearOneMs || time >= year10kMs) return undefined;
   return new Date(time).toISOString();
 }
 
-/** What is looked at of an event's values. */
+/** The inspected properties of an event's values. */
 export function ecsLooks(event: Event): readonly Look[] {
   const looks: Look[] = [];
   ecsEvent(event, false, looks);
@@ -241,8 +241,8 @@ export function ecsLooks(event: Event): readonly Look[] {
 }
 
 /**
- * The event as an object; `rawData`: with the record as sent; `looks` gets what is looked at of its
- * values. Pure and total.
+ * The event as an object; `rawData`: with the record as sent; `looks` collects the inspected
+ * properties of its values. Pure and total.
  */
 export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readonly<Members> {
   const { ocsf, source, stream, context, uid } = event;
@@ -256,7 +256,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   const { texts, message } = textsOfSentence(event);
   looks?.push(...texts.map((text) => looked(text, 'line')));
   if (message !== undefined) looks?.push({ ...looked(message, 'text'), bytesMax: ownMessageMax });
-  // The sentence has it whole; a longer one is no term that OpenSearch takes.
+  // The sentence contains all of it; OpenSearch accepts no longer term.
   if (message !== undefined && message.length > ownMessageMax) delete rest.message;
   const time = dateOf(ocsf.time);
   if (time === undefined) rest.time = ocsf.time;
@@ -285,7 +285,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   return doc;
 }
 
-/** A program that acts by itself is the user; that it is none stands in `sluice.ocsf.actor`. */
+/** A program that acts by itself is the user; `sluice.ocsf.actor` shows that it is a program. */
 function addAgent(values: unknown[], { actor }: OcsfEvent): void {
   const { app_name: name, app_uid: id } = part(actor);
   const [nameSlot = -1, idSlot = -1] = userSlots;
@@ -294,7 +294,7 @@ function addAgent(values: unknown[], { actor }: OcsfEvent): void {
   values[idSlot] = textOf(id);
 }
 
-/** A finding's status is how far somebody is with it. */
+/** A finding's status is the progress of its investigation. */
 function outcomeOf(ocsf: OcsfEvent): { readonly outcome?: string } {
   if (ocsf.category_uid === 2 || ocsf.status_id === undefined) return {};
   const result = resultOf(ocsf);
@@ -316,7 +316,7 @@ function set(doc: Members, path: readonly string[], value: unknown): void {
   at[path[last] ?? ''] = value;
 }
 
-/** The object there, made where it is missing; of a list the first member, as fields are read. */
+/** The object there, created if missing; of a list the first member, as when fields are read. */
 function within(at: Members, name: string): Members {
   const held = at[name] ?? {};
   at[name] = held;

@@ -1,5 +1,5 @@
-// Which names of an OCSF event hold numbers. Graylog's index gives a field the type of its first
-// value and refuses events with another one, so a name must always have one type.
+// Names of OCSF attributes that hold numbers. Graylog's index gives a field the type of its first
+// value and rejects events with another one, so a name must always have one type.
 
 /** Attributes of OCSF 1.8.0 whose type is a number; a test compares them with the schema. */
 const numberNames: ReadonlySet<string> = new Set(
@@ -29,7 +29,7 @@ const numberNames: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Objects of OCSF in which names and types are the source's own. */
+/** OCSF objects whose names and types are the source's own. */
 const freeNames: ReadonlySet<string> = new Set([
   'unmapped',
   'data',
@@ -37,12 +37,12 @@ const freeNames: ReadonlySet<string> = new Set([
   'scim_user_schema',
 ]);
 
-/** Whether the last name of a path holds numbers, and only those. */
+/** Whether the last name of a path holds numbers, and only numbers. */
 export function isNumberName(name: string): boolean {
   return numberNames.has(name);
 }
 
-/** Whether what is below a name has names of its own, of which there is no end. */
+/** Whether a name's members have unbounded names of their own. */
 export function isFreeName(name: string): boolean {
   return freeNames.has(name);
 }

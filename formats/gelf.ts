@@ -1,11 +1,11 @@
-// The `gelf` format: Graylog Extended Log Format 1.1, one JSON object an event. Each value of the
+// The `gelf` format: Graylog Extended Log Format 1.1, one JSON object per event. Each value of the
 // OCSF event is an additional field named after its path (`_src_endpoint_ip`), as text or number,
-// since GELF knows nothing else. Graylog accepts a message and refuses it later where its index
-// cannot hold it, so these must stay true: a name has one type in all events; a field has at most
-// 32,766 bytes; there is an end of names, whatever a source sends. All other values stand in
-// `_sluice_rest`, a JSON object by their paths, cut into numbered parts where it is long: lists,
-// what has names of the source's own, values whose names GELF does not allow or two would have,
-// long texts, and what would be one field too many. So every value is there.
+// the only types in GELF. Graylog accepts a message and rejects it later if its index cannot hold
+// it. Invariants: a name has one type in all events; a field has at most 32,766 bytes; the number
+// of names is bounded, whatever a source sends. All other values are in `_sluice_rest`, a JSON
+// object by their paths, split into numbered parts if long: lists, members with the source's own
+// names, names that GELF does not allow or that would collide, long texts, and values beyond the
+// maximum number of fields. So every value is present.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -21,9 +21,9 @@ import { cutToBytes, fits } from './text.ts';
 
 const shortMax = 250;
 const nameLengthMax = 100;
-/** Graylog makes a field of an index of each, of which an index has 1,000 for all its events. */
+/** Graylog creates an index field for each, and an index has 1,000 for all its events. */
 const fieldsMax = 200;
-/** The longest term of a Lucene index, in bytes of UTF-8; an event with a longer one is refused. */
+/** Maximum length of a Lucene term, in bytes of UTF-8; an event with a longer one is rejected. */
 const fieldBytesMax = 32_766;
 /** As much as Graylog accepts in a message over TCP, 2 MiB. */
 const partsMax = 64;
@@ -53,7 +53,7 @@ export const gelf = defineFormat({
 
 type Fields = Record<string, string | number>;
 
-/** What is looked at of an event's values besides what they are written as. */
+/** The inspected properties of an event's values in addition to their output. */
 function looksOf(event: Event): readonly Look[] {
   const looked = (value: unknown, as: Look['as'], bytesMax = Number.POSITIVE_INFINITY): Look => {
     return { value, as, bytesMax, rival: undefined };
@@ -61,13 +61,13 @@ function looksOf(event: Event): readonly Look[] {
   const { left, fields } = fieldsOf(event, '');
   const looks = [
     ...Object.values(fields).map((value) => looked(value, 'text', fieldBytesMax)),
-    // What is left is JSON within JSON.
+    // The rest is JSON within JSON.
     ...textsIn(left).map((text) => looked(text, 'plain')),
     ...looksOfLength(left).map(({ value, as, bytesMax }) => looked(value, as, bytesMax)),
   ];
   const { texts, message } = textsOfSentence(event);
   const all = message === undefined ? texts : [...texts, message];
-  // No character takes less than a byte.
+  // Every character has at least one byte.
   const between = wholeSentence(event).length - all.join('').length;
   return [
     ...looks,
@@ -76,7 +76,7 @@ function looksOf(event: Event): readonly Look[] {
   ];
 }
 
-/** What is left stays in one field: that is looked at of its values. */
+/** If the rest fits one field, only the lengths of its values are inspected. */
 function looksOfLength(left: Left): readonly Pick<Look, 'value' | 'as' | 'bytesMax'>[] {
   const scalars = scalarsIn(left).map(String);
   if (scalars.length === 0) return [];
@@ -98,7 +98,7 @@ function textsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** All fields, of which the last has what is left. */
+/** All fields; the last contains the rest. */
 function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> {
   const { ocsf, uid, source, stream } = event;
   const short = wholeSentence(event);
@@ -114,14 +114,14 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
     _uid: uid,
     _source_name: source,
     _stream_name: stream,
-    // Graylog calls short_message `message`, which an additional field must not cover.
+    // Graylog renames short_message to `message`, which an additional field must not replace.
     ...(message !== undefined && fits(message, fieldBytesMax) && { _record_message: message }),
   };
   const left: Left = { __proto__: null };
   if (message !== undefined && !fits(message, fieldBytesMax)) left.message = message;
   const room = { fields: fieldsMax };
   for (const [name, value] of Object.entries(ocsf)) {
-    // What was not mapped goes by its own names, behind all that was.
+    // The unmapped part uses its own names, after all mapped ones.
     if (name !== 'unmapped' && name !== 'message') add({ fields, left, room }, name, value, 0);
   }
   if (ocsf.unmapped !== undefined) add({ fields, left, room }, 'unmapped', ocsf.unmapped, 0);
@@ -129,7 +129,7 @@ function fieldsOf(event: Event, host: string): Pick<Filling, 'fields' | 'left'> 
   return { fields, left };
 }
 
-/** In one field, or in numbered parts, which make the JSON text again when put together. */
+/** In one field, or in numbered parts, which give the JSON text when joined. */
 function addRest(fields: Fields, text: string): void {
   if (fits(text, fieldBytesMax)) {
     fields._sluice_rest = text;
@@ -185,7 +185,7 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** A text, also of what is true or false; undefined for what is none, or is too long. */
+/** A text or boolean as text; undefined for other values, or if too long. */
 function textValue(value: unknown): string | undefined {
   if (typeof value === 'boolean') return String(value);
   return typeof value === 'string' && fits(value, fieldBytesMax) ? value : undefined;

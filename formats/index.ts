@@ -1,5 +1,5 @@
 // The list of formats. To add one: its file, its line here, its test; the engine, the command line,
-// the reference and the contract suite take it from this list.
+// the reference and the contract suite use this list.
 
 import type { FormatDefinition, SinkDefinition } from '../src/contracts/definition.ts';
 import { cef } from './cef.ts';
@@ -23,7 +23,7 @@ export const formats: readonly FormatDefinition[] = [
   parquet,
 ];
 
-/** Types of the formats that a sink can carry: its usual one, then the others by name. */
+/** Types of the formats that a sink can carry: its default, then the others by name. */
 export function formatsOf({
   carries,
   usualFormat,

@@ -1,7 +1,7 @@
-// JSON text of whatever an event holds. `JSON.stringify` is the fastest serialiser there is and is
-// all that plain content needs; it throws on a bigint, a cycle, or nesting deeper than the stack.
-// Records are parsed JSON of bounded depth, so none of these should come; should one come all the
-// same, the event still goes out, and nothing is lost but what JSON cannot say.
+// JSON text of any value in an event. `JSON.stringify` is the fastest serialiser and suffices for
+// plain content; it throws on a bigint, a cycle, or nesting deeper than the stack. Records are
+// parsed JSON of bounded depth, so none of these should occur; if one does, the event is still
+// delivered, and only values that JSON cannot express are lost.
 
 const depthMax = 100;
 const invisibleAll = /[\x7f-\x9f\u2028\u2029]/g;
@@ -16,12 +16,12 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * JSON text in which DEL, the C1 controls and the Unicode line separators are escaped as well,
- * which JSON permits but does not ask for: such characters can stand in strings only. For lines
- * whose readers may break or alter them.
+ * JSON text with DEL, the C1 controls and the Unicode line separators escaped too, which JSON
+ * permits but does not require: these characters occur only inside strings. For lines whose readers
+ * may break or alter them.
  */
 export function visibleJson(json: string): string {
-  // Pure ASCII is most common, and these two tests are many times faster than an expression.
+  // Pure ASCII is most common, and these two tests are many times faster than a regular expression.
   if (Buffer.byteLength(json) === json.length && !json.includes('\x7f')) return json;
   return json.replace(
     invisibleAll,

@@ -1,8 +1,8 @@
-// The `json` format: one OCSF event a line, or the record exactly as upstream sent it. The OCSF
-// form is what every other format is a projection of, so it is the one that loses nothing: what the
-// mapping does not place is in `unmapped`, and with `raw_data` the record itself stands beside it.
-// `original` never parses: the bytes go through as they came, save that line breaks between JSON
-// tokens become blanks, since a line must stay a line.
+// The `json` format: one OCSF event per line, or the record exactly as upstream sent it. Every
+// other format is a projection of the OCSF form, so this one loses nothing: values outside the
+// mapping are in `unmapped`, and with `raw_data` the record itself is included. `original` never
+// parses: the bytes are copied, except that line breaks between JSON tokens become blanks, so that
+// a line stays one line.
 
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const blank = 0x20;
 
-/** The settings of `json`, also where it is the message of a syslog line. */
+/** The settings of `json`, also as the message of a syslog line. */
 export const jsonFields = {
   schema: z
     .enum(['ocsf', 'original'])
@@ -59,7 +59,7 @@ export function withRawData(event: Event): object {
   return { ...event.ocsf, raw_data_size: event.raw.byteLength, raw_data: rawData(event) };
 }
 
-/** The record as sent: its text, or its bytes as base64 where they are not UTF-8. */
+/** The record as sent: its text, or its bytes as base64 if they are not UTF-8. */
 export function rawData(event: Event): string {
   if (isUtf8(event.raw)) return rawText(event);
   const { buffer, byteOffset, byteLength } = event.raw;
@@ -72,7 +72,9 @@ export function rawText(event: Event): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
 }
 
-/** The record's own bytes. CR and LF stand only between JSON tokens, where a blank will do. */
+/**
+ * The record's own bytes. A raw CR or LF is only between JSON tokens, where a blank is equivalent.
+ */
 function originalLine(event: Event): Uint8Array {
   const { raw } = event;
   if (!raw.includes(lineFeed) && !raw.includes(carriageReturn)) return raw;

@@ -1,7 +1,7 @@
 // The `leef` format: IBM QRadar's Log Event Extended Format 2.0,
-// `LEEF:2.0|vendor|product|version|event id|^|key=value^key=value…`. It has the values that CEF has,
-// under LEEF's own names where LEEF has one (dialect.ts). The standard escapes nothing: `|`, `^` and
-// control characters are replaced, so that no content can end the header or a pair.
+// `LEEF:2.0|vendor|product|version|event id|^|key=value^key=value…`. It has CEF's values, under
+// LEEF's own names if LEEF has one (dialect.ts). The standard has no escapes: `|`, `^` and control
+// characters are replaced, so that no content can end the header or a pair.
 
 import type { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';
@@ -10,7 +10,7 @@ import { leefDialect } from './dialect.ts';
 
 const { vendor, product, version, unmapped } = cefFields;
 
-/** The settings of `leef`, also where it is the message of a syslog line. */
+/** The settings of `leef`, also as the message of a syslog line. */
 export const leefFields = { vendor, product, version, unmapped };
 
 /** The `leef` format. */
@@ -28,7 +28,7 @@ export const leef = defineFormat({
   },
 });
 
-/** Makes a writer of LEEF events. */
+/** Creates a writer of LEEF events. */
 export function leefWriter(settings: z.output<z.ZodObject<typeof leefFields>>) {
   return pairWriter('LEEF:2.0', leefDialect, { ...settings, replace_pipe: false });
 }

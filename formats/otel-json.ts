@@ -1,8 +1,8 @@
 // Log records as an ExportLogsServiceRequest in JSON (OTLP specification, "JSON Protobuf
-// Encoding"), by the OpenTelemetry packages, which take a tenth of a second to load and are of no
-// use to other formats, so they are loaded when such a format is made. They write whole requests
-// only, so a record is cut out of a request of its own: what stands around it is the same for all
-// records, since all have one resource and one scope.
+// Encoding"), by the OpenTelemetry packages. They need a tenth of a second to load, so they are
+// loaded only when this format is created. They write whole requests only, so a record is cut out
+// of a request of its own: the surrounding bytes are the same for all records, because all have one
+// resource and one scope.
 
 import { createRequire } from 'node:module';
 import type { HrTime } from '@opentelemetry/api';
@@ -26,10 +26,10 @@ import { wholeSentence } from './sentence.ts';
 
 const comma = 0x2c;
 
-/** Makes the writer of records and of the requests around them. */
+/** Creates the writer of records and of the requests around them. */
 export function jsonDocument(settings: OtlpRequestSettings): DocumentForm {
   const require = createRequire(import.meta.url);
-  // What require returns has no type of its own; the packages' declarations are the type.
+  // The result of require has no type of its own; the packages' declarations are the type.
   const transformer: typeof import('@opentelemetry/otlp-transformer') = require('@opentelemetry/otlp-transformer');
   const resources: typeof import('@opentelemetry/resources') = require('@opentelemetry/resources');
   const resource = resources.resourceFromAttributes(settings.resource);
@@ -56,7 +56,7 @@ export function jsonDocument(settings: OtlpRequestSettings): DocumentForm {
   };
 }
 
-/** What stands before and after the records, seen in requests of one and of two records. */
+/** The bytes before and after the records, derived from requests of one and of two records. */
 function aroundRecords(
   requestOf: (records: ReadableLogRecord[]) => Uint8Array,
   resource: Resource,
@@ -83,7 +83,7 @@ function bodyOf(event: Event, body: OtelBodyForm): unknown {
 
 const instrumentationScope = { name: 'sluice' };
 
-/** Makes records that share one resource and one scope: serialisers group by identity. */
+/** Creates records that share one resource and one scope: serialisers group by identity. */
 function recordMaker(
   settings: OtlpRequestSettings,
   resource: Resource,
@@ -108,7 +108,7 @@ function recordMaker(
   };
 }
 
-/** Seconds and nanoseconds, each exact: nanoseconds since 1970 are beyond what one number holds. */
+/** Seconds and nanoseconds, each exact: nanoseconds since 1970 exceed the precision of a number. */
 function hrTime(timeMs: number): HrTime {
   const seconds = Math.floor(timeMs / 1000);
   return [seconds, (timeMs - seconds * 1000) * 1_000_000];

@@ -1,9 +1,9 @@
 // Log records as an ExportLogsServiceRequest in protobuf (opentelemetry-proto 1.x,
-// collector/logs/v1 and logs/v1). Each record is written in one pass, with the tag and length that
-// it has within a request; a request is what stands around such records, which all have the same
-// resource and scope. The OpenTelemetry packages, which build a tree of every value first, took
-// nine times as long for the events of `npm run bench` (53 against 6 us an event). What an AnyValue
-// cannot hold is turned into text, as otel-value.ts has it.
+// collector/logs/v1 and logs/v1). Each record is written in one pass, with its tag and length
+// within a request; a request adds the bytes around these records, which all have the same resource
+// and scope. The OpenTelemetry packages, which build a tree of every value first, took nine times
+// as long for the events of `npm run bench` (53 against 6 us an event). Values that an AnyValue
+// cannot hold become text, as in otel-value.ts.
 
 import type { PieceCopying } from '../src/contracts/copying.ts';
 import type { Event } from '../src/contracts/event.ts';
@@ -23,7 +23,7 @@ import { type FieldWriter, ProtobufWriter, varintBytes } from './protobuf.ts';
 import { ProtobufPieces } from './protobuf-pieces.ts';
 import { wholeSentence } from './sentence.ts';
 
-/** What a request says besides its records. */
+/** The parts of a request other than its records. */
 export interface OtlpRequestSettings {
   readonly resource: Readonly<Record<string, string>>;
   readonly body: OtelBodyForm;
@@ -58,12 +58,11 @@ const any = {
 };
 const list = { values: 0x0a };
 
-// Readers recurse; below this depth a value is carried as its JSON text, so that none of it is
-// lost.
+// Readers recurse; a value below this depth is written as its JSON text, so that nothing is lost.
 const depthMax = 32;
 const firstBytes = 4096;
 
-/** Makes the writer of records and of the requests around them. */
+/** Creates the writer of records and of the requests around them. */
 export function protobufDocument(settings: OtlpRequestSettings): DocumentForm {
   const writer = new ProtobufWriter(firstBytes);
   const before = resourceOf(settings.resource);
@@ -94,7 +93,7 @@ function copyingOf(settings: OtlpRequestSettings): PieceCopying {
   };
 }
 
-/** Makes what writes a record as it stands in a request. */
+/** Creates the writer of a record within a request. */
 function recordWriter({
   body,
   raw_data,
@@ -124,7 +123,7 @@ function recordWriter({
   };
 }
 
-/** The request of these records; one without any is empty. */
+/** The request with these records; without records it is empty. */
 function requestOf(
   before: Uint8Array,
   { bytes, starts, ends }: EncodedLines,
@@ -164,7 +163,7 @@ const sluiceScope = (() => {
   return writer.written();
 })();
 
-/** An empty string is what a reader takes for a missing one. */
+/** Readers treat an empty string as a missing one. */
 function writeText(writer: FieldWriter, tag: number, text: string): void {
   if (text === '') return;
   writer.byte(tag);
@@ -217,7 +216,7 @@ function writeAny(writer: FieldWriter, value: unknown, depth: number): void {
   writer.end(start);
 }
 
-/** Integers beyond 2^53 have lost digits already, and OTLP has no place for those beyond 2^63. */
+/** Integers beyond 2^53 have lost digits already, and OTLP cannot hold those beyond 2^63. */
 function writeNumber(writer: FieldWriter, value: number): void {
   if (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))) {
     writer.number(value, any);

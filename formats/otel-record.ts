@@ -1,8 +1,8 @@
-// One event as an OpenTelemetry log record. Resource and scope say who emits (sluice); attributes
-// say, under the names of the semantic conventions, what this occurrence is about, so that a back
-// end finds it as it finds any other telemetry; the body holds the whole OCSF event (or, where it
-// is a text, the attribute `ocsf` does), so that nothing is lost. `log.record.uid` is what tells
-// repeats apart: collectors do not deduplicate.
+// One event as an OpenTelemetry log record. Resource and scope name the emitter (sluice);
+// attributes describe the occurrence under the names of the semantic conventions, so that a back
+// end finds it like any other telemetry. Invariant: the body (or, if it is a text, the attribute
+// `ocsf`) holds the whole OCSF event, so that nothing is lost. `log.record.uid` identifies repeated
+// events: collectors do not deduplicate.
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Look } from '../src/contracts/copying.ts';
@@ -21,7 +21,7 @@ import {
 } from './parts.ts';
 import { textsOfSentence } from './sentence.ts';
 
-/** What the body holds: the event as a map, the event as JSON text, or a sentence. */
+/** The body's content: the event as a map, the event as JSON text, or a sentence. */
 export type OtelBodyForm = 'map' | 'json' | 'message';
 
 /** The attributes of one record. */
@@ -30,7 +30,7 @@ type RecordAttributes = { [name: string]: AnyValue };
 // OCSF levels 0 to 6 as OpenTelemetry severity numbers: unspecified, INFO, INFO2, WARN, ERROR,
 // ERROR2, FATAL.
 const severityNumbers: readonly SeverityNumber[] = [0, 9, 10, 13, 17, 18, 21];
-/** The last millisecond of which 64 bits hold the nanoseconds. */
+/** The last millisecond whose nanoseconds fit 64 bits. */
 const nanosMaxMs = 18_446_744_073_709;
 const identityCategory = 3;
 const applicationCategory = 6;
@@ -41,23 +41,23 @@ export function severityNumberOf(event: Event): SeverityNumber {
   return severityNumbers[severityOf(event.ocsf.severity_id)] ?? 0;
 }
 
-/** When the event happened, epoch milliseconds; 0, unknown to OpenTelemetry, if not a time. */
+/** When the event happened, epoch milliseconds; 0, unknown in OpenTelemetry, if not a time. */
 export function happenedMs(event: Event): number {
   return heldMs(event.ocsf.time) ?? 0;
 }
 
-/** When sluice read the record, else when it happened: OpenTelemetry asks that it be set. */
+/** When sluice read the record, otherwise when it happened: OpenTelemetry requires a value. */
 export function observedMs(event: Event): number {
   return heldMs(part(event.ocsf.metadata).logged_time) ?? happenedMs(event);
 }
 
-/** A time from 1970 to 2554: of others a fixed64 does not hold the nanoseconds. */
+/** A time from 1970 to 2554: a fixed64 cannot hold the nanoseconds of others. */
 function heldMs(value: unknown): number | undefined {
   const time = epochMsOf(value);
   return time === undefined || time > nanosMaxMs ? undefined : Math.max(0, time);
 }
 
-/** Makes the reader of event names, `ocsf.api_activity`; it remembers the last one. */
+/** Creates the function for event names, `ocsf.api_activity`; it caches the last one. */
 export function eventNames(): (ocsf: Event['ocsf']) => string {
   let className: unknown;
   let name = 'ocsf.event';
@@ -70,13 +70,13 @@ export function eventNames(): (ocsf: Event['ocsf']) => string {
   };
 }
 
-/** What is looked at of an event's values besides what they are written as. */
+/** The inspected properties of an event's values in addition to their output. */
 export function looksOf(event: Event, body: OtelBodyForm): readonly Look[] {
   const { ocsf } = event;
   const looked = (value: unknown, as: Look['as']): Look => {
     return { value, as, bytesMax: Number.POSITIVE_INFINITY, rival: undefined };
   };
-  // A text is no number of these, whatever it says.
+  // A text is never one of these numbers.
   const numbers = (values: readonly unknown[], as: Look['as']) =>
     values.filter((value) => typeof value === 'number').map((value) => looked(value, as));
   return [
@@ -120,7 +120,7 @@ function addEndpoints(attributes: RecordAttributes, ocsf: Event['ocsf']): void {
   add(attributes, 'network.transport', textOf(connection.protocol_name)?.toLowerCase());
 }
 
-/** True where the source is known to be the client of a call, and not just one end of a flow. */
+/** True if the source is known to be the client of a call, and not just one end of a flow. */
 function hasClient(ocsf: Event['ocsf']): boolean {
   const category = ocsf.category_uid;
   return (

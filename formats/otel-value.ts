@@ -1,17 +1,17 @@
-// Values as OpenTelemetry's AnyValue. The OpenTelemetry serialisers silently lose or spoil what
-// AnyValue cannot hold: a bigint or Date becomes empty, NaN becomes null, an integer beyond 64 bits
-// becomes invalid JSON, a lone surrogate is no UTF-8. Such values are turned into text here. Nearly
-// all content is plain, so it is looked through and handed on as it is; only what holds such a
-// value is copied.
+// Values as OpenTelemetry's AnyValue. The OpenTelemetry serialisers silently lose or damage values
+// that AnyValue cannot hold: a bigint or Date becomes empty, NaN becomes null, an integer beyond 64
+// bits becomes invalid JSON, a lone surrogate is invalid UTF-8. These values become text here.
+// Nearly all content is plain, so it is checked and returned unchanged; only containers of such
+// values are copied.
 
 import type { AnyValue } from '@opentelemetry/api';
 import { jsonText } from './json-text.ts';
 
-// The serialisers recurse; below this depth a value is carried as its JSON text, so that none of it
-// is lost.
+// The serialisers recurse; a value below this depth is written as its JSON text, so that nothing is
+// lost.
 const depthMax = 32;
 
-/** The value as an AnyValue: itself where it is plain, else a copy. Total. */
+/** The value as an AnyValue: itself if plain, otherwise a copy. Total. */
 export function anyValue(value: unknown, depth = 0): AnyValue {
   switch (typeof value) {
     case 'string':
@@ -19,7 +19,7 @@ export function anyValue(value: unknown, depth = 0): AnyValue {
     case 'boolean':
       return value;
     case 'number':
-      // Integers beyond 2^53 have lost digits already, and OTLP has no place for those beyond 2^63.
+      // Integers beyond 2^53 have lost digits already, and OTLP cannot hold those beyond 2^63.
       return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))
         ? value
         : String(value);
@@ -44,15 +44,15 @@ function anyList(list: readonly unknown[], depth: number): AnyValue {
     const given = list[i];
     const safe = anyValue(given, depth + 1);
     if (safe === given && !copy) continue;
-    // What came before has been seen to be AnyValues.
+    // The elements before were checked to be AnyValues.
     copy ??= list.slice(0, i) as AnyValue[];
     copy.push(safe);
   }
-  // Without a copy, every member has been seen to be an AnyValue.
+  // Without a copy, every element was checked to be an AnyValue.
   return copy ?? (list as AnyValue[]);
 }
 
-/** Each member is looked at once: again at each level would double the time with the depth. */
+/** Each member is checked once: a check per level would double the time with the depth. */
 function anyMap(map: object, depth: number): AnyValue {
   const members = map as Readonly<Record<string, unknown>>;
   let copy: { [key: string]: AnyValue } | null = null;
@@ -63,16 +63,16 @@ function anyMap(map: object, depth: number): AnyValue {
     copy ??= headOf(members, key);
     if (given !== undefined) copy[key.toWellFormed()] = safe;
   }
-  // Without a copy, every member has been seen to be an AnyValue.
+  // Without a copy, every member was checked to be an AnyValue.
   return copy ?? (members as { [key: string]: AnyValue });
 }
 
-/** The members before this one, all of which have been seen to be AnyValues. */
+/** The members before this one, all checked to be AnyValues. */
 function headOf(
   members: Readonly<Record<string, unknown>>,
   end: string,
 ): { [key: string]: AnyValue } {
-  // No prototype, so that a member named __proto__ is a member like any other.
+  // No prototype, so that a member named __proto__ is an ordinary member.
   const head: { [key: string]: AnyValue } = Object.create(null);
   for (const key in members) {
     if (key === end) break;

@@ -1,7 +1,7 @@
 // The `otel` format: OpenTelemetry log records in OTLP. Many events become one
-// ExportLogsServiceRequest, which is what the OTLP sink sends; one event alone becomes a request
-// with one record, which as JSON is a line of an OTLP file. What a record says is in
-// otel-record.ts, how it is written in otel-protobuf.ts and otel-json.ts.
+// ExportLogsServiceRequest, which the OTLP sink sends; one event alone becomes a request with one
+// record, which as JSON is a line of an OTLP file. otel-record.ts has a record's content,
+// otel-protobuf.ts and otel-json.ts its encoding.
 
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/definition.ts';

@@ -1,6 +1,6 @@
-// The `parquet` format: events as rows of Apache Parquet, for sinks that write whole objects. Rows
-// come about by the object (src/parquet/); what is encoded singly is how a row is shown where events
-// are looked at one by one.
+// The `parquet` format: events as rows of Apache Parquet, for sinks that write whole objects.
+// src/parquet/ builds the rows of an object; the single encoding only displays a row when events
+// are inspected one by one.
 
 import { defineFormat } from '../src/contracts/definition.ts';
 import { jsonText } from './json-text.ts';
@@ -15,7 +15,7 @@ export const parquet = defineFormat({
     name: 'parquet',
     contentType: 'application/vnd.apache.parquet',
     encode: ({ ocsf }) => jsonText(ocsf),
-    // The event itself would be made twice over: here, and where it is taken apart into columns.
+    // Encoding the event would duplicate the work: here, and when it is split into columns.
     batched: ({ raw }) => raw,
   }),
 });

@@ -1,7 +1,7 @@
-// How formats read an OCSF event. Its shape is promised by the normaliser, yet a declared mapping
-// may put anything anywhere, and a format must not throw on any event. So attributes are read one
-// step at a time, each step expecting nothing: what is not there, or is of another type, reads as
-// an empty object or as `undefined`.
+// Reads attributes of an OCSF event for formats. The normaliser guarantees the shape, but a
+// declared mapping may set anything anywhere, and a format must not throw on any event. So
+// attributes are read step by step without assumptions: a missing value, or one of another type,
+// gives an empty object or `undefined`.
 
 import type { OcsfEvent } from '../src/contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../src/contracts/json.ts';
@@ -11,7 +11,7 @@ const findings = 2;
 const authentication = 3002;
 const nothing: JsonObject = Object.freeze({});
 
-/** The object, or an empty one where the value is not an object. */
+/** The object, or an empty one if the value is not an object. */
 export function part(value: unknown): JsonObject {
   return isObject(value) ? value : nothing;
 }
@@ -21,15 +21,15 @@ export function firstOf(value: unknown): JsonObject {
   return Array.isArray(value) ? part(value[0]) : nothing;
 }
 
-/** True for a finding, whose status says how far somebody is with it. */
+/** True for a finding, whose status is the progress of its investigation. */
 export function isFinding({ category_uid }: OcsfEvent): boolean {
   return category_uid === findings;
 }
 
 /**
- * Who acts, as a user: the actor's user; at a login the one who logs in; else a program that acts by
- * itself, such as an AI agent. Empty where it is not known. In the other events of identities
- * `user` is the one who is acted on.
+ * The actor as a user: the actor's user; at a login the user who logs in; otherwise a program that
+ * acts by itself, such as an AI agent. Empty if unknown. In other identity events `user` is the
+ * target.
  */
 export function actingUser({ actor, user, category_uid, class_uid }: OcsfEvent): JsonObject {
   const own = part(actor).user;
@@ -44,12 +44,12 @@ function programOf(name: Json | undefined, uid: Json | undefined): JsonObject {
   return { ...(name !== undefined && { name }), ...(uid !== undefined && { uid }) };
 }
 
-/** The text, or `undefined` where the value is not a text or is empty. */
+/** The text, or `undefined` if the value is not a text or is empty. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The whole number from 0, or `undefined`; beyond 2^53 it is not what upstream sent. */
+/** The whole number from 0, or `undefined`; beyond 2^53 it differs from upstream's. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
@@ -65,7 +65,7 @@ export function epochMsOf(value: unknown): number | undefined {
   return typeof value === 'number' && Math.abs(value) <= 8.64e15 ? Math.trunc(value) : undefined;
 }
 
-/** Severity as one of the OCSF levels 0 to 6; `Other` and what is no level read as 0, unknown. */
+/** Severity as one of the OCSF levels 0 to 6; `Other` and invalid values give 0, unknown. */
 export function severityOf(value: unknown): number {
   const level = countOf(value);
   return level !== undefined && level <= 6 ? level : 0;
@@ -73,7 +73,7 @@ export function severityOf(value: unknown): number {
 
 /**
  * A class's name in lower_snake_case, at most 32 characters of printable ASCII, e.g.
- * `api_activity`: fit for a syslog MSGID and for an event name. `undefined` where there is no name.
+ * `api_activity`: valid as a syslog MSGID and as an event name. `undefined` if there is no name.
  */
 export function classNameOf(value: unknown): string | undefined {
   const name = textOf(value);
@@ -86,9 +86,10 @@ export function classNameOf(value: unknown): string | undefined {
 }
 
 /**
- * What was done, in upstream's own word where it is known: what a device decided (of OCSF's two
- * attributes the one that says more: Dropped, where the action is Denied), the operation called, the event code of an identity event (which names an operation; elsewhere it may be a
- * signature), else the activity.
+ * The action, in upstream's own word if known: a device's decision (of OCSF's two attributes the
+ * more precise one: Dropped, where the action is Denied), the called operation, the event code of
+ * an identity event (which names an operation; elsewhere it may be a signature), otherwise the
+ * activity.
  */
 export function actionOf(ocsf: OcsfEvent): string | undefined {
   return (
@@ -105,7 +106,7 @@ const deniedId = 2;
 /** Of `disposition_id`: Blocked, Quarantined, Isolated, Dropped, Reset, Access Revoked, Rejected, Unauthorized. */
 const deniedDispositions: ReadonlySet<unknown> = new Set([2, 3, 4, 6, 21, 24, 25, 26]);
 
-/** What a device decided of it, where it did; what it only observed or changed is neither. */
+/** A device's decision about the event, if any; observed or changed is neither. */
 export function deviceVerdict({
   action_id,
   disposition_id,
@@ -115,8 +116,9 @@ export function deviceVerdict({
 }
 
 /**
- * `status_id` 1 success or 2 failure, as the event has it, else what was allowed or denied; undefined
- * where neither is known, and of a finding, whose status says how far somebody is with it.
+ * `status_id` 1 success or 2 failure, from the event, otherwise from what was allowed or denied;
+ * undefined if neither is known, and for a finding, whose status is the progress of its
+ * investigation.
  */
 export function resultOf(ocsf: OcsfEvent): 1 | 2 | undefined {
   if (isFinding(ocsf)) return undefined;
@@ -125,7 +127,7 @@ export function resultOf(ocsf: OcsfEvent): 1 | 2 | undefined {
   return verdict === null ? undefined : verdict === 'allowed' ? 1 : 2;
 }
 
-/** How it ended, in words; nothing where it is not known. */
+/** The outcome in words; undefined if unknown. */
 export function outcomeText(ocsf: OcsfEvent): string | undefined {
   return ocsf.status_id === 0 ? undefined : textOf(ocsf.status);
 }

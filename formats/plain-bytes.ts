@@ -1,21 +1,21 @@
-// Which records can stand in a line as the bytes that they are: UTF-8 without a character that is
-// written in another way there (control characters and line separators: text.ts, json-text.ts). Most
-// can, and are then copied and never made into text. What must stay true: a record that is taken for
-// plain is, as text, what `oneLine` and `visibleJson` leave as it is, and no byte of it changes when
-// it is decoded and encoded again.
+// Tests which records can be in a line as their own bytes: UTF-8 without a character that is
+// written differently there (control characters and line separators: text.ts, json-text.ts). Most
+// can, and are then copied and never converted to text. Invariant: as text, a plain record is
+// unchanged by `oneLine` and `visibleJson`, and no byte of it changes when decoded and encoded
+// again.
 
 import { isUtf8 } from 'node:buffer';
 
 const highBits = 0x80808080;
-/** What the characters that count begin with (see `hasSeparator`), in each byte of a word. */
+/** Lead bytes of the relevant characters (see `hasSeparator`), in each byte of a word. */
 const leadC2 = 0xc2c2c2c2;
 const leadE2 = 0xe2e2e2e2;
 
-/** Tells of one record after the other, mostly of the same page. */
+/** Tests one record after the other, mostly of the same page. */
 export class PlainBytes {
   #view: DataView = new DataView(new ArrayBuffer(0));
 
-  /** True where a line may carry these bytes as they are. */
+  /** True if a line may contain these bytes unchanged. */
   has(bytes: Uint8Array): boolean {
     if (this.#view.buffer !== bytes.buffer) this.#view = new DataView(bytes.buffer);
     const view = this.#view;
@@ -43,7 +43,7 @@ export class PlainBytes {
   }
 }
 
-/** Has a bit set for a byte of the word that is this one, four times over. */
+/** Sets a bit for a byte of the word that equals this one; `bytes` repeats it four times. */
 function equal(word: number, bytes: number): number {
   const other = word ^ bytes;
   return (other - 0x01010101) & ~other;

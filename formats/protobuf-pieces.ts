@@ -1,19 +1,19 @@
-// Fields as the pieces that they are written of, for who copies values into them later
-// (src/contracts/copying.ts). What must stay true: the pieces in order, each length put in front,
-// are the bytes that `ProtobufWriter` writes when it is told the same.
+// Collects the pieces of written fields, for copying values into them later
+// (src/contracts/copying.ts). Invariant: the pieces in order, each with its length in front, give
+// the bytes that `ProtobufWriter` writes for the same calls.
 
 import type { NumberTags, Piece } from '../src/contracts/copying.ts';
 import { type FieldWriter, ProtobufWriter } from './protobuf.ts';
 
 const longestBytes = 16;
 
-/** Gathers pieces. */
+/** Collects pieces. */
 export class ProtobufPieces implements FieldWriter {
   readonly #written = new ProtobufWriter(longestBytes);
-  /** The messages that are begun, each within the one before it. */
+  /** The open messages, each within the one before it. */
   readonly #begun: Piece[][] = [[]];
 
-  /** All of them, once every message that was begun has ended. */
+  /** All pieces, once every open message has ended. */
   get pieces(): readonly Piece[] {
     return this.#begun[0] ?? [];
   }

@@ -1,41 +1,41 @@
-// Protocol buffers (https://protobuf.dev/programming-guides/encoding/) written in one pass into
-// memory that grows. A message within a message has its length in front, which is known only behind
-// it: a byte is left for it, and the message moves up where it turns out to need more. Nothing is
-// measured first and no tree is built.
+// Writes Protocol Buffers (https://protobuf.dev/programming-guides/encoding/) in one pass into a
+// growing buffer. A nested message has its length in front, which is known only at its end: one
+// byte is reserved for it, and the message is moved if the length needs more. Nothing is measured
+// in advance and no tree is built.
 
 import type { NumberTags } from '../src/contracts/copying.ts';
 
-/** Bytes that a string's UTF-16 unit takes at most. */
+/** Maximum UTF-8 bytes of a string's UTF-16 unit. */
 const bytesPerUnitMax = 3;
-/** Shorter strings are written here; for longer ones the engine's call is worth its cost. */
+/** Shorter strings are encoded here; for longer ones the engine's call is worth its cost. */
 const shortMax = 40;
 const varintBytesMax = 10;
 const oneByteMax = 0x7f;
 const keptBytesMax = 1024 * 1024;
 
-/** What writes fields one after the other: into memory, or as pieces (protobuf-pieces.ts). */
+/** A writer of consecutive fields: into a buffer, or as pieces (protobuf-pieces.ts). */
 export interface FieldWriter {
-  /** A byte as it is: a field's tag below 16, or a value below 128. */
+  /** A raw byte: a field's tag below 16, or a value below 128. */
   byte(value: number): void;
-  /** Bytes as they are. */
+  /** Raw bytes. */
   raw(bytes: Uint8Array): void;
   /** An int64 or uint64 that a number holds exactly. */
   varint(value: number): void;
-  /** A number that is whole and held exactly, or has a fraction, under the tag that it has then. */
+  /** A number that is whole and exact, or has a fraction, under the corresponding tag. */
   number(value: number, tags: NumberTags): void;
-  /** Epoch milliseconds as a fixed64 of nanoseconds, which one number cannot hold. */
+  /** Epoch milliseconds as a fixed64 of nanoseconds, which exceed the precision of a number. */
   nanos(ms: number): void;
   /** A string with its length, as UTF-8; half a surrogate pair becomes U+FFFD. */
   string(text: string): void;
   /** A string of JSON. */
   json(text: string): void;
-  /** Begins a message (or string) whose length comes in front. Returns what `end` wants to know. */
+  /** Begins a message (or string) with its length in front. Returns the argument of `end`. */
   begin(): number;
-  /** Ends the message that was begun. */
+  /** Ends the open message. */
   end(start: number): void;
 }
 
-/** How many bytes a varint takes. */
+/** Bytes of a varint. */
 export function varintBytes(value: number): number {
   let bytes = 1;
   for (let rest = value; rest > oneByteMax; rest = Math.floor(rest / 128)) bytes += 1;
@@ -47,18 +47,18 @@ export class ProtobufWriter implements FieldWriter {
   #bytes: Buffer;
   #at = 0;
 
-  /** `bytes`: the size to expect. */
+  /** `bytes`: the expected size. */
   constructor(bytes: number) {
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(bytes, 64));
   }
 
-  /** Begins anew in the same memory, unless that has become larger than is worth keeping. */
+  /** Restarts in the same buffer, unless that has become too large to keep. */
   clear(): void {
     this.#at = 0;
     if (this.#bytes.length > keptBytesMax) this.#bytes = Buffer.allocUnsafeSlow(keptBytesMax);
   }
 
-  /** What was written; shares the writer's memory. */
+  /** The written bytes; shares the writer's buffer. */
   written(): Uint8Array {
     return this.#bytes.subarray(0, this.#at);
   }
@@ -75,7 +75,7 @@ export class ProtobufWriter implements FieldWriter {
     this.#at += bytes.length;
   }
 
-  /** Bytes of a larger piece as they are; a view of them would cost more than copying. */
+  /** Copies bytes of a larger piece; a view of them would cost more than copying. */
   part(source: Buffer, start: number, end: number): void {
     if (this.#at + end - start > this.#bytes.length) this.#grow(end - start);
     this.#at += source.copy(this.#bytes, this.#at, start, end);
@@ -150,7 +150,7 @@ export class ProtobufWriter implements FieldWriter {
     this.#at += length;
   }
 
-  /** Writes ASCII; false, with nothing written, where the text is more than that. */
+  /** Writes ASCII; false, with nothing written, for any other text. */
   #short(text: string): boolean {
     const bytes = this.#bytes;
     const { length } = text;

@@ -1,7 +1,6 @@
-// One event as a sentence for people: who did what to what, from where, and with what result. It
-// contains the record's own message, and is never replaced by it: the message of a record seldom
-// names all of these. Formats and sinks whose readers look at one text show this one. Programs read
-// the other fields.
+// One event as a sentence for people: actor, action, target, origin, and result. It contains the
+// record's own message, and is never replaced by it: a record's message seldom names all of these.
+// Formats and sinks whose readers see one text use this one. Programs read the other fields.
 
 import type { Event, OcsfEvent } from '../src/contracts/event.ts';
 import { isObject } from '../src/contracts/json.ts';
@@ -13,7 +12,7 @@ export function sentence(event: Pick<Event, 'ocsf'>): string {
   return oneLine(wholeSentence(event));
 }
 
-/** The same with the record's own message exactly as it is, which may have several lines. */
+/** The same with the record's own message verbatim, which may have several lines. */
 export function wholeSentence(event: Pick<Event, 'ocsf'>): string {
   let text = '';
   for (const [before = '', said = ''] of clausesOf(event)) text += before + said;
@@ -21,7 +20,7 @@ export function wholeSentence(event: Pick<Event, 'ocsf'>): string {
   return oneLine(text) + before + said;
 }
 
-/** The texts that its sentence is made of: those of the event, and the record's own message. */
+/** The texts of the sentence: those of the event, and the record's own message. */
 export function textsOfSentence(event: Pick<Event, 'ocsf'>): {
   readonly texts: readonly string[];
   readonly message: string | undefined;
@@ -34,7 +33,7 @@ function messageOf({ ocsf }: Pick<Event, 'ocsf'>): readonly string[] {
   return clause(' - ', ocsf.message);
 }
 
-/** Each text but the record's own message, with the words before it. */
+/** Each text except the record's own message, with the words before it. */
 function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[] {
   const evidence = firstOf(ocsf.evidences);
   const source = part(ocsf.src_endpoint ?? evidence.src_endpoint);
@@ -45,7 +44,7 @@ function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[
     ['', textOf(ocsf.class_name) ?? 'Event'],
     ...whatOf(ocsf),
     clause(' by ', who.name, who.email_addr, who.uid),
-    // A program that acts by itself has been named.
+    // A program that acts by itself has been named already.
     part(ocsf.actor).user === undefined ? [] : clause(' with ', app.app_name, app.app_uid),
     clause(' from ', source.ip, source.hostname, source.name),
     clause(' to ', target.hostname, target.ip, target.name),
@@ -55,7 +54,7 @@ function clausesOf({ ocsf }: Pick<Event, 'ocsf'>): readonly (readonly string[])[
   ];
 }
 
-/** A finding is what was found, and what was decided of it; others are what was done. */
+/** For a finding, its title and the decision; for other events, the action. */
 function whatOf(ocsf: OcsfEvent): readonly (readonly string[])[] {
   const action = actionOf(ocsf);
   if (!isFinding(ocsf)) return [[': ', action ?? 'event']];
@@ -65,7 +64,7 @@ function whatOf(ocsf: OcsfEvent): readonly (readonly string[])[] {
   return title.length === 0 ? [[': ', action ?? 'event']] : [title, clause(', ', action)];
 }
 
-/** What was acted on, by the names that say it best. */
+/** The target, by its most descriptive name. */
 function thingOf(ocsf: OcsfEvent): readonly unknown[] {
   const request = part(ocsf.http_request);
   const url = part(request.url ?? ocsf.url);
@@ -84,7 +83,7 @@ function isNamed(value: unknown): boolean {
   return isObject(value) && [value.name, value.hostname, value.uid].some((one) => textOf(one));
 }
 
-/** The first of the values that is a text, after its preposition. */
+/** The first value that is a text, after its preposition. */
 function clause(before: string, ...values: readonly unknown[]): readonly string[] {
   for (const value of values) {
     const text = textOf(value);

@@ -1,8 +1,8 @@
-// JSON that must not pass a number of bytes, because a syslog receiver would cut the line or drop
-// it. What comes out is always valid JSON, always marked as shortened, and keeps the uid, by which
-// the full record is found. What goes first is what is farthest from the event's meaning: the
-// record as sent, then what the mapping did not place, then the lengths of texts and lists, then
-// all but the base attributes of OCSF.
+// Shortens JSON to a number of bytes, because a syslog receiver would cut or drop a longer line.
+// Invariant: the result is always valid JSON, always marked as shortened, and keeps the uid, by
+// which the full record is found. The least meaningful parts are removed first: the record as sent,
+// then the unmapped part, then the lengths of texts and lists, then everything except OCSF's base
+// attributes.
 
 import type { Event } from '../src/contracts/event.ts';
 import { ecsEvent } from './ecs.ts';
@@ -48,7 +48,7 @@ export function shortOcsf(event: Event, full: string, bytesMax: number): string 
   return firstThatFits(steps, bytesMax);
 }
 
-/** The event of ECS in at most `bytesMax` bytes, tagged `sluice_truncated`. */
+/** The ECS event in at most `bytesMax` bytes, tagged `sluice_truncated`. */
 export function shortEcs(event: Event, bytesMax: number): string {
   const { sluice, ...fields } = ecsEvent(event, false);
   const { source, stream, ocsf, unmapped } = part(sluice);
@@ -76,8 +76,8 @@ function firstThatFits(steps: readonly (() => unknown)[], bytesMax: number): str
 }
 
 /**
- * A record as sent that is too long: a JSON object with the uid and as much of the record as fits,
- * as a text, since a record cut in two is no JSON.
+ * A too long record as sent: a JSON object with the uid and as much of the record as fits, as a
+ * text, because half a record is not JSON.
  */
 export function shortOriginal(event: Event, bytesMax: number): string {
   const raw = rawData(event);
@@ -97,7 +97,7 @@ function kilobytes(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 1024);
 }
 
-/** A copy whose texts, lists and objects are not longer than given. */
+/** A copy with bounded texts, lists and objects. */
 function bounded(value: unknown, textMax: number, membersMax: number, depth = 0): unknown {
   if (typeof value === 'string') {
     const cut = cutToCodePoints(value, textMax);

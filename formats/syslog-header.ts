@@ -1,14 +1,14 @@
 // The header of a syslog line, and for RFC 5424 its structured data. Receivers cut, shift or drop
-// lines whose header fields hold blanks or non-ASCII characters or are too long, so each field is
-// cleaned to what the RFC allows (RFC 5424 section 6). Written on the hot path: what is the same
-// from line to line (facility, host, the day, the stream) is kept ready, and no Date is made but
-// once a day.
+// lines whose header fields contain blanks or non-ASCII characters or are too long, so each field
+// is reduced to the characters that the RFC allows (RFC 5424 section 6). Hot path: parts that are
+// the same from line to line (facility, host, the day, the stream) are cached, and a Date is
+// created only once a day.
 
 import type { Event } from '../src/contracts/event.ts';
 import { classNameOf, epochMsOf, severityOf } from './parts.ts';
 import { cutEscaped, cutToBytes, oneLine } from './text.ts';
 
-/** Names of the facilities, each at its number (RFC 5424 section 6.2.1, table 1). */
+/** Names of the facilities, by their number (RFC 5424 section 6.2.1, table 1). */
 export const facilities = [
   'kern',
   'user',
@@ -36,14 +36,14 @@ export const facilities = [
   'local7',
 ] as const;
 
-/** What the header says of the sender. */
+/** The sender's data for the header. */
 interface SenderSettings {
   readonly facility: (typeof facilities)[number];
   readonly hostname: string;
   readonly appName: string;
-  /** Private enterprise number that the structured data's name ends with. */
+  /** Private enterprise number at the end of the structured data's name. */
   readonly enterprise: number;
-  /** Most bytes in a line: the shorter, the less of it may go to names. */
+  /** Maximum bytes of a line: a shorter line leaves less for names. */
   readonly bytesMax: number;
 }
 
@@ -55,7 +55,7 @@ const yearEndMs = 253_402_300_800_000;
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'));
 
-/** Makes the writer of `<PRI>1 TIME HOST APP - MSGID [SD] `, as RFC 5424 section 6 has it. */
+/** Creates the writer of `<PRI>1 TIME HOST APP - MSGID [SD] `, as in RFC 5424 section 6. */
 export function header5424(sender: SenderSettings): (event: Event) => string {
   const priorities = prioritiesOf(sender.facility).map((priority) => `${priority}1 `);
   const host = ` ${hostOf(sender)} ${printable(sender.appName, 48)} - `;
@@ -85,7 +85,7 @@ export function header5424(sender: SenderSettings): (event: Event) => string {
 }
 
 /**
- * Makes the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` and a blank (RFC 3164, 4.1), which says no
+ * Creates the writer of `<PRI>Mmm dd hh:mm:ss HOST TAG` and a blank (RFC 3164, 4.1), which has no
  * zone: its times are local ones of `timezone`, daylight saving included.
  */
 export function header3164(
@@ -105,19 +105,22 @@ export function header3164(
   };
 }
 
-/** Whether local times of a zone are UTC at any time. */
+/** Whether a zone's local time always equals UTC. */
 export function isUtc(timezone: string): boolean {
   return /^(UTC|Etc\/UTC)$/i.test(timezone);
 }
 
-/** Local times of a zone, as milliseconds as if they were UTC. An offset is looked up once a span. */
+/**
+ * A zone's local time, as milliseconds as if it were UTC. An offset is looked up once per period
+ * between changes.
+ */
 function localTimeIn(timezone: string): (timeMs: number) => number {
   let [fromMs, untilMs, offsetMs] = [Number.NaN, Number.NaN, 0];
   return (timeMs) => {
     if (!(timeMs >= fromMs && timeMs < untilMs)) {
       const at = Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone);
       offsetMs = Math.round(at.offsetNanoseconds / 1e6);
-      // The change at this very moment is not before it.
+      // A change at exactly this moment is not before it.
       const before = at.add({ milliseconds: 1 }).getTimeZoneTransition('previous');
       fromMs = before?.epochMilliseconds ?? Number.NEGATIVE_INFINITY;
       untilMs = at.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.POSITIVE_INFINITY;
@@ -126,7 +129,7 @@ function localTimeIn(timezone: string): (timeMs: number) => number {
   };
 }
 
-/** The tag of RFC 3164, 4.1.3: at most 32 characters, none of which ends a tag anywhere. */
+/** The tag of RFC 3164, 4.1.3: at most 32 characters, none of which ends a tag for any receiver. */
 export function tagOf(appName: string): string {
   return `${appName.replace(/[^A-Za-z0-9_.-]/g, '').slice(0, 32) || 'sluice'}: `;
 }
@@ -135,17 +138,17 @@ function prioritiesOf(facility: SenderSettings['facility']): readonly string[] {
   return severities.map((severity) => `<${facilities.indexOf(facility) * 8 + severity}>`);
 }
 
-/** The host, cut so that the shortest lines still have room for a message. */
+/** The host, cut so that the shortest lines still have space for a message. */
 function hostOf({ hostname, bytesMax }: SenderSettings): string {
   return printable(hostname, Math.min(255, Math.floor(bytesMax / 7)));
 }
 
-/** PRINTUSASCII of RFC 5424: no blanks, no other script; the NILVALUE where nothing is left. */
+/** PRINTUSASCII of RFC 5424: no blanks, only ASCII; the NILVALUE if nothing is left. */
 function printable(text: string, lengthMax: number): string {
   return text.replace(/[^\x21-\x7e]/g, '').slice(0, lengthMax) || '-';
 }
 
-/** Writes times as the day, written by `dayText` once a day, and `hh:mm:ss`, in UTC. */
+/** Writes times as the day, computed by `dayText` once a day, and `hh:mm:ss`, in UTC. */
 function clockOf(dayText: (day: Date) => string): (timeMs: number) => string {
   let day = Number.NaN;
   let text = '';
@@ -166,10 +169,13 @@ function milliseconds(timeMs: number): string {
   return ms >= 100 ? `${ms}` : ms >= 10 ? `0${ms}` : `00${ms}`;
 }
 
-/** Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; names once a run of one stream. */
+/**
+ * Writes ` [sluice@32473 uid="…" source="…" stream="…"]`; names are computed once per run of events
+ * of a stream.
+ */
 function structuredData(sender: SenderSettings): (event: Event) => string {
   const opening = ` [sluice@${sender.enterprise} uid="`;
-  // Names come from the config and are short; even the longest leave room for a message.
+  // Names come from the config and are short; even the longest leave space for a message.
   const nameBytesMax = Math.min(160, Math.floor(sender.bytesMax / 16));
   let source: string | undefined;
   let stream: string | undefined;
@@ -180,14 +186,17 @@ function structuredData(sender: SenderSettings): (event: Event) => string {
       stream = event.stream;
       names = `" source="${paramValue(source, nameBytesMax)}" stream="${paramValue(stream, nameBytesMax)}"] `;
     }
-    // A uid is hexadecimal digits: there is nothing to escape.
+    // A uid is hexadecimal digits: nothing needs escaping.
     return opening + event.uid + names;
   };
 }
 
 const plainParam = /^[A-Za-z0-9_./:@-]*$/;
 
-/** A PARAM-VALUE: `"`, `\` and `]` escaped (RFC 5424 section 6.3.3), control characters blank. */
+/**
+ * A PARAM-VALUE: `"`, `\` and `]` escaped (RFC 5424 section 6.3.3), control characters replaced by
+ * blanks.
+ */
 function paramValue(text: string, bytesMax: number): string {
   if (text.length <= bytesMax && plainParam.test(text)) return text;
   const escaped = oneLine(text).replace(/["\\\]]/g, '\\$&');

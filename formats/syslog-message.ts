@@ -1,7 +1,6 @@
-// What a syslog line carries after its header: another format's text. Each kind knows how to write
-// an event whole and how to write it shorter in a way that its readers still understand; the line
-// decides which of the two is needed. Neither way lets a control character through, since receivers
-// break, escape or drop lines at them.
+// The message part of a syslog line: another format's text. Each kind writes an event in full, and
+// shorter in a way that its readers still understand; the line decides which is needed. Invariant:
+// neither form contains a control character, because receivers break, escape or drop lines at them.
 
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
@@ -35,25 +34,27 @@ export const messageField = z.union(
   },
 );
 
-/** What `messageField` gives once parsed. */
+/** The parsed `messageField`. */
 type MessageChoice = z.output<typeof messageField>;
 
-/** Writes the message of a syslog line. Both ways are total and free of control characters. */
+/** Writes the message of a syslog line. Both forms are total and free of control characters. */
 interface MessageWriter {
-  /** How it can be put together by copying; undefined: it cannot. */
+  /** How it can be built by copying; undefined: not possible. */
   readonly copying?: CopiedValues | undefined;
-  /** True where the message brings its own tag in the RFC 3164 form, as `CEF:` does. */
+  /** True if the message has its own tag in the RFC 3164 form, as `CEF:` does. */
   readonly tagged: boolean;
   write(event: Event): string;
-  /** The bytes that `write` would give, where they are at hand without it; null: they are not. */
+  /** The bytes of `write`, if available without it; null: not available. */
   readonly bytes?: (event: Event) => Uint8Array | null;
   /** The bytes of a message that is not UTF-8; null: it is, and `write` gives it. */
   readonly octets?: (event: Event) => Uint8Array | null;
-  /** The event in at most `bytesMax` bytes, marked as shortened; `full` is what `write` gave. */
+  /**
+   * The event in at most `bytesMax` bytes, marked as shortened; `full` is the result of `write`.
+   */
   shorten(event: Event, full: string, bytesMax: number): string;
 }
 
-/** The writer for a message as chosen. */
+/** The writer of a chosen message. */
 export function messageWriter(choice: MessageChoice): MessageWriter {
   const chosen = typeof choice === 'string' ? spelledOut(choice) : choice;
   switch (chosen.type) {
@@ -106,7 +107,10 @@ function spelledOut(short: Extract<MessageChoice, string>): Exclude<MessageChoic
   }
 }
 
-/** Between JSON tokens a tab or line break is a blank, and in strings both are escaped. */
+/**
+ * Between JSON tokens a tab or line break is equivalent to a blank, and in strings both are
+ * escaped.
+ */
 function original(): MessageWriter {
   const plain = new PlainBytes();
   return {
@@ -124,7 +128,10 @@ function original(): MessageWriter {
 /** C0 and DEL, and in UTF-8 the C1 controls and the line separators, as Latin-1 text. */
 const invisible = /[\x00-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]/g;
 
-/** As `oneLine` and `visibleJson` write a text, of bytes that are not UTF-8; these stay as they are. */
+/**
+ * The bytes that `oneLine` and `visibleJson` would give, for a text that is not UTF-8; undecodable
+ * bytes are kept.
+ */
 function visibleBytes({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
   const latin = Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
   const visible = latin.replace(invisible, (found) => {

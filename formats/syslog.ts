@@ -1,9 +1,10 @@
 // The `syslog` format: complete syslog lines, RFC 5424 by default and RFC 3164 for receivers that
-// need it, without the framing, which is the sink's. The message is another format's text: JSON,
-// CEF, the record as sent, or a sentence. A line never passes `max_message` bytes: receivers split
-// or drop longer ones (rsyslog emits the rest as further records, syslog-ng drops the line), so it
-// is shortened here, validly, marked, and with its uid. A line holds no control character, so
-// neither framing can be broken by content. A record that is not UTF-8 keeps its bytes.
+// need it, without framing, which belongs to the sink. The message is another format's text: JSON,
+// CEF, the record as sent, or a sentence. Invariants: a line never exceeds `max_message` bytes,
+// because receivers split or drop longer ones (rsyslog emits the rest as further records, syslog-ng
+// drops the line): it is shortened here, stays valid, is marked and keeps its uid. A line contains
+// no control character, so content cannot break either framing. A record that is not UTF-8 keeps
+// its bytes.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -15,7 +16,8 @@ import { facilities, header3164, header5424, isUtc, tagOf } from './syslog-heade
 import { messageField, messageWriter } from './syslog-message.ts';
 import { fits } from './text.ts';
 
-// What every receiver must take (RFC 5424 section 6.1): header, uid and the least of a message fit.
+// The length that every receiver must accept (RFC 5424 section 6.1): header, uid and a minimal
+// message fit.
 const lineBytesMin = 480;
 const lineBytesMax = 16 * 1024 * 1024;
 const byteOrderMark = '\uFEFF';
@@ -91,7 +93,7 @@ export const syslog = defineFormat({
       const head = header(event);
       const octets = message.octets?.(event) ?? null;
       if (octets !== null) {
-        // A byte order mark would claim UTF-8 (RFC 5424 section 6.4, MSG-ANY).
+        // A byte order mark would declare UTF-8 (RFC 5424 section 6.4, MSG-ANY).
         const room = Buffer.byteLength(head);
         if (room + octets.length <= bytesMax) return joined(head, room, octets);
       }
@@ -107,7 +109,7 @@ export const syslog = defineFormat({
       return before + (fits(full, room) ? full : message.shorten(event, full, room));
     };
     const made = { name: 'syslog', contentType: 'text/plain; charset=utf-8', encode };
-    // Local times are not copied from the times of a record.
+    // Local times cannot be copied from the times of a record.
     if (message.copying === undefined || !isUtc(timezone)) return made;
     const write = (event: Event) => header(event) + mark + message.write(event);
     return { ...made, copying: { ...message.copying, lineBytesMax: bytesMax, write } };

@@ -1,11 +1,11 @@
-// Text on its way into a line: cutting it to a length without splitting a character, and clearing
-// it of the characters that could end a line or steer a terminal. All formats that write lines by
-// hand share these, so that what counts as a control character is said once.
+// Text for lines: cuts it to a length without splitting a character, and removes characters that
+// could end a line or control a terminal. All formats that write lines use this file, so that
+// control characters are defined once.
 
 const lineBreakers = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/;
 const lineBreakersAll = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/g;
 
-/** The text with C0 and C1 control characters, DEL and line separators made blanks. */
+/** The text with C0 and C1 control characters, DEL and line separators replaced by blanks. */
 export function oneLine(text: string): string {
   return lineBreakers.test(text) ? text.replace(lineBreakersAll, ' ') : text;
 }
@@ -29,14 +29,14 @@ export function cutToCodePoints(text: string, codePointsMax: number): string {
   return text.slice(0, at);
 }
 
-/** The longest beginning of the text of at most `bytesMax` bytes in UTF-8, in code points. */
+/** The longest prefix of whole code points within `bytesMax` bytes of UTF-8. */
 export function cutToBytes(text: string, bytesMax: number): string {
   if (fits(text, bytesMax)) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytesMax)));
   return text.slice(0, read);
 }
 
-/** Whether the text takes at most `bytesMax` bytes in UTF-8. */
+/** Whether the text fits `bytesMax` bytes of UTF-8. */
 export function fits(text: string, bytesMax: number): boolean {
   if (text.length * 3 <= bytesMax) return true;
   return text.length <= bytesMax && Buffer.byteLength(text) <= bytesMax;
@@ -44,7 +44,7 @@ export function fits(text: string, bytesMax: number): boolean {
 
 /**
  * An escaped text cut so that no escape pair (a backslash and the character after it) is split;
- * blanks that the cut leaves at the end go too.
+ * trailing blanks left by the cut are removed too.
  */
 export function cutEscaped(escaped: string, cut: (text: string) => string): string {
   const kept = cut(escaped);

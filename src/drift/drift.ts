@@ -1,8 +1,8 @@
-// The watch over a trail: reads held pages as a sink does, at a position of its own before which no
-// page is deleted, and holds what it finds as events of the changed source. What must stay true:
-// findings, what is remembered and how far it has read become durable in one transaction, so that
-// each is told once whatever ends the process; what it remembers is bounded; and of a time that it
-// knows in part it tells nothing.
+// Compares configuration changes with the audit trail: reads stored pages like a sink, at its own
+// position before which no page is deleted, and stores its findings as events of the changed
+// source. Invariants: findings, remembered items and position become durable in one transaction, so
+// that each finding is reported once, also across a crash; the memory is bounded; a period that is
+// known only in part gives no finding.
 
 import type { HeldPage, NewPage } from '../contracts/spool.ts';
 import type { Tools } from '../contracts/tools.ts';
@@ -25,52 +25,52 @@ import {
 
 /** As in the config. */
 export interface DriftSettings {
-  /** Sources whose changes must be explained, and those that explain them. */
+  /** Sources whose changes must be explained, and the sources that explain them. */
   readonly changes: readonly string[];
   readonly trail: readonly string[];
   readonly withinMs: number;
   readonly match: MatchPaths;
 }
 
-/** What it watches with. */
+/** Dependencies. */
 export interface DriftDeps extends Pick<PollingDeps, 'spool' | 'found'> {
   readonly tools: Pick<Tools, 'clock' | 'log'>;
-  /** The sources as they are read now, and how their streams stand. */
+  /** The current sources, and the status of their streams. */
   sources(): readonly PlannedSource[];
   streams(): readonly RunnerState[];
 }
 
 const lookEveryMs = 1_000;
 const readBytes = 1024 * 1024;
-/** Items of a kind that are remembered; more, and what is oldest is not judged. */
+/** Maximum remembered items per kind; beyond it the oldest are dropped unjudged. */
 const itemsMax = 10_000;
-/** Readings of a stream that are remembered. */
+/** Maximum remembered scans of a stream. */
 const readingsMax = 256;
-/** Of the time that a window has anyway, so far apart are readings that are remembered. */
+/** Remembered scans are at least this share of the window apart. */
 const apartShare = 0.25;
 
 interface Memory {
   checkpoint: DriftCheckpoint;
   readonly items: Map<string, OpenItem>;
-  /** Rows that are not as they are held. */
+  /** Rows that differ from the stored ones. */
   readonly unsaved: Set<string>;
-  /** The checkpoint differs from the held one in more than its position. */
+  /** The checkpoint differs from the stored one in more than its position. */
   isChanged: boolean;
 }
 
-/** Watches one config's trail. */
+/** Compares the trail of one config. */
 export class Drift {
   readonly #settings: DriftSettings;
   readonly #deps: DriftDeps;
   #memory: Memory | null = null;
-  /** Of the sources that are read now. */
+  /** Of the current sources. */
   #known: {
     readonly sources: readonly PlannedSource[];
     readonly watched: ReadonlyMap<string, WatchedStream>;
     readonly normaliserFor: ReturnType<typeof normalisersOf>;
   } | null = null;
   #isFullTold = false;
-  /** What went wrong last. */
+  /** The last failure. */
   #failure = '';
 
   constructor(settings: DriftSettings, deps: DriftDeps) {
@@ -87,7 +87,7 @@ export class Drift {
     return this.#known;
   }
 
-  /** Looks until aborted. */
+  /** Runs until aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps.tools;
     while (!signal.aborted) {
@@ -96,7 +96,7 @@ export class Drift {
     }
   }
 
-  /** Reads up to the spool's end and judges. What goes wrong is tried again from what is durable. */
+  /** Reads up to the spool's end and judges. After a failure it resumes from the durable state. */
   async look(): Promise<void> {
     try {
       await this.#look();
@@ -120,7 +120,7 @@ export class Drift {
     const { spool } = this.#deps;
     this.#memory ??= await this.#load();
     const memory = this.#memory;
-    // How far streams were read counts only with what they had brought by then.
+    // The scanned-to times count only together with the pages stored by then.
     const runners = this.#deps.streams();
     const { end } = spool.gauge;
     while (memory.checkpoint.next < end) {
@@ -185,7 +185,7 @@ export class Drift {
     memory.checkpoint = { ...memory.checkpoint, next: page.first + page.count };
     const isChange = kind === 'drift' && settings.changes.includes(source);
     const isTrail = kind !== 'drift' && kind !== 'condition' && settings.trail.includes(source);
-    // A dead letter that is sent again was looked at when it came.
+    // A repeated dead letter was read when it first arrived.
     if ((!isChange && !isTrail) || page.onlySink !== undefined) return;
     const decoded = new DecodedPage(page, this.#now.normaliserFor(page.context));
     for (let at = 0; at < page.count; at += 1) {
@@ -206,13 +206,13 @@ export class Drift {
     return { ...change, from };
   }
 
-  /** One from before all that is judged explains nothing. */
+  /** An audit event from before the judged period explains nothing. */
   #recent({ checkpoint }: Memory, event: OpenEvent | null): OpenItem | null {
     const isOld = event !== null && event.at < checkpoint.since - this.#settings.withinMs;
     return isOld ? null : event;
   }
 
-  /** Where there are too many, the oldest go, and what they might have met is not judged. */
+  /** Beyond the bound the oldest items are dropped, and their possible partners are not judged. */
   #bound(memory: Memory): void {
     for (const is of ['change', 'event'] as const) {
       const items = [...memory.items.values()].filter((item) => item.is === is);
@@ -269,7 +269,7 @@ export class Drift {
     };
   }
 
-  /** Where nothing but the position has changed, that is enough. */
+  /** If only the position has changed, storing it suffices. */
   async #save(memory: Memory, pages: readonly NewPage[]): Promise<void> {
     const { spool } = this.#deps;
     const { checkpoint, unsaved, items } = memory;
@@ -288,7 +288,7 @@ export class Drift {
   }
 }
 
-/** The configurations that are watched, by stream. */
+/** The compared configurations, by stream. */
 function watchedIn(
   sources: readonly PlannedSource[],
   changes: readonly string[],

@@ -1,20 +1,20 @@
-// What the watch takes from an event: of a change which entity, of an audit event what it says was
-// done to which. Both are read as the OCSF events that sinks get, so that one config of paths does
-// for every source.
+// The facts that the comparison takes from an event: the entity of a change; the action and the
+// entity of an audit event. Both are read from OCSF events as sinks get them, so that one config of
+// paths serves every source.
 
 import type { OcsfEvent, PageContext } from '../contracts/event.ts';
 import type { Json } from '../contracts/json.ts';
 import type { DriftOperation, OpenChange, OpenEvent } from './state.ts';
 
-/** Where ids and kinds stand in the OCSF events: dotted paths, also through arrays. */
+/** Location of ids and kinds in OCSF events: dotted paths, also through arrays. */
 export interface MatchPaths {
   /** Ids of a changed entity and its parents. */
   readonly changes: readonly string[];
-  /** Ids of what an audit event is about. */
+  /** Ids of the entity in an audit event. */
   readonly trail: readonly string[];
-  /** What an audit event calls it. */
+  /** Its name for the entity's kind. */
   readonly type: readonly string[];
-  /** Whose it is; left out in an event: anybody's. */
+  /** The company; an event without one may belong to any. */
   readonly company: readonly string[];
 }
 
@@ -24,7 +24,7 @@ const operations = new Map<unknown, DriftOperation>([
   ['deleted', 'deleted'],
 ]);
 
-/** A change; null for what is none, such as a baseline. */
+/** A change; null for other records, such as a baseline. */
 export function driftChange(
   event: OcsfEvent,
   { source, stream, company }: PageContext,
@@ -43,7 +43,7 @@ export function driftChange(
   };
 }
 
-/** In Entity Management and API Activity alike; what else they know, changes something, too. */
+/** The same in Entity Management and API Activity; any other activity counts as a change too. */
 const activities: Readonly<Record<number, DriftOperation>> = {
   1: 'created',
   3: 'updated',
@@ -54,7 +54,7 @@ const entityManagement = 3004;
 const apiActivity = 6003;
 const failed = 2;
 
-/** An audit event of a change that was made; null for any other. */
+/** An audit event of a completed change; null for any other. */
 export function eventIn(
   event: OcsfEvent,
   { source }: PageContext,
@@ -77,7 +77,7 @@ export function eventIn(
   };
 }
 
-/** An entity has a few names; one with more is none. */
+/** An entity has few names; with more, the value is ignored. */
 const valuesMax = 20;
 const valueLengthMax = 200;
 

@@ -1,4 +1,4 @@
-// What the watch over a trail has found, as records of the changed source's streams.
+// The findings of the comparison, as records of the changed source's streams.
 
 import type { NewPage } from '../contracts/spool.ts';
 import { Identifier } from '../fetch/list/identity.ts';
@@ -12,7 +12,7 @@ interface Place {
   readonly company: string | null;
 }
 
-/** A page for each finding, in the order they were found. */
+/** A page per finding, in the order of finding. */
 export function findingsPages(
   findings: readonly DriftFinding[],
   { trail }: { readonly trail: readonly string[] },

@@ -1,8 +1,8 @@
-// Who explains whom: a change needs an audit event of its entity or its parent from the time in
-// which it can have happened, and an audit event of a change needs a reading that shows one. Pure:
-// what is open goes in with how far everything was read, and what may be told comes out. What must
-// stay true: nothing is told while a side is behind or fails, or while it may still come late; what
-// cannot be known is not told at all.
+// Matches changes with audit events: a change needs an audit event of its entity or parent from the
+// time in which it can have happened, and an audit event of a change needs a scan that shows the
+// change. Pure: input is the open items and how far everything was read, output the findings.
+// Invariants: nothing is reported while a side lags, fails, or may still deliver late; nothing
+// unknowable is reported.
 
 import { lastBefore, patience, type WatchedStream } from './readings.ts';
 import type { DriftCheckpoint, OpenChange, OpenEvent, OpenItem } from './state.ts';
@@ -12,12 +12,12 @@ export interface Extent {
   readonly watched: readonly WatchedStream[];
   /** Streams that cannot be read now, or may be read in part. */
   readonly failing: ReadonlySet<string>;
-  /** All audit events from before this were read, as far as they were there; null: not known. */
+  /** All available audit events from before this time were read; null: unknown. */
   readonly trailReadTo: number | null;
   readonly withinMs: number;
 }
 
-/** What is told. */
+/** A finding. */
 export type DriftFinding =
   | { readonly is: 'unexplained'; readonly change: OpenChange }
   | { readonly is: 'unmatchable'; readonly change: OpenChange }
@@ -25,11 +25,11 @@ export type DriftFinding =
       readonly is: 'unseen';
       readonly event: OpenEvent;
       readonly stream: WatchedStream;
-      /** Another event may have undone it between two readings. */
+      /** Another event may have undone it between two scans. */
       readonly mayCancel: boolean;
     };
 
-/** What became of it all. */
+/** The result. */
 export interface DriftVerdicts {
   readonly findings: readonly DriftFinding[];
   /** Items that differ from before. */
@@ -38,15 +38,15 @@ export interface DriftVerdicts {
   readonly checkpoint: DriftCheckpoint;
 }
 
-/** So many changes without a partner, and none with one: the ids of the two APIs do not meet. */
+/** This many changes without a partner, and none with one: the ids of the two APIs do not match. */
 const aloneMax = 20;
 /** An event this many times `within` later than a change is not waited for. */
 const lateShare = 2;
 const typesMax = 100;
-/** Making a thing explains no removal; all else may be one word for another. */
+/** Creation does not explain a removal; all other operations may be different words for one. */
 const opposites = { created: 'deleted', deleted: 'created', updated: undefined } as const;
 
-/** Judges what is open. */
+/** Judges the open items. */
 export function judgeOpen(
   open: readonly OpenItem[],
   before: DriftCheckpoint,
@@ -93,14 +93,14 @@ class Judgement {
   }
 
   #now<I extends OpenItem>(item: I): I {
-    return (this.#differing.get(item.uid) as I | undefined) ?? item; // by its own uid
+    return (this.#differing.get(item.uid) as I | undefined) ?? item; // By its own uid.
   }
 
   #source(name: string): DriftCheckpoint['sources'][string] {
     return this.#sources[name] ?? { matched: false, alone: 0, types: [] };
   }
 
-  /** Finds a change's events, which are shown by it, whether or not it needed them. */
+  /** Finds a change's events, which the change confirms, whether or not it needed them. */
   #match(change: OpenChange): void {
     const { keys, company, from, to, source, state, operation } = change;
     const { withinMs } = this.#extent;
@@ -137,7 +137,9 @@ class Judgement {
     else this.#withhold(change);
   }
 
-  /** A policy differs where one of its rules does, and that is told, or explained, by itself. */
+  /**
+   * A policy differs if one of its rules does, and the rule is reported, or explained, by itself.
+   */
   #followsFromPart({ keys: [id = ''], operation, stream, to }: OpenChange): boolean {
     if (operation !== 'updated') return false;
     const { watched, withinMs } = this.#extent;
@@ -152,7 +154,7 @@ class Judgement {
     this.#differing.set(change.uid, { ...change, state: 'done' });
   }
 
-  /** Until one has found its event, nobody knows whether any could. */
+  /** Until one change has found its event, it is unknown whether any can. */
   #withhold(change: OpenChange): void {
     const known = this.#source(change.source);
     const alone = known.alone + 1;
@@ -168,7 +170,7 @@ class Judgement {
     if (alone === aloneMax) this.#findings.push({ is: 'unmatchable', change });
   }
 
-  /** Both sides are well, and events as late as they may be are read. */
+  /** Both sides are healthy, and events are read up to the latest possible delay. */
   #isAwaited(stream: string, to: number): boolean {
     const { failing, trailReadTo, withinMs } = this.#extent;
     if (trailReadTo === null || failing.has(stream)) return false;
@@ -190,7 +192,7 @@ class Judgement {
     this.#findings.push({ is: 'unseen', event, stream, mayCancel });
   }
 
-  /** The configurations that hold such a thing, as far as changes of them have shown. */
+  /** The configurations that can contain the entity, as far as earlier changes show. */
   #streamsOf({ type, company, operation }: OpenEvent): readonly WatchedStream[] {
     return this.#extent.watched.filter(
       (one) =>
@@ -200,18 +202,18 @@ class Judgement {
     );
   }
 
-  /** Readings so many, and so much later, that they would have shown it. */
+  /** Enough and late enough scans that they would have shown the change. */
   #hasLookedPast({ at, operation }: OpenEvent, stream: WatchedStream): boolean {
     const { failing, withinMs } = this.#extent;
     if (failing.has(stream.name)) return false;
     const { readings, ms } = patience(operation, stream);
     const since = (this.#before.readings[stream.name] ?? []).filter((one) => one > at + withinMs);
-    // One more, which may have begun before.
+    // One more, because a scan may have begun before.
     const [first = 0] = since;
     return since.length > readings && (since.at(-1) ?? 0) > first + ms;
   }
 
-  /** Another of the same entity stands between the same readings: one may have undone the other. */
+  /** Another event of the same entity is between the same scans: one may have undone the other. */
   #mayCancel({ uid, keys, at }: OpenEvent, { name }: WatchedStream): boolean {
     const readings = this.#before.readings[name] ?? [];
     const { withinMs } = this.#extent;
@@ -221,7 +223,7 @@ class Judgement {
     return others.some((one) => one.uid !== uid && one.at >= from && one.at <= to);
   }
 
-  /** Nothing to come can meet it. */
+  /** Nothing later can match it. */
   #isPast(item: OpenItem): boolean {
     const { withinMs, watched, trailReadTo } = this.#extent;
     if (item.is === 'change') {

@@ -1,10 +1,10 @@
-// When a change can have happened, as far as readings of its configuration say: each takes its time,
-// what differs is read a second time, and what is missing several times, before it is told.
+// The time in which a change can have happened, from the scans of its configuration: a scan takes
+// time, a difference is read a second time, and an absence several times, before it is reported.
 
 import type { CollectionReading } from '../contracts/definition.ts';
 import type { DriftOperation, OpenChange } from './state.ts';
 
-/** A configuration that is read, as it stands now. */
+/** A scanned configuration in its present state. */
 export interface WatchedStream {
   readonly name: string;
   readonly source: string;
@@ -13,16 +13,16 @@ export interface WatchedStream {
     CollectionReading,
     'confirmAfterMs' | 'settleMs' | 'removals' | 'removalsAfter'
   > & {
-    /** Within which each entity is asked by its id; 0: a reading shows all of all. */
+    /** Maximum time in which each entity is requested by its id; 0: every scan shows everything. */
     readonly sweepMs: number;
   };
 }
 
-/** Removals that the brake holds take three readings, and second looks are none of these. */
+/** Removals withheld by the brake need three scans, and confirming reads do not count. */
 const removalReadings = 3;
 const looksEach = 2;
 
-/** Readings that must have come by for a change to be told, and for how long. */
+/** Number and duration of scans before a change is reported. */
 export function patience(operation: DriftOperation | null, { reading }: WatchedStream) {
   const { confirmAfterMs, settleMs, removalsAfter, sweepMs } = reading;
   switch (operation) {
@@ -35,14 +35,14 @@ export function patience(operation: DriftOperation | null, { reading }: WatchedS
       };
     case 'updated':
     case null:
-      // At the latest two readings after the one that shows it first.
+      // At the latest two scans after the one that shows it first.
       return { readings: 3, ms: confirmAfterMs + sweepMs };
   }
 }
 
 /**
- * The last reading that can have shown what was before a change told at this time, and one more,
- * since readings take their time; null: not known.
+ * The last scan that can have shown the state before a change reported at this time, and one more,
+ * because scans take time; null: unknown.
  */
 export function lastBefore(
   readings: readonly number[],

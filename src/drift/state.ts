@@ -1,11 +1,11 @@
-// What the watch over a trail remembers: changes and audit events that wait for each other, when
-// each configuration was read, and which kinds of things have ever met. Items are rows of the state
-// database, the rest is one checkpoint, all committed with the findings that follow from them. What
-// cannot be read back is forgotten, and nothing from before that is judged.
+// The stored state of the comparison: changes and audit events that wait for each other, the times
+// of each configuration's scans, and the kinds of entities that have ever matched. Items are rows
+// of the state database, the rest is one checkpoint, all committed with the resulting findings.
+// Unreadable state is dropped, and nothing from before it is judged.
 
 import { z } from 'zod';
 
-/** What was done to an entity. */
+/** The operation on an entity. */
 export type DriftOperation = z.infer<typeof operation>;
 
 const operation = z.enum(['created', 'updated', 'deleted']);
@@ -22,7 +22,7 @@ const change = z.object({
   operation,
   kind: z.string(),
   name: z.string(),
-  /** It happened between these; null: nobody knows since when it can have. */
+  /** It happened between these times; null: the start is unknown. */
   from: z.number().nullable(),
   to: z.number(),
   state: z.enum(['open', 'withheld', 'done']),
@@ -34,19 +34,19 @@ const event = z.object({
   source: z.string(),
   company: z.string().nullable(),
   keys,
-  /** What upstream calls such a thing; empty: nothing. */
+  /** Upstream's name for the entity's kind; empty: none. */
   type: z.string(),
   action: z.string(),
   actor: z.string().nullable(),
   at: z.number(),
-  /** Null: it changes something, in a way that nobody knows. */
+  /** Null: a change of unknown kind. */
   operation: operation.nullable(),
   state: z.enum(['open', 'shown', 'told']),
 });
 
-/** A change that was told, and may still find its audit event. */
+/** A reported change, which may still find its audit event. */
 export type OpenChange = z.infer<typeof change>;
-/** An audit event of a change, which may still be shown by a reading. */
+/** An audit event of a change, which a scan may still confirm. */
 export type OpenEvent = z.infer<typeof event>;
 /** Either. */
 export type OpenItem = OpenChange | OpenEvent;
@@ -56,38 +56,38 @@ const item = z.discriminatedUnion('is', [change, event]);
 const checkpoint = z.object({
   version: z.literal(1),
   kind: z.literal('drift'),
-  /** The next event in the spool to look at. */
+  /** The next offset to read. */
   next: z.int(),
   /** All audit events from here on are known; epoch milliseconds. */
   since: z.number(),
-  /** When each stream's configuration was last read whole, oldest first, those in between left out. */
+  /** Times of each stream's complete scans, oldest first, thinned out. */
   readings: z.record(z.string(), z.array(z.number())),
   /** By changed source. */
   sources: z.record(
     z.string(),
     z.object({
-      /** Some change has found its event: ids meet. */
+      /** Some change has found its event: the ids match. */
       matched: z.boolean(),
-      /** Changes that have found none before one did. */
+      /** Changes without an event before the first match. */
       alone: z.int(),
-      /** What its entities are called in the trail. */
+      /** The trail's names for its entity kinds. */
       types: z.array(z.string()),
     }),
   ),
 });
 
-/** All but the items. */
+/** The state without the items. */
 export type DriftCheckpoint = z.infer<typeof checkpoint>;
 
-/** The name that all this is held by, and the position of its reader, which no stream or sink has. */
+/** The key of this state, and the reader name of its position, which no stream or sink has. */
 export const driftKey = '#drift';
 
-/** Reads a checkpoint back; null where there is none. */
+/** Parses a checkpoint; null if invalid. */
 export function parseDrift(held: unknown): DriftCheckpoint | null {
   return checkpoint.safeParse(held).data ?? null;
 }
 
-/** Reads an item back; null where it cannot be read. */
+/** Parses an item; null if invalid. */
 export function parseOpenItem(body: string): OpenItem | null {
   try {
     return item.safeParse(JSON.parse(body)).data ?? null;

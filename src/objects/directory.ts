@@ -1,9 +1,9 @@
-// Objects as files of a directory. What must stay true, also through a power cut and with another
-// process beside: a file under an object's name is whole, and a change that resolved is durable. So
-// each is written beside its place, in `.sluice/`, flushed, and comes there in one step: by `link`,
-// which takes no name that is in use, or by `rename`, which replaces. A version is replaced under a
-// lock that the system releases when its process ends. Only the owner writes, only the group reads
-// as well, whatever the umask: objects hold security events.
+// Objects as files of a directory. Invariants, also across a power cut and with concurrent
+// processes: a file under an object's name is complete, and a resolved change is durable. So each
+// file is written in `.sluice/`, flushed, and gets its name in one step: by `link`, which fails if
+// the name exists, or by `rename`, which replaces. A version is replaced under a lock that the
+// system releases when its process ends. Whatever the umask, only the owner writes and only the
+// group may also read: objects contain security events.
 
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants, renameSync, statSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
 import { takeLock } from '../hold/lock.ts';
 import { checkedName, type ListedObject, type ObjectRange, type ObjectStore } from './store.ts';
 
-/** Where files are written before they have their names. */
+/** Directory of files that have no final name yet. */
 const workshop = '.sluice';
-/** What a process that ended has left there goes when it is this old. */
+/** Files left there by an ended process are deleted at this age. */
 const leftOverMs = 60 * 60 * 1000;
 const directoryMode = 0o750;
 const fileMode = 0o640;
 
-/** The objects of a directory, which is made with the first that is written. */
+/** The objects of a directory, which is created with the first object. */
 export function openDirectory(path: string): ObjectStore {
   const root = resolve(path);
   const files = new Files(root);
@@ -81,13 +81,16 @@ class Files {
     return await this.#writing(path, body, async (written) => {
       const after = tagOf(await stat(written, { bigint: true }));
       const isOurs = tag === null ? await linked(written, path) : this.#swapped(written, path, tag);
-      // Of one that is there as well: whoever made it may have ended before this.
+      // Also for an existing name: the process that created it may have ended before flushing.
       await flushNames(path);
       return isOurs ? after : null;
     });
   }
 
-  /** Nothing is awaited in here: all processes take their turns, and so does all of this one. */
+  /**
+   * Nothing is awaited in here: processes exclude each other by the lock, and this process by being
+   * synchronous.
+   */
   #swapped(written: string, path: string, tag: string): boolean {
     const lock = takeLock(join(this.#root, workshop));
     try {
@@ -101,7 +104,7 @@ class Files {
   }
 
   async read(name: string, range?: ObjectRange) {
-    // Of a pipe, whose other end nobody may ever open, this does not wait for one.
+    // Non-blocking: opening a pipe would wait for a writer that may never come.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK;
     const file = await unlessNone(open(this.#pathOf(name), flags));
     if (file === null) return null;
@@ -114,7 +117,7 @@ class Files {
       let filled = 0;
       while (filled < length) {
         const { bytesRead } = await file.read(body, filled, length - filled, from + filled);
-        if (bytesRead === 0) break; // someone else has cut it
+        if (bytesRead === 0) break; // Another process has truncated it.
         filled += bytesRead;
       }
       return { body: body.subarray(0, filled), tag: tagOf(found) };
@@ -131,7 +134,7 @@ class Files {
 
   /**
    * Files below `directory` (empty, or a name that ends in `/`), in the order of whole names. Links
-   * may lead back, or many ways to one place, so each place is followed to once.
+   * may form cycles, or several ways to one directory, so each directory is visited once.
    */
   async *list(
     directory: string,
@@ -170,7 +173,7 @@ class Files {
     return join(this.#root, checkedName(name));
   }
 
-  /** Writes a file in the workshop, durably, for `use` to give it its name at `path`. */
+  /** Writes a durable temporary file, for `use` to give it its name at `path`. */
   async #writing<T>(
     path: string,
     body: readonly Uint8Array[],
@@ -185,7 +188,7 @@ class Files {
     try {
       const file = await open(written, 'wx', fileMode);
       try {
-        // The system takes no more than 2 GiB at once, and may take less than it is given.
+        // The system accepts at most 2 GiB at once, and may write less than requested.
         for (const bytes of body) await file.writeFile(bytes);
         await file.sync();
       } finally {
@@ -198,12 +201,12 @@ class Files {
   }
 }
 
-/** A version of a file: each is written as a file of its own. */
+/** The tag of a file's version: each version is written as a new file. */
 function tagOf({ ino, mtimeNs, size }: BigIntStats): string {
   return `${ino}-${mtimeNs}-${size}`;
 }
 
-/** Makes a directory and those above it; each is durable once its own directory is flushed. */
+/** Creates a directory and its parents; each is durable once its own directory is flushed. */
 async function makeDurable(path: string): Promise<void> {
   if ((await unlessGone(stat(path))) !== null) return;
   await makeDurable(dirname(path));
@@ -218,7 +221,7 @@ async function tidy(beside: string): Promise<void> {
   }
 }
 
-/** Gives a file another name; false where that is in use. */
+/** Gives a file another name; false if that exists. */
 async function linked(file: string, name: string): Promise<boolean> {
   try {
     await link(file, name);
@@ -236,7 +239,7 @@ async function unlessGone<T>(work: Promise<T>): Promise<T | null> {
   });
 }
 
-/** What stands in a name's way is no object either: a bucket would not know of it. */
+/** Other file types at the name are no objects either, as in a bucket. */
 const none: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO']);
 
 async function unlessNone<T>(work: Promise<T>): Promise<T | null> {

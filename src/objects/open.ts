@@ -1,4 +1,4 @@
-// A place for objects by its name in a config or on a command line.
+// Opens an object store by its location in a config or on a command line.
 
 import { ExportError } from '../contracts/errors.ts';
 import { openBucket } from './s3.ts';
@@ -7,13 +7,13 @@ import type { ObjectStore } from './store.ts';
 
 const bucketPattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/;
 
-/** Opens `s3://BUCKET/PREFIX`, or a directory; throws where it is named as neither. */
+/** Opens `s3://BUCKET/PREFIX`, or a directory; throws for any other location. */
 export async function openStore(
   location: string,
   settings: BucketSettings = {},
 ): Promise<ObjectStore> {
   if (!/^[a-z0-9]+:\/\//i.test(location)) {
-    // It locks with SQLite, which takes long to load and which a look at a config does without.
+    // It locks with SQLite, which is slow to load and which a config check does not need.
     const { openDirectory } = await import('./directory.ts');
     return await openDirectory(location);
   }
@@ -26,7 +26,7 @@ export async function openStore(
   return await openBucket({ ...settings, bucket, prefix: prefixOf(path) });
 }
 
-/** A path as names begin with it: empty, or ending in `/`. */
+/** A path as a prefix of names: empty, or ending in `/`. */
 function prefixOf(path: string): string {
   const parts = path.split('/').filter((part) => part !== '');
   return parts.map((part) => `${part}/`).join('');

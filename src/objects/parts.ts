@@ -1,4 +1,4 @@
-// Bytes that came in pieces, in pieces of another size.
+// Regroups bytes from pieces of one size into pieces of another.
 
 /** The bytes in pieces of `size`, the last one shorter. */
 export function* piecesOf(body: readonly Uint8Array[], size: number): Generator<Uint8Array> {

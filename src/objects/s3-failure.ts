@@ -1,11 +1,11 @@
-// What a failed request to S3 means, and what to do about it. The service's words are hostile text,
-// yet only they say which right is missing, so they are told in one bounded line.
+// The meaning of a failed S3 request, and the next step. The service's text is hostile, but only it
+// names the missing permission, so it is reported in one bounded line.
 
 import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
 import { missingIssuer } from '../contracts/tls-files.ts';
 import { cleanText } from '../tools/clean-text.ts';
 
-/** What the SDK says of a failure, as far as it is looked at. */
+/** The used part of the SDK's error. */
 interface Said {
   readonly name?: string;
   readonly message?: string;
@@ -13,7 +13,7 @@ interface Said {
   readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
 }
 
-/** HTTP's status of a failure; 0 where no answer came. */
+/** HTTP status of a failure; 0 if there was no response. */
 export function httpStatusOf(error: unknown): number {
   return (error as Said | null)?.$metadata?.httpStatusCode ?? 0;
 }
@@ -34,7 +34,7 @@ const throttled: ReadonlySet<string> = new Set([
 const badCredentials = /AccessKeyId|Signature|Token|UserNotFound/;
 const kept = 'nothing was lost, the events stay held';
 
-/** The failure of a request for something in a bucket. */
+/** The failure of a request about an object in a bucket. */
 export function bucketFailure(doing: string, error: unknown): ExportError {
   const said = error as Said;
   const status = httpStatusOf(error);
@@ -99,7 +99,7 @@ function answered(status: number, name: string, region: string): Meaning {
     const next = `The service does not implement a header that sluice sends. For an s3 sink, set checksums: when_required, or conditional_writes: false; sluice check --connect reports which. An archive needs a service with conditional writes; ${kept}.`;
     return ['sink_refused', next];
   }
-  // 400 BadDigest and RequestTimeout are of the way, 409 of two who write at the same moment.
+  // 400 BadDigest and RequestTimeout are transport faults, 409 is a concurrent write.
   const passes =
     status >= 500 || status === 408 || status === 409 || /BadDigest|Timeout/.test(name);
   return passes

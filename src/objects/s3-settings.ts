@@ -1,4 +1,4 @@
-// How a bucket is reached: the keys of the config that say so, and what the SDK makes of them.
+// The config keys of a bucket connection, and the SDK options made from them.
 
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -45,7 +45,7 @@ export const bucketKeys = {
   proxy: proxy(),
 };
 
-/** How a bucket is reached. */
+/** The settings of a bucket connection. */
 export interface BucketSettings {
   readonly region?: string | undefined;
   readonly endpoint?: string | undefined;
@@ -58,15 +58,18 @@ export interface BucketSettings {
     | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
-  /** Left out: `always`. */
+  /** Default: `always`. */
   readonly checksums?: 'always' | 'when_required' | undefined;
-  /** False: the service has no `If-None-Match`; an object is looked for before it is written. */
+  /**
+   * False: the service lacks `If-None-Match`; an object's existence is checked before it is
+   * written.
+   */
   readonly conditional_writes?: boolean | undefined;
   readonly tls?: TlsSettings | undefined;
   readonly proxy?: Secret | undefined;
 }
 
-/** The same as the SDK's client takes it; it tries nothing again by itself. */
+/** The options of the SDK's client, which does not retry by itself. */
 export function clientConfig({
   region,
   endpoint,
@@ -94,12 +97,12 @@ export function clientConfig({
             ...(credentials.session_token && {
               sessionToken: credentials.session_token.reveal(),
             }),
-            // So that they are read again, and those that were renewed are taken up.
+            // Short, so that they are read again and renewed ones apply.
             expiration: new Date(Date.now() + 60_000),
           }),
         }),
     maxAttempts: 1,
-    // Node sends a request that waits for 100 Continue past the proxy, where that is to forward it.
+    // Through a forwarding proxy, Node would send a request with Expect: 100-continue directly.
     ...(proxy !== undefined && { expectContinueHeader: false }),
     requestChecksumCalculation: checksumsWhen,
     responseChecksumValidation: checksumsWhen,

@@ -1,8 +1,9 @@
-// Objects in a bucket of S3, or of a service that speaks it. The only file that knows the SDK, which
-// signs requests and finds credentials (environment, profile, web identity, container, instance). It
-// is loaded with the first bucket, and asked to try nothing again: who asks has the one loop that
-// does. What must stay true: each request that writes carries a checksum, unless the config says
-// `checksums: when_required`, and always with Object Lock, which demands one; an object above 8 MiB is sent in parts, and comes to be in one step as others do.
+// Objects in a bucket of S3, or of a compatible service. The only file that knows the SDK, which
+// signs requests and finds credentials (environment, profile, web identity, container, instance).
+// It is loaded with the first bucket, with retries disabled: the caller has the only retry loop.
+// Invariants: each writing request carries a checksum, unless the config sets `checksums:
+// when_required`, and always with Object Lock, which requires one; an object above 8 MiB is sent in
+// parts, and appears in one step like any other.
 
 import type {
   CompletedPart,
@@ -29,14 +30,14 @@ type Sdk = typeof import('@aws-sdk/client-s3');
 const partBytes = 8 * 1024 * 1024;
 const partsMax = 10_000;
 
-/** What in the bucket is meant. */
+/** The bucket and the prefix. */
 export interface BucketPlace extends BucketSettings {
   readonly bucket: string;
-  /** What each name begins with; empty or ending in `/`. */
+  /** Prefix of each name; empty or ending in `/`. */
   readonly prefix: string;
 }
 
-/** The objects of a bucket below a prefix; nothing is asked of it yet. */
+/** The objects of a bucket below a prefix; sends no request yet. */
 export async function openBucket(settings: BucketPlace): Promise<Bucket> {
   const sdk = await loaded();
   return new Bucket(sdk, settings);
@@ -60,7 +61,7 @@ export class Bucket implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #prefix: string;
-  /** Of parts; empty: parts carry no checksum. */
+  /** For parts; empty: parts carry no checksum. */
   readonly #partChecksum: { readonly ChecksumAlgorithm?: 'CRC32' };
   readonly #isConditional: boolean;
   readonly #closed = new AbortController();
@@ -77,7 +78,7 @@ export class Bucket implements ObjectStore {
   }
 
   async create(name: string, body: readonly Uint8Array[], about?: ObjectAbout) {
-    // Two that write at the same moment may both write: the sink promises at least once then.
+    // Two concurrent writers may both write: the sink then promises at least once.
     if (!this.#isConditional && (await this.facts(name)) !== null) return 'exists';
     const when = this.#isConditional ? { IfNoneMatch: '*' } : {};
     const tag = await this.#write(name, body, { about, when });
@@ -142,7 +143,7 @@ export class Bucket implements ObjectStore {
       );
       given(page.Name);
       for (const { Key = '', Size: bytes = 0 } of page.Contents ?? []) {
-        // Some services show directories, and one that is a prefix of its own.
+        // Some services list directories, including one for the prefix itself.
         if (!Key.endsWith('/')) yield { name: Key.slice(this.#prefix.length), bytes };
       }
       more = page.NextContinuationToken;
@@ -155,7 +156,7 @@ export class Bucket implements ObjectStore {
     const { DeleteMarker } = await this.#told(`removing ${name}`, (options) =>
       this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
     );
-    // In a bucket that keeps versions nothing is gone by that.
+    // In a bucket with versions that deletes nothing.
     if (DeleteMarker === true) await this.#removeVersions(name, () => true);
   }
 
@@ -219,7 +220,7 @@ export class Bucket implements ObjectStore {
     });
   }
 
-  /** The new tag; null where the condition does not hold. */
+  /** The new tag; null if the condition does not hold. */
   async #write(
     name: string,
     body: readonly Uint8Array[],
@@ -235,9 +236,10 @@ export class Bucket implements ObjectStore {
         return given(ETag);
       } catch (error) {
         if (httpStatusOf(error) === 412) return null;
-        // There is nothing whose tag could match.
+        // There is no object whose tag could match.
         if (when.IfMatch !== undefined && isAbsent(error)) return null;
-        // A service that knows from the headers that it is there may hang up on a long body.
+        // A service that sees from the headers that the object exists may close the connection
+        // during a long body.
         const isCut = httpStatusOf(error) === 0 && when.IfNoneMatch !== undefined;
         if (isCut && (await this.facts(name).catch(() => null)) !== null) return null;
         throw error;
@@ -282,7 +284,7 @@ export class Bucket implements ObjectStore {
       );
       return given(ETag);
     } catch (error) {
-      // Parts that nobody completes are paid for until they are taken away.
+      // Parts of an incomplete upload cost storage until deleted.
       await this.#client
         .send(new this.#sdk.AbortMultipartUploadCommand(upload), options)
         .catch(() => undefined);
@@ -318,7 +320,7 @@ function refuseLocked(lock: ObjectLock, doing: string): void {
   });
 }
 
-/** What S3 says in every answer of that kind. A proxy's page, with status 200 as well, does not. */
+/** A field that S3 includes in every such response. A proxy's page with status 200 lacks it. */
 function given(said: string | undefined): string {
   if (said !== undefined && said !== '') return said;
   throw new ExportError(
@@ -363,7 +365,7 @@ function rangeText({ from, length }: { from: number; length: number }): string {
   return `bytes=${from}-${from + length - 1}`;
 }
 
-/** That there is no such object; what else may be missing is another matter. */
+/** True if the object is absent; a missing bucket or upload is another failure. */
 function isAbsent(error: unknown): boolean {
   const { name } = error as Error;
   return name === 'NoSuchKey' || name === 'NotFound';

@@ -1,54 +1,54 @@
-// A place that keeps objects by name: a directory or a bucket. What is written here is evidence or
-// an export, so the operations are those that a bucket can promise and a directory can match: an
-// object is there whole or not at all, `create` never writes over another's, and what resolved is
-// durable. Whoever must not be raced changes an object by its tag. A failure is an ExportError
-// (sink_unreachable, sink_throttled and disk_full pass by themselves, sink_refused does not) and
-// means that nothing is known of what was asked for; nothing is tried again here.
+// The interface of an object store: a directory or a bucket. Its objects are evidence or exports,
+// so it has only operations that a bucket can guarantee and a directory can match. Invariants: an
+// object exists completely or not at all; `create` never overwrites another; a resolved change is
+// durable. For concurrent writers, an object is replaced by its tag. A failure is an ExportError
+// (sink_unreachable, sink_throttled and disk_full are transient, sink_refused is not) and means
+// that the result of the request is unknown; nothing is retried here.
 
 import { ExportError } from '../contracts/errors.ts';
 
 /**
- * Objects by name, `/` between its parts, as `segments/2026/11/22/0.zst`. No name leads through
- * another: beside `a/b` there is no `a`.
+ * Objects by name, with `/` between its parts, as `segments/2026/11/22/0.zst`. No name is a
+ * directory of another: beside `a/b` there is no `a`.
  */
 export interface ObjectStore {
-  /** Where it is, for messages; no secrets. */
+  /** The location for messages; no secrets. */
   readonly place: string;
-  /** Writes an object unless one has this name. What stands there stays as it is. */
+  /** Writes an object unless one with this name exists, which stays unchanged. */
   create(
     name: string,
     body: readonly Uint8Array[],
     about?: ObjectAbout,
   ): Promise<'created' | 'exists'>;
   /**
-   * Writes an object in the place of the one with this tag; null: where there is none. Resolves to
-   * the new tag, or to null where something else stands there by now.
+   * Replaces the object with this tag; null: only if none exists. Resolves to the new tag, or to
+   * null if the condition no longer holds.
    */
   replace(name: string, body: readonly Uint8Array[], tag: string | null): Promise<string | null>;
-  /** Writes an object, whatever stands there. */
+  /** Writes an object, replacing any existing one. */
   put(name: string, body: readonly Uint8Array[]): Promise<void>;
-  /** The object, or so much of it as there is of a range; null where there is none. */
+  /** The object, or the existing part of a range; null if there is none. */
   read(name: string, range?: ObjectRange): Promise<ObjectContent | null>;
-  /** What is known of an object without reading it; null where there is none. */
+  /** An object's facts without reading it; null if there is none. */
   facts(name: string): Promise<ObjectFacts | null>;
-  /** Objects whose names begin with `prefix`, those behind `after` only, in the order of names. */
+  /** Objects whose names begin with `prefix`, only those after `after`, in the order of names. */
   list(prefix: string, after?: string): AsyncIterableIterator<ListedObject>;
   /**
-   * Takes an object away with its older versions, where a store keeps such; one that is not there is
-   * gone as well. Throws `sink_refused`, having changed nothing, for one that a lock keeps.
+   * Deletes an object with its older versions, if the store keeps any; a missing one counts as
+   * deleted. Throws `sink_refused`, having changed nothing, for a locked object.
    */
   remove(name: string): Promise<void>;
-  /** Takes the older versions of an object away, where a store keeps such. */
+  /** Deletes the older versions of an object, if the store keeps any. */
   removeOlder(name: string): Promise<void>;
   /** Sets or lifts a hold of the bucket on an object (S3 legal hold); a directory has none. */
   hold(name: string, isOn: boolean): Promise<void>;
-  /** Whether objects can be kept from being deleted there (S3 Object Lock). */
+  /** Whether the store can protect objects from deletion (S3 Object Lock). */
   locks(): Promise<boolean>;
-  /** Gives up what is under way, and lets go of connections. */
+  /** Aborts requests in flight and closes connections. */
   close(): void;
 }
 
-/** What is written with an object. A directory keeps none of it. */
+/** Attributes written with an object. A directory stores none of them. */
 export interface ObjectAbout {
   readonly contentType?: string;
   readonly contentEncoding?: string;
@@ -57,17 +57,17 @@ export interface ObjectAbout {
   readonly lock?: ObjectLock;
 }
 
-/** What keeps an object from being deleted, in a bucket that was made for it (S3 Object Lock). */
+/** Protection of an object from deletion, in a bucket that supports it (S3 Object Lock). */
 export interface ObjectLock {
-  /** Left out: nothing but a hold. */
+  /** Default: only the hold. */
   readonly mode?: 'COMPLIANCE' | 'GOVERNANCE';
-  /** Until when, epoch milliseconds; 0 where there is no mode. */
+  /** Protected until, epoch milliseconds; 0 without a mode. */
   readonly until: number;
-  /** Kept also after that, until the hold is released. */
+  /** Protected beyond that until the hold is lifted. */
   readonly hold?: boolean;
 }
 
-/** What keeps an object, in words, with the date. */
+/** The protection in words, with the date. */
 export function lockText({ mode, until, hold }: ObjectLock): string {
   const date = new Date(until).toISOString();
   const lock = mode === undefined ? [] : [`it is locked (${mode}) until ${date}`];
@@ -83,7 +83,7 @@ export interface ObjectRange {
 /** An object's bytes. */
 export interface ObjectContent {
   readonly body: Uint8Array;
-  /** Of this version of the object. */
+  /** The tag of this version of the object. */
   readonly tag: string;
 }
 
@@ -92,7 +92,7 @@ export interface ObjectFacts {
   readonly bytes: number;
   readonly tag: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** What keeps it from being deleted; left out: nothing that is told. */
+  /** Its protection from deletion; absent: none that is known. */
   readonly lock?: ObjectLock;
 }
 
@@ -103,8 +103,8 @@ export interface ListedObject {
 }
 
 /**
- * A name that means the same in a directory and in a bucket; throws where it does not. Parts that
- * begin with a dot are the store's own.
+ * A name that is valid in a directory and in a bucket; throws for any other. Parts that begin with
+ * a dot are reserved for the store.
  */
 export function checkedName(name: string): string {
   const isGood = name.split('/').every((part) => /^[^.\\\p{Cc}][^\\\p{Cc}]*$/u.test(part));

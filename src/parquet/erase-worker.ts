@@ -1,5 +1,5 @@
-// The thread of erase.ts: takes events out of one object and ends. What must stay true: every other
-// event of the object is in what it makes, as it was.
+// The worker thread of erase.ts: removes events from one object and ends. Invariant: every other
+// event of the object is in the result, unchanged.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { footerFacts, readEvents } from './read.ts';
@@ -7,18 +7,18 @@ import { Rows } from './rows.ts';
 import { tableOf } from './schema.ts';
 import { writeParquet } from './write.ts';
 
-/** What the thread is given. */
+/** The thread's input. */
 export interface EraseJob {
   readonly body: Uint8Array;
   readonly uids: readonly string[];
 }
 
-/** What it answers. */
+/** The thread's result. */
 export interface Erased {
-  /** The object without these events; null where it has no others. */
+  /** The object without these events; null if no others remain. */
   readonly body: Uint8Array | null;
   readonly rows: number;
-  /** Of the rows that it had, one for each. */
+  /** Uids of the removed rows, one per row. */
   readonly gone: readonly string[];
 }
 

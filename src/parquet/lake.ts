@@ -1,4 +1,4 @@
-// The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and the events in them.
+// The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and their events.
 
 import { ExportError, errorText } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
@@ -6,7 +6,7 @@ import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
 import { type ObjectBytes, type RowFilter, readParquet } from './read.ts';
 
-/** What names in a lake begin with. */
+/** Prefix of names in a lake. */
 const lakePrefix = 'lake/';
 
 const digitsOfTime = 13;
@@ -14,7 +14,7 @@ const digitsOfHash = 12;
 const namePattern =
   /^lake\/(\d+)\/(?:[^/]+\/)*eventDay=\d{8}\/(\d{13,16})-(\d{13,16})-[0-9a-f]{12}\.parquet$/;
 
-/** An object's name. Times before 1970 stand as 1970. */
+/** An object's name. Times before 1970 are written as 1970. */
 export function lakeName(object: ParquetObject, region: string): string {
   const [first, last] = [object.first, object.last].map((time) =>
     String(Math.max(0, time)).padStart(digitsOfTime, '0'),
@@ -23,7 +23,7 @@ export function lakeName(object: ParquetObject, region: string): string {
   return `${lakePrefix}${object.classUid}/${partitionPath(object, { region })}/${name}`;
 }
 
-/** What an object's name says of its events; null where it is no object of a lake. */
+/** The facts in an object's name; null if it is not an object of a lake. */
 export function lakeNameParts(name: string) {
   const [, classUid, first, last] = namePattern.exec(name) ?? [];
   if (classUid === undefined) return null;
@@ -31,8 +31,8 @@ export function lakeNameParts(name: string) {
 }
 
 /**
- * The events of a lake that have what is wanted, object by object, each in the order of time. `objects`: names of those
- * that may be read. Throws a SyntaxError for one that is missing or damaged.
+ * The events of a lake that match, object by object, each in the order of time. `objects`: names of
+ * those that may be read. Throws a SyntaxError for a missing or damaged one.
  */
 export async function* lakeEvents(
   store: ObjectStore,
@@ -55,7 +55,7 @@ export async function* lakeEvents(
   if (missing !== undefined) throw new SyntaxError(`${missing} is missing`);
 }
 
-/** What the library throws at a damaged object has no type of its own. */
+/** The library's errors on a damaged object have no type of their own. */
 async function eventsIn(
   object: ObjectBytes,
   name: string,
@@ -69,7 +69,7 @@ async function eventsIn(
   }
 }
 
-/** Bytes are read as they are asked for: of an object that cannot match no more than its end. */
+/** Bytes are read on demand: of an object that cannot match, only its end. */
 function objectOf(store: ObjectStore, name: string, bytes: number): ObjectBytes {
   return {
     byteLength: bytes,

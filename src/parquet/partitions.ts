@@ -1,7 +1,7 @@
-// Events on their way into Parquet objects: one object for each class, company and day of the events'
-// time, as Amazon Security Lake and readers of partitioned tables want them. What must stay true: the
-// same events in the same order make the same objects, byte for byte; and what upstream says reaches
-// no object's name but as a number.
+// Groups events into Parquet objects: one object per class, company and day of the events' time, as
+// Amazon Security Lake and readers of partitioned tables require. Invariants: the same events in
+// the same order give the same objects, byte for byte; upstream's text never becomes part of an
+// object's name, except as a number.
 
 import { hash } from 'node:crypto';
 import type { Event } from '../contracts/event.ts';
@@ -9,10 +9,10 @@ import { Rows } from './rows.ts';
 import { tableOf } from './schema.ts';
 import { type Facts, writeParquet } from './write.ts';
 
-/** Where an object's events belong. */
+/** The partition of an object's events. */
 export interface ObjectPartition {
   readonly classUid: number;
-  /** The company whose stream they came by; empty: of no company. */
+  /** The company of the stream; empty: no company. */
   readonly company: string;
   /** `YYYYMMDD`, UTC. */
   readonly day: string;
@@ -20,18 +20,20 @@ export interface ObjectPartition {
 
 /** A finished object. */
 export interface ParquetObject extends ObjectPartition {
-  /** As the schema names it, e.g. `api_activity`. */
+  /** The schema's name, e.g. `api_activity`. */
   readonly className: string;
   readonly body: Uint8Array;
   readonly sha256: string;
-  /** Of its events, in the order in which they were added. */
+  /** Of its events, in insertion order. */
   readonly uids: readonly string[];
   /** Earliest and latest time of its events, epoch milliseconds. */
   readonly first: number;
   readonly last: number;
 }
 
-/** More at once would be many small objects: times that upstream invents could ask for any number. */
+/**
+ * More at once would be many small objects: hostile times could create any number of partitions.
+ */
 const openMax = 256;
 
 interface Open extends ObjectPartition {
@@ -45,14 +47,14 @@ interface Open extends ObjectPartition {
 export class PartitionedEvents {
   readonly #open = new Map<string, Open>();
 
-  /** Bytes that the events take here, about. */
+  /** Approximate bytes of the events in memory. */
   get bytes(): number {
     let bytes = 0;
     for (const { rows } of this.#open.values()) bytes += rows.bytes;
     return bytes;
   }
 
-  /** True when it is time to write, however few the bytes. */
+  /** True if the objects should be written, however few the bytes. */
   get isScattered(): boolean {
     return this.#open.size > openMax;
   }
@@ -77,7 +79,7 @@ export class PartitionedEvents {
 
   /**
    * The objects with these facts in their footers, one after the other, so that only one's bytes
-   * need to be here at a time.
+   * are in memory.
    */
   async *objects(facts: Facts = {}): AsyncGenerator<ParquetObject> {
     for (const [key, { rows, ...about }] of this.#open) {
@@ -91,7 +93,7 @@ export class PartitionedEvents {
 const earliest = Date.UTC(2000, 0, 1);
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** A time that cannot be is of the day on which its event was read. */
+/** An event with an impossible time belongs to the day on which it was read. */
 function dayOf(time: number, fetchedAt: number): string {
   const at = time >= earliest && time <= fetchedAt + dayMs ? time : fetchedAt;
   const number = Math.floor(at / dayMs);
@@ -101,10 +103,10 @@ function dayOf(time: number, fetchedAt: number): string {
   return lastDay.text;
 }
 
-/** The day asked for last: events beside each other are mostly of one. */
+/** Cache of the last day: adjacent events mostly share one. */
 let lastDay = { number: Number.NaN, text: '' };
 
-/** A partition's path, as Hive and Amazon Security Lake write it. */
+/** A partition's path, in the form of Hive and Amazon Security Lake. */
 export function partitionPath(
   { company, day }: ObjectPartition,
   given: { readonly region?: string | undefined; readonly account?: string | undefined } = {},

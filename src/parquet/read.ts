@@ -1,6 +1,6 @@
-// Reads events back from a Parquet object that write.ts has written, at any earlier version as well:
-// what it knows of columns is the file's own schema. The only file that knows hyparquet. What must
-// stay true: pruning leaves out no row that could match, and an event is as it was written.
+// Reads events from a Parquet object written by write.ts of this or any earlier version: columns
+// come from the file's own schema. The only file that knows hyparquet. Invariants: pruning excludes
+// no row that could match; an event is read as it was written.
 
 import { zstdDecompressSync } from 'node:zlib';
 import {
@@ -18,21 +18,21 @@ import { restKey } from './rows.ts';
 import { type Column, type ColumnType, type ParquetGroup, tableOf } from './schema.ts';
 import type { Facts } from './write.ts';
 
-/** Bytes of an object, read as they are needed. */
+/** Bytes of an object, read on demand. */
 export type ObjectBytes = AsyncBuffer;
 
-/** What rows must have at least; all of it is looked up in statistics, filters and page indexes. */
+/** Conditions on rows; all are checked against statistics, filters and page indexes. */
 export interface RowFilter {
-  /** Epoch milliseconds: from, and up to but not including. */
+  /** Epoch milliseconds: from (inclusive), and to (exclusive). */
   readonly from?: number;
   readonly to?: number;
-  /** Texts or numbers by their dotted path, of which one each must stand there. */
+  /** Texts or numbers by dotted path; one of each list must be at its path. */
   readonly values?: Readonly<Record<string, readonly (string | number)[]>>;
 }
 
 const compressors = { ZSTD: (bytes: Uint8Array) => zstdDecompressSync(bytes) };
 
-/** The object's events that have what is wanted, in the order of their time. */
+/** The object's matching events, in the order of their time. */
 export async function readParquet(
   file: ObjectBytes,
   requested: RowFilter = {},
@@ -50,10 +50,10 @@ export async function readParquet(
   return rows.map(eventOf);
 }
 
-/** Rows that are read at once where all of an object are: the tree of each takes a kilobyte or two. */
+/** Rows read at once when all of an object are read: each row's tree takes one or two kilobytes. */
 const rowsAtOnce = 32_768;
 
-/** All events of an object in the order of their time, many at a time. */
+/** All events of an object in the order of their time, in chunks. */
 export async function* readEvents(body: Uint8Array): AsyncGenerator<OcsfEvent[]> {
   const file = bufferOf(body);
   const whole = await parquetMetadataAsync(file);
@@ -65,10 +65,10 @@ export async function* readEvents(body: Uint8Array): AsyncGenerator<OcsfEvent[]>
   }
 }
 
-/** In an object's footer: what its events were cut by. */
+/** Key in an object's footer: the cut of its events. */
 export const cutFact = 'sluice.cut';
 
-/** The uids of an object's events, in the order of their time. Throws where it is no such object. */
+/** The uids of an object's events, in the order of their time. Throws for any other object. */
 export async function readUids(body: Uint8Array): Promise<readonly string[]> {
   const file = bufferOf(body);
   const metadata = withoutNulls(await parquetMetadataAsync(file), 'metadata.uid');
@@ -77,8 +77,8 @@ export async function readUids(body: Uint8Array): Promise<readonly string[]> {
 }
 
 /**
- * The cut that an object of so many bytes is of, by its footer; null where that names none. Throws likewise. `read`:
- * so many bytes from a place on.
+ * The cut in the footer of an object of this size; null if the footer names none. Throws likewise.
+ * `read`: returns bytes from an offset.
  */
 export async function cutOf(
   bytes: number,
@@ -91,10 +91,10 @@ export async function cutOf(
 
 /** The footer of an object with all columns of its class has some 100 KB. */
 const footerBytesMax = 16 * 1024 * 1024;
-/** At an object's end: the length of its footer, and four letters. */
+/** The end of an object: the length of its footer, and four magic bytes. */
 const endBytes = 8;
 
-/** The bytes as a buffer of their own, which is copied only where it holds others as well. */
+/** The bytes as an ArrayBuffer of their own, copied only if the buffer has other bytes too. */
 function bufferOf(body: Uint8Array): ArrayBuffer {
   const { buffer, byteOffset, byteLength } = body;
   if (buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength)
@@ -102,13 +102,13 @@ function bufferOf(body: Uint8Array): ArrayBuffer {
   return Uint8Array.from(body).buffer;
 }
 
-/** What stands in an object's footer beside the schema. Throws likewise. */
+/** The facts in an object's footer. Throws likewise. */
 export function footerFacts(body: Uint8Array): Facts {
   const { key_value_metadata: facts = [] } = parquetMetadata(bufferOf(body));
   return Object.fromEntries(facts.map(({ key, value = '' }) => [key, value]));
 }
 
-/** The file as if it had no columns but those with values, few of which have any; or but one. */
+/** The metadata with only the columns that have values, usually few; or with one column only. */
 function withoutNulls(metadata: FileMetaData, only?: string): FileMetaData {
   const used = new Set<string>();
   for (const { columns } of metadata.row_groups) {
@@ -147,7 +147,7 @@ function withoutNulls(metadata: FileMetaData, only?: string): FileMetaData {
   };
 }
 
-/** undefined: all may match; null: none can, since a value is wanted where there is none. */
+/** Undefined: all may match; null: none can, because a required value is absent from the object. */
 function filterOf(
   { from, to, values: requested = {} }: RowFilter,
   whole: FileMetaData,
@@ -159,7 +159,7 @@ function filterOf(
   const paths = chunkPaths(used);
   const { event } = tableOf(classIn(whole));
   for (const [path, values] of Object.entries(requested)) {
-    // What has no column, or one of another type, may stand in `unmapped`.
+    // A value without a column, or of another type, may be in `unmapped`.
     const type = typeAt(event, path.split('.'));
     const isFit = (value: string | number) =>
       type === (typeof value === 'string' ? 'text' : 'int') && isStored(value);
@@ -186,7 +186,7 @@ function classIn({ row_groups: [group] }: FileMetaData): number {
   return Number(chunk?.meta_data?.statistics?.min_value ?? 0);
 }
 
-/** What a column can hold: what it cannot stands elsewhere. */
+/** Whether a column can hold the value: other values are stored elsewhere. */
 function isStored(value: string | number): boolean {
   return typeof value === 'string' ? value.isWellFormed() : (value | 0) === value;
 }
@@ -237,7 +237,10 @@ function valueAt(value: unknown, attribute: Column | ParquetGroup | undefined): 
   return isJson ? (JSON.parse(value) as Json) : value;
 }
 
-/** The event with what its columns could not hold; elements of lists stand under their index. */
+/**
+ * The event with the values that its columns could not hold; elements of lists are under their
+ * index.
+ */
 function withRest(value: Json | undefined, rest: Json): Json {
   if (value === undefined || !isObject(rest)) return rest;
   if (Array.isArray(value)) {

@@ -1,44 +1,44 @@
-// Events taken apart into the columns of their class's table. What must stay true: every value of
-// an event comes back (read.ts). A value whose place has no column, or that the
-// column cannot hold (another type, a number beyond its range, a null, a text that is no Unicode),
-// goes to the JSON text of `unmapped`, under `ocsf_rest`, as a sparse copy of the event: elements of
-// a list stand under their index there.
+// Splits events into the columns of their class's table. Invariant: every value of an event is read
+// back (read.ts). A value whose path has no column, or that the column cannot hold (another type, a
+// number beyond its range, a null, a text that is not valid Unicode), goes to the JSON text of
+// `unmapped`, under `ocsf_rest`, as a sparse copy of the event: elements of a list are under their
+// index there.
 //
-// Parquet stores, for each column, its values and two levels that tell where the lists and the nulls
-// are (https://parquet.apache.org/docs/file-format/nestedencoding/). All columns below one list have
-// the same repetition levels, and the same definition levels but for their own nulls; those stand
-// once, in a `Level`. A column notes only the values that are there and at which entry of its level,
-// so an attribute that an event lacks costs nothing.
+// Parquet stores, for each column, its values and two levels that encode the positions of lists and
+// nulls (https://parquet.apache.org/docs/file-format/nestedencoding/). All columns below one list have
+// the same repetition levels, and the same definition levels except for their own nulls; these are
+// stored once, in a `Level`. A column stores only the existing values and the entry of its level for
+// each, so an attribute that an event lacks costs nothing.
 
 import type { OcsfEvent } from '../contracts/event.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { Column, ColumnType, ParquetGroup, Table } from './schema.ts';
 import { ColumnValues, type Value } from './values.ts';
 
-/** The member of `unmapped` that holds what no column can. */
+/** The member of `unmapped` with the values that no column can hold. */
 export const restKey = 'ocsf_rest';
 
 /** The rows of the table, or the elements of one list within them. */
 export interface Level {
   readonly above: Level | null;
-  /** Definition level of an element that is there. */
+  /** Definition level of an existing element. */
   readonly present: number;
   readonly repetition: number;
-  /** One of each for an entry; of the rows there are none, only their number. */
+  /** One of each per entry; rows have none, only their number. */
   readonly definitions: number[];
   readonly repetitions: number[];
   entries: number;
-  /** How many entries of the level above have theirs here. */
+  /** Number of entries of the level above whose elements are stored here. */
   covered: number;
 }
 
-/** What is known of one column: values, and the entries of its level at which they stand. */
+/** One column: values, and the entries of its level for each. */
 export interface ColumnRows {
   readonly column: Column;
-  /** Names of the elements that lead to it, those of lists among them. */
+  /** Names of the elements that lead to it, including those of lists. */
   readonly path: readonly string[];
   readonly level: Level;
-  /** Where each value stands; null as long as they stand at the first entries without a gap. */
+  /** The entry of each value; null as long as they are at the first entries without a gap. */
   entries: number[] | null;
   readonly values: ColumnValues;
 }
@@ -48,17 +48,17 @@ interface GroupRows {
   readonly attributes: Map<string, ColumnRows | GroupRows>;
 }
 
-/** Rows of one table that wait to be written, in the order in which they came. */
+/** Rows of one table to be written, in insertion order. */
 export class Rows {
   readonly table: Table;
   /** In the order of the table's elements. */
   readonly columns: ColumnRows[] = [];
   readonly levels: Level[] = [];
-  /** The column that rows are sorted by; each row has a value there. */
+  /** The column for sorting; each row has a value there. */
   readonly time: ColumnRows;
   readonly #event: GroupRows;
   readonly #unmapped: ColumnRows;
-  /** Bytes that the values take, about. */
+  /** Approximate bytes of the values. */
   bytes = 0;
 
   constructor(table: Table) {
@@ -82,8 +82,8 @@ export class Rows {
   }
 
   /**
-   * Lets every list have its entries for all rows, as writing wants it; only a list that no row has,
-   * and that stands in no other list, stays without any.
+   * Completes every list's entries for all rows, as writing requires; only a list that no row has,
+   * and that is in no other list, stays without entries.
    */
   complete(): void {
     for (const level of this.levels) {
@@ -128,7 +128,7 @@ export class Rows {
     return attributes;
   }
 
-  /** Places an object's members; what has no place is given back, or undefined. */
+  /** Places an object's members; returns those without a column, or undefined. */
   #placeGroup(object: JsonObject, group: GroupRows, entry: number): Rest {
     let rest: Rest;
     let empty = true;
@@ -166,8 +166,8 @@ export class Rows {
     above: Level,
     entry: number,
   ): Json | undefined {
-    // Each element has a value in some column: what has none throughout is nowhere, so a reader may
-    // leave out all columns of nulls.
+    // Each element has a value in some column: an element without any would be lost, because a
+    // reader may skip columns that are all null.
     const isGroup = 'attributes' in place;
     const fits = isGroup
       ? (one: Json) => isObject(one) && hasValue(one, place)
@@ -219,7 +219,7 @@ function hasValue(object: JsonObject, { level, attributes }: GroupRows): boolean
 
 type Rest = { [name: string]: Json } | undefined;
 
-/** Without a prototype, since names are upstream's: one may be called `__proto__`. */
+/** Without a prototype, because names are upstream's: one may be `__proto__`. */
 function withMember(rest: Rest, name: string, value: Json): Rest {
   const members: NonNullable<Rest> = rest ?? Object.create(null);
   members[name] = value;
@@ -247,7 +247,7 @@ function addEntry(level: Level, repetition: number, definition: number): number 
   return level.entries++;
 }
 
-/** Entries of the level above, up to and without `entry`, have no list here. */
+/** Entries of the level above, up to but excluding `entry`, have no list here. */
 function cover(level: Level, above: Level, entry: number): void {
   for (; level.covered < entry; level.covered++) {
     const definition = above.above === null ? 0 : (above.definitions[level.covered] ?? 0);
@@ -255,7 +255,7 @@ function cover(level: Level, above: Level, entry: number): void {
   }
 }
 
-/** A value as its column holds it; undefined where the column cannot. */
+/** A value in its column's form; undefined if the column cannot hold it. */
 function stored(value: Json, type: ColumnType): Value | undefined {
   switch (type) {
     case 'text':

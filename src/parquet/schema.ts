@@ -1,11 +1,11 @@
-// The Parquet schema of each OCSF class, made from the official schema's tables
-// (src/normalise/ocsf-1.8.0.json). What must stay true: the schema of a class is the same in every
-// object, whatever stands in its rows, so that readers of many objects find one type for a name.
-// Three levels of attributes have columns, of the third those that OCSF requires or recommends, or
-// whose object it does; an object never stands within itself. What lies deeper, or is of another
-// type, is text in the column `unmapped` (rows.ts). Groups are required and
-// lists have three levels, so a bare REPEATED never stands anywhere; a column of nulls has its type.
-// Times are epoch milliseconds as plain INT64: Amazon Security Lake wants them as BIGINT.
+// The Parquet schema of each OCSF class, generated from the official schema's tables
+// (src/normalise/ocsf-1.8.0.json). Invariant: the schema of a class is the same in every object,
+// whatever its rows contain, so that readers of many objects find one type per name. Three levels
+// of attributes have columns, of the third those that OCSF requires or recommends, or whose object
+// it does; an object never contains itself. Deeper values, or those of another type, are text in
+// the column `unmapped` (rows.ts). Groups are required and lists have three levels, so there is
+// never a bare REPEATED; a column of nulls has its type. Times are epoch milliseconds as plain
+// INT64: Amazon Security Lake requires BIGINT.
 
 import type { SchemaElement } from 'hyparquet';
 import {
@@ -16,7 +16,7 @@ import {
   objectOf,
 } from '../normalise/schema.ts';
 
-/** What a column holds; `json`: a value's JSON as text. */
+/** The type of a column; `json`: a value's JSON as text. */
 export type ColumnType = 'text' | 'int' | 'long' | 'double' | 'bool' | 'json';
 
 /** An attribute that is a value, or a list of values. */
@@ -24,9 +24,9 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly list: boolean;
-  /** Names from the event down, in front of which stand no list's own. */
+  /** Names from the event down, without those of lists. */
   readonly path: readonly string[];
-  /** Whether each object has a bloom filter of it. */
+  /** Whether each object has a bloom filter for it. */
   readonly bloom: boolean;
 }
 
@@ -40,22 +40,22 @@ export interface ParquetGroup {
 /** A class as a table. */
 export interface Table {
   readonly classUid: number;
-  /** As the schema names it, e.g. `api_activity`. */
+  /** The schema's name, e.g. `api_activity`. */
   readonly name: string;
   readonly event: ParquetGroup;
-  /** As Parquet has it: every element, each before its children. */
+  /** Parquet's form: every element, each before its children. */
   readonly elements: readonly SchemaElement[];
 }
 
 const depthMax = 3;
 
-/** What people look for by its whole value: an event, who did it, and addresses. */
+/** Attributes that are searched by exact value: an event, its actor, and addresses. */
 const bloomed =
   /^(metadata\.(uid|original_event_uid)|(actor\.)?user\.(name|uid|email_addr)|(src_endpoint|dst_endpoint|device)\.(ip|hostname))$/;
 
 const productNames = ['name', 'uid', 'vendor_name', 'version'];
 
-/** What sluice sets itself, which the tables therefore leave out. */
+/** Attributes that sluice sets itself, and that the tables therefore omit. */
 const ownAttributes: Readonly<Record<string, readonly (Column | ParquetGroup)[]>> = {
   '': [
     ...columns('int', ['class_uid', 'category_uid']),
@@ -77,7 +77,7 @@ const columnTypes: Readonly<Record<Exclude<AttributeType, 'object'>, ColumnType>
   ...{ bool: 'bool', json: 'json' },
 };
 
-/** Parquet's own type of each. */
+/** Parquet's physical type of each. */
 export const physical: Readonly<Record<ColumnType, Partial<SchemaElement>>> = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   json: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
@@ -89,7 +89,9 @@ export const physical: Readonly<Record<ColumnType, Partial<SchemaElement>>> = {
 
 const known = new Map<number, Table>();
 
-/** The table of a class by its `class_uid`; that of the Base Event for a class we do not write. */
+/**
+ * The table of a class by its `class_uid`; the Base Event's for a class that sluice does not write.
+ */
 export function tableOf(classUid: number): Table {
   if (known.size === 0) {
     for (const name of classNames) {

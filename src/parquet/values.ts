@@ -1,23 +1,23 @@
-// The values of one column, which wait to be written. Texts would be most of what lives on the heap as
-// long as that, and what lives there is copied and marked over and over: that cost more than all the
-// rest of Parquet did. So few different ones stand there once each, with a number for every time
-// that they came, and of a column that has many all are UTF-8, side by side outside the heap.
+// The values of one column until they are written. Long-lived texts would fill most of the heap,
+// and the garbage collector copies and marks them repeatedly: that cost more than all the rest of
+// Parquet. So a column with few distinct texts stores each once, with a number per occurrence, and
+// a column with many stores all as UTF-8, side by side outside the heap.
 
-/** Different texts of a column that has few. */
+/** Maximum distinct texts of a column with few. */
 const fewMax = 1024;
 const firstNumbers = 64;
 const firstBytes = 16 * 1024;
-/** Of a UTF-16 unit in UTF-8. */
+/** UTF-8 bytes of a UTF-16 unit. */
 const unitBytesMax = 3;
 
-/** As it is held: of one type in one column. */
+/** A stored value; one type per column. */
 export type Value = string | number | boolean;
 
-/** Values in the order in which they came. */
+/** Values in insertion order. */
 export class ColumnValues {
-  /** How many there are. */
+  /** Number of values. */
   length = 0;
-  /** Of a column without texts. */
+  /** For a column without texts. */
   readonly #held: Value[] = [];
   #few: FewTexts | null = null;
   #many: ManyTexts | null = null;
@@ -29,7 +29,7 @@ export class ColumnValues {
     else this.#hold(value);
   }
 
-  /** Texts as such, or each as its bytes. */
+  /** Strings, or each text as its bytes. */
   all(): readonly unknown[] {
     return this.#many?.all() ?? this.#few?.all() ?? this.#held;
   }
@@ -50,7 +50,7 @@ class FewTexts {
   #came = new Uint16Array(firstNumbers);
   #length = 0;
 
-  /** False: it is one too many. */
+  /** False: too many distinct texts. */
   push(text: string): boolean {
     const number = this.#numbers.get(text) ?? this.#texts.length;
     if (number === fewMax) return false;

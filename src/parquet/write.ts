@@ -1,9 +1,8 @@
 // Writes rows as one Parquet object: one row group in the order of the events' time, zstd, with
-// statistics of every column, and bloom filters of those that people look for by value. The only
-// file that knows hyparquet-writer. Its ready-made way visits every column of the schema for each
-// row, of which there are up to a thousand and few are used; so its column writer is called
-// directly, with levels that are known already, and a column that is null throughout is written by
-// copying the bytes of another one.
+// statistics of every column, and bloom filters for columns that are searched by value. The only
+// file that knows hyparquet-writer. Its standard API visits every column of the schema for each
+// row, up to a thousand of which few are used; so its column writer is called directly, with the
+// known levels, and a column of only nulls is written by copying the bytes of another one.
 
 import { setImmediate } from 'node:timers/promises';
 import { constants, zstdCompressSync } from 'node:zlib';
@@ -21,13 +20,13 @@ const pageSize = 256 * 1024;
 const zstd = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
 const compressors = { ZSTD: (bytes: Uint8Array) => zstdCompressSync(bytes, zstd) };
 
-/** Where a dictionary costs more than it saves. */
+/** Types for which a dictionary costs more than it saves. */
 const plain: ReadonlySet<ColumnType> = new Set(['json', 'long']);
 
-/** What stands in the footer beside the schema. */
+/** Key-value facts in the footer. */
 export type Facts = Readonly<Record<string, string>>;
 
-/** The object's bytes. The rows are used up. Others have their turn after each column. */
+/** The object's bytes. Consumes the rows. The event loop runs after each column. */
 export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8Array> {
   rows.complete();
   const file = new ParquetWriter({
@@ -102,18 +101,20 @@ function addRowGroup(file: ParquetWriter, rows: Rows, columns: ColumnChunk[]): v
   });
 }
 
-/** Columns of levels of one kind have the same bytes where they are null throughout. */
+/** All-null columns of levels of one kind have the same bytes. */
 function kindOf(level: Level): Level | string {
   return level.entries > 0 ? level : `${level.present} ${level.repetition}`;
 }
 
-/** A column that is null throughout, as it was written. */
+/** An all-null column as written. */
 interface NullColumn {
   readonly chunk: ColumnChunk;
   readonly bytes: Uint8Array;
 }
 
-/** Writes a null column as another of the same level was: only its name and type differ. */
+/**
+ * Writes a null column as a copy of another one of the same level: only its name and type differ.
+ */
 function copyOf({ chunk, bytes }: NullColumn, one: ColumnRows, file: ParquetWriter): ColumnChunk {
   const offset = BigInt(file.writer.offset);
   file.writer.appendBytes(bytes);
@@ -134,7 +135,7 @@ function copyOf({ chunk, bytes }: NullColumn, one: ColumnRows, file: ParquetWrit
 interface SortedLevel {
   readonly definitions: readonly number[];
   readonly repetitions: number[];
-  /** Where an entry stands; null: where it stood before. */
+  /** New position of each entry; null: unchanged. */
   readonly places: Uint32Array | null;
 }
 
@@ -153,7 +154,7 @@ function levelsByTime(rows: Rows): ReadonlyMap<Level, SortedLevel> {
   return new Map(rows.levels.map((level) => [level, sorted(level)]));
 }
 
-/** Which row comes first by its time, and so on; null: as they stand. */
+/** The rows in the order of their time; null: already sorted. */
 function rowOrder({ count, time }: Rows): Uint32Array | null {
   const times = new Float64Array(count);
   for (const [at, value] of time.values.all().entries()) {
@@ -164,7 +165,10 @@ function rowOrder({ count, time }: Rows): Uint32Array | null {
   return order.sort((one, other) => (times[one] ?? 0) - (times[other] ?? 0) || one - other);
 }
 
-/** Where each entry of a level goes; those of a row begin where nothing is repeated. */
+/**
+ * New position of each entry of a level; the entries of a row begin where the repetition level is
+ * 0.
+ */
 function placesOf({ above, entries, repetitions }: Level, order: Uint32Array): Uint32Array {
   const starts: number[] = [];
   for (let entry = 0; entry < entries; entry++) {

@@ -1,6 +1,6 @@
-// An event in one short line for a person at a terminal: when, how grave, from where, who did what.
-// It is for looking on, not for programs: those get JSON, syslog or CEF. Like every format it is
-// pure and total, and since each part is cleaned, no event can write a second line or steer the
+// An event in one short line for a person at a terminal: time, severity, origin, actor and action.
+// It is for watching, not for programs: those get JSON, syslog or CEF. Like every format it is pure
+// and total. Invariant: each part is cleaned, so no event can write a second line or control the
 // terminal.
 
 import type { Event, OcsfEvent, OcsfUser } from '../contracts/event.ts';
@@ -42,11 +42,11 @@ function whatOf(ocsf: OcsfEvent): string {
   if (ocsf.message !== undefined) return code === '' ? ocsf.message : `${code} (${ocsf.message})`;
   const entity = ocsf.entity?.name;
   if (typeof entity === 'string') return `${code} ${entity}`;
-  // A log record without a mapping: its own plain values say most about it.
+  // A log record without a mapping: its own plain values are the most informative.
   return isObject(ocsf.unmapped) ? plainValues(ocsf.unmapped) : code;
 }
 
-/** What every record of a stream has alike, or what stands in the line already. */
+/** Values that are the same in every record of a stream, or in the line already. */
 const dull = /^(id|uid|timestamp|time|created_at|log_type|company_id)$/;
 
 function plainValues(record: object): string {

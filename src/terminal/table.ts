@@ -1,10 +1,10 @@
-// Aligned columns for people. Cells are cleaned before they are measured, since names and messages
-// can come from upstream; colours are put on after, so that they never count as width.
+// Aligned columns for people. Cells are cleaned before they are measured, because names and
+// messages can come from upstream; colours are added afterwards, so that they never count as width.
 
 import { styleText } from 'node:util';
 import { cleanText } from '../tools/clean-text.ts';
 
-/** How much a cell wants to be seen: `good` and `bad` have colours, `dim` steps back. */
+/** The emphasis of a cell: `good` and `bad` have colours, `dim` is faint. */
 export type Mood = 'plain' | 'good' | 'warn' | 'bad' | 'dim';
 
 /** A text, or one with a mood. */
@@ -32,7 +32,7 @@ export function tableLines(
   return cells.map((row) =>
     row
       .map(({ text, mood }, column) => {
-        // The last column is not filled up, so that lines end with their text.
+        // The last column is not padded, so that lines end with their text.
         const width = column === row.length - 1 ? 0 : (widths[column] ?? 0);
         return painted(text.padEnd(width), mood);
       })
@@ -49,7 +49,7 @@ export function factLines(facts: readonly (readonly [name: string, value: string
   );
 }
 
-/** What a stream or sink is in, with its mood; `error` is its last failure that has not passed. */
+/** The state of a stream or sink, with its mood; `error` is its last failure, if not over. */
 export function stateCell(state: string, error: unknown): Cell {
   switch (state) {
     case 'halted':
@@ -71,7 +71,7 @@ export function errorCell(error: { readonly message: string } | null): Cell {
   return error === null ? '-' : { text: error.message, mood: 'bad' };
 }
 
-/** Rows as they want to be seen: what has stopped, what fails, the rest as it was. */
+/** Rows by urgency: stopped ones, failing ones, the rest in their order. */
 export function urgentFirst<
   Row extends { readonly state: string; readonly error: unknown; readonly dead_letters?: number },
 >(rows: readonly Row[]): readonly Row[] {
@@ -83,7 +83,7 @@ export function urgentFirst<
   return rows.toSorted((a, b) => urgency(a) - urgency(b));
 }
 
-/** A text in its mood's colour, where this stream takes colours. */
+/** A text in its mood's colour, if this stream supports colours. */
 export function painted(
   text: string,
   mood: Mood,
@@ -92,7 +92,7 @@ export function painted(
   return mood === 'plain' ? text : styleText(colours[mood], text, { stream });
 }
 
-/** A size as people say it: `12.3 MiB`. */
+/** A size for people: `12.3 MiB`. */
 export function sizeText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let value = bytes;
@@ -104,7 +104,7 @@ export function sizeText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** So many of a thing: `1 event`, `2 events`. */
+/** A number with its noun: `1 event`, `2 events`. */
 export function counted(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? '' : 's'}`;
 }

@@ -1,7 +1,6 @@
-// Text and bytes for a person who wants to see them exactly. What could steer a terminal, turn a
-// line around or hide in it is written as JSON writes it, `\u001b`; bytes that are no text are
-// written in hexadecimal. Where exactness does not matter, cleanText (tools/clean-text.ts) is the
-// one to use.
+// Text and bytes for a person who needs to see them exactly. Characters that could control a
+// terminal, reverse a line or be invisible are escaped as in JSON, `\u001b`; bytes that are no text
+// are hexadecimal. If exactness does not matter, use cleanText (tools/clean-text.ts).
 
 import { visibleText } from '../contracts/text.ts';
 
@@ -10,13 +9,13 @@ export function visibleJsonLines(value: unknown): readonly string[] {
   return JSON.stringify(value, null, 2).split('\n').map(visibleText);
 }
 
-/** Bytes as text in one line, or else sixteen to a line in hexadecimal with text beside. */
+/** Bytes as text in one line, or as sixteen per line in hexadecimal with text beside. */
 export function visibleBytes(bytes: Uint8Array): readonly string[] {
   const text = plainTextOf(bytes);
   return text === null ? hexLines(bytes) : [visibleText(text)];
 }
 
-/** The bytes as text; null where they are no UTF-8 or hold what no text has. */
+/** The bytes as text; null if they are not UTF-8 or contain non-text characters. */
 export function plainTextOf(bytes: Uint8Array): string | null {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   return !text.includes('\u0000') && Buffer.from(text).equals(bytes) ? text : null;

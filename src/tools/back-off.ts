@@ -1,12 +1,12 @@
-// The wait before trying again when the far side gave none. Growing, so that a long outage is not
+// The wait before a retry if the server requested none. Growing, so that a long outage is not
 // hammered; jittered, so that a thousand streams that failed together do not return together; and
-// never below a floor, so that no path without progress becomes a hot loop.
+// never below a minimum, so that no path without progress becomes a hot loop.
 
 import type { Clock } from '../contracts/tools.ts';
 
-/** A growing wait. One per thing that is tried again; `reset` it on success. */
+/** A growing wait. One per retried operation; `reset` it on success. */
 export interface BackOff {
-  /** Milliseconds to wait before the next try; each call without a reset may wait longer. */
+  /** Milliseconds to wait before the next attempt; each call without a reset may wait longer. */
   next(): number;
   /** Back to the first wait. */
   reset(): void;
@@ -19,7 +19,7 @@ export interface BackOffOptions {
   readonly random: () => number;
 }
 
-/** Doublings after which the bound is at any sensible maximum; keeps the power finite. */
+/** Doublings after which the bound has reached any sensible maximum; keeps the power finite. */
 const doublingsMax = 30;
 
 /** Full jitter: the n-th wait is between `minMs` (1 s) and `minMs` x 2^n or `maxMs` (5 min). */
@@ -39,17 +39,21 @@ export function backOff(options: BackOffOptions): BackOff {
   };
 }
 
-/** A wait that grows with how long something has lasted, so that it is not much longer. */
+/**
+ * A wait that grows with the duration of a condition, so that it is never much longer than that.
+ */
 export interface LastingBackOff {
-  /** How long it has lasted, and the wait before the next try, from 1 s to `maxMs`. */
+  /**
+   * How long the condition has lasted, and the wait before the next attempt, from 1 s to `maxMs`.
+   */
   next(maxMs: number): { readonly lastedMs: number; readonly waitMs: number };
-  /** It is over. */
+  /** The condition is over. */
   reset(): void;
 }
 
 const lastingMsMin = 1_000;
 
-/** Half jitter: between half of what it has lasted since the first call, and all of that. */
+/** Half jitter: between half of the time since the first call, and all of it. */
 export function lastingBackOff({
   clock,
   random,

@@ -1,30 +1,29 @@
-// One bound on the bodies that are being read and judged at the same time, over all streams. How
-// large an answer is says only the answer, so requests go out and their reading waits: beyond the
-// bound nobody is read on but the one whose body began first, which is then alone in coming closer
-// to its end, whatever its size. What must stay true: that one never waits, so there is always one
-// that goes on, and its end lets the next one go.
+// One bound on the bodies that are read and processed at the same time, over all streams. The size
+// of a response is known only by reading it, so requests are sent and their reading waits: above
+// the bound only the body that began first is read further, whatever its size. Invariant: that body
+// never waits, so one always makes progress, and its end admits the next.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { InFlight } from '../contracts/tools.ts';
 
-/** One answer's bytes. */
+/** The bytes of one response. */
 export interface Lease {
-  /** Counts bytes that have come. False: read on only once `onTurn` calls. */
+  /** Counts received bytes. False: read on only after the callback of `onTurn`. */
   add(bytes: number): boolean;
-  /** Calls when it may be read on; at most one call is pending. */
+  /** Calls when reading may continue; at most one call is pending. */
   onTurn(call: () => void): void;
-  /** The body is whole: it counts until what it belongs to lets it go. */
+  /** The body is complete: it counts until its owner releases it. */
   complete(): void;
-  /** It comes to nothing. */
+  /** The body is abandoned. */
   drop(): void;
 }
 
 /** Enough for every stream that may poll at the same time with pages of a megabyte. */
 const bytesMaxDefault = 32 * 1024 * 1024;
-/** Of one poll: the page that is being held, and the next one. */
+/** Of one poll: the page being stored, and the next one. */
 const leasesMax = 2;
 
-/** Bodies of one poll, in the order of asking. */
+/** Bodies of one poll, in request order. */
 type Holder = { leases: CountedLease[]; over: boolean };
 
 /** Counts bodies. */
@@ -64,7 +63,7 @@ export class BytesInFlight implements InFlight {
     };
   }
 
-  /** For an answer to what the current work asks; null where nothing is counted. */
+  /** For a response to a request of the current work; null if nothing is counted. */
   open(): Lease | null {
     const holder = this.#holders.getStore();
     if (holder === undefined || holder.over) return null;
@@ -77,7 +76,7 @@ export class BytesInFlight implements InFlight {
     return lease;
   }
 
-  /** Called by a lease. True where it may be read on. */
+  /** Called by a lease. True if reading may continue. */
   count(lease: CountedLease, bytes: number): boolean {
     lease.bytes += bytes;
     this.#bytes += bytes;
@@ -102,7 +101,7 @@ export class BytesInFlight implements InFlight {
 class CountedLease implements Lease {
   bytes = 0;
   isComplete = false;
-  /** It is let go by who is holding it, whatever becomes of the work. */
+  /** The caller of `landing` releases it, whatever the result of the work. */
   isLanding = false;
   isOver = false;
   readonly #budget: BytesInFlight;

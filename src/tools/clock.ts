@@ -1,7 +1,7 @@
-// The machine's time, as the rest of sluice sees it. Every wait between fetch, hold and send goes
-// through here, so three traps are closed once: a timer above 2^31-1 ms fires at once (waits are
-// sliced), a wall clock may jump (waits are measured on the monotonic one), and a listener left on
-// a long-lived signal is a leak (each is removed).
+// The machine's time for all other packages. Every wait between fetch, hold and send uses this
+// file, which avoids three traps: a timer above 2^31-1 ms fires at once (waits are sliced), a wall
+// clock may jump (waits are measured on the monotonic one), and a listener left on a long-lived
+// signal is a leak (each is removed).
 
 import { invariant } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';

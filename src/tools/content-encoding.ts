@@ -1,7 +1,7 @@
-// Answers unpacked from gzip, deflate, br and zstd (RFC 9110 section 8.4). Upstream's pages shrink
-// five times and more, but a few kilobytes can also be made to unpack into gigabytes: the bound on
-// the decoded body is enforced while unpacking, never after. Unpacking runs on the thread pool, so
-// a large page does not stall the loop.
+// Decodes responses from gzip, deflate, br and zstd (RFC 9110 section 8.4). Upstream's pages are
+// compressed fivefold and more, but a few kilobytes can also decode to gigabytes. Invariant: the
+// bound on the decoded body is enforced while decoding, never after. Decoding runs on the thread
+// pool, so a large page does not block the event loop.
 
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -23,39 +23,38 @@ import type { Lease } from './bytes-in-flight.ts';
 import { cleanText } from './clean-text.ts';
 import { free, GrowingBody } from './growing-body.ts';
 
-/** What is asked for, best first: zstd costs a third less than gzip to unpack. */
+/** The Accept-Encoding header, best first: zstd costs a third less than gzip to decode. */
 export const acceptEncoding = 'zstd, gzip;q=0.9, br;q=0.8, deflate;q=0.5';
 
-/** The options that zlib, brotli and zstd have in common. */
+/** The common options of zlib, brotli and zstd. */
 interface UnpackOptions {
   readonly maxOutputLength: number;
   readonly chunkSize: number;
 }
 
-/** One coding: in one go, and as a stream. */
+/** One coding: in one call, and as a stream. */
 interface Unpacker {
   readonly whole: (packed: Uint8Array, options: UnpackOptions) => Promise<Uint8Array>;
   readonly stream: (options: { readonly chunkSize: number }) => Transform;
 }
 
-/** What unpacking keeps to. */
+/** Limits of decoding. */
 interface Bounds {
   readonly bytesMax: number;
-  /** Where what is unpacked counts; null: nowhere. */
+  /** Counts decoded bytes; null: not counted. */
   readonly lease: Lease | null;
 }
 
-/** More than a proxy's re-packing of a packed body is an attack on this machine's time. */
+/** More layers than a proxy that compresses a compressed body are an attack on CPU time. */
 const codingsMax = 2;
 const chunkBytesMin = 64 * 1024;
 const chunkBytesMax = 1024 * 1024;
-/** What unpacks to more is unpacked in pieces, so that less stands in memory at once. */
+/** A body that decodes to more is decoded in pieces, so that less is in memory at once. */
 const wholeBytesMax = 1024 * 1024;
 
 /**
- * The body as it was before `contentEncoding` was applied. Throws HttpFailure: `too_large` beyond
- * `bytesMax`, `cut` when the packed body ends early, `encoding` when it is damaged or its coding
- * unknown.
+ * The body before `contentEncoding` was applied. Throws HttpFailure: `too_large` beyond `bytesMax`,
+ * `cut` if the compressed body ends early, `encoding` if it is damaged or its coding unknown.
  */
 export async function decode(
   body: Uint8Array,
@@ -77,13 +76,13 @@ export async function decode(
   return decoded;
 }
 
-/** First bytes of what is packed (RFC 1952, section 2.3.1; RFC 8878, section 3.1.1). */
+/** Magic bytes of compressed data (RFC 1952, section 2.3.1; RFC 8878, section 3.1.1). */
 const magics = [
   ['gzip', '1f8b'],
   ['zstd', '28b52ffd'],
 ] as const;
 
-/** Throws HttpFailure `encoding` for a body that is packed while no header says so. */
+/** Throws HttpFailure `encoding` for a compressed body without a header for it. */
 export function refusePacked(body: Uint8Array): void {
   const start = Buffer.from(body.subarray(0, 4)).toString('hex');
   const name = magics.find(([, magic]) => start.startsWith(magic))?.[0];
@@ -102,7 +101,7 @@ async function unpackOnce(packed: Uint8Array, coding: string, bounds: Bounds) {
     const message = `the answer has Content-Encoding ${name}, which is none of gzip, deflate, br and zstd`;
     throw new HttpFailure('encoding', message);
   }
-  // Fewer, larger steps on the thread pool: 16 KiB steps cost twice the time in hand-overs.
+  // Fewer, larger steps on the thread pool: 16 KiB steps take twice the time in hand-overs.
   const chunkSize = Math.min(Math.max(packed.length * 4, chunkBytesMin), chunkBytesMax);
   try {
     const maxOutputLength = Math.min(bytesMax, wholeBytesMax);
@@ -125,7 +124,7 @@ async function unpackInPieces(packed: Uint8Array, unpacker: Unpacker, bounds: Bo
       const { length } = chunk;
       if (body.length + length > bytesMax) throw unpackedTooLarge(bytesMax);
       body.add(chunk);
-      // Full, it is not unpacked into any more; hundreds would wait for the collector.
+      // A full chunk is not written to any more; hundreds would wait for the garbage collector.
       if (length === chunk.buffer.byteLength) free(chunk);
       if (lease?.add(length) === false) {
         await new Promise<void>((resolve) => lease.onTurn(resolve));
@@ -153,7 +152,7 @@ function unpackers(packed: Uint8Array): Readonly<Record<string, Unpacker>> {
   };
 }
 
-/** Some send `deflate` without the zlib header that the name stands for (RFC 1950, 2.2). */
+/** Some servers send `deflate` without the zlib header that the name requires (RFC 1950, 2.2). */
 function hasZlibHeader(packed: Uint8Array): boolean {
   const [first = 0, second = 0] = packed;
   return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;

@@ -1,6 +1,5 @@
-// Whether settings say what they said before, their secrets and certificates included, of which no
-// more than a digest is kept. A secret is read anew each time, and a file of `tls` is looked at, so
-// that one that was mended in its file shows.
+// Detects changed settings, including their secrets and certificates, by a digest. A secret is read
+// again each time, and the files of `tls` are checked, so that a correction in a file is detected.
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -8,14 +7,17 @@ import { isObject } from '../contracts/json.ts';
 import { Secret } from '../contracts/secret.ts';
 import type { Clock } from '../contracts/tools.ts';
 
-/** Equal for values that say the same, whatever the order of their keys. */
+/** Equal for equal values, whatever the order of their keys. */
 export function fingerprintOf(value: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(plain(value)))
     .digest('base64');
 }
 
-/** Changes with the file, wherever its name leads; one that cannot be seen is like no other. */
+/**
+ * Changes with the file that the path resolves to; differs from every other stamp if the file is
+ * unreadable.
+ */
 export function fileStamp(file: string): string {
   try {
     const { ino, size, mtimeMs } = statSync(file);
@@ -29,7 +31,7 @@ const tlsFiles: ReadonlySet<string> = new Set(['ca_file', 'cert_file', 'key_file
 
 const lookEveryMs = 1_000;
 
-/** Looks once a second, and resolves when the fingerprint is another one. Rejects when aborted. */
+/** Checks once a second, and resolves when the fingerprint has changed. Rejects when aborted. */
 export async function otherThan(
   known: string,
   { fingerprint, clock }: { readonly fingerprint: () => string; readonly clock: Clock },
@@ -52,7 +54,7 @@ function plain(value: unknown): unknown {
     ]);
 }
 
-/** One that cannot be read any more is like no other that can. */
+/** An unreadable secret differs from every readable one. */
 function revealed(secret: Secret): string | null {
   try {
     return secret.reveal();

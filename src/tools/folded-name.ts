@@ -1,6 +1,6 @@
 // Names of one field in two APIs: camelCase in the earlier one, snake_case in its successor. A name
-// is folded to the latter, both to compare records of the two and to propose paths. What must stay
-// true: a name that is snake_case already stays as it is, and a path keeps its number of steps.
+// is folded to snake_case, both to compare records of the two and to propose paths. Invariants: a
+// snake_case name stays unchanged; a path keeps its number of steps.
 
 const isFolded = /^[a-z0-9_.]*$/;
 

@@ -1,19 +1,19 @@
-// A body of unknown length, gathered in one piece of memory. Pieces that are put together at the
-// end would stand in memory twice; memory that is not yet written to costs nothing, so it is taken
-// in large steps, and given back at once where it is not wanted any more, since the collector would
-// let several such bodies pile up.
+// Collects a body of unknown length in one buffer. Joining pieces at the end would need the memory
+// twice; memory that is not yet written to costs nothing, so the buffer grows in large steps, and
+// is released at once after use, because several such buffers could pile up before a garbage
+// collection.
 
 const firstBytes = 64 * 1024;
 /** Few steps to a large body, of which little is copied. */
 const growth = 4;
 
-/** Gathers one body. */
+/** Collects one body. */
 export class GrowingBody {
   readonly #bytesMax: number;
   #memory: Buffer<ArrayBuffer>;
   #length = 0;
 
-  /** `bytesMax`: more than this never comes; `expected`: as far as one can tell. */
+  /** `bytesMax`: never exceeded; `expected`: an estimate. */
   constructor(bytesMax: number, expected: number = firstBytes) {
     this.#bytesMax = bytesMax;
     this.#memory = Buffer.allocUnsafeSlow(Math.min(expected, bytesMax));
@@ -30,14 +30,14 @@ export class GrowingBody {
     this.#length = end;
   }
 
-  /** The body; nothing may be added after that. */
+  /** The body; nothing may be added afterwards. */
   take(): Uint8Array {
     const body = this.#memory.subarray(0, this.#length);
     this.#memory = nothing;
     return body;
   }
 
-  /** It comes to nothing. What was taken stays. */
+  /** The body is abandoned. A body from `take` stays valid. */
   drop(): void {
     free(this.#memory);
     this.#memory = nothing;
@@ -54,7 +54,7 @@ export class GrowingBody {
 
 const nothing = Buffer.allocUnsafeSlow(0);
 
-/** Gives a piece of memory back at once, of which nobody else has a part. */
+/** Releases a buffer at once; no view of it may be in use. */
 export function free({ buffer }: Buffer<ArrayBuffer>): void {
   if (buffer.byteLength > 0) buffer.transfer(0);
 }

@@ -1,11 +1,12 @@
-// How much the heap may grow until it is collected, for processes that stay. What must stay true: this is said after the
-// start and not on the command line. There V8 would take what was compiled for other flags for no use, and compile all of
-// Node's own modules anew at each start (25 ms of CPU). For the same reason what was compiled until now is kept first.
+// Limits the heap growth between collections, for long-running processes. Invariant: set after the
+// start and not on the command line: there, V8 would reject code compiled with other flags, and
+// compile all of Node's own modules again at each start (25 ms of CPU). For the same reason the
+// compile cache is flushed first.
 
 import { flushCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
-/** Old space at most doubles between two collections, where V8 would let it grow fourfold. */
+/** Old space at most doubles between two collections; V8's default allows it to grow fourfold. */
 export function boundHeapGrowth(): void {
   flushCompileCache();
   setFlagsFromString('--heap-growing-percent=100');

@@ -1,8 +1,8 @@
-// The one HTTP client of sluice, on undici: pages come in through it and the http sink's batches go
-// out. It returns a whole answer within its bounds of time and size or throws one HttpFailure;
-// there is nothing between. It never follows a redirect (the credentials would go along) and never
-// retries (the engine owns that, and must see each 429). Connections are pooled by TLS settings and
-// origin; certificates rotated on disk are taken up without a restart.
+// The only HTTP client of sluice, on undici: it reads pages and sends the http sink's batches. It
+// returns a complete response within its bounds of time and size or throws one HttpFailure; there
+// is no third result. Invariants: it never follows a redirect (which would forward the credentials)
+// and never retries (the engine does, and must see each 429). Connections are pooled by TLS
+// settings and origin; certificates rotated on disk apply without a restart.
 
 import type { Dispatcher } from 'undici';
 import { invariant } from '../contracts/errors.ts';
@@ -18,22 +18,22 @@ import { free, GrowingBody } from './growing-body.ts';
 import { type Phase, toHttpFailure } from './http-failure.ts';
 import { openPools, type Pools } from './http-pools.ts';
 
-/** What differs from the defaults; tests and tuning only. */
+/** Differences from the defaults; only for tests and tuning. */
 export interface HttpClientOptions {
-  /** Open connections per origin; more requests than that wait. Default 16. */
+  /** Open connections per origin; further requests wait. Default 16. */
   readonly connectionsMax?: number;
   /** Default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** Bound on the bodies that are read at the same time, where they are counted. Default 32 MiB. */
+  /** Bound on the counted bodies that are read at the same time. Default 32 MiB. */
   readonly inFlightBytesMax?: number;
-  /** How often certificate files are looked at, at most. Default 5 s. */
+  /** Minimum interval between checks of certificate files. Default 5 s. */
   readonly certificateCheckMs?: number;
 }
 
-/** The HTTP client as who has opened it sees it. */
+/** The HTTP client as its opener sees it. */
 export interface OwnHttpClient extends HttpClient {
   readonly inFlight: BytesInFlight;
-  /** Loads undici ahead of the first request, which would else wait for it. */
+  /** Loads undici before the first request, which would wait for it otherwise. */
   ready(): Promise<void>;
 }
 
@@ -42,8 +42,8 @@ const timerMsMax = 2 ** 31 - 1;
 
 /**
  * Opens the client; undici is loaded by `ready` or the first request. An aborted `signal` rejects
- * at once with the signal's reason, every other failure is an HttpFailure. `close` breaks off what
- * is under way.
+ * at once with the signal's reason, every other failure is an HttpFailure. `close` aborts requests
+ * in flight.
  */
 export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
   const pools = openPools({
@@ -56,7 +56,8 @@ export function openHttpClient(options: HttpClientOptions = {}): OwnHttpClient {
     inFlight,
     async request(request, signal) {
       signal.throwIfAborted();
-      // Tokens are asked for with POST, and others wait for them: they never wait themselves.
+      // Tokens are requested with POST, and other requests wait for them: they never wait
+      // themselves.
       const lease = request.method === 'GET' ? inFlight.open() : null;
       try {
         const packed = await exchange(pools, { request, lease }, signal);
@@ -97,7 +98,7 @@ async function exchange(
     });
     const abort = () => answer.giveUp(signal.reason);
     const expire = () => {
-      // While it was not read on, it is not upstream that took its time.
+      // Time in which it was not read does not count as upstream's.
       const pausedMs = answer.takePausedMs();
       if (pausedMs > 0) timer = setTimeout(expire, Math.min(pausedMs, timerMsMax));
       else answer.giveUp(timeout(request.timeoutMs, answer.phase));
@@ -138,15 +139,15 @@ function timeout(timeoutMs: number, phase: Phase): HttpFailure {
 type Outcome = { readonly response: HttpResponse } | { readonly failure: unknown };
 
 /**
- * Gathers one answer straight from undici's parser, without a stream in between. Settles once; what
- * undici reports after that is the echo of giving up.
+ * Collects one response directly from undici's parser, without a stream in between. Settles once;
+ * later reports of undici are consequences of the abort.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
   phase: Phase = 'connecting';
   readonly #bytesMax: number;
   readonly #lease: Lease | null;
   #body: GrowingBody | null = null;
-  /** What has come last, where its memory is its own. */
+  /** The last received chunk, if its memory is its own. */
   #chunk: Buffer<ArrayBuffer> | null = null;
   #pausedMs = 0;
   /** On the clock of `performance`; null while it is read. */
@@ -165,7 +166,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#settle = settle;
   }
 
-  /** How long others had to be read first since this was asked last. */
+  /** How long reading was paused for other bodies since the last call. */
   takePausedMs(): number {
     const now = performance.now();
     const pausedMs = this.#pausedMs + (this.#pausedAt === null ? 0 : now - this.#pausedAt);
@@ -174,7 +175,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     return Math.ceil(pausedMs);
   }
 
-  /** Fails the exchange with this error, at once, wherever it stands; the connection is dropped. */
+  /** Fails the exchange with this error at once, in any phase; the connection is dropped. */
   giveUp(failure: unknown): void {
     this.#finish({ failure });
     this.#controller?.abort(asError(failure));
@@ -225,7 +226,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // undici has checked that the body is as long as was told.
+    // undici has checked that the body has the declared length.
     const body = this.#body?.take() ?? new Uint8Array(0);
     this.#finish({ response: { status: this.#status, headers: this.#headers, body } });
   }
@@ -235,9 +236,9 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Gives the memory back that the chunk before came in, once this one came in another: the parser
-   * has come to its end by then. The collector would let tens of megabytes pile up. Only memory
-   * that is mostly the chunk's is its own, and no pool.
+   * Releases the memory of the previous chunk once the next one came in other memory: the parser
+   * has finished with it by then. Until a garbage collection tens of megabytes would pile up. Only
+   * memory that mostly belongs to the chunk is its own, not a pool.
    */
   #letGo(chunk: Buffer<ArrayBuffer>): void {
     const before = this.#chunk;

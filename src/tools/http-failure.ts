@@ -1,6 +1,6 @@
-// The many ways in which an exchange can end without a whole answer, told in words an operator can
-// act on. undici, node:net and OpenSSL each have their own codes; only the reasons of HttpFailure
-// leave this file. Messages carry addresses and codes, never headers, bodies or a certificate's own
+// The causes of an exchange without a complete response, in terms that an operator can act on.
+// undici, node:net and OpenSSL each have their own codes; only the reasons of HttpFailure leave
+// this file. Messages contain addresses and codes, never headers, bodies or a certificate's own
 // text.
 
 import { errorCodeOf, errorText } from '../contracts/errors.ts';
@@ -8,13 +8,13 @@ import { missingIssuer } from '../contracts/tls-files.ts';
 import { HttpFailure } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
 
-/** How far an exchange had come. */
+/** The phase of an exchange. */
 export type Phase = 'connecting' | 'waiting for the answer' | 'reading the answer';
 
 const tlsCodes =
   /^(ERR_SSL_|ERR_TLS_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_|EPROTO$)/;
 
-/** The first whose pattern fits the code. */
+/** The first pattern that matches the code counts. */
 const tlsHints: readonly (readonly [RegExp, string])[] = [
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS/,
@@ -34,7 +34,7 @@ const tlsHints: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Translates whatever undici, node:net or node:tls threw while `phase` lasted. */
+/** Translates any error of undici, node:net or node:tls in `phase`. */
 export function toHttpFailure(error: unknown, phase: Phase): HttpFailure {
   if (error instanceof HttpFailure) return error;
   const code = codeOf(error);
@@ -66,7 +66,7 @@ function codeOf(error: unknown): string {
   return errorCodeOf(error) || codeOf(error.cause);
 }
 
-/** Several addresses of one name fail as an AggregateError with an empty message. */
+/** Failures of several addresses of one name are an AggregateError with an empty message. */
 function messageOf(error: unknown): string {
   const messageLengthMax = 300;
   if (error instanceof AggregateError) {

@@ -1,7 +1,7 @@
-// Connection pools, one per proxy and set of TLS settings (undici keeps one per origin within). Certificates,
-// keys and authorities are read here and nowhere else: when a file has changed on disk a new pool
-// is opened with the new contents and the old one closes behind its last request. A file caught
-// half-written keeps the old pool in use.
+// Connection pools, one per proxy and set of TLS settings (undici keeps one per origin within).
+// Certificates, keys and authorities are read only here: when a file has changed on disk, a new
+// pool is opened with the new contents and the old one closes after its last request. Invariant: a
+// half-written file keeps the old pool in use.
 
 import { readFileSync } from 'node:fs';
 import type { buildConnector, Dispatcher } from 'undici';
@@ -20,22 +20,22 @@ export interface PoolsOptions {
 
 /** Pools by TLS settings. */
 export interface Pools {
-  /** The pool for these settings. Throws HttpFailure `tls` where a file cannot serve. */
+  /** The pool for these settings. Throws HttpFailure `tls` if a file is unusable. */
   pool(tls: TlsSettings | undefined, proxy?: string): Promise<Dispatcher>;
-  /** Loads undici, which the first request would else wait for. */
+  /** Loads undici before the first request, which would wait for it otherwise. */
   ready(): Promise<void>;
-  /** Breaks off everything. */
+  /** Aborts everything. */
   close(): Promise<void>;
 }
 
 interface Entry {
   agent: Dispatcher;
-  /** What the files looked like when read. */
+  /** Stamps of the files when they were read. */
   stamp: string;
   checkedAtMs: number;
 }
 
-/** Idle connections are kept so long unless the server says; proxies drop them at 60 s. */
+/** Idle connections are kept this long by default; proxies drop them at 60 s. */
 const keepAliveMs = 30_000;
 
 const noTls: TlsSettings = {};
@@ -43,7 +43,7 @@ const noTls: TlsSettings = {};
 /** Opens the registry; each pool is opened by the first request that needs it. */
 export function openPools(options: PoolsOptions): Pools {
   const entries = new Map<string, Entry>();
-  /** The name of each block's pool: a block is asked for at each request and never changes. */
+  /** The key of each block's pool: a block is used for each request and never changes. */
   const names = new WeakMap<TlsSettings, string>();
   let closed = false;
   const direct = once(() => import('./undici.ts'));
@@ -51,7 +51,7 @@ export function openPools(options: PoolsOptions): Pools {
 
   return {
     async pool(tls = noTls, proxy = '') {
-      // The config was right; a proxy from a file or the environment may have changed since.
+      // The config was valid; a proxy from a file or the environment may have changed since.
       const wrong = proxy === '' ? null : proxyFlaw(proxy);
       if (wrong !== null) throw new HttpFailure('unreachable', `proxy: ${wrong}`);
       const { Agent, buildConnector } = await direct();
@@ -71,7 +71,7 @@ export function openPools(options: PoolsOptions): Pools {
         allowH2: false,
         connections: options.connectionsMax,
         keepAliveTimeout: keepAliveMs,
-        // The client bounds the whole exchange, which these bounds between chunks would not.
+        // The client bounds the whole exchange; these bounds between chunks would not.
         headersTimeout: 0,
         bodyTimeout: 0,
       };
@@ -103,7 +103,7 @@ export function openPools(options: PoolsOptions): Pools {
   };
 }
 
-/** Kept, since even a repeated dynamic import costs as much as half a page. */
+/** Cached, because even a repeated dynamic import costs as much as half a page. */
 function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {
@@ -113,9 +113,9 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * With TLS 1.3 a server refuses a client's certificate after the handshake, by an alert followed by
- * the connection's end. undici reports the end, which says nothing; ending the connection at the
- * alert keeps its reason.
+ * With TLS 1.3 a server rejects a client's certificate after the handshake, by an alert followed by
+ * the connection's end. undici reports only the end; closing the connection at the alert keeps its
+ * reason.
  */
 function keepingFirstError(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
@@ -145,7 +145,7 @@ function unusable(tls: TlsSettings): boolean {
 }
 
 function secureOptions(tls: TlsSettings) {
-  // Not imported, since whoever only looks at a config makes no connection.
+  // Not imported, because a config check makes no connection.
   const { createSecureContext } = process.getBuiltinModule('node:tls');
   const secure = {
     ...(tls.ca_file === undefined ? {} : { ca: read(tls.ca_file, 'tls.ca_file') }),
@@ -154,7 +154,7 @@ function secureOptions(tls: TlsSettings) {
     ...(tls.min_version === undefined ? {} : { minVersion: tls.min_version }),
   };
   try {
-    // Tells now, with the setting's name, what would otherwise fail in every connection.
+    // Reports an error now, with the setting's name, that would occur in every connection.
     createSecureContext(secure);
   } catch (error) {
     throw new HttpFailure('tls', misfitText(tls, secure, error), error);
@@ -162,7 +162,7 @@ function secureOptions(tls: TlsSettings) {
   return tls.server_name === undefined ? secure : { ...secure, servername: tls.server_name };
 }
 
-/** Why OpenSSL refuses the files, by file where that can be found. */
+/** Why OpenSSL rejects the files, by file if known. */
 function misfitText(
   tls: TlsSettings,
   { ca, cert, key }: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer },

@@ -1,12 +1,13 @@
-// What a scan keeps of the objects around it (json-scan.ts), their keys above all: which of them an
-// object has had already, and which are left out of a digest. Keys are known by their hashes.
+// The data that a scan (json-scan.ts) keeps about the surrounding objects, mainly their keys: which
+// of them an object has had already, and which are excluded from a digest. Keys are known by their
+// hashes.
 
 import { keyHash } from './json-tokens.ts';
 
-/** So many keys are compared with each other in less time than it takes to sort them. */
+/** Comparing this many keys with each other is faster than sorting them. */
 const comparedMax = 32;
 
-/** The hashes of the keys of an object, behind those of the objects around it. */
+/** The hashes of an object's keys, after those of the surrounding objects. */
 class KeyStack {
   count = 0;
   #hashes = new Int32Array(64);
@@ -21,7 +22,7 @@ class KeyStack {
     this.count += 1;
   }
 
-  /** Takes away the keys from `from` on; true where one of them is there twice. */
+  /** Removes the keys from `from` on; true if one of them is repeated. */
   hasTwice(from: number): boolean {
     const hashes = this.#hashes;
     const end = this.count;
@@ -38,7 +39,7 @@ class KeyStack {
   }
 }
 
-/** Dotted paths left out of a digest. Elements have their array's path; keys may hold dots. */
+/** Dotted paths excluded from a digest. Elements have their array's path; keys may contain dots. */
 export class IgnoredPaths {
   readonly #keys = new Map<
     number,
@@ -63,27 +64,27 @@ export class IgnoredPaths {
     }
   }
 
-  /** What is left out of the value of a key with these hashes. */
+  /** The exclusions within the value of a key with these hashes. */
   within(hash1: number, hash2: number): IgnoredPaths | 'all' | null {
     const found = this.#keys.get(hash1);
     return found === undefined || found.hash2 !== hash2 ? null : found.inner;
   }
 }
 
-/** What is kept of the levels around a value while it is passed over. */
+/** Data about the levels around a value during a scan. */
 export interface Levels {
   /** 1 within an object, 0 within an array. */
   readonly inObject: Uint8Array;
-  /** What the level is hashed behind, and the sum of the one around it; two halves each. */
+  /** The seed of each level's hash, and the sum of the level around it; two halves each. */
   readonly seeds: Int32Array;
   readonly sums: Int32Array;
-  /** The keys of all of them so far, and where those of each begin. */
+  /** The keys of all levels so far, and the start of each level's. */
   readonly keys: KeyStack;
   readonly keysFrom: Uint32Array;
   readonly paths: (IgnoredPaths | 'all' | null)[];
 }
 
-/** Room for so many levels. */
+/** Storage for this many levels. */
 export function levelsUpTo(most: number): Levels {
   const count = most + 1;
   return {

@@ -1,15 +1,15 @@
-// One pass over the bytes of a JSON value (RFC 8259): is it well-formed, where does it end, a
-// digest of its content, and where the value of one of its members stands. Every byte that sluice
-// reads passes here before it is held, so that records need not be parsed to be held; what is held
-// is known to parse. What must stay true: a value is taken here exactly when `JSON.parse` takes it,
-// nesting beyond the bound left out; and what a digest says of a content is written into uids, so
-// it never changes.
+// One pass over the bytes of a JSON value (RFC 8259): whether it is well-formed, its end, a digest of
+// its content, and the byte range of one member's value. Every byte that sluice reads is scanned here
+// before it is stored, so that records need not be parsed to be stored; stored records are known to
+// parse. Invariants: a value is accepted exactly if `JSON.parse` accepts it, except nesting beyond the
+// bound; the digest of a content is part of uids, so it never changes.
 //
-// The digest is 64 bits that two texts share when they say the same, and else only by accident:
-// neither white space, the order of keys nor how a string is escaped counts, while the order of an
-// array does, and a number is its source text. Each value is hashed behind a seed: a member's is
-// its key, an element's all before it in its array. An object is the sum of its members. It proves
-// nothing against who knows how it is made: upstream's own integrity is not ours to prove.
+// The digest is 64 bits that are equal for texts with the same content, and otherwise equal only by
+// coincidence: white space, the order of keys and the escaping of strings do not count, while the
+// order of an array does, and a number is its source text. Each value is hashed with a seed: for a
+// member its key, for an element the hash of everything before it in its array. An object is the sum
+// of its members. It is no protection against a party that knows the algorithm: upstream's own
+// integrity is out of scope.
 
 import { type IgnoredPaths, type Levels, levelsUpTo } from './json-keys.ts';
 import { keyHash, malformed, skipSpace, stringMark, TokenScan } from './json-tokens.ts';
@@ -22,46 +22,46 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Odd constants that halves of hashes are multiplied by: those of MurmurHash3 and xxHash. */
+/** Odd multipliers for the halves of hashes: those of MurmurHash3 and xxHash. */
 const prime1 = 0x85ebca6b;
 const prime2 = 0xc2b2ae35;
 const prime3 = 0x27d4eb2f;
-/** What the digests of objects and arrays begin with, so that empty ones differ. */
+/** Start values of the digests of objects and arrays, so that empty ones differ. */
 const objectMark = 0x4f;
 const arrayMark = 0x41;
 
-/** Deeper than any record known, and far from where recursion runs out of stack. */
+/** Deeper than any known record, and far from a stack overflow of recursive code. */
 export const nestingMax = 200;
 
-/** What sluice makes of a record, and holds, has a few levels more: the record stands within it. */
+/** Records created by sluice contain the original record, so they have a few levels more. */
 export const heldNestingMax: number = nestingMax + 8;
 
 /** Thrown for a value that is nested too many levels deep. */
 export class TooDeep extends Error {}
 
-/** One for all scans, since none waits. */
+/** One for all scans, because a scan never awaits. */
 let levels: Levels | null = null;
 
-/** Passes over values within one body. */
+/** Scans values within one body. */
 export class JsonScan {
-  /** The digest of the value passed over last, two halves of 32 bits. */
+  /** The digest of the last scanned value, two halves of 32 bits. */
   digest1 = 0;
   digest2 = 0;
-  /** Where the value of the member passed over last stands; `start` -1: it has none. */
+  /** Byte range of the member's value in the last scanned value; `start` -1: no such member. */
   memberStart = -1;
   memberEnd = -1;
   /** The digest of the member's value. */
   member1 = 0;
   member2 = 0;
-  /** The value passed over last has keys written with escapes, among which the member may be. */
+  /** The last scanned value has keys with escapes, one of which may be the member. */
   escapedKeys = false;
-  /** An object has a key twice: its values count by their order, which the digest lacks. */
+  /** An object has a repeated key: its values count by their order, which the digest lacks. */
   repeatedKeys = false;
-  /** Something of it was left out of the digest. */
+  /** A part of the value was excluded from the digest. */
   ignored = false;
-  /** Levels that a value may have, at most `heldNestingMax`. */
+  /** Maximum levels of a value, at most `heldNestingMax`. */
   levelsMax: number = nestingMax;
-  /** Passes over what is no plain string. */
+  /** Scans all tokens except plain strings. */
   readonly tokens: TokenScan;
   readonly bytes: Uint8Array;
   readonly #view: DataView;
@@ -71,8 +71,8 @@ export class JsonScan {
   readonly #levels: Levels;
 
   /**
-   * `member`: the name to look out for among the keys of the values themselves, not of what is
-   * within them. `ignore`: what is left out of their digests.
+   * `member`: the name to look for among the keys of the values themselves, not deeper. `ignore`:
+   * paths excluded from their digests.
    */
   constructor(bytes: Uint8Array, member: string | null, ignore: IgnoredPaths | null = null) {
     this.tokens = new TokenScan(bytes);
@@ -86,10 +86,9 @@ export class JsonScan {
   }
 
   /**
-   * Passes over the value that starts at `from`, where no white space may stand, and returns where
-   * it ends. Throws a SyntaxError where it is not well-formed and TooDeep where it is nested too
-   * deeply. Strings are passed over here and not in a function of their own, which would cost as
-   * much as the strings.
+   * Scans the value that starts at `from`, without white space before it, and returns its end.
+   * Throws a SyntaxError if it is not well-formed and TooDeep if it is nested too deeply. Strings
+   * are scanned inline: a function call would cost as much as the strings.
    */
   value(from: number): number {
     const bytes = this.bytes;
@@ -105,17 +104,17 @@ export class JsonScan {
     this.ignored = false;
     let depth = 0;
     keys.count = 0;
-    /** What the next token is hashed behind. */
+    /** The seed of the next token. */
     let seed1 = 0;
     let seed2 = 0;
     /** Of the level: the sum of an object's members, or an array's elements so far. */
     let sum1 = 0;
     let sum2 = 0;
-    /** What is ignored within the next value: all of it, some paths, or nothing. */
+    /** Exclusions within the next value: all of it, some paths, or none. */
     let path: IgnoredPaths | 'all' | null = this.#ignore;
     /** The next token is a key. */
     let isKey = false;
-    /** True while the value passed over is the member's. */
+    /** True while the scanned value is the member's. */
     let ofMember = false;
     let at = from;
     for (;;) {
@@ -131,8 +130,8 @@ export class JsonScan {
         for (;;) {
           const word = at <= lastWord ? view.getInt32(at, true) : 0;
           // Bits are set for a byte below 0x20, a quote and a backslash, the lowest one for the
-          // first of them ("Bit Twiddling Hacks": whether a word has a byte less than n, or equal
-          // to n).
+          // first of them ("Bit Twiddling Hacks": determine if a word has a byte less than n, or
+          // equal to n).
           const low = word ^ 0x02020202;
           const other = word ^ 0x5c5c5c5c;
           const ends = (((low - 0x21212121) & ~low) | ((other - 0x01010101) & ~other)) & 0x80808080;
@@ -212,9 +211,9 @@ export class JsonScan {
         isKey = false;
         continue;
       }
-      // A value has ended, and with it perhaps what is around it.
+      // A value has ended, and possibly the levels around it.
       for (;;) {
-        // Each bit of either half tells on all of both; different ones stay different.
+        // Each bit of either half affects all bits of both; different inputs stay different.
         hash1 = (hash1 + Math.imul(hash2 ^ (hash2 >>> 15), prime1)) | 0;
         hash2 = (hash2 + Math.imul(hash1 ^ (hash1 >>> 13), prime2)) | 0;
         hash1 = (hash1 + Math.imul(hash2 ^ (hash2 >>> 16), prime3)) | 0;
@@ -260,7 +259,7 @@ export class JsonScan {
     }
   }
 
-  /** True where the key in `[start, end)`, with its quotes, is the member's. */
+  /** True if the key in `[start, end)`, with its quotes, is the member's. */
   #isMember(start: number, end: number): boolean {
     const name = this.#member;
     if (name === null || name.length !== end - start - 2) return false;

@@ -1,44 +1,44 @@
-// The tokens of JSON (RFC 8259) in bytes: where a string, a number or a word ends, and a hash of
-// what it says. What must stay true: a token is taken exactly when `JSON.parse` takes it, and
-// hashes never change, since uids are made of them.
+// The tokens of JSON (RFC 8259) in bytes: the end of a string, a number or a word, and a hash of its
+// content. Invariants: a token is accepted exactly if `JSON.parse` accepts it; hashes never change,
+// because they are part of uids.
 //
-// A hash is two halves of 32 bits that differ in how they are made. A token's bytes are taken in
-// four at a time, those that are left with their number. A string is hashed as UTF-8, whatever of
-// it is escaped; half a surrogate pair, which has no UTF-8, as four bytes that no text has. Strings
-// without escapes are hashed where they are met, the same way (json-scan.ts).
+// A hash is two halves of 32 bits that are computed differently. A token's bytes are added four at a
+// time, the remaining ones with their number. A string is hashed as UTF-8, whatever its escapes; a
+// lone surrogate, which has no UTF-8, as four bytes that no text has. Strings without escapes are
+// hashed inline in the same way (json-scan.ts).
 
 const quote = 0x22;
 const backslash = 0x5c;
 const minus = 0x2d;
 const dot = 0x2e;
 const zero = 0x30;
-/** `e`, as the bit that tells case from case makes of `E`, too. */
+/** `e`, as the bit that distinguishes case turns `E` into it too. */
 const exponent = 0x65;
 const unicodeEscape = 0x75;
 
-/** What the hashes of strings and of other tokens begin with, so that `"1"` is not `1`. */
+/** Start values of the hashes of strings and of other tokens, so that `"1"` is not `1`. */
 export const stringMark = 0x811c9dc5;
 const wordMark = 0x01000193;
-/** Odd constants that the two halves are multiplied by: those of MurmurHash3. */
+/** Odd multipliers for the two halves: those of MurmurHash3. */
 const prime1 = 0x85ebca6b;
 const prime2 = 0xc2b2ae35;
 
 /** Significant digits that a double keeps of any number (IEEE 754: floor(52 * log10(2))). */
 export const digitsKept = 15;
 
-/** Passes over tokens within one body, each behind two halves of a seed. */
+/** Scans tokens within one body, each with two halves of a seed. */
 export class TokenScan {
-  /** The hash of the token passed over last. */
+  /** The hash of the last token. */
   hash1 = 0;
   hash2 = 0;
-  /** The string passed over last holds escapes. */
+  /** The last string has escapes. */
   escaped = false;
-  /** No number passed over so far is so long, or has an exponent, that parsing might change it. */
+  /** No number so far is so long, or has an exponent, that parsing might change it. */
   exact = true;
-  /** Where those that parsing might change begin and end, for who wants to know. */
+  /** Byte ranges of the numbers that parsing might change, if requested. */
   inexact: number[] | null = null;
   readonly #bytes: Uint8Array;
-  /** The bytes of a token that make no four yet, and how many they are. */
+  /** The bytes of a token that do not fill a word of four yet, and their number. */
   #rest = 0;
   #count = 0;
 
@@ -46,7 +46,7 @@ export class TokenScan {
     this.#bytes = bytes;
   }
 
-  /** Passes over a string's text and closing quote. */
+  /** Scans a string's text and closing quote. */
   string(from: number, seed1: number, seed2: number): number {
     const bytes = this.#bytes;
     this.#begin(seed1 ^ stringMark, seed2);
@@ -68,7 +68,7 @@ export class TokenScan {
     return at + 1;
   }
 
-  /** Passes over what stands behind a backslash. */
+  /** Scans the characters after a backslash. */
   #escape(at: number): number {
     const bytes = this.#bytes;
     const mark = bytes[at] ?? 0;
@@ -88,7 +88,7 @@ export class TokenScan {
     return at + (text.length === 2 ? 11 : 5);
   }
 
-  /** Passes over a number, `true`, `false` or `null`. */
+  /** Scans a number, `true`, `false` or `null`. */
   word(from: number, seed1: number, seed2: number): number {
     const bytes = this.#bytes;
     const first = bytes[from] ?? 0;
@@ -171,12 +171,12 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** What stands behind a backslash, and the byte that it stands for. */
+/** The character after a backslash, and the byte that it stands for. */
 const escapes: ReadonlyMap<number, number> = new Map(
   [...'"\\/bfnrt'].map((mark, at) => [mark.charCodeAt(0), '"\\/\b\f\n\r\t'.charCodeAt(at)]),
 );
 
-/** The number that four hexadecimal digits are, or -1. */
+/** The number of four hexadecimal digits, or -1. */
 function hexAt(bytes: Uint8Array, from: number): number {
   let unit = 0;
   for (let at = from; at < from + 4; at += 1) {
@@ -215,7 +215,7 @@ function digitsEnd(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** What is thrown for bytes that are not JSON. */
+/** The error for bytes that are not JSON. */
 export function malformed(at: number): SyntaxError {
   return new SyntaxError(`not JSON at byte ${at}`);
 }

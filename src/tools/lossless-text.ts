@@ -1,7 +1,8 @@
-// Text that keeps each byte that is not UTF-8. RFC 8259 requires UTF-8 of JSON, and some servers send other bytes all the
-// same. A decoder makes U+FFFD of each of them, so that two different bytes look equal. Here such a byte is the lone
-// surrogate U+DC00 + byte, from U+DC80 to U+DCFF, as in Python's `surrogateescape` (PEP 383). What must stay true: a text
-// of UTF-8 is what a decoder makes of it, and bytes to text to bytes changes nothing.
+// Text that keeps each byte that is not UTF-8. RFC 8259 requires UTF-8 for JSON, but some servers
+// send other bytes. A decoder turns each of them into U+FFFD, so that two different bytes look
+// equal. Here such a byte becomes the lone surrogate U+DC00 + byte, from U+DC80 to U+DCFF, as in
+// Python's `surrogateescape` (PEP 383). Invariants: UTF-8 bytes give the same text as a decoder;
+// converting bytes to text and back changes nothing.
 
 import { isUtf8 } from 'node:buffer';
 
@@ -22,10 +23,10 @@ export function losslessText(bytes: Uint8Array): string {
   );
 }
 
-/** The bytes that `losslessText` has made a text of. */
+/** The bytes of a text from `losslessText`. */
 export function losslessBytes(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text);
-  // With the flag `u` a surrogate that is half of a pair is none.
+  // With the flag `u` a surrogate within a pair does not match.
   const pieces = text.split(/([\udc80-\udcff]+)/u);
   return Buffer.concat(
     pieces.map((piece, at) =>
@@ -36,15 +37,12 @@ export function losslessBytes(text: string): Buffer {
   );
 }
 
-/** The text as a decoder shows it: U+FFFD where bytes are not UTF-8. */
+/** The text as a decoder shows it: U+FFFD for bytes that are not UTF-8. */
 export function shownText(text: string): string {
   return text.isWellFormed() ? text : decoder.decode(losslessBytes(text));
 }
 
-/**
- * `JSON.stringify` escapes lone surrogates. Here they are put back into JSON that it has written of
- * a lossless text.
- */
+/** `JSON.stringify` escapes lone surrogates. This restores them in JSON of a lossless text. */
 export function unescapedBytes(json: string): string {
   return json.replace(/\\(?:udc([89a-f][0-9a-f])|.)/g, (found, byte?: string) =>
     byte === undefined ? found : String.fromCharCode(0xdc00 + Number.parseInt(byte, 16)),

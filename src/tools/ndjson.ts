@@ -1,7 +1,7 @@
-// Lines of JSON, a record each, as the array that they are the elements of. What is held has one
-// form then, and each record keeps the bytes that upstream sent. What must stay true: a record is a
-// whole line. Neither half of one that was cut, nor two that only together are JSON, is any. A line
-// that is no object is a record as an element of an array is, but where no line is one the body is
+// Converts lines of JSON, one record each, to an array of these records, so that stored pages have
+// one form and each record keeps upstream's bytes. Invariant: a record is a whole line: neither
+// half of a cut line, nor two lines that only together are JSON, is a record. A line that is not an
+// object counts as a record, as an array's element would, but a body without any object line is
 // something else.
 
 import { skipSpace } from './json-tokens.ts';
@@ -13,16 +13,16 @@ const space = 0x20;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
-/** What a JSON value may begin with. */
+/** First characters of a JSON value. */
 const beginsValue: ReadonlySet<number | undefined> = new Set(Buffer.from('{["-0123456789tfn'));
 
-/** The lines as one array, and where in it each begins that is not blank. */
+/** The lines as one array, and the start of each line that is not blank. */
 export interface LineArray {
   readonly body: Uint8Array;
   readonly starts: readonly number[];
 }
 
-/** A line that is no record. */
+/** A line that is not a record. */
 export class NoRecord extends SyntaxError {
   /** Counted from 1, blank ones too. */
   readonly line: number;
@@ -33,7 +33,7 @@ export class NoRecord extends SyntaxError {
   }
 }
 
-/** Throws NoRecord for a line that begins no JSON. Whether it is any is the scan's to say. */
+/** Throws NoRecord for a line that does not begin as JSON. The scan decides whether it is valid. */
 export function arrayOfLines(lines: Uint8Array): LineArray {
   const from = bomEnd(lines);
   const body = Buffer.alloc(lines.length - from + 2, space);
@@ -51,7 +51,7 @@ export function arrayOfLines(lines: Uint8Array): LineArray {
       if (!beginsValue.has(body[start])) throw new NoRecord(line);
       if (body[start] === openBrace) hasObject = true;
       else strange ??= line;
-      // The line break before it stands between two records.
+      // The line break before it separates two records.
       if (starts.length > 0) body[at - 1] = comma;
       starts.push(start);
     }
@@ -61,13 +61,13 @@ export function arrayOfLines(lines: Uint8Array): LineArray {
   return { body, starts };
 }
 
-/** A last line that is an object, and what stands before it. */
+/** A last line that is an object, and everything before it. */
 export interface LastLine {
   readonly before: Uint8Array;
   readonly line: Uint8Array;
 }
 
-/** The last line that is not blank, where it begins as an object; null where it does not. */
+/** The last line that is not blank, if it begins as an object; otherwise null. */
 export function lastLineOf(lines: Uint8Array): LastLine | null {
   let end = lines.length;
   while (end > 0 && (lines[end - 1] ?? 0) <= space) end -= 1;

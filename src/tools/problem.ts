@@ -1,36 +1,36 @@
-// What an upstream says about a failure. The two APIs have an envelope each (`{error: {code,
-// message, field}, request_id}`, and RFC 9457 problem details with `trace_id` and `errors`), token
-// endpoints a third (RFC 6749 section 5.2), and proxies answer with anything. All are read alike
-// and tolerantly: a member of the wrong type is absent. The words are hostile text, so they are
-// cleaned and bounded here, before they get near a message.
+// Upstream's description of a failure. The two APIs have an envelope each (`{error: {code, message,
+// field}, request_id}`, and RFC 9457 problem details with `trace_id` and `errors`), token endpoints
+// a third (RFC 6749 section 5.2), and proxies respond with anything. All are parsed alike and
+// tolerantly: a member of the wrong type counts as absent. The texts are hostile, so they are
+// cleaned and bounded here, before they reach a message.
 
 import type { ErrorDetails } from '../contracts/errors.ts';
 import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { HttpResponse } from '../contracts/tools.ts';
 import { cleanText } from './clean-text.ts';
 
-/** The parts of a failure's body that are worth telling; each is one short printable line. */
+/** The useful parts of a failure's body; each is one short printable line. */
 export interface Problem {
   /** Stable, machine-readable. */
   readonly code?: string;
   readonly message?: string;
-  /** The offending field, by which a caller knows a refused cursor from a refused limit. */
+  /** The rejected field, which distinguishes a refused cursor from a refused limit. */
   readonly field?: string;
-  /** To quote to upstream's support. */
+  /** For upstream's support. */
   readonly request_id?: string;
   readonly trace_id?: string;
 }
 
 const messageLengthMax = 300;
 const nameLengthMax = 120;
-/** A failure's body is small; what is larger is a page of something else. */
+/** A failure's body is small; a larger one is a page of something else. */
 const problemBytesMax = 64 * 1024;
-/** A page's title stands near its beginning. */
+/** A page's title is near its start. */
 const titleBytesMax = 2 * 1024;
 
 const requestIdHeaders = ['x-request-id', 'request-id', 'x-correlation-id', 'x-amzn-requestid'];
 
-/** By what upstream finds an answer again, where it says so: in a header, or in a failure's body. */
+/** Upstream's id of a response, if given: in a header, or in a failure's body. */
 export function requestIdOf({ status, headers, body }: HttpResponse): { requestId?: string } {
   const named = requestIdHeaders.flatMap((name) => headers[name] ?? [])[0];
   if (named !== undefined) return { requestId: cleanText(named, nameLengthMax) };
@@ -39,13 +39,13 @@ export function requestIdOf({ status, headers, body }: HttpResponse): { requestI
   return requestId === undefined ? {} : { requestId };
 }
 
-/** Reads a failure's body of any type. `hidden`: values not to be repeated (cleanText). */
+/** Parses a failure's body of any type. `hidden`: values not to be repeated (cleanText). */
 export function readProblem(body: Uint8Array, hidden: readonly string[]): Problem {
   const parsed = body.length > problemBytesMax ? null : parseObject(body);
   return parsed === null ? titleOf(body, hidden) : problemOf(parsed, hidden);
 }
 
-/** A page of HTML comes from a proxy in upstream's place; its title tells which. */
+/** An HTML page comes from a proxy; its title identifies it. */
 function titleOf(body: Uint8Array, hidden: readonly string[]): Problem {
   const beginning = new TextDecoder().decode(body.subarray(0, titleBytesMax));
   const title = /<title[^<>]*>([^<>]+)</i.exec(beginning)?.[1];
@@ -69,7 +69,7 @@ export function problemOf(body: JsonObject, hidden: readonly string[]): Problem 
   return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }
 
-/** ` (code validation_failed: cursor is not valid; request_id 7f3a)`; empty: nothing said. */
+/** ` (code validation_failed: cursor is not valid; request_id 7f3a)`; empty: no information. */
 export function describeProblem(problem: Problem): string {
   const parts = [
     [problem.code && `code ${problem.code}`, problem.message].filter(Boolean).join(': '),
@@ -95,13 +95,13 @@ export function problemDescriber(hidden: readonly string[]): DescribeProblem {
   };
 }
 
-/** What is logged beside an error. Upstream's code is none of ours, and has its own name. */
+/** Log fields of an error. Upstream's code is not one of sluice's codes, and has its own name. */
 export function problemDetails({ code, field, request_id, trace_id }: Problem): ErrorDetails {
   const details = { upstream_code: code, field, request_id, trace_id };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
-/** The body as a JSON object; null when it is none. */
+/** The body as a JSON object; null if it is not one. */
 export function parseObject(body: Uint8Array): JsonObject | null {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
@@ -120,7 +120,10 @@ function wordsOf(body: JsonObject): string {
   return words.filter((word, at) => !isRepeated(word, at, words)).join(': ');
 }
 
-/** Said before, or again with more: details tend to come a second time behind a field. */
+/**
+ * Repeated, or contained in a longer text: details often appear a second time with a field in
+ * front.
+ */
 function isRepeated(word: string, at: number, words: readonly string[]): boolean {
   return words.some((other, index) => (other === word ? index < at : other.endsWith(`: ${word}`)));
 }

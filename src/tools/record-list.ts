@@ -1,8 +1,8 @@
 // The records of a page that was read: found, checked and measured in one pass over the body, and
-// parsed only where somebody asks for one. A record that is held is parsed once, on its way to the
-// sinks; until then its bytes are all there is, which keeps the memory of pages in flight to their
-// size. What must stay true: a body is taken exactly when all of it is well-formed JSON, so that a
-// page is never held in part and what is held can be sent.
+// parsed only on demand. A stored record is parsed once, on its way to the sinks; until then only
+// its bytes exist, which limits the memory of pages in flight to their size. Invariant: a body is
+// accepted exactly if all of it is well-formed JSON, so that a page is never stored in part and
+// every stored record can be sent.
 
 import { hash } from 'node:crypto';
 import type { ParsedRecord } from '../contracts/event.ts';
@@ -24,14 +24,14 @@ export interface ScannedBody {
   readonly envelope: Json;
   /** Its text. */
   readonly text: Uint8Array;
-  /** Null where no array stands at the path. */
+  /** Null if there is no array at the path. */
   readonly records: RecordList | null;
 }
 
 /**
- * Reads a body whose records are the array at the dotted path `items`, or the body itself where it
- * is an array. `id` is the dotted path of a record's id, to be found on the way; `ignore` are those
- * that are no part of its content. Throws a SyntaxError for what is not JSON, and TooDeep.
+ * Scans a body whose records are the array at the dotted path `items`, or the body itself if it is
+ * an array. `id` is the dotted path of a record's id, located on the way; paths in `ignore` are not
+ * part of its content. Throws a SyntaxError for anything that is not JSON, and TooDeep.
  */
 export function scanBody(
   body: Uint8Array,
@@ -49,8 +49,8 @@ export function scanBody(
 }
 
 /**
- * Reads a body of which each line is a record. What is held of it is an array, which it is given
- * as. Throws as `scanBody` does, also where a line is cut.
+ * Scans a body of which each line is a record. It is stored as an array, which is the returned
+ * form. Throws as `scanBody` does, also for a cut line.
  */
 export function scanLines(
   lines: Uint8Array,
@@ -66,8 +66,8 @@ export function scanLines(
 }
 
 /**
- * Where the records of a held body stand: the elements of the array at a dotted path, none where
- * there is no array. Throws a SyntaxError for what is not JSON.
+ * Byte ranges of a stored body's records: the elements of the array at a dotted path, none if there
+ * is no array. Throws a SyntaxError for anything that is not JSON.
  */
 export function cutRecords(body: Uint8Array, path: string): Slices {
   const scan = new JsonScan(body, null);
@@ -79,7 +79,7 @@ export function cutRecords(body: Uint8Array, path: string): Slices {
     : slicesOf(found);
 }
 
-/** The array at a path, the last one where there are several, and where all of them stand. */
+/** The array at a path, the last one if there are several, and the byte ranges of all of them. */
 function findRecords(scan: JsonScan, path: string) {
   const body = scan.bytes;
   const regions: [start: number, end: number][] = [];
@@ -93,14 +93,14 @@ function findRecords(scan: JsonScan, path: string) {
   const forget = () => {
     found = null;
   };
-  // Numbers beside the records are nothing to them.
+  // Numbers outside the records do not matter.
   const beside = new JsonScan(body, null);
   beside.levelsMax = scan.levelsMax;
   visit(beside, skipSpace(body, bomEnd(body)), path, { take, forget });
   return { found: found as Found | null, regions };
 }
 
-/** What was found of the records of one array. */
+/** The findings about the records of one array. */
 interface Found {
   readonly end: number;
   readonly starts: Uint32Array;
@@ -108,7 +108,7 @@ interface Found {
   readonly contents: Int32Array;
   readonly reduced: Uint8Array;
   readonly exact: boolean;
-  /** Where each id's value begins and ends; `none` or `unsure` where the scan cannot say. */
+  /** Byte range of each id's value; `none` or `unsure` if the scan cannot decide. */
   readonly ids: Int32Array;
   /** Two words of digest of each id's value. */
   readonly idDigests: Int32Array;
@@ -156,7 +156,7 @@ function slicesOf({ starts, ends, exact }: Found): Slices {
   return { starts, ends, length: starts.length, exact };
 }
 
-/** Of a record whose text says more than its content: its bytes. */
+/** For a record whose text is more precise than its content digest: a digest of its bytes. */
 function digestOf(record: Uint8Array): readonly [number, number] {
   const digest = hash('sha256', record, 'buffer');
   return [digest.readInt32BE(0), digest.readInt32BE(4)];
@@ -178,13 +178,13 @@ const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
 
-/** The records of a page; each is parsed when it is asked for. */
+/** The records of a page, each parsed on demand. */
 export class RecordList {
   readonly length: number;
   readonly slices: Slices;
   /** A digest of each record's content, two words (see json-scan.ts). */
   readonly contents: Int32Array;
-  /** 1 where something of the record is no part of its content. */
+  /** 1 if a part of the record is not part of its content. */
   readonly reduced: Uint8Array;
   /** Dotted path of the records within the body. */
   readonly items: string;
@@ -206,7 +206,7 @@ export class RecordList {
     this.#idDigests = idDigests;
   }
 
-  /** As an array has it: negative from the end, undefined beyond either. */
+  /** As in an array: negative from the end, undefined outside. */
   at(index: number): ParsedRecord | undefined {
     const i = index < 0 ? this.length + index : index;
     if (i < 0 || i >= this.length) return undefined;
@@ -219,7 +219,7 @@ export class RecordList {
     return this.#body.subarray(this.slices.starts[index], this.slices.ends[index]);
   }
 
-  /** Writes the digest of a record's id, two words, where it is text (not empty) or a number. */
+  /** Writes the digest of a record's id, two words, if it is text (not empty) or a number. */
   digestId(index: number, into: Uint32Array, at: number): boolean {
     const start = this.#ids[index * 2] ?? none;
     if (start === none) return false;
@@ -237,7 +237,7 @@ export class RecordList {
     return true;
   }
 
-  /** The source text of what stands where a record's id does, or null where nothing does. */
+  /** The source text of the value at a record's id path, or null if there is none. */
   idText(index: number): string | null {
     const start = this.#ids[index * 2] ?? none;
     if (start >= 0) return this.#body.toString('utf8', start, this.#ids[index * 2 + 1]);

@@ -1,6 +1,6 @@
-// Values at dotted paths: of what is parsed, and in bytes, where they stand. In bytes the path is
-// followed and all beside it passed over by the one scan of JSON (json-scan.ts), so that what is
-// found is where `JSON.parse` would find it.
+// Values at dotted paths: in parsed JSON, and in bytes, with their ranges. In bytes the JSON scan
+// (json-scan.ts) follows the path and skips everything beside it, so that a value is found exactly
+// where `JSON.parse` would find it.
 
 import { isObject, type Json } from '../contracts/json.ts';
 import { JsonScan } from './json-scan.ts';
@@ -9,18 +9,18 @@ import { losslessText } from './lossless-text.ts';
 
 const decoder = new TextDecoder('utf-8');
 
-/** The body as JSON. Throws a SyntaxError, or a RangeError when it is nested too deeply. */
+/** The body as JSON. Throws a SyntaxError, or a RangeError if it is nested too deeply. */
 export function parseBody(body: Uint8Array): Json {
   return JSON.parse(decoder.decode(body)) as Json;
 }
 
-/** The array at a dotted path (empty: the value itself), or null where there is none. */
+/** The array at a dotted path (empty: the value itself), or null if there is none. */
 export function recordsAt(parsed: Json, path: string): readonly Json[] | null {
   const found = valueAt(parsed, path);
   return Array.isArray(found) ? found : null;
 }
 
-/** The value at a dotted path, or `undefined`. A key that holds dots is tried first. */
+/** The value at a dotted path, or `undefined`. A key that contains dots is tried first. */
 export function valueAt(value: Json, path: string): Json | undefined {
   if (path === '') return value;
   if (!isObject(value)) return undefined;
@@ -38,8 +38,8 @@ const comma = 0x2c;
 const openBrace = 0x7b;
 
 /**
- * The source text of the value at a dotted path of the JSON object in `record`, or null. A number
- * keeps every digit this way, which it would lose once parsed. Throws a SyntaxError on what is not
+ * The source text of the value at a dotted path of the JSON object in `record`, or null. So a
+ * number keeps every digit, which parsing could lose. Throws a SyntaxError for anything that is not
  * JSON.
  */
 export function sourceTextAt(record: Uint8Array, path: string): string | null {
@@ -65,21 +65,21 @@ export function sourceBytesAt(record: Uint8Array, path: string): Uint8Array | nu
   return start < 0 ? null : record.subarray(start, end);
 }
 
-/** Where the text begins: the decoder passes over a byte order mark, so the scan must. */
+/** Start of the text: the decoder skips a byte order mark, so the scan must too. */
 export function bomEnd(body: Uint8Array): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0;
 }
 
-/** At a path's value: `take` it and tell where it ends; `forget` it when another counts. */
+/** Called at a path's value: `take` it and return its end; `forget` it if another one counts. */
 export interface Visitor {
   take(at: number): number;
   forget(): void;
 }
 
 /**
- * Takes the value at a dotted path within the value that starts at `from`, in one pass, and returns
- * where that ends. As `valueAt` has it after `JSON.parse`: the last of several members with one
- * name counts, and a key that holds dots itself goes before a path.
+ * Visits the value at a dotted path within the value that starts at `from`, in one pass, and
+ * returns the end of the latter. Consistent with `valueAt` after `JSON.parse`: the last of several
+ * members with one name counts, and a key that contains dots takes precedence over a path.
  */
 export function visit(scan: JsonScan, from: number, path: string, visitor: Visitor): number {
   const body = scan.bytes;
@@ -108,7 +108,7 @@ export function visit(scan: JsonScan, from: number, path: string, visitor: Visit
   return at + 1;
 }
 
-/** True where the key in `body[start, end)`, its quotes included, is `name`. */
+/** True if the key in `body[start, end)`, including its quotes, is `name`. */
 function spells(body: Uint8Array, start: number, end: number, name: string): boolean {
   for (let i = 0; i < end - start - 2; i += 1) {
     const byte = body[start + 1 + i] ?? 0;

@@ -1,29 +1,29 @@
-// One call at a time, shared by all who wait for it: who comes while it is under way gets the same
-// answer. It is broken off when all who waited have given up, so that a shutdown does not wait for
-// what nobody wants any longer.
+// One call at a time, shared by all its callers: a caller during a running call gets the same
+// result. The call is aborted when all callers have given up, so that a shutdown does not wait for
+// an unused result.
 
 interface UnderWay<T> {
   readonly answer: Promise<T>;
   readonly stop: AbortController;
 }
 
-/** See the head of this file. */
+/** One shared call. */
 export class SharedCall<T> {
   readonly #call: (signal: AbortSignal) => Promise<T>;
   #underWay: UnderWay<T> | null = null;
   #waiting = 0;
 
-  /** `call` must not reject: who has started it may be gone. */
+  /** `call` must not reject: its first caller may have given up. */
   constructor(call: (signal: AbortSignal) => Promise<T>) {
     this.#call = call;
   }
 
-  /** Starts the call unless one is under way; nobody waits for it. */
+  /** Starts the call unless one is running, without waiting for it. */
   start(): void {
     this.#start();
   }
 
-  /** The answer of the call under way, started if need be; rejects only with the signal. */
+  /** The result of the running call, started if necessary; rejects only with the signal. */
   async join(signal: AbortSignal): Promise<T> {
     const { answer, stop } = this.#start();
     this.#waiting++;

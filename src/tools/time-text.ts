@@ -1,6 +1,6 @@
-// Times and spans of time as people and reports read them. Times are epoch milliseconds.
+// Times and durations for people and reports. Times are epoch milliseconds.
 
-/** RFC 3339 in UTC, such as `2026-01-31T08:00:00.000Z`; null where there is no time. */
+/** RFC 3339 in UTC, such as `2026-01-31T08:00:00.000Z`; null if there is no time. */
 export function timeText(at: number): string;
 export function timeText(at: number | null): string | null;
 export function timeText(at: number | null): string | null {
@@ -12,7 +12,7 @@ export function epochOf(time: string | null): number | null {
   return time === null ? null : Date.parse(time);
 }
 
-/** A span of time as people say it: `3s`, `5m 20s`, `2d 4h`. */
+/** A duration for people: `3s`, `5m 20s`, `2d 4h`. */
 export function spanText(ms: number): string {
   const s = Math.max(0, Math.round(ms / 1_000));
   if (s < 60) return `${s}s`;
@@ -21,7 +21,7 @@ export function spanText(ms: number): string {
   return `${Math.floor(s / 86_400)}d ${Math.floor((s % 86_400) / 3_600)}h`;
 }
 
-/** A span exactly and in one word, for a line of the log: `250ms`, `2.5s`, `1h5m`. */
+/** An exact duration in one word, for a log line: `250ms`, `2.5s`, `1h5m`. */
 export function exactSpanText(ms: number): string {
   if (ms < 1_000) return `${ms}ms`;
   if (ms < 60_000) return `${Math.round(ms / 100) / 10}s`;
@@ -30,7 +30,7 @@ export function exactSpanText(ms: number): string {
   return parts.flatMap((n, i) => (n === 0 ? [] : `${n}${'hms'[i]}`)).join('');
 }
 
-/** A span roughly, for a sentence: `90 s`, `5 min`, `3 h`. */
+/** An approximate duration for a sentence: `90 s`, `5 min`, `3 h`. */
 export function roughSpanText(ms: number): string {
   const s = Math.floor(ms / 1_000);
   if (s < 120) return `${s} s`;
@@ -38,12 +38,12 @@ export function roughSpanText(ms: number): string {
   return `${Math.floor(s / 3_600)} h`;
 }
 
-/** How long ago it was: `5m 20s ago`, `never`. */
+/** Time since then: `5m 20s ago`, `never`. */
 export function agoText(at: number | null | undefined, now: number): string {
   return at === null || at === undefined || at === 0 ? 'never' : `${spanText(now - at)} ago`;
 }
 
-/** How long it is until then: `in 5m 20s`, or what is said of a time that has come. */
+/** Time until then: `in 5m 20s`, or `due` for a past time. */
 export function untilText(at: number, now: number, due: string): string {
   return at > now ? `in ${spanText(at - now)}` : due;
 }

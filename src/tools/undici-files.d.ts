@@ -1,4 +1,4 @@
-// Types of undici's own files, which have none by themselves (undici.ts).
+// Types of undici's own files, which have no declarations (undici.ts).
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici';
 }
