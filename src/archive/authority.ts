@@ -1,40 +1,40 @@
-// Who may ask that something is removed from an archive. A request to prune, to erase or to release a hold is an object
-// of the store, which others may write to. In a new archive the writer carries out only requests that are signed by the
-// archive's key or by an operator's key. What must stay true: a signature is for one archive, one kind of request and
-// exactly what it asks for; it is refused when it is older than a week, and once it was carried out.
+// Authorises removals from an archive. A request to prune, to erase or to release a hold is an object of the store, and
+// others can write to the store. In a new archive the writer accepts only requests signed by the archive's key or an
+// operator's key. Invariants: a signature is valid for one archive, one kind of request and its exact content; a
+// signature older than a week, or already used, is rejected.
 
 import { hash } from 'node:crypto';
 import type { Heads } from './heads.ts';
 import { keyOfLog } from './log-name.ts';
 import { openNote, parseVkey, type Signer, signNote, type Verifier } from './note.ts';
 
-/** What a request asks for. */
+/** The kinds of requests. */
 export type RequestKind = 'prune' | 'erase' | 'release';
 
-/** A signed request may be carried out for so long after it was made. */
+/** A signed request is valid for this long, milliseconds. */
 export const requestAgeMsMax: number = 7 * 86_400_000;
 const clockMsMax = 5 * 60_000;
 
-/** Whose requests an archive's writer carries out. */
+/** The rules by which an archive's writer accepts requests. */
 export interface RequestRules {
-  /** True: also unsigned requests. */
+  /** True: unsigned requests are accepted too. */
   readonly acceptsUnsigned: boolean;
-  /** Keys that may sign beside the archive's own. */
+  /** Keys that may sign, beside the archive's own. */
   readonly operators: readonly Verifier[];
 }
 
-/** A request as it was read. */
+/** A request as read. */
 export interface ReadRequest {
   readonly kind: RequestKind;
-  /** What it asks for, without its signature. */
+  /** Its content without the signature. */
   readonly wish: object;
-  /** When it was made, RFC 3339. */
+  /** Its creation time, RFC 3339. */
   readonly at: string;
-  /** A signed note (C2SP signed-note) over kind, archive and wish. */
+  /** A signed note (C2SP signed-note) over kind, archive and content. */
   readonly signed?: string | undefined;
 }
 
-/** Who has signed a request, as its entry names it; empty for an unsigned one. */
+/** The signer of a request, as its entry names it; empty for an unsigned one. */
 export interface Authority {
   /** A vkey. */
   readonly by?: string;
@@ -42,7 +42,7 @@ export interface Authority {
   readonly request?: string;
 }
 
-/** Which archive a request is for: two archives may have one key, and so one name. */
+/** The archive of a request: two archives may have one key, and so one name. */
 export interface RequestedArchive {
   /** The log's name. */
   readonly origin: string;
@@ -67,7 +67,7 @@ export async function signRequest(
   return await signNote(requestText(of, request), [own]);
 }
 
-/** Checks that a request may be carried out. Throws a SyntaxError that says why not. */
+/** Checks that a request is authorised. Throws a SyntaxError with the reason if it is not. */
 export function authorityOf(
   { kind, wish, at, signed }: ReadRequest,
   {

@@ -3,13 +3,13 @@
 
 import { hashBytes, type TreeHead } from './merkle.ts';
 
-/** What a checkpoint says. */
+/** The content of a checkpoint. */
 export interface Checkpoint extends TreeHead {
-  /** The log's name; that of the key that signs it. */
+  /** The log's name, which is the name of its signing key. */
   readonly origin: string;
 }
 
-/** The text that is signed. */
+/** The signed text. */
 export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
 }

@@ -1,8 +1,8 @@
-// Who writes to an archive. Its checkpoint can be replaced only by who has read the one before, so
-// that no two processes ever sign two trees of one size; but two that take turns would mingle what
-// they archive. So a writer claims the archive first, and renews that with each checkpoint. What
-// must stay true: while one renews it, no other begins; and who finds another's claim stops. A bucket
-// tells versions of an object apart by their bytes, so each version here has bytes of its own.
+// The claim of an archive's writer. A checkpoint can be replaced only by a process that has read the previous one, so
+// two processes never sign two trees of one size. But two that alternate would mix their pages. So a writer claims the
+// archive first, and renews the claim with each checkpoint. Invariants: while a process renews its claim, no other
+// begins; a process that finds another's claim stops. A bucket distinguishes versions of an object by their bytes, so
+// each version of the claim has different bytes.
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -14,34 +14,34 @@ import { writerPath } from './layout.ts';
 import { jsonIn, readSmall } from './small-objects.ts';
 
 const claimShape = z.object({
-  /** The spool whose pages are archived: a process that began later with it takes over at once. */
+  /** The archived spool: a later process of the same spool takes over at once. */
   spool: z.string(),
-  /** Its present epoch; left out where no pages are archived. */
+  /** The spool's present epoch; absent if no pages are archived. */
   epoch: z.int().optional(),
-  /** RFC 3339; null: it has ended. */
+  /** RFC 3339; null: the process has ended. */
   renewed_at: z.iso.datetime().nullable(),
 });
 
-/** Whose claim it is. */
+/** The claiming process. */
 interface Claimant {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly spool: string;
   readonly epoch?: number;
-  /** Another's claim counts for so long. */
+  /** Another claim is valid for this long, milliseconds. */
   readonly staleMs: number;
 }
 
-/** Another's claim counts for so many checkpoints, and for so long at least. */
+/** Another claim is valid for this many checkpoints, and at least for this time. */
 const staleCheckpoints = 3;
 const staleMsMin = 30_000;
 
-/** How long another's claim counts for who signs a checkpoint every so many milliseconds. */
+/** How long another claim is valid, for a process with this checkpoint interval; milliseconds. */
 export function staleMsOf(checkpointEveryMs: number): number {
   return Math.max(staleMsMin, staleCheckpoints * checkpointEveryMs);
 }
 
-/** Throws `sink_unreachable` while a process holds the archive; for who has never written there. */
+/** For a process that never wrote to the archive: throws `sink_unreachable` while another process holds it. */
 export async function refuseClaimed(
   store: ObjectStore,
   at: { readonly now: number; readonly staleMs: number },
@@ -50,7 +50,7 @@ export async function refuseClaimed(
   if (found !== null) refuseFresh(readClaim(found.body)?.renewed_at ?? null, store, at);
 }
 
-/** Whether a process of this state, and none that began later, has claimed the archive; it may have ended. */
+/** Whether a process of this state, and no later one, has claimed the archive; it may have ended. */
 export async function isClaimedBy(
   store: Pick<ObjectStore, 'read'>,
   state: { readonly spool: string; readonly epoch: number },
@@ -59,7 +59,7 @@ export async function isClaimedBy(
   return found !== null && isBefore(readClaim(found.body), state);
 }
 
-/** A claim that is held. */
+/** A held claim. */
 export class Claim {
   readonly #claimant: Claimant;
   #tag: string;
@@ -81,7 +81,7 @@ export class Claim {
     return new Claim(claimant, tag);
   }
 
-  /** Throws `sink_refused` where another process has claimed it meanwhile. */
+  /** Renews the claim. Throws `sink_refused` if another process has claimed the archive meanwhile. */
   async renew(isLast = false): Promise<void> {
     const { store } = this.#claimant;
     const tag = await store.replace(writerPath, claimBytes(this.#claimant, !isLast), this.#tag);
@@ -91,8 +91,8 @@ export class Claim {
 }
 
 /**
- * True for a claim of a process that this one comes after. Of two that go on from copies of one
- * state the one that began first would else take the archive back again and again.
+ * True for a claim of an earlier process. Of two processes with copies of one state, the earlier one would otherwise
+ * reclaim the archive again and again.
  */
 function isBefore(
   claim: ReturnType<typeof readClaim>,
@@ -101,16 +101,16 @@ function isBefore(
   return claim?.spool === spool && (claim.epoch ?? 0) <= (epoch ?? Number.POSITIVE_INFINITY);
 }
 
-/** What an object says of who writes; null: it is no claim. */
+/** The claim in an object; null: it is no claim. */
 export function readClaim(bytes: Uint8Array): z.output<typeof claimShape> | null {
   try {
     return claimShape.parse(jsonIn(bytes));
   } catch {
-    return null; // nobody's: what was there is no claim
+    return null; // the object is no claim
   }
 }
 
-/** A clock that is ahead of ours holds nobody off for longer. */
+/** A clock ahead of the local one does not prolong the claim. */
 function refuseFresh(
   renewedAt: string | null,
   store: ObjectStore,

@@ -1,18 +1,18 @@
-// Whether the clock that pages were read by was right, as far as upstream tells: each answer says
-// when it was made (RFC 9110, section 6.6.1, `Date`). What must stay true: a clock is never
-// concluded to be the wrong one of two, and no page is refused for it.
+// Compares the clock of the reading process with upstream's: each response has its creation time (RFC 9110, section
+// 6.6.1, `Date`). Invariants: the check never decides which of two clocks is wrong; no page is rejected for a
+// difference.
 
 import { parseHttpDate } from '../contracts/http-date.ts';
 import { exactSpanText } from '../tools/time-text.ts';
 import type { PageEntry } from './entries.ts';
 
-/** An answer may take so long to be read, and be so old where something between has kept it. */
+/** Tolerance for the duration of reading and the age of a cached response. */
 const differenceMsMax = 5 * 60_000;
 const minuteMs = 60_000;
 
 /**
- * How this machine's clock stood to upstream's when a page was read at `fetchedAt` (epoch
- * milliseconds), such as `26h ahead of`; null: they agree, or upstream has not said.
+ * The difference between the local clock and upstream's when a page was read at `fetchedAt` (epoch milliseconds), such
+ * as `26h ahead of`; null: they agree, or upstream sent no date.
  */
 export function clockDifference(fetchedAt: number, date: string | undefined): string | null {
   const reported = date === undefined ? null : parseHttpDate(date, fetchedAt);
@@ -22,12 +22,12 @@ export function clockDifference(fetchedAt: number, date: string | undefined): st
   return `${exactSpanText(minutes)} ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
 }
 
-/** Counts pages of an archive that were read by another clock than upstream's. */
+/** Counts an archive's pages whose clocks differ. */
 export class ClockDifferences {
   #pages = 0;
   #first = '';
 
-  /** The next page of the log. */
+  /** Adds the next page of the log. */
   take(index: number, { fetched_at, answer }: PageEntry): void {
     const difference = clockDifference(Date.parse(fetched_at), answer?.date);
     if (difference === null) return;
@@ -35,7 +35,7 @@ export class ClockDifferences {
     if (this.#pages === 1) this.#first = `first ${difference} it, at entry ${index}`;
   }
 
-  /** What is to be known of it. */
+  /** The remark for the reader. */
   tell(): readonly string[] {
     if (this.#pages === 0) return [];
     const pages = `${this.#pages} page${this.#pages === 1 ? '' : 's'}`;

@@ -1,5 +1,5 @@
-// Finds the pages of an archive that have a record, byte for byte: upstream shows the same one again
-// and again, and every answer is held whole, so one that is to be erased may stand in many pages.
+// Finds the pages of an archive that contain a record, byte for byte. Upstream shows the same record repeatedly, and
+// every response is stored completely, so a record to erase may be in many pages.
 
 import { hash } from 'node:crypto';
 import { uidBytes } from '../contracts/spool.ts';
@@ -12,7 +12,7 @@ import type { ArchiveReader } from './reader.ts';
 import { keptRecords } from './records.ts';
 import { type ArchivedPage, readPage } from './segments.ts';
 
-/** A page that has it: its entry, where its body is now, and the uids of the events made of it there. */
+/** A page with the record: its entry, the present location of its body, and the uids of its events. */
 export interface Copy {
   readonly index: number;
   readonly entry: PageEntry;
@@ -20,18 +20,18 @@ export interface Copy {
   readonly uids: readonly string[];
 }
 
-/** A record; its bytes are null where it is erased. */
+/** A record; its bytes are null if it is erased. */
 export interface ArchivedRecord {
-  /** Of the entry of a page that has its uid. */
+  /** Index of the entry of a page with its uid. */
   readonly index: number;
-  /** When that was read, RFC 3339. */
+  /** When that page was read, RFC 3339. */
   readonly at: string;
   readonly bytes: Uint8Array | null;
   /** In hex. */
   readonly sha256: string;
 }
 
-/** Pages read from one time up to another, which is not included; epoch milliseconds. */
+/** Pages read in a time span, its end excluded; epoch milliseconds. */
 export interface SearchSpan {
   readonly from: number;
   readonly to: number;
@@ -43,7 +43,7 @@ export const everySpan: SearchSpan = {
   to: Number.POSITIVE_INFINITY,
 };
 
-/** The record of an event; null where there is none with that uid. Throws a SyntaxError where the archive is damaged. */
+/** The record of an event; null: no record has this uid. Throws a SyntaxError if the archive is damaged. */
 export async function recordOf(
   reader: ArchiveReader,
   uid: string,
@@ -60,7 +60,7 @@ export async function recordOf(
   return { index, at, bytes, sha256: hash('sha256', bytes, 'hex') };
 }
 
-/** The pages that have a record. Throws a SyntaxError where the archive is damaged. */
+/** The pages that contain a record. Throws a SyntaxError if the archive is damaged. */
 export async function copiesOf(
   reader: ArchiveReader,
   record: { readonly bytes: Uint8Array; readonly sha256: string },
@@ -76,7 +76,7 @@ export async function copiesOf(
     if (await isPruned(reader, entry.body.segment)) continue;
     const copy = await readVersion(reader, versionsOf(entry, erasures), (version, range) => {
       const page = readPage(version.entry, range);
-      // Most pages show at once that they have it not.
+      // A cheap test excludes most pages.
       const places = page.body.includes(record.bytes) ? placesIn(page.body, entry, record) : [];
       if (places.length === 0) return null;
       return { index, body: version.entry.body, entry, uids: uidsAt(places, page) };
@@ -86,7 +86,7 @@ export async function copiesOf(
   return found;
 }
 
-/** Indexes of the body's records whose bytes have this hash. */
+/** Indices of the body's records with this hash. */
 export function placesOf(body: Uint8Array, items: string, record: string): readonly number[] {
   const { starts, ends, length } = cutRecords(body, items);
   return Array.from({ length }, (_, i) => i).filter(

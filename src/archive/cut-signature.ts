@@ -1,31 +1,31 @@
-// Who has written a cut of the lake. The lake writes its objects and the cut that lists them before the log names them,
-// and others may change the store in between; so the process that makes a cut signs it with the archive's key. What must
-// stay true: a signature is for one cut of one log, with all bytes of its file, which has the SHA-256 of each object as
-// it was made; and nothing of a cut is entered that no key of the log has signed.
+// The signature of a lake cut. The lake writes its objects and the cut that lists them before the log names them, and
+// others can change the store in between. So the process that makes a cut signs it with the archive's key. Invariants:
+// a signature is for one cut of one log and covers all bytes of its file, including the SHA-256 of each object; no cut
+// is entered without a signature by a key of the log.
 
 import { createHash } from 'node:crypto';
 import { isObject } from '../contracts/json.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 import { jsonIn } from './small-objects.ts';
 
-/** A cut's file is at most so long: 16 bytes for each of its events, and a list of its objects. */
+/** Limit of a cut's file: 16 bytes for each of its events, and a list of its objects. */
 export const cutBytesMax: number = 32 * 1024 * 1024;
 
-/** Where the signature is among the facts in a cut's first line. */
+/** The key of the signature among the facts in a cut's first line. */
 const factName = 'sluice-signed';
 const lineEnd = 0x0a;
 
-/** Which cut of which log is signed. */
+/** The identity of a signed cut. */
 interface NamedCut {
   /** The log's name. */
   readonly origin: string;
-  /** SHA-256 of its `archive.json`, in hex: two archives may have one key, and so one name. */
+  /** SHA-256 of the log's `archive.json`, in hex: two archives may have one key, and so one name. */
   readonly archive: string;
   /** The cut's name in the archive. */
   readonly object: string;
 }
 
-/** The first line of a signed cut, of these facts; `rest`: the bytes behind it. */
+/** The first line of a signed cut with these facts; `rest`: the following bytes. */
 export async function signedFacts(
   facts: Readonly<Record<string, string>>,
   rest: readonly Uint8Array[],
@@ -36,7 +36,7 @@ export async function signedFacts(
   return lineOf({ ...facts, [factName]: note });
 }
 
-/** The key that has signed a cut; null: none has. Throws a SyntaxError where it is not the one that was signed. */
+/** The key that has signed a cut; null: it is unsigned. Throws a SyntaxError if it differs from the signed cut. */
 export function signerOfCut(
   bytes: Uint8Array,
   cut: NamedCut,

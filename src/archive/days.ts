@@ -1,7 +1,6 @@
-// What each day of each stream comes to by its entries: pages, records, cursors, ends of the list that were seen, and
-// conditions. A day is over when a page of a later day follows it; then it becomes a manifest of completeness (manifests.ts).
-// What must stay true: it comes from entries alone, one by one and in their order, so that a writer after a crash and a
-// verifier come to the same.
+// The totals of each stream and day, from entries: pages, records, cursors, list ends seen, and conditions. A day ends
+// when a page of a later day follows; then it becomes a manifest of completeness (manifests.ts). Invariant: the totals
+// depend on the entries only, one by one and in order, so a writer after a crash and a verifier compute the same ones.
 
 import { z } from 'zod';
 import type { Entry, PageEntry } from './entries.ts';
@@ -9,24 +8,26 @@ import type { Entry, PageEntry } from './entries.ts';
 const count = z.int().min(0);
 
 const dayShape = z.object({
-  /** YYYY-MM-DD, UTC, of when its pages were read; a clock that goes back begins no day anew. */
+  /** YYYY-MM-DD, UTC, of the reading of its pages; a clock that was set back does not begin a day again. */
   day: z.string(),
   source: z.string(),
   /** Numbers of its first and last page in the stream. */
   seq: z.tuple([count, count]),
   pages: count,
-  /** Records that answers listed, and those that were new. */
+  /** Records in responses, and the new ones among them. */
   records: count,
   kept: count,
-  /** Keyed hashes of the cursor first asked with and the one that came last, null: without one; left out: no answer had any. */
+  /**
+   * Keyed hashes of the first requested cursor and of the last next cursor; null: none; absent: no response had any.
+   */
   asked: z.string().nullable().optional(),
   next: z.string().nullable().optional(),
-  /** Answers that were the end of the list, and when the last of them was read. */
+  /** Responses at the end of the list, and the reading time of the last one. */
   tails: count,
   last_tail: z.string().nullable(),
-  /** How many pages have told of each condition. */
+  /** Number of pages with each condition. */
   conditions: z.record(z.string(), count),
-  /** Comparisons with upstream, and what they have found. */
+  /** Comparisons with upstream, and their results. */
   compared: z.object({ times: count, dropped: count, missing: count, changed: count }),
 });
 
@@ -34,14 +35,14 @@ type Day = z.output<typeof dayShape>;
 
 const overShape = dayShape.extend({
   stream: z.string(),
-  /** Entries under the newest checkpoint that the log had told of when the day was over. */
+  /** Entries under the newest checkpoint that the log named when the day ended. */
   size: count,
 });
 
-/** A day that is over, and has no manifest yet. */
+/** A day that has ended and has no manifest yet. */
 export type OverDay = z.output<typeof overShape>;
 
-/** What the entries so far come to; JSON, since it goes into the mark. */
+/** The totals of the entries so far; JSON, because they are part of the mark. */
 export const daysShape = z.object({
   checkpoint: count,
   /** By stream. */
@@ -52,12 +53,12 @@ export const daysShape = z.object({
 /** Changed in place by `followDays`. */
 export type Days = z.output<typeof daysShape>;
 
-/** Those of a log without entries. */
+/** The totals of an empty log. */
 export function noDays(): Days {
   return { checkpoint: 0, open: {}, over: [] };
 }
 
-/** Takes another entry in. */
+/** Adds an entry. */
 export function followDays(days: Days, entry: Entry): void {
   switch (entry.t) {
     case 'checkpoint':
@@ -110,7 +111,7 @@ function newDay({ fetched_at: at, source, seq }: PageEntry): Day {
   };
 }
 
-/** True for the day that this entry is about. */
+/** True for the day of this entry. */
 export function isOf(day: OverDay, entry: { readonly stream: string; readonly day: string }) {
   return day.stream === entry.stream && day.day === entry.day;
 }

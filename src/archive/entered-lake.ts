@@ -1,20 +1,20 @@
-// What the log names of an archive's lake, for a reader who searches it. Others may put objects below `lake/`, which a
-// verdict calls strays and not evidence. What must stay true: an object that no entry names is not read.
+// The lake objects that the log names, for searches. Others can put objects below `lake/`; a verification calls them
+// strays, and they are no evidence. Invariant: an object that no entry names is not read.
 
 import { stemOfCut } from './lake-cuts.ts';
 import { loggedEntries, newestCheckpoint } from './logged.ts';
 import type { PlaceInSpool } from './pages.ts';
 import type { ArchiveReader } from './reader.ts';
 
-/** The lake as the entries under the newest checkpoint name it. */
+/** The lake as named by the entries under the newest checkpoint. */
 export interface EnteredLake {
-  /** Names of its objects, without those that were pruned, or erased as a whole. */
+  /** Names of its objects, without pruned or completely erased ones. */
   readonly objects: ReadonlySet<string>;
-  /** How far it reaches in the spool; null: no cut is entered. */
+  /** The end of its last cut in the spool; null: no cut is entered. */
   readonly place: PlaceInSpool | null;
 }
 
-/** Reads all entries, which are not proven. Throws a SyntaxError where the archive is damaged. */
+/** Reads all entries without proof. Throws a SyntaxError if the archive is damaged. */
 export async function enteredLake(reader: ArchiveReader): Promise<EnteredLake> {
   const { size } = reader.head ?? (await newestCheckpoint(reader));
   const cuts = new Map<string, Set<string>>();

@@ -1,8 +1,7 @@
-// The entries of the log: each a line of JSON of at most 65,535 bytes, its field `t` says what it
-// tells. An entry's bytes are the truth; nobody writes them again from what was parsed. An entry
-// about a stream names the stream's entry before it by its leaf hash, so that each stream is a
-// chain of its own within the tree, and one that is left out shows. What must stay true: a cursor
-// stands here as a keyed hash only, since it is a credential of a kind.
+// The entries of the log: each is a line of JSON of at most 65,535 bytes; its field `t` is its kind. An entry about a
+// stream names the stream's previous entry by its leaf hash, so each stream is a chain within the tree, and a missing
+// entry shows. Invariants: the entry's bytes are authoritative and are never re-encoded from the parsed form; a cursor
+// is stored only as a keyed hash, because it is a kind of credential.
 
 import { z } from 'zod';
 import { invariant } from '../contracts/errors.ts';
@@ -15,24 +14,24 @@ import { entryBytesMax } from './tiles.ts';
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const time = z.iso.datetime();
 const count = z.int().min(0);
-/** Who has signed the request that the entry carries out: a vkey, and the SHA-256 of the signed text. Absent: it was unsigned. */
+/** The signer of the request behind the entry: a vkey, and the SHA-256 of the signed text. Absent: unsigned. */
 const authority = { by: z.string().optional(), request: sha256.optional() };
 
 /**
- * A page as it was held: an answer of upstream with or without new records, a delivery, or records
- * that sluice made itself. Times are RFC 3339, hashes SHA-256 in lower-case hex.
+ * A stored page: a response of upstream with or without new records, a delivery, or records made by sluice. Times are
+ * RFC 3339, hashes SHA-256 in lower-case hex.
  */
 const pageEntry = z.object({
   t: z.literal('page'),
   stream: z.string(),
   /** Counts the stream's pages in this archive from 0, without gaps. */
   seq: count,
-  /** Leaf hash of the stream's entry before this one; null for the first. */
+  /** Leaf hash of the stream's previous entry; null for the first. */
   prev: sha256.nullable(),
   /**
    * Only in a stream's first entry: where the stream was before, by the writer's state. An earlier log has it up to,
-   * not including, page `seq`, whose page before has the leaf hash `prev`. `unknown`: the state does not know. Absent
-   * in older versions.
+   * not including, page `seq`, whose preceding page has the leaf hash `prev`. `unknown`: the state does not know.
+   * Absent in older versions.
    */
   continues: z
     .union([
@@ -40,7 +39,7 @@ const pageEntry = z.object({
       z.object({ archive: sha256, origin: z.string(), seq: count, prev: sha256 }),
     ])
     .optional(),
-  /** Epoch of the spool and number of the event after this page: how far the archive has come. */
+  /** Epoch of the spool and number of the event after this page: the archive's position. */
   place: z.tuple([count, count]),
   source: z.string(),
   kind: z.string(),
@@ -55,34 +54,34 @@ const pageEntry = z.object({
     })
     .optional(),
   fetched_at: time,
-  /** What the answer was to, and what came with it; left out where the page is no answer. */
+  /** The request and metadata of the response; absent if the page is no response. */
   answer: z
     .looseObject({
       status: z.int(),
-      /** Path and query as they were asked for, without what names a place in a list. */
+      /** Requested path and query, without the parameter of the list position. */
       path: z.string(),
-      /** Keyed hash of the cursor asked with; null: without one. */
+      /** Keyed hash of the requested cursor; null: none. */
       asked: sha256.nullable(),
-      /** Keyed hash of the next cursor; null: there is no more. Left out: it does not say. */
+      /** Keyed hash of the next cursor; null: the end. Absent: the response does not say. */
       next: sha256.nullable().optional(),
-      /** It was requested from an earlier place again, for records that came late. */
+      /** A repeated request from an earlier position, for late records. */
       rewind: z.literal(true).optional(),
       request_id: z.string().optional(),
-      /** Upstream's `Date`, as it was sent. */
+      /** Upstream's `Date` header, unchanged. */
       date: z.string().optional(),
     })
     .optional(),
-  /** Codes of the conditions that the page's records tell of, such as `source.gap`. */
+  /** Codes of the conditions in the page's records, such as `source.gap`. */
   conditions: z.array(z.string()).optional(),
-  /** Records that the answer lists, and how many of them were new and went out as events. */
+  /** Records in the response, and the number of new ones that became events. */
   records: count,
   kept: count,
-  /** Earliest and latest time of the page's events, where it was known. */
+  /** Earliest and latest time of the page's events, if known. */
   oldest: time.optional(),
   newest: time.optional(),
   /** Dotted path of the records within the body. */
   items: z.string(),
-  /** The body as upstream sent it: a zstd frame `length` long, `at` that byte of the segment. */
+  /** The body as upstream sent it: a zstd frame of `length` bytes at byte `at` of the segment. */
   body: z.object({
     sha256,
     bytes: count,
@@ -90,40 +89,40 @@ const pageEntry = z.object({
     at: count,
     length: count,
   }),
-  /** What the skippable frame behind it holds (segments.ts). */
+  /** The content of the following skippable frame (segments.ts). */
   uids: z.object({ sha256, bytes: count }),
   /** Root of the Merkle tree over the SHA-256 of each kept record's exact bytes, in order. */
   events: z.object({ root: sha256, count }),
 });
 
-/** A process begins to write. */
+/** A process starts to write. */
 const startEntry = z.object({
   t: z.literal('start'),
   at: time,
   /** Of `archive.json`. */
   archive: sha256,
-  /** The spool whose numbers `place` means from here on. */
+  /** The spool of the numbers in `place` from here on. */
   spool: z.string(),
   version: z.string(),
-  /** Whether requests have to be signed, and by which keys beside the archive's; absent in older versions. */
+  /** Whether requests must be signed, and the accepted keys beside the archive's; absent in older versions. */
   requests: z.enum(['accepted', 'signed']).optional(),
   operators: z.array(z.string()).optional(),
-  /** Only in the log of one shard of several: the shards that have work, and so a log each. Absent in older versions. */
+  /** Only in the log of one shard of several: the shards with work, which have a log each. Absent in older versions. */
   shards: z.array(count).optional(),
-  /** The writer knew nothing of the archive, or less than it has: the store's checkpoint was taken for the newest. */
+  /** The writer's state knew less than the archive has: the store's checkpoint was accepted as the newest. */
   resumed_from: z.literal('store').optional(),
 });
 
-/** A process ends as it should. */
+/** A process stops cleanly. */
 const stopEntry = z.object({ t: z.literal('stop'), at: time });
 
-/** The config of the process that writes, as a hash of it without its secrets. */
+/** The writer's config, as a hash without its secrets. */
 const configEntry = z.object({ t: z.literal('config'), at: time, sha256 });
 
-/** Checkpoints are signed by this key from here on; the one that covers this also by the one before. */
+/** Checkpoints are signed by this key from here on; the one that covers this entry also by the previous key. */
 const keyEntry = z.object({ t: z.literal('key'), at: time, vkey: z.string() });
 
-/** The checkpoint before this entry, and where it is kept. */
+/** The previous checkpoint, and where it is stored. */
 const checkpointEntry = z.object({
   t: z.literal('checkpoint'),
   at: time,
@@ -131,13 +130,13 @@ const checkpointEntry = z.object({
   root: sha256,
   object: z.string(),
   sha256,
-  /** Signed requests that were carried out since the entry of this kind before. */
+  /** Signed requests carried out since the previous entry of this kind. */
   done: z.array(sha256).optional(),
-  /** Trees that the logs of other shards had signed by then, as far as they have grown since they were named last. */
+  /** Trees signed by the logs of other shards, if they have grown since they were last named. */
   siblings: z.array(z.object({ shard: count, size: count, root: sha256 })).optional(),
 });
 
-/** What somebody outside has said of a checkpoint before this entry, and where it is kept. */
+/** An external proof for an earlier checkpoint, and where it is stored. */
 const anchorEntry = z.object({
   t: z.literal('anchor'),
   /** Of the checkpoint. */
@@ -156,7 +155,7 @@ const segmentEntry = z.object({
   pages: count,
 });
 
-/** A hold as it is from here on (holds.ts); a later entry of the same id takes its place. */
+/** A hold from here on (holds.ts); a later entry with the same id replaces it. */
 const holdEntry = z.object({
   t: z.literal('hold'),
   at: time,
@@ -169,8 +168,8 @@ const holdEntry = z.object({
 });
 
 /**
- * A segment, or a cut of the lake with what it lists, that goes from here on, and when its pages
- * were read, from the first to the last.
+ * A segment, or a cut of the lake with its objects, that is deleted from here on; with the reading times of its first
+ * and last page.
  */
 const prunedEntry = z.object({
   t: z.literal('pruned'),
@@ -191,24 +190,24 @@ const lakeCutEntry = z.object({
   bytes: count,
   sha256,
   objects: count,
-  /** How many events its objects have, and the numbers that these had: from, up to but not including. */
+  /** Number of events in its objects, and the range of their numbers, its end excluded. */
   events: count,
   numbers: z.tuple([count, count]),
   /**
-   * Indexes of the first and last page whose events have such numbers; null: not all of its events
-   * are of pages in that place, as when they were sent once more.
+   * Indices of the first and last page whose events have these numbers; null: some events are of other pages, as after
+   * a repeated delivery.
    */
   entries: z.tuple([count, count]).nullable(),
-  /** Events of those pages that it does not have: the lake had them by then, or not yet begun. */
+  /** Events of those pages that are not in the cut: the lake had them already, or had not begun. */
   absent: count,
-  /** When the first and the last of the pages were read. */
+  /** Reading times of the first and the last page. */
   first: time,
   last: time,
-  /** Who has signed its file, which has the hashes of its objects as they were made; absent in older versions. */
+  /** The signer of its file, which has the hashes of its objects; absent in older versions. */
   by: z.string().optional(),
 });
 
-/** An object of the cut before. */
+/** An object of the preceding cut. */
 const lakeEntry = z.object({
   t: z.literal('lake'),
   object: z.string(),
@@ -221,50 +220,50 @@ const lakeEntry = z.object({
 });
 
 /**
- * Records that are erased from a page from here on: in the body `null` stands in their place, their
- * hashes stand here. The page's frames move to the end of their segment, so that all others stay
- * where they are. What an earlier entry has erased from the same page stays erased.
+ * Records that are erased from a page from here on: `null` replaces them in the body, and their hashes are stored here.
+ * The page's frames move to the end of their segment, so all other frames keep their offsets. Earlier erasures of the
+ * same page stay.
  */
 const erasedEntry = z.object({
   t: z.literal('erased'),
   at: time,
-  /** The page: the index of its entry, and where its own entry has its body. */
+  /** The page: the index of its entry, and the location of its body in its own entry. */
   page: z.object({ index: count, segment: z.string(), at: count, fetched_at: time }),
-  /** By their place among the body's records, with the SHA-256 of their exact bytes. */
+  /** By index among the body's records, with the SHA-256 of their exact bytes. */
   records: z.array(z.object({ place: count, sha256 })),
   reason: z.string(),
-  /** The rest of the body was made from the proven body; absent in entries of older versions, which did not prove it. */
+  /** The rest of the body comes from the proven body; absent in older versions, which did not prove it. */
   rest: z.literal('proven').optional(),
   ...authority,
   body: pageEntry.shape.body,
-  /** The whole segment as it is with this, and with what other entries of this checkpoint erase. */
+  /** The whole segment after this and the other erasures of this checkpoint. */
   segment: z.object({ bytes: count, sha256 }),
 });
 
 /**
- * Events that are erased from an object of the lake from here on: it is written anew without them, or
- * goes where it has no others. What the `erased` entries of their records say of reasons stands here, too.
+ * Events that are erased from a lake object from here on: it is rewritten without them, or deleted if none is left. The
+ * reasons of the records' `erased` entries are repeated here.
  */
 const lakeErasedEntry = z.object({
   t: z.literal('lake_erased'),
   at: time,
   object: z.string(),
-  /** The object that this was made from: as its own entry has it, or an earlier one of these. */
+  /** The hash before this erasure: from the object's own entry, or an earlier entry of this kind. */
   from: sha256,
-  /** The uids of the rows that are not in it any more, one for each. */
+  /** The uids of the removed rows, one each. */
   uids: z.array(sha256),
   reason: z.string(),
-  /** The object as it is with this; without rows it is gone. */
+  /** The object after this erasure; without rows it is deleted. */
   bytes: count,
   sha256,
   rows: count,
-  /** When the first and the last of the pages of its cut were read. */
+  /** Reading times of the first and the last page of its cut. */
   first: time,
   last: time,
   ...authority,
 });
 
-/** A comparison of a stream with what upstream served then (comparison.ts), told by that page. */
+/** A comparison of a stream with upstream's data (comparison.ts), reported by that page. */
 const reconciledEntry = z.object({
   t: z.literal('reconciled'),
   at: time,
@@ -273,20 +272,20 @@ const reconciledEntry = z.object({
   ...comparisonShape.shape,
 });
 
-/** Which source of a pair delivers from then on (succession.ts), reported by that page. */
+/** Which source of a pair delivers from here on (succession.ts), reported by that page. */
 const successionEntry = z.object({
   t: z.literal('succession'),
   at: time,
   stream: z.string(),
   seq: count,
   ...successionShape.shape,
-  /** The last page of each stream of the pair before this entry; null: it has none here. */
+  /** The last page of each stream of the pair before this entry; null: none in this log. */
   streams: z.array(
     z.object({ side: z.enum(['old', 'new']), stream: z.string(), seq: count.nullable() }),
   ),
 });
 
-/** A manifest of completeness (manifests.ts): what that day of the stream comes to by the entries before. */
+/** A manifest of completeness (manifests.ts): the totals of a stream's day from the preceding entries. */
 const manifestEntry = z.object({
   t: z.literal('manifest'),
   at: time,
@@ -319,34 +318,34 @@ export const anyEntry = z.discriminatedUnion('t', [
   manifestEntry,
 ]);
 
-/** As entries of any version are. */
+/** The common shape of entries of any version. */
 const someEntry = z.looseObject({ t: z.string().regex(/^[a-z_]{1,32}$/) });
 
 /** An entry of the log. */
 export type Entry = z.output<typeof anyEntry>;
 /** An entry of one kind. */
 export type EntryOf<T extends Entry['t']> = Extract<Entry, { readonly t: T }>;
-/** An entry that tells of a page. */
+/** The entry of a page. */
 export type PageEntry = z.output<typeof pageEntry>;
 
-/** An entry that tells of records erased from a page. */
+/** An entry with records erased from a page. */
 export type ErasedEntry = z.output<typeof erasedEntry>;
 
-/** The entry's bytes. A longer one than the log can hold is a fault of sluice. */
+/** The entry's bytes. A longer one than the log can store is a bug. */
 export function encodeEntry(entry: Entry): Buffer {
   const bytes = Buffer.from(JSON.stringify(entry));
   invariant(bytes.length <= entryBytesMax, `an entry is at most ${entryBytesMax} bytes long`);
   return bytes;
 }
 
-/** An entry as entries are, which says what this version does not know. */
+/** A well-formed entry of a kind that this version does not know. */
 export class NewerEntryError extends SyntaxError {
   override readonly name = 'NewerEntryError';
 }
 
 /**
- * Parses an entry. Throws a SyntaxError that says what is wrong with it, also where the same bytes
- * could say something else to another reader: a key that stands there twice, text that is no UTF-8.
+ * Parses an entry. Throws a SyntaxError with the reason, also if other readers could parse the same bytes differently:
+ * a repeated key, or text that is not UTF-8.
  */
 export function parseEntry(bytes: Uint8Array): Entry {
   const text = Buffer.from(bytes).toString('utf8');
@@ -364,7 +363,7 @@ export function parseEntry(bytes: Uint8Array): Entry {
   );
 }
 
-/** What was known of the page's records when they were held. */
+/** The context that the page's records had when they were stored. */
 export function contextOf(entry: PageEntry): PageContext {
   const { company, parent, is_update, delivery } = entry;
   return {

@@ -1,11 +1,10 @@
-// Erases single records on request (`erase/<uid>.json`, which `archive erase` has written): their
-// pages are written anew at the end of the segment with `null` in the place of each, and where their
-// bodies stood are bytes that say nothing; objects of the lake that have its event are written anew
-// without it (lake-erasing.ts). Hash and uid stay, so all others are proven as before.
-// What must stay true: what is left of a body is made of the proven body, and an object of the store that no
-// entry leads to is not rewritten; nothing is rewritten before the entry that says so is under a signed
-// checkpoint; what a hold or a lock keeps stays; and an erasure that was broken off is done again by
-// whoever writes next, from the request, which goes last.
+// Erases single records on request (`erase/<uid>.json`, written by `archive erase`). Their pages are rewritten at the
+// end of the segment with `null` in place of each record, and the old bytes are overwritten. Lake objects with the
+// record's event are rewritten without it (lake-erasing.ts). Hash and uid stay, so all other records are proven as
+// before.
+// Invariants: the rest of a body is made from the proven body, and a store object without an entry is not rewritten;
+// nothing is rewritten before the entry about it is under a signed checkpoint; data under a hold or lock stays; an
+// interrupted erasure is repeated by the next writer, because the request is deleted last.
 
 import { hash } from 'node:crypto';
 import { ExportError } from '../contracts/errors.ts';
@@ -34,7 +33,7 @@ import type { ProvenReader } from './proven-reader.ts';
 import { erasedText } from './records.ts';
 import { blankFrame, compressBody, pageRange, readPage } from './segments.ts';
 
-/** Segments as they are to be, and the request that is done then. */
+/** The planned segments, and the request that they complete. */
 export interface Rewriting {
   readonly path: string;
   readonly authority: Authority;
@@ -44,17 +43,17 @@ export interface Rewriting {
     readonly parts: readonly Uint8Array[];
   }[];
   readonly lake: readonly LakeRewriting[];
-  /** False: the request is not done with these. */
+  /** False: these do not complete the request. */
   readonly isAll: boolean;
 }
 
-/** Carries requests out, one with each checkpoint. */
+/** Carries out requests, one with each checkpoint. */
 export class EraseRequests {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
   readonly #lake: Pick<LakeEntries, 'isBehind'>;
   readonly #cuts = new ProvenCuts();
-  /** Requests that cannot be carried out: looked at again by the next process. */
+  /** Requests that cannot be carried out: the next process tries them again. */
   readonly #stuck = new Set<string>();
 
   constructor(
@@ -66,7 +65,7 @@ export class EraseRequests {
     this.#lake = lake;
   }
 
-  /** Enters what one request erases into the log; `carryOut` follows once that is signed. */
+  /** Adds the erasures of one request to the log; `carryOut` follows after the checkpoint. */
   async enter(log: ArchiveLog, now: number): Promise<Rewriting | null> {
     for await (const { name } of this.#store.list(requestsPrefix)) {
       if (this.#stuck.has(name)) continue;
@@ -76,7 +75,7 @@ export class EraseRequests {
     return null;
   }
 
-  /** Writes the segments anew, and takes the request away. */
+  /** Rewrites the segments, and deletes the request. */
   async carryOut(log: ArchiveLog, rewriting: Rewriting | null): Promise<void> {
     if (rewriting === null) return;
     const { path, authority, segments, lake, isAll } = rewriting;
@@ -93,7 +92,7 @@ export class EraseRequests {
         log.done(authority);
       }
       const counts = { segments: segments.length, lake: lake.length };
-      // Requests of what was erased before change nothing.
+      // Repeated requests for already erased records change nothing.
       if (counts.segments + counts.lake > 0)
         this.#lines.info('archive_erased', 'record erased from the archive', counts);
       return null;
@@ -120,7 +119,7 @@ export class EraseRequests {
   async #enter(name: string, log: ArchiveLog, now: number): Promise<Rewriting | null> {
     const found = await this.#store.read(name, { from: 0, length: erasureRequestBytesMax });
     if (found === null) return null;
-    // Where one cannot be read nothing goes.
+    // If one cannot be read, nothing is erased.
     await holdsIn(this.#store);
     const request = parseRequest(found.body);
     const { signed, ...wish } = request;
@@ -145,8 +144,8 @@ export class EraseRequests {
   }
 
   /**
-   * False where the lake may have events of pages up to this one in a cut that no signed checkpoint covers yet: such a
-   * cut is not searched, and the record would stay in it.
+   * False if the lake may have events of pages up to this one in a cut without a signed checkpoint: that cut is not
+   * searched, and the record would stay in it.
    */
   async #isLakeProven(log: ArchiveLog, newest: number): Promise<boolean> {
     const last = await this.#cuts.lastPage(log.reader);
@@ -154,7 +153,7 @@ export class EraseRequests {
     return log.heads.lake === null && !(await this.#lake.isBehind(log));
   }
 
-  /** Where the record is, by what is proven. Throws a SyntaxError where no page has it. */
+  /** The locations of the record, from proven data. Throws a SyntaxError if no page contains it. */
   async #placesOf({ uid, from, to }: ErasureRequest, reader: ProvenReader) {
     const span = {
       from: from == null ? everySpan.from : Date.parse(from),
@@ -171,7 +170,7 @@ export class EraseRequests {
     return { sha256, copies, lake, made };
   }
 
-  /** A segment without the record; null where it has it no more. */
+  /** A segment without the record; null: it does not contain the record any more. */
   async #rewritten(
     object: string,
     asked: {
@@ -221,10 +220,10 @@ export class EraseRequests {
   }
 }
 
-/** An entry has room for so many records of its page. */
+/** Limit of records per entry. */
 const recordsMax = 500;
 
-/** Throws a SyntaxError where an entry cannot name all records that are to go: none is entered then. */
+/** Throws a SyntaxError if one entry cannot name all records to erase; then none is entered. */
 function refuseMany(index: number, count: number): void {
   if (count <= recordsMax) return;
   throw new SyntaxError(
@@ -232,7 +231,7 @@ function refuseMany(index: number, count: number): void {
   );
 }
 
-/** Pages of a segment from which entries have erased, but for those that are listed. */
+/** Pages of a segment from which entries have erased records, without the listed pages. */
 async function erasedBefore(
   object: string,
   listed: readonly Pick<Copy, 'index'>[],
@@ -252,8 +251,8 @@ async function erasedBefore(
 }
 
 /**
- * A page's frames without the record, and without what entries erased before: somebody may have put an older segment
- * back. Null where there is nothing left to erase.
+ * A page's frames without the record, and without records of earlier erasures, because an older segment may have been
+ * put back. Null if nothing is left to erase.
  */
 async function without(
   entry: PageEntry,
@@ -282,7 +281,9 @@ async function without(
   return { text, kept: Buffer.from(kept), places, old, frame: await compressBody(text) };
 }
 
-/** The newest of these versions of a page that is in the segment; `old`: the frame of its body. Throws a SyntaxError. */
+/**
+ * The newest of these versions of a page that is in the segment; `old`: the frame of its body. Throws a SyntaxError.
+ */
 function existingIn(whole: Buffer, versions: readonly PageVersion[]) {
   for (const [i, { entry }] of versions.entries()) {
     const { from, length } = pageRange(entry);
@@ -297,7 +298,10 @@ function existingIn(whole: Buffer, versions: readonly PageVersion[]) {
   throw new SyntaxError('there is no such page');
 }
 
-/** A segment as its own entry has it, or as an erasure left it; null where it is gone. Else throws a SyntaxError. */
+/**
+ * A segment that matches its own entry or an erasure; null: it does not exist. Throws a SyntaxError for any other
+ * content.
+ */
 async function provenSegment(object: string, reader: ProvenReader) {
   const known: Pick<ErasedEntry['segment'], 'bytes' | 'sha256'>[] = [];
   const index = Number(/(\d{20})\.zst$/.exec(object)?.[1] ?? '0');

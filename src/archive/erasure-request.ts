@@ -1,14 +1,14 @@
-// A request of `archive erase` to the process that writes the archive: one record, by the uid of its event. It is an
-// object of the archive, and goes when it is carried out. What must stay true: it is a wish. Whoever can write to the
-// store can write one, so it names no hash, position or time that the writer would believe; the writer finds the
-// record, its pages and its objects of the lake in what is proven.
+// A request of `archive erase` to the archive's writer: one record, by the uid of its event. It is an object of the
+// archive, and is deleted when it is carried out. Invariant: the request is not trusted. Any writer to the store can
+// create one, so it contains no hash, position or time that the archive's writer relies on; the writer finds the
+// record, its pages and its lake objects in proven data.
 
 import { z } from 'zod';
 import { jsonIn } from './small-objects.ts';
 
-/** What names of requests begin with. */
+/** Prefix of the names of requests. */
 export const requestsPrefix = 'erase/';
-/** No request is longer. */
+/** Limit of a request in bytes. */
 export const erasureRequestBytesMax = 64 * 1024;
 const uid = z.string().regex(/^[0-9a-f]{64}$/);
 const time = z.iso.datetime();
@@ -17,14 +17,14 @@ const requestShape = z.object({
   uid,
   reason: z.string().min(1).max(1_000),
   asked_at: time,
-  /** Only pages read from then on and before are searched; absent or null: all. RFC 3339. */
+  /** Only pages read in this span, its end excluded, are searched; absent or null: all. RFC 3339. */
   from: time.nullable().optional(),
   to: time.nullable().optional(),
-  /** Absent: it is unsigned (authority.ts). */
+  /** Absent: unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 
-/** A record to be erased, and where it is searched for. */
+/** A record to erase, and the span to search. */
 export type ErasureRequest = z.output<typeof requestShape>;
 
 /** Name of a request's object. */
@@ -37,7 +37,7 @@ export function encodeRequest(request: ErasureRequest): Buffer {
   return Buffer.from(`${JSON.stringify(request, null, 2)}\n`);
 }
 
-/** A request as it was written; those of older versions say more, which is ignored. Throws a SyntaxError. */
+/** Parses a request; additional fields of older versions are ignored. Throws a SyntaxError. */
 export function parseRequest(bytes: Uint8Array): ErasureRequest {
   const { data } = requestShape.safeParse(jsonIn(bytes));
   if (data === undefined) throw new SyntaxError('it does not have the form of a request');

@@ -1,8 +1,7 @@
-// What was erased from pages and from the lake, read back: entries say which records, and where the
-// page stands since (entries.ts, `erased`), and of an object of the lake how it is since (`lake_erased`). Such an entry is under a signed checkpoint before the segment is written
-// anew, so a segment may be as any of them has it, or as it was at first. What must stay true: a page
-// is given only as one of these, its body's hash that of the entry; and erased records are told from
-// those that are there.
+// Reads the erasures of pages and lake objects: `erased` entries name the records and the page's new location,
+// `lake_erased` entries the object's new content. The entry is under a signed checkpoint before the segment is
+// rewritten, so a segment may match any of its entries, or its first one. Invariants: a page is returned only in a
+// version whose body matches the entry's hash; erased records are distinguished from existing ones.
 
 import type { EntryOf, ErasedEntry, PageEntry } from './entries.ts';
 import { parseEntry } from './entries.ts';
@@ -20,12 +19,12 @@ export interface Erasures {
   readonly lake: ReadonlyMap<string, readonly EntryOf<'lake_erased'>[]>;
 }
 
-/** The records that are erased from a page: their hashes by their place among the body's records. */
+/** The records erased from a page: their hashes by index among the body's records. */
 export type ErasedRecords = ReadonlyMap<number, string>;
 
-/** A page as one of its entries has it. */
+/** A page as one of its entries describes it. */
 export interface PageVersion {
-  /** That of the page, its body where this version has it. */
+  /** The page's entry, with the body location of this version. */
   readonly entry: PageEntry;
   readonly erased: ErasedRecords;
 }
@@ -33,7 +32,7 @@ export interface PageVersion {
 const versionsMax = 4;
 const known = new WeakMap<ArchiveReader, Promise<Erasures>>();
 
-/** Those of an archive as it is read, found once. */
+/** The erasures of an archive, cached per reader. */
 export async function erasuresIn(reader: ArchiveReader): Promise<Erasures> {
   const found = known.get(reader) ?? sizeOf(reader).then((size) => findErasures(reader, size));
   known.set(reader, found);
@@ -42,7 +41,7 @@ export async function erasuresIn(reader: ArchiveReader): Promise<Erasures> {
 
 const openings = ['{"t":"erased",', '{"t":"lake_erased",'].map((text) => Buffer.from(text));
 
-/** All of the log's first `size` entries; damaged ones are passed over. */
+/** The erasures in the log's first `size` entries; damaged entries are skipped. */
 export async function findErasures(reader: ArchiveReader, size: number): Promise<Erasures> {
   const pages = new Map<string, ErasedEntry[]>();
   const lake = new Map<string, EntryOf<'lake_erased'>[]>();
@@ -76,9 +75,8 @@ function parsed(bytes: Buffer) {
 }
 
 /**
- * The uids of the rows that were erased from an object of the lake which has this hash now, all by
- * all entries that led there from what its own entry has; null: none do. That of no bytes at all is
- * of an object that had nothing left.
+ * The uids of the rows erased from a lake object that has this hash now, over all entries from its own entry to this
+ * hash; null: no chain of entries leads there. The hash of zero bytes belongs to an object without remaining rows.
  */
 export function erasedRows(
   { object, sha256 }: EntryOf<'lake'>,
@@ -96,8 +94,8 @@ export function erasedRows(
 }
 
 /**
- * How a page may stand in its segment, the newest first and as it was archived last. One that was
- * entered may not be carried out; so a few are tried, and no more of an archive that says nonsense.
+ * The possible versions of a page in its segment, newest first, the archived one last. An entered erasure may not have
+ * been carried out, so a few versions are tried; the limit protects against a malformed archive.
  */
 export function versionsOf(entry: PageEntry, erasures: Erasures): readonly PageVersion[] {
   const { segment, at } = entry.body;
@@ -113,10 +111,7 @@ export function versionsOf(entry: PageEntry, erasures: Erasures): readonly PageV
   return versions;
 }
 
-/**
- * What `read` makes of the newest version that is in the segment. Throws what it throws of the page
- * as it was archived.
- */
+/** The result of `read` for the newest version in the segment. Throws the error of `read` for the archived version. */
 export async function readVersion<T>(
   reader: ArchiveReader,
   versions: readonly PageVersion[],

@@ -1,7 +1,6 @@
-// Copies the part of an archive that was read in a span of time, for somebody who is to have no more
-// of it. The copy is an archive itself, with the whole tree and all entries, which are small, so
-// that everything proves there as it does here; of bodies it has the segments of that span only, and
-// of the lake the cuts with events of it.
+// Copies the part of an archive that was read in a time span, for a recipient who must not get more. The copy is an
+// archive with the whole tree and all entries, which are small, so every proof works in it too. It contains only the
+// segments of that span, and the lake cuts with its events.
 
 import type { ObjectStore } from '../objects/store.ts';
 import { erasuresIn } from './erasures.ts';
@@ -12,16 +11,16 @@ import type { ArchiveReader, NamedObject } from './reader.ts';
 import { decodeBundle, encodeBundle, tilePath, tilesBetween } from './tiles.ts';
 import { keptObjects } from './verify/kept-checkpoints.ts';
 
-/** What is exported, and to where. */
+/** The span and the target of an export. */
 export interface ExportWishes {
-  /** Pages read from then on and before then, epoch milliseconds. */
+  /** Pages read in this span, its end excluded; epoch milliseconds. */
   readonly from: number;
   readonly to: number;
-  /** Where nothing stands yet. */
+  /** An empty store. */
   readonly into: ObjectStore;
 }
 
-/** What was copied. */
+/** The copied amounts. */
 export interface Exported {
   readonly pages: number;
   readonly segments: number;
@@ -30,7 +29,7 @@ export interface Exported {
 
 const dayMs = 86_400_000;
 
-/** Copies it. Throws a SyntaxError where the archive is damaged, or something stands in the place. */
+/** Copies it. Throws a SyntaxError if the archive is damaged, or the target is not empty. */
 export async function exportRange(
   reader: ArchiveReader,
   { from, to, into }: ExportWishes,
@@ -89,17 +88,17 @@ export async function exportRange(
     await copy(segment, Promise.resolve(body));
     segments.add(segment);
   }
-  // What no entry names yet: the newest checkpoint, and what others have said of the last ones.
+  // Objects that no entry names yet: the newest checkpoint, and proofs for the last ones.
   for await (const kept of keptObjects(reader)) {
     if (kept.size <= size && !anchored.has(kept.name))
       await copy(kept.name, reader.small(kept.name));
   }
-  // The last thing that is written, so that an export that was broken off is none.
+  // Written last, so that an interrupted export is no archive.
   await write(checkpointPath, note);
   return { pages, segments: segments.size, bytes };
 }
 
-/** An object; null where it is not there. Throws a SyntaxError for one that is longer than its entry says. */
+/** An object; null: it does not exist. Throws a SyntaxError if it is longer than its entry says. */
 async function bounded(
   reader: ArchiveReader,
   of: { readonly kind: NamedObject; readonly name: string; readonly bytesMax: number },

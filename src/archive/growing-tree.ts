@@ -1,6 +1,6 @@
-// The tree at its right edge, as a writer grows it: the hashes and entries that are not in a full
-// tile or bundle yet, at most 255 of each level. What must stay true: what `take` gives, written in
-// any order, makes all tiles and bundles that the tree has now and had not when it was asked last.
+// The right edge of a growing tree: hashes and entries that are not in a full tile or bundle yet, at most 255 per
+// level. Invariant: the objects returned by `take`, written in any order, complete all tiles and bundles that were
+// added since the last call.
 
 import type { ObjectStore } from '../objects/store.ts';
 import { leafHash, rootOf } from './merkle.ts';
@@ -15,13 +15,13 @@ import {
   tileWidth,
 } from './tiles.ts';
 
-/** An object that is to be written. */
+/** An object to write. */
 export interface NamedBytes {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** What of a tree is in no full tile or bundle. */
+/** The part of a tree outside full tiles and bundles. */
 export interface TreeEdge {
   /** Hashes by level. */
   readonly tiles: ReadonlyMap<number, readonly Buffer[]>;
@@ -29,12 +29,12 @@ export interface TreeEdge {
   readonly entries: readonly Uint8Array[];
 }
 
-/** A log's tree that grows. */
+/** A growing log tree. */
 export class GrowingTree {
   #size = 0;
-  /** Entries of the last bundle, while that is partial. */
+  /** Entries of the last bundle while it is partial. */
   #entries: Uint8Array[] = [];
-  /** For each level, hashes of its last tile while that is partial, and how many came before. */
+  /** For each level, the hashes of its last tile while it is partial, and the number of earlier ones. */
   readonly #rows: { before: number; hashes: Buffer[]; isNew: boolean }[] = [];
   readonly #full: NamedBytes[] = [];
 
@@ -42,7 +42,7 @@ export class GrowingTree {
     return this.#size;
   }
 
-  /** The hash over full tiles of a level is a hash of the next, so levels are folded upwards. */
+  /** The hash over a full tile of a level is a hash of the next level, so levels are folded upwards. */
   get root(): Buffer {
     const [first = [], ...others] = this.#rows.map(({ hashes }) => hashes);
     let below = first;
@@ -52,7 +52,7 @@ export class GrowingTree {
     return rootOf(below);
   }
 
-  /** The tree's partial tiles and bundle as they are now. */
+  /** The tree's present partial tiles and bundle. */
   get edge(): TreeEdge {
     const tiles = new Map<number, readonly Buffer[]>();
     for (const [level, { hashes }] of this.#rows.entries()) {
@@ -91,7 +91,7 @@ export class GrowingTree {
     this.#full.push({ name: tilePath(tile), bytes });
   }
 
-  /** Tiles and bundles that are new since this was called last. */
+  /** New tiles and bundles since the last call. */
   take(): readonly NamedBytes[] {
     const taken = this.#full.splice(0);
     for (const [level, row] of this.#rows.entries()) {
@@ -108,8 +108,8 @@ export class GrowingTree {
   }
 
   /**
-   * The tree of `size` as a store has it. Throws a SyntaxError where a tile is missing or does not
-   * fit; whether it is the tree that was signed, its root tells.
+   * Reads the tree of `size` from a store. Throws a SyntaxError if a tile is missing or does not fit; the caller
+   * compares the root with the signed one.
    */
   static async read(store: ObjectStore, size: number): Promise<GrowingTree> {
     const tree = new GrowingTree();
@@ -133,7 +133,7 @@ export class GrowingTree {
   }
 }
 
-/** Entries `from` up to `size` of a log that has at least so many. Throws a SyntaxError. */
+/** Entries `from` up to `size` of a log with at least that many. Throws a SyntaxError. */
 export async function* readEntries(store: ObjectStore, from: number, size: number) {
   for (let at = from; at < size; ) {
     const bundle = tileOf('entries', at, size);
@@ -143,7 +143,7 @@ export async function* readEntries(store: ObjectStore, from: number, size: numbe
   }
 }
 
-/** The hashes of a tile. Throws a SyntaxError where it is missing or of another length. */
+/** The hashes of a tile. Throws a SyntaxError if it is missing or has another length. */
 async function readHashes(store: ObjectStore, tile: Tile): Promise<readonly Buffer[]> {
   return decodeTile(await readTile(store, tile), tile.width);
 }

@@ -1,7 +1,6 @@
-// What a log comes to, entry by entry, as far as whoever writes the next one must know it: the last
-// entry of each stream, whose spool the numbers are of and how far it is held, the key that signs,
-// and which checkpoint no entry tells of yet. It is small, so it goes into the sink's mark; where
-// that is lost, reading the entries makes it again.
+// The state of a log that the writer of the next entry needs, folded from the entries: the last entry of each stream,
+// the spool and position of the numbers, the signing key, and whether the last checkpoint is named yet. It is small and
+// part of the sink's mark; if the mark is lost, reading the entries rebuilds it.
 
 import { z } from 'zod';
 import type { Json } from '../contracts/json.ts';
@@ -10,18 +9,21 @@ import type { Entry, PageEntry } from './entries.ts';
 import { parseVkey } from './note.ts';
 
 const headsShape = z.object({
-  /** By stream: the next page's number, and the leaf hash of the last one's entry. */
+  /** By stream: the next page's number, and the leaf hash of its last entry. */
   streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
-  /** True: the state had events before the log's first page; null: it has no page. False in the mark of an older version. */
+  /**
+   * True: the state had events before the log's first page; null: the log has no page. False in the mark of an older
+   * version.
+   */
   isLate: z.boolean().nullable().default(false),
   spool: z.string().nullable(),
-  /** SHA-256 of `archive.json` by the newest start; null: no start, or the mark of an older version. */
+  /** SHA-256 of `archive.json` from the newest start; null: no start, or the mark of an older version. */
   archive: z.string().nullable().default(null),
-  /** Epoch, and number of the event behind the last page. */
+  /** Epoch, and number of the event after the last page. */
   place: z.tuple([z.int(), z.int()]).nullable(),
-  /** The vkey that signs. */
+  /** The signing vkey. */
   key: z.string(),
-  /** Holds by their ids, as the log has them. */
+  /** Holds by id, as entered in the log. */
   holds: z
     .record(
       z.string(),
@@ -34,7 +36,9 @@ const headsShape = z.object({
     .default({}),
   /** Signed requests that were carried out, by the SHA-256 of their text: when, epoch milliseconds. */
   done: z.record(z.string(), z.int()).default({}),
-  /** The lake's newest cut that is entered, the last page that it has events of, whose numbers, and who signed one last. */
+  /**
+   * The lake's newest entered cut, the last page with its events, the spool of its numbers, and the last cut's signer.
+   */
   lake: z
     .object({
       cut: z.string(),
@@ -44,14 +48,14 @@ const headsShape = z.object({
     })
     .nullable()
     .default(null),
-  /** What days come to; null in the mark of a version without them. */
+  /** Daily totals; null in the mark of a version without them. */
   days: daysShape.nullable().default(null),
 });
 
-/** The log's ends; changed in place by `follow`. */
+/** The state at the log's end; changed in place by `addToHeads`. */
 export type Heads = Omit<z.output<typeof headsShape>, 'days'> & { days: Days };
 
-/** Those of a log without entries. */
+/** The state of an empty log. */
 export function noHeads(key: string): Heads {
   return {
     ...{
@@ -69,10 +73,10 @@ export function noHeads(key: string): Heads {
   };
 }
 
-/** Longer than a signed request may be carried out (authority.ts). */
+/** Longer than the validity of a signed request (authority.ts). */
 const doneMsMax = 30 * 86_400_000;
 
-/** Takes another entry in. */
+/** Adds an entry. */
 export function addToHeads(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   followDays(heads.days, entry);
   switch (entry.t) {
@@ -99,7 +103,7 @@ export function addToHeads(heads: Heads, entry: Entry, leaf: Uint8Array): void {
       return;
     case 'hold': {
       const known = heads.holds[entry.id];
-      // Until its release a hold is as its first entry has it.
+      // Until its release a hold stays as in its first entry.
       const { from, to } = known?.released_at === null ? known : entry;
       heads.holds[entry.id] = { from, to, released_at: entry.released_at };
       return;
@@ -117,7 +121,7 @@ export function addToHeads(heads: Heads, entry: Entry, leaf: Uint8Array): void {
   }
 }
 
-/** Whether the state of a log whose first page this is had events before it. */
+/** Whether the state of a log with this first page had earlier events. */
 export function isLate({ place: [, next], kept }: Pick<PageEntry, 'place' | 'kept'>): boolean {
   return next > Math.max(kept, 1);
 }
@@ -126,21 +130,21 @@ const earlierShape = z.object({
   /** SHA-256 of its `archive.json`, and the log's name. */
   archive: z.string(),
   origin: z.string(),
-  /** By stream: the next page's number, and the leaf hash of the last one's entry. */
+  /** By stream: the next page's number, and the leaf hash of its last entry. */
   streams: z.record(z.string(), z.tuple([z.int(), z.string()])),
 });
 
-/** A log that the state wrote before this one, as far as its streams have no entry in this one yet. */
+/** An earlier log of the same state, for streams without an entry in the present log. */
 export type EarlierLog = z.output<typeof earlierShape>;
 
 const markShape = z.object({
-  /** SHA-256 of `archive.json`, and where it was. */
+  /** SHA-256 of `archive.json`, and its location. */
   archive: z.string(),
   location: z.string(),
-  /** The location as the config has it; absent in the mark of an older version. */
+  /** The location as the config names it; absent in the mark of an older version. */
   configured: z.string().optional(),
   earlier: earlierShape.nullable().default(null),
-  /** Others like it. */
+  /** Further earlier logs. */
   earlier_too: z.array(earlierShape).default([]),
   size: z.int(),
   root: z.string(),
@@ -149,23 +153,23 @@ const markShape = z.object({
   heads: headsShape,
 });
 
-/** What is remembered before a checkpoint is signed: of which tree, and what that comes to. */
+/** The mark stored before a checkpoint is signed: the tree to sign, and its state. */
 export type SigningMark = z.output<typeof markShape>;
 
-/** Reads a mark back; null where it is none. */
+/** Parses a mark; null: it is none. */
 export function parseMark(mark: Json): SigningMark | null {
   return markShape.safeParse(mark).data ?? null;
 }
 
-/** The mark of a state that was carried to where the archive has another log: only of logs before that. */
+/** The mark of a state moved to a location with another log: only earlier logs. */
 const movedShape = z.object({ moved: z.array(earlierShape) });
 
-/** That mark, from those of the states that it was made of. */
+/** The combined mark of several states. */
 export function movedMark(marks: readonly Json[]): Json {
   return { moved: marks.flatMap((mark) => [...earlierLogs(mark, true)]) };
 }
 
-/** The logs that a state wrote before, by its mark; `isLeft`: also the one that the mark is of. */
+/** The earlier logs of a state, from its mark; `isLeft`: including the log of the mark. */
 export function earlierLogs(mark: Json | null, isLeft: boolean): readonly EarlierLog[] {
   if (mark === null) return [];
   const known = parseMark(mark);

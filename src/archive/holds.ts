@@ -1,8 +1,7 @@
-// Legal holds: bodies of pages that were read in a time are kept, whatever retention says, until the
-// hold is released. Whoever has the archive's place sets one, without key or config: it is an object
-// that whoever writes the archive looks for, enters into the log and keeps to from then on. What
-// must stay true: a hold that was entered holds until its release is entered, also where its object
-// is gone.
+// Legal holds: bodies of pages read in a time span are kept regardless of retention, until the hold is released. Any
+// user with access to the archive's store can set one, without key or config: it is an object that the archive's writer
+// finds, enters into the log and obeys from then on. Invariant: an entered hold is in force until its release is
+// entered, even if its object is deleted.
 
 import { z } from 'zod';
 import type { Log as Lines } from '../contracts/tools.ts';
@@ -12,27 +11,27 @@ import type { Authority, ReadRequest } from './authority.ts';
 import type { ArchiveLog } from './log.ts';
 import { jsonIn, readSmall } from './small-objects.ts';
 
-/** What names of holds' objects begin with. */
+/** Prefix of the names of holds' objects. */
 export const holdsPrefix = 'holds/';
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const time = z.iso.datetime();
 
 const holdShape = z.object({
   id: z.string().regex(idPattern),
-  /** Pages read from then on and before; null: since ever, and from now on as well. */
+  /** Pages read in this span, its end excluded; null: without a bound. */
   from: time.nullable(),
   to: time.nullable(),
   reason: z.string().max(1_000),
   placed_at: time,
   released_at: time.nullable(),
-  /** Of the release; absent: it is unsigned (authority.ts). */
+  /** The signature of the release; absent: unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 
 /** A hold. Times are RFC 3339. */
 export type Hold = z.output<typeof holdShape>;
 
-/** The name of a hold's object; null: no hold can be called that. */
+/** The name of a hold's object; null: the id is invalid. */
 export function holdPath(id: string): string | null {
   return idPattern.test(id) ? `${holdsPrefix}${id}.json` : null;
 }
@@ -42,14 +41,14 @@ export function encodeHold(hold: Hold): Buffer {
   return Buffer.from(`${JSON.stringify(hold, null, 2)}\n`);
 }
 
-/** Throws a SyntaxError where it is no hold. */
+/** Throws a SyntaxError if it is no hold. */
 export function parseHold(bytes: Uint8Array): Hold {
   const hold = holdShape.safeParse(jsonIn(bytes));
   if (hold.success) return hold.data;
   throw new SyntaxError('it does not have the form of a hold');
 }
 
-/** All holds that were set, the released ones too. Throws a SyntaxError where one is damaged. */
+/** All holds, including released ones. Throws a SyntaxError if one is damaged. */
 export async function holdsIn(store: ObjectStore): Promise<readonly Hold[]> {
   const holds: Hold[] = [];
   for await (const { name } of store.list(holdsPrefix)) {
@@ -73,7 +72,7 @@ export function releaseOf({ id, released_at, signed }: Hold): ReadRequest {
 export class Holds {
   readonly #store: ObjectStore;
   readonly #lines: Lines;
-  /** Files that ask for a change which is not made, and were reported. */
+  /** Files with a rejected change, already reported. */
   readonly #refused = new Set<string>();
 
   constructor({ store, log }: { readonly store: ObjectStore; readonly log: Lines }) {
@@ -81,13 +80,13 @@ export class Holds {
     this.#lines = log;
   }
 
-  /** Throws a SyntaxError where a hold cannot be read. */
+  /** Throws a SyntaxError if a hold cannot be read. */
   async enter(log: ArchiveLog, now: number): Promise<void> {
     for (const hold of await holdsIn(this.#store)) {
       const { id, reason, released_at } = hold;
       const known = log.heads.holds[id];
       const isActive = known !== undefined && known.released_at === null;
-      // A hold that was entered keeps what it said then: its file can only have it released.
+      // An entered hold keeps its entered span: its file can only release it.
       const { from, to } = isActive ? known : hold;
       if (isActive && (hold.from !== from || hold.to !== to)) this.#refuse(hold);
       if (known?.released_at === released_at && known.from === from && known.to === to) continue;
@@ -99,7 +98,7 @@ export class Holds {
     }
   }
 
-  /** Null: it may not be released. */
+  /** Null: the release is not authorised. */
   #authorityOf(hold: Hold, log: ArchiveLog, now: number): Authority | null {
     try {
       return log.authorityOf(releaseOf(hold), now);
@@ -132,7 +131,7 @@ export class Holds {
   }
 }
 
-/** True where pages read from one time to another are held, both included; epoch milliseconds. */
+/** True if pages read between two times, both included, are held; epoch milliseconds. */
 export function isHeld(
   hold: Pick<Hold, 'from' | 'to' | 'released_at'>,
   { first, last }: { readonly first: number; readonly last: number },
@@ -143,7 +142,7 @@ export function isHeld(
   return last >= from && first < to;
 }
 
-/** Throws a SyntaxError that names the hold of these, by their ids, that keeps what was read then. */
+/** Throws a SyntaxError that names a hold in force, of those by id, for data read in this span. */
 export function refuseHeld(
   holds: Readonly<Record<string, Parameters<typeof isHeld>[0]>>,
   read: Parameters<typeof isHeld>[1],

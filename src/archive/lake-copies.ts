@@ -1,6 +1,6 @@
-// Finds the objects of an archive's lake that have an event, so that a record which is to be erased goes
-// from there as well. What must stay true: cuts and objects are those of proven entries, an object that has
-// the event is never passed over, and a lake that may still get it is distinguished from one written beyond it.
+// Finds the lake objects that contain an event, so that erasing a record includes the lake. Invariants: cuts and
+// objects are those of proven entries; no object with the event is missed; a lake that may still receive the event is
+// distinguished from one written beyond it.
 
 import { hash } from 'node:crypto';
 import { cutBytesMax } from './cut-signature.ts';
@@ -13,18 +13,18 @@ import type { ProvenReader } from './proven-reader.ts';
 import type { ArchiveReader } from './reader.ts';
 import { readSmall } from './small-objects.ts';
 
-/** An object that has it, under which of its uids, and when the pages of its cut were read. */
+/** An object with the event: its name, the matching uids, and the reading times of its cut's pages. */
 export interface LakeCopy {
   readonly object: string;
-  /** Of its bytes, which are proven. */
+  /** Hash of its proven bytes. */
   readonly sha256: string;
   readonly uids: readonly string[];
   readonly read: CutSpan;
 }
 
 /**
- * The objects with events of these uids, which are of pages whose entries have these indexes. Throws a SyntaxError
- * where the lake is damaged.
+ * The objects with events of these uids, from pages whose entries have these indices. Throws a SyntaxError if the lake
+ * is damaged.
  */
 export async function lakeCopiesOf(
   reader: ProvenReader,
@@ -41,7 +41,7 @@ export async function lakeCopiesOf(
       const { readUids } = await import('../parquet/read.ts');
       const has = new Set(await readUids(body));
       if (!uids.some((uid) => has.has(uid))) continue;
-      // What was erased before goes again: somebody may have put an older object back.
+      // Rows of earlier erasures are removed again, because an older object may have been put back.
       const before = (await erasuresIn(reader)).lake.get(one.object) ?? [];
       const due = new Set([...uids, ...before.flatMap((erased) => erased.uids)]);
       read ??= await readSpanOf(cut, reader);
@@ -52,7 +52,7 @@ export async function lakeCopiesOf(
   return copies;
 }
 
-/** Null where the object is gone. Throws a SyntaxError where no entry leads to what is there. */
+/** Null: the object is deleted. Throws a SyntaxError if no entry leads to the stored content. */
 async function existingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
   const { object, sha256 } = entry;
   const erasures = await erasuresIn(reader);
@@ -65,14 +65,14 @@ async function existingObject(reader: ProvenReader, entry: ProvenCut['objects'][
   throw new SyntaxError(`${object} differs from its entry`);
 }
 
-/** Events that were sent again may be of any page. */
+/** Repeated events may be of any page. */
 function mayHave({ entry: { entries } }: ProvenCut, pages: readonly number[]): boolean {
   return entries === null || pages.some((index) => index >= entries[0] && index <= entries[1]);
 }
 
 /**
- * True where there is a lake that has not been written as far as one of these places of pages. A cut that no entry names
- * yet counts, though others may have put it there: the writer waits for the entry of each cut before it erases.
+ * True if the lake is not written as far as one of these page positions. A cut without an entry counts too, although
+ * others may have created it: the writer waits for the entry of each cut before it erases.
  */
 export async function isLakeBehind(
   reader: ArchiveReader,
@@ -84,7 +84,7 @@ export async function isLakeBehind(
   return places.some(([at, until]) => at > epoch || (at === epoch && until > next));
 }
 
-/** How far the newest cut says that it reaches; null where there is none, or it is damaged. */
+/** The end of the newest cut by its own file; null: none, or it is damaged. */
 async function writtenPlace({ store }: ArchiveReader): Promise<PlaceInSpool | null> {
   let last: string | null = null;
   for await (const { name } of store.list(cutsPrefix)) last = name;

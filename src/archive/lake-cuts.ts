@@ -1,30 +1,30 @@
-// The cuts of an archive's lake: its events as Parquet, for whoever asks questions of them. The lake is
-// derived, and may be made again from the pages. Below `lake/` of the archive's place:
+// The cuts of an archive's lake: its events as Parquet, for queries. The lake is derived data and
+// can be rebuilt from the pages. Below `lake/` in the archive's location:
 //
 //   <class_uid>/region=R/accountId=A/eventDay=YYYYMMDD/<first>-<last>-<12 hex>.parquet
 //                                     times of the first and last event in milliseconds, SHA-256
 //   cuts/YYYY/MM/DD/<epoch>-<first>.cut
-//                                     written behind the objects that it lists
+//                                     written after the objects that it lists
 //
-// The first line of a cut says how far it reaches in the spool, the second which objects it made of
-// which events, each a line of JSON; behind them is the list of its events' uids
+// The first line of a cut is its end in the spool, the second lists its objects and their events,
+// each a line of JSON; then follows the list of its events' uids
 // (connectors/sinks/s3/uid-list.ts).
 
 import { z } from 'zod';
 import { jsonIn } from './small-objects.ts';
 
-/** What names in a lake begin with. */
+/** Prefix of the names in a lake. */
 export const lakePrefix = 'lake/';
-/** What names of its cuts begin with. */
+/** Prefix of the names of its cuts. */
 export const cutsPrefix = `${lakePrefix}cuts/`;
 
-/** Longer objects are none that sluice writes (connectors/sinks/s3/parquet-body.ts). */
+/** Limit in bytes; sluice writes no longer objects (connectors/sinks/s3/parquet-body.ts). */
 export const lakeBytesMax = 96 * 1024 * 1024;
 
 const count = z.int().min(0);
 
 const objectShape = z.object({
-  /** Its name, from the archive's place on. */
+  /** Its name, relative to the archive's location. */
   object: z.string(),
   bytes: count,
   sha256: z.string(),
@@ -40,13 +40,13 @@ export type LakeObject = Readonly<z.output<typeof objectShape>>;
 
 const madeShape = z.object({
   objects: z.array(objectShape),
-  /** Number of its first event in the spool, and of the one behind its last; null: it has none. */
+  /** Number of its first event in the spool, and of the one after its last; null: it has none. */
   events: z.tuple([count, count]).nullable(),
-  /** When the first and the last of their pages were read, epoch milliseconds. */
+  /** Reading times of the first and the last of their pages, epoch milliseconds. */
   read: z.tuple([z.int(), z.int()]).nullable(),
 });
 
-/** What a cut made of which events. */
+/** The objects of a cut, and their events. */
 export type LakeMade = Readonly<z.output<typeof madeShape>>;
 
 /** The line of a cut that lists its objects. */
@@ -60,7 +60,7 @@ const placeShape = z.object({
   'sluice-next': z.coerce.number(),
 });
 
-/** How far a cut reaches in which spool, and what it made. Throws a SyntaxError. */
+/** The end of a cut in its spool, and its objects. Throws a SyntaxError. */
 export function parseLakeCut(bytes: Uint8Array) {
   const [facts = '', line = ''] = Buffer.from(bytes).toString('latin1').split('\n', 2);
   const place = placeShape.safeParse(jsonIn(Buffer.from(facts, 'latin1')));
@@ -70,7 +70,7 @@ export function parseLakeCut(bytes: Uint8Array) {
   return { place: { spool, epoch, next }, ...(made.data as LakeMade) };
 }
 
-/** What stands in a cut's name: its epoch and first event; the order of them is that of names. */
+/** The part of a cut's name with its epoch and first event; names sort in the order of cuts. */
 export function stemOfCut(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1).replace(/\.cut$/, '');
 }

@@ -1,9 +1,7 @@
-// Enters into the log what the lake has written: each cut, and each object of it, with the pages that
-// its events came from. The lake writes by itself and at its own pace; whoever writes the archive
-// looks with each checkpoint for cuts that no entry tells of yet, also for those of a process that
-// was killed before they were entered. What must stay true: a cut is entered when the pages of its
-// events are under a signed checkpoint, and in the order of names; and nothing of a lake, damaged or
-// unreachable, keeps a page from being archived.
+// Enters the lake's cuts and their objects into the log, with the pages of their events. The lake writes independently
+// and at its own pace. With each checkpoint, the archive's writer looks for cuts without an entry, including those of a
+// process that was killed before they were entered. Invariants: a cut is entered once the pages of its events are under
+// a signed checkpoint, and in the order of names; a damaged or unreachable lake never delays the archiving of a page.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../contracts/errors.ts';
@@ -20,29 +18,29 @@ import { parseVkey } from './note.ts';
 import { indexBehind } from './pages.ts';
 import { readSmall } from './small-objects.ts';
 
-/** What is looked at. */
+/** Dependencies of the entries. */
 export interface LakeSettings {
   readonly store: ObjectStore;
   readonly numbering: Numbering;
   readonly log: Lines;
 }
 
-/** So many cuts are entered with one checkpoint. */
+/** Limit of cuts entered with one checkpoint. */
 const cutsMax = 64;
 
 /** Enters cuts of one archive's lake. */
 export class LakeEntries {
   readonly #settings: LakeSettings;
-  /** Those that are damaged, and were told. */
+  /** Damaged cuts that were reported. */
   readonly #damaged = new Set<string>();
-  /** Those that wait for entries which could not be read, and were reported. */
+  /** Cuts that wait for unreadable entries, already reported. */
   readonly #delayed = new Set<string>();
 
   constructor(settings: LakeSettings) {
     this.#settings = settings;
   }
 
-  /** True where a cut is there that no entry tells of. */
+  /** True if a cut has no entry yet. */
   async isBehind({ heads }: ArchiveLog): Promise<boolean> {
     for await (const { name } of this.#settings.store.list(cutsPrefix, heads.lake?.cut)) {
       if (!this.#damaged.has(name)) return true;
@@ -79,17 +77,17 @@ export class LakeEntries {
     }
   }
 
-  /** False where the log has not come as far yet. */
+  /** False if the log has not reached its pages yet. */
   async #enter(object: string, log: ArchiveLog, now: number): Promise<boolean> {
     const found = await readSmall(this.#settings.store, object, cutBytesMax);
-    // If it is gone for good the next listing does not name it.
+    // If it is deleted for good, the next listing does not name it.
     if (found === null) return false;
     const by = signedBy(found.body, object, log);
     const { place, objects, events: numbers, read } = parseLakeCut(found.body);
     const pages = numbers === null ? null : await this.#readPages(object, numbers, place, log);
     if (pages === undefined) return false;
     const { spool, epochs } = this.#settings.numbering;
-    // Of a state that was lost since: its numbers lead to no page any more.
+    // From a lost state: its numbers belong to no page any more.
     const isLost = place.spool !== spool || reachOf(place, { spool, epochs }).ahead;
     if (pages !== null && !pages.isWhole && !isLost) return false;
     const events = objects.reduce((sum, { rows }) => sum + rows, 0);
@@ -108,7 +106,7 @@ export class LakeEntries {
     return true;
   }
 
-  /** The same as `#pagesOf`; undefined where the log's own entries cannot be read now, which is no flaw of the cut. */
+  /** As `#pagesOf`; undefined if the log's own entries cannot be read now, which is no flaw of the cut. */
   async #readPages(
     object: string,
     numbers: readonly [number, number],
@@ -133,7 +131,7 @@ export class LakeEntries {
     }
   }
 
-  /** The pages under the newest checkpoint that have events of these numbers. */
+  /** The pages under the newest checkpoint with events of these numbers. */
   async #pagesOf(
     numbers: readonly [number, number],
     { spool, epoch }: SinkPosition,
@@ -153,7 +151,7 @@ export class LakeEntries {
       if (entry.t !== 'page' || (known !== null && known !== spool)) continue;
       const [of, next] = entry.place;
       const own = eventsWithin(entry, numbers);
-      // A state that was put back from a copy gives numbers once more: these were of the one before.
+      // A restored state assigns numbers again: these belong to the earlier fork.
       const isForked = reachOf({ spool, epoch: of, next }, numbering).ahead;
       if (isForked) {
         if (own.to > own.from) pages.forked += 1;
@@ -171,8 +169,8 @@ export class LakeEntries {
 }
 
 /**
- * The vkey that has signed a cut: the log's present one, or the one that signed the cut entered before it. Undefined
- * for an unsigned cut in an archive that an older version began. Throws a SyntaxError for any other.
+ * The vkey that has signed a cut: the log's present key, or the signer of the last entered cut. Undefined for an
+ * unsigned cut in an archive of an older version. Throws a SyntaxError for any other.
  */
 function signedBy(
   bytes: Uint8Array,
@@ -188,7 +186,7 @@ function signedBy(
   throw new SyntaxError('the archive’s key has not signed it');
 }
 
-/** Which of a page's events have numbers in a range: from one up to, not including, another. */
+/** The indices of a page's events in a range of numbers, its end excluded. */
 export function eventsWithin(
   { kept, place: [, until] }: Pick<PageEntry, 'kept' | 'place'>,
   [from, to]: readonly [number, number],

@@ -1,7 +1,6 @@
-// Takes the events of a record that is erased out of the objects of the lake: each is written anew
-// without them under its name, so that retention, holds and readers find it where it was; one that
-// has no others goes. What must stay true: as with segments, nothing is changed before the entry that
-// says so is under a signed checkpoint, and what a hold or a lock keeps stays.
+// Removes the events of an erased record from lake objects: each object is rewritten under its name without them, so
+// retention, holds and readers still find it; an object without other events is deleted. Invariants: as with segments,
+// nothing is changed before the entry about it is under a signed checkpoint; data under a hold or lock stays.
 
 import { hash } from 'node:crypto';
 import { errorText } from '../contracts/errors.ts';
@@ -14,21 +13,21 @@ import type { LakeCopy } from './lake-copies.ts';
 import { lakeBytesMax } from './lake-cuts.ts';
 import type { ArchiveLog } from './log.ts';
 
-/** An object of the lake as it is to be. */
+/** The planned content of a lake object. */
 export interface LakeRewriting {
   readonly entry: EntryOf<'lake_erased'>;
-  /** Of the object that stands there. */
+  /** Tag of the stored object. */
   readonly tag: string;
-  /** Null: it goes. */
+  /** Null: it is deleted. */
   readonly body: Uint8Array | null;
 }
 
-/** An entry names so many rows at most. */
+/** Limit of rows per entry. */
 const rowsMax = 500;
-/** Of objects that wait to be written: the others of a request have the next turn. */
+/** Limit in bytes of objects waiting to be written; the others of a request follow later. */
 const bytesMax = 64 * 1024 * 1024;
 
-/** Objects without events of theirs, and whether others are left for later. */
+/** The objects without the erased events, and whether others are left for later. */
 export async function withoutErased(
   lake: readonly LakeCopy[],
   {
@@ -72,7 +71,7 @@ export async function withoutErased(
   return { lake: made, isAll: true };
 }
 
-/** Carries out what entries have said. Throws a SyntaxError where an object was changed meanwhile. */
+/** Carries out the entries. Throws a SyntaxError if an object was changed meanwhile. */
 export async function rewriteLake(
   store: ObjectStore,
   rewritings: readonly LakeRewriting[],
@@ -87,7 +86,7 @@ export async function rewriteLake(
 }
 
 async function erased(object: string, body: Uint8Array, uids: readonly string[]) {
-  // Reading tables takes a large schema: it is loaded where something is erased.
+  // The Parquet reader has a large schema: it is loaded only for an erasure.
   const { eraseEvents } = await import('../parquet/erase.ts');
   const made = await eraseEvents(body, uids).catch((error: unknown) => {
     throw new SyntaxError(`${object}: ${errorText(error)}`);

@@ -1,35 +1,34 @@
-// The names of the logs that one key signs. A log is called as its key is, and the archives of several
-// shards, which all have the key of the config, are `<name>/<number of the shard>`: what knows a log
-// by its name, such as a witness, knows each for itself. What must stay true: whoever has the key, or
-// its public half, finds the names of all of them; and a log that was begun keeps the name it has.
+// The names of the logs signed by one key. A log has the name of its key; the logs of several shards, which share the
+// config's key, are `<name>/<shard number>`. So a party that identifies logs by name, such as a witness, handles each
+// separately. Invariants: the names of all logs follow from the key or its public half; an existing log keeps its name.
 
 import { renamedKey, type Signer, type Verifier } from './note.ts';
 
-/** A key as it signs the log of a shard. */
+/** A key under the log name of a shard. */
 function keyOfShard(key: Verifier, shard: number): Verifier {
   return renamedKey(key, logOfShard(key, shard));
 }
 
-/** The name of a shard's log, which this key signs. */
+/** The name of a shard's log, signed by this key. */
 export function logOfShard({ name }: Verifier, shard: number): string {
   return `${name}/${shard}`;
 }
 
-/** Of which shard the log of that name is, where this key signs it; null: of none. */
+/** The shard of a log with this name, if this key signs it; null: none. */
 export function shardOfLog({ name }: Verifier, origin: string): number | null {
   const number = origin.startsWith(`${name}/`) ? origin.slice(name.length + 1) : '';
   return /^(0|[1-9]\d{0,8})$/.test(number) ? Number(number) : null;
 }
 
-/** A key as it signs the log of that name: of a log that is none of its own it is as it was. */
+/** A key under this log name; for a log of another key, the key is unchanged. */
 export function keyOfLog(key: Verifier, origin: string): Verifier {
   const shard = shardOfLog(key, origin);
   return shard === null ? key : keyOfShard(key, shard);
 }
 
 /**
- * Who signs a log. `origin`: what it is called, null where it has not begun. Where the place says
- * which shard's it is, it is not another's.
+ * The signer of a log. `origin`: its name, null if it does not exist yet. If the location names a shard, the log must
+ * belong to it.
  */
 export function signerOfLog(
   signer: Signer,

@@ -1,13 +1,12 @@
-// A log that is written: entries are added to its tree, and published under one signed checkpoint,
-// in this order:
+// A log open for writing: entries are added to its tree and published under one signed checkpoint, in this order:
 //
-//   1. the segment with bodies, and the bundles and tiles that the tree has grown by
-//   2. the mark: which tree is about to be signed, and what the log comes to with it
-//   3. the checkpoint, in the place of the one that was there before, and its copy for good
+// 1. the segment with bodies, and the new bundles and tiles of the tree
+// 2. the mark: the tree to sign, and the log's state
+// 3. the checkpoint, replacing the previous one, and its permanent copy
 //
-// What lies beyond the store's checkpoint counts for nothing, and is written over. What must stay
-// true: there are never two roots for one size, and nothing that a checkpoint covers is changed.
-// After a failure nobody knows how far publishing has come: the log is opened anew (recovery.ts).
+// Objects beyond the store's checkpoint have no effect and are overwritten. Invariants: there are never two roots for
+// one size, and nothing under a checkpoint is changed. After a failure the progress of publishing is unknown: the log
+// is opened again (recovery.ts).
 
 import { hash } from 'node:crypto';
 import type { Json } from '../contracts/json.ts';
@@ -26,7 +25,7 @@ import { ProvenReader } from './proven-reader.ts';
 import type { Sibling } from './siblings.ts';
 import { readSmall } from './small-objects.ts';
 
-/** A checkpoint that stands in the store. */
+/** A checkpoint in the store. */
 export interface Published {
   readonly size: number;
   /** In hex. */
@@ -36,38 +35,38 @@ export interface Published {
   readonly note: Uint8Array;
 }
 
-/** What a log is written with. */
+/** Dependencies of a writable log. */
 export interface LogDeps {
   readonly store: ObjectStore;
   readonly claim: Claim;
   readonly origin: string;
   /** SHA-256 of `archive.json`, in hex. */
   readonly archive: string;
-  /** Key of the hashes that stand for cursors. */
+  /** Key of the hashes that replace cursors. */
   readonly salt: Buffer;
-  /** Whose requests are carried out. */
+  /** The rules for accepting requests. */
   readonly rules: RequestRules;
-  /** True: every cut of its lake has to be signed. */
+  /** True: every cut of its lake must be signed. */
   readonly hasSignedCuts: boolean;
-  /** True where the store's checkpoint was taken for the newest, since the state knew no newer one. */
+  /** True if the store's checkpoint was accepted as the newest, because the state knew no newer one. */
   readonly isResumedFromStore: boolean;
-  /** The location as the config has it. */
+  /** The location as the config names it. */
   readonly configured?: string | undefined;
-  /** The logs that the state wrote before this one, as far as it knows. */
+  /** Earlier logs of the same state, as far as known. */
   readonly earlier: readonly EarlierLog[];
   /** All of them sign. */
   readonly signers: readonly Signer[];
-  /** Keeps the mark; durable when it resolves. */
+  /** Stores the mark; durable when it resolves. */
   remember(mark: Json): Promise<void>;
 }
 
-/** An object on its way into the store. */
+/** An object to be written. */
 export interface NewObject {
   readonly name: string;
   readonly parts: readonly Uint8Array[];
 }
 
-/** So many objects are written at once. */
+/** Limit of concurrent writes. */
 const writesMax = 8;
 
 /** A log, open for writing. */
@@ -75,10 +74,10 @@ export class ArchiveLog {
   readonly deps: LogDeps;
   readonly heads: Heads;
   readonly #tree: GrowingTree;
-  /** Of the checkpoint in the store; null: there is none. */
+  /** Tag of the checkpoint in the store; null: there is none. */
   #tag: string | null;
   #published: Published | null;
-  /** Of the tree as it was published. */
+  /** Of the published tree. */
   #edge: TreeEdge | undefined;
   #reader: ProvenReader | null = null;
   #isReported = false;
@@ -117,7 +116,7 @@ export class ArchiveLog {
     return this.#published;
   }
 
-  /** Reads what the checkpoint in the store covers, each entry proven against the root that this log has signed. */
+  /** Reads the entries under the store's checkpoint, each proven against the root that this log has signed. */
   get reader(): ProvenReader {
     const { size = 0, root = '' } = this.#published ?? {};
     if (this.#reader?.head.size !== size) {
@@ -127,18 +126,18 @@ export class ArchiveLog {
     return this.#reader;
   }
 
-  /** Who has signed a request. Throws a SyntaxError where it may not be carried out. */
+  /** The signer of a request. Throws a SyntaxError if the request is not authorised. */
   authorityOf(request: ReadRequest, now: number): Authority {
     const { origin, archive, rules } = this.deps;
     return authorityOf(request, { of: { origin, archive }, rules, heads: this.heads, now });
   }
 
-  /** A request was carried out: the next entry about a checkpoint says so, and it is refused from then on. */
+  /** Marks a request as carried out: the next checkpoint entry names it, and it is rejected from then on. */
   done({ request }: Authority): void {
     if (request !== undefined) this.#done.push(request);
   }
 
-  /** True where the next entry is to name the checkpoint in the store. */
+  /** True if the next entry must name the checkpoint in the store. */
   get isDue(): boolean {
     return !this.#isReported && this.#published !== null;
   }
@@ -147,13 +146,13 @@ export class ArchiveLog {
     addToHeads(this.heads, entry, this.#tree.append(encodeEntry(entry)));
   }
 
-  /** What the next entry of a stream says of its place: of a first one, where the stream was before. */
+  /** The chain fields of a stream's next entry; a first entry also names where the stream was before. */
   chainOf(page: PreparedPage['entry']): Pick<PageEntry, 'seq' | 'prev' | 'continues'> {
     const [seq, prev] = this.heads.streams[page.stream] ?? [0, null];
     return prev === null ? { seq, prev, continues: this.#continues(page) } : { seq, prev };
   }
 
-  /** Nothing is claimed that the state does not know: of two logs with pages of a stream either may be the last. */
+  /** Claims only what the state knows: of two earlier logs with pages of a stream, either may be the last. */
   #continues(page: PreparedPage['entry']): NonNullable<PageEntry['continues']> {
     const { stream, answer } = page;
     const found = this.#earlier.flatMap(({ archive, origin, streams }) => {
@@ -166,15 +165,15 @@ export class ArchiveLog {
     });
     const [only, ...others] = found;
     if (only !== undefined) return others.length === 0 ? only : 'unknown';
-    // A list that is read from a cursor has begun elsewhere.
+    // A list read from a cursor began elsewhere.
     const isAsked = answer?.asked != null;
     const isKnown = this.#earlier.length > 0 || !(this.heads.isLate ?? isLate(page));
     return isKnown && !isAsked ? 'beginning' : 'unknown';
   }
 
   /**
-   * Adds the entry about the checkpoint in the store, where none names it yet. `siblings`: what the logs of other
-   * shards have signed.
+   * Adds the entry about the checkpoint in the store, unless one names it already. `siblings`: trees signed by the logs
+   * of other shards.
    */
   tell(siblings: readonly Sibling[] = []): void {
     if (!this.isDue || this.#published === null) return;
@@ -190,7 +189,7 @@ export class ArchiveLog {
     });
   }
 
-  /** Makes all that was added durable and signs it. `at`: epoch milliseconds. */
+  /** Makes all additions durable and signs them. `at`: epoch milliseconds. */
   async publish(objects: readonly NewObject[], at: number): Promise<Published> {
     const { archive, claim, configured, store } = this.deps;
     const grown = this.#tree.take().map(({ name, bytes }) => ({ name, parts: [bytes] }));
@@ -200,7 +199,7 @@ export class ArchiveLog {
     });
     await Promise.all([claim.renew(), ...writing]);
     const { size, root } = this;
-    // Of this moment: who remembers it may keep the object, and heads go on.
+    // A copy: the mark may be kept by its receiver, and the heads change later.
     const heads = structuredClone(this.heads);
     const [earlier = null, ...others] = this.#earlier;
     const mark: SigningMark = {
@@ -211,7 +210,7 @@ export class ArchiveLog {
     return await this.sign(at);
   }
 
-  /** Signs the tree as it is, all of which is durable and remembered. */
+  /** Signs the present tree, which is durable and in the mark. */
   async sign(at: number): Promise<Published> {
     const { origin, signers, store } = this.deps;
     const { size, root } = this;
@@ -228,19 +227,19 @@ export class ArchiveLog {
     return published;
   }
 
-  /** Keeps a checkpoint for good. */
+  /** Stores the permanent copy of a checkpoint. */
   async keep({ size, at, note }: Published): Promise<void> {
     await this.#settle({ name: keptCheckpointPath(size, at), parts: [note] });
   }
 
-  /** Writes an object; one of a crash that no checkpoint covers makes way. */
+  /** Writes an object; one left by a crash that no checkpoint covers is replaced. */
   async #settle({ name, parts }: NewObject): Promise<void> {
     const { store } = this.deps;
     if ((await store.create(name, parts)) === 'created') return;
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const found = await readSmall(store, name, bytes);
     if (found !== null && Buffer.concat(parts).equals(found.body)) return;
-    // It may be covered by a checkpoint that another process has signed meanwhile.
+    // Another process may have signed a checkpoint over it meanwhile.
     const checkpoint = await readSmall(store, checkpointPath);
     const isOurs = (checkpoint?.tag ?? null) === this.#tag;
     if (!isOurs || (await store.replace(name, parts, found?.tag ?? null)) === null) {

@@ -1,6 +1,6 @@
-// Manifests of completeness: what a day of a stream comes to (days.ts), as an object that is read without the log. It is a
-// view: whoever has the entries makes the same bytes again, and an entry names them. What must stay true: the manifest is
-// written before the checkpoint that covers its entry, and no two have one name.
+// Manifests of completeness: the totals of a stream's day (days.ts), as an object that is readable without the log. A
+// manifest is a view: the same bytes can be rebuilt from the entries, and an entry names it. Invariants: a manifest is
+// written before the checkpoint over its entry; no two manifests have one name.
 
 import { hash } from 'node:crypto';
 import { timeText } from '../tools/time-text.ts';
@@ -22,10 +22,10 @@ export function encodeDay(over: OverDay): Buffer {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** A name has at most so many characters of its stream's, which may be of upstream. */
+/** Limit of characters from the stream's name, which may contain upstream text. */
 const streamTextMax = 200;
 
-/** Name of a day's manifest; no two have the same. */
+/** Name of a day's manifest; unique. */
 export function dayPath({ stream, day }: { readonly stream: string; readonly day: string }) {
   const parts = stream.split('/').map((part) => {
     const text = encodeURIComponent(part.toWellFormed()).replace(/^\./, '%2E');
@@ -36,10 +36,10 @@ export function dayPath({ stream, day }: { readonly stream: string; readonly day
   return `manifests/${name}/${day}.json`;
 }
 
-/** So many are written with one checkpoint; at midnight all streams have one. */
+/** Limit of manifests per checkpoint; at midnight all streams have one. */
 const manifestsMax = 256;
 
-/** Enters days that are over, and gives their manifests, which are written with the entries. */
+/** Enters ended days, and returns their manifests, which are written with the entries. */
 export function enterDays(log: ArchiveLog, now: number): readonly NewObject[] {
   return log.heads.days.over.slice(0, manifestsMax).map((over) => {
     const bytes = encodeDay(over);

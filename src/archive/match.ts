@@ -1,6 +1,6 @@
-// Finds a record in an archive by its exact bytes, for an auditor who has the record and not its uid. What must stay
-// true: a record matches by the SHA-256 of its bytes only, and a page that may have it and cannot be read is an error
-// and not a "no".
+// Finds a record in an archive by its exact bytes, for an auditor who has the record but not its uid. Invariants: a
+// record matches only by the SHA-256 of its bytes; a page that may contain it and cannot be read is an error, not a
+// "no".
 
 import { hash } from 'node:crypto';
 import { placesOf } from './copies.ts';
@@ -11,8 +11,8 @@ import type { ArchiveReader } from './reader.ts';
 import { type ArchivedPage, readPage } from './segments.ts';
 
 /**
- * The first page with this record, also where it was erased since; null where no page has it, pruned pages aside. Throws
- * a SyntaxError, also where a page that may have it cannot be read.
+ * The first page with this record, even if it was erased later; null if no page has it, except pruned pages. Throws a
+ * SyntaxError, also if a page that may have it cannot be read.
  */
 export async function findMatch(
   reader: ArchiveReader,
@@ -37,7 +37,7 @@ export async function findMatch(
 
 type Page = RecordPosition['page'];
 
-/** Null where the page is not there, or not as its entry has it. */
+/** Null: the page does not exist, or does not match its entry. */
 async function pageOf(
   reader: ArchiveReader,
   versions: readonly PageVersion[],
@@ -53,13 +53,13 @@ async function pageOf(
   }
 }
 
-/** The place of the record among the page's kept ones; null: it is not one of them. */
+/** The index of the record among the page's kept ones; null: it is not one of them. */
 function placeIn(
   { body, kept, erased, entry }: Page & ArchivedPage,
   { bytes, sha256 }: { readonly bytes: Uint8Array; readonly sha256: string },
 ): number | null {
   const gone = [...erased].filter(([, one]) => one === sha256).map(([place]) => place);
-  // Most pages show at once that they do not have it.
+  // A cheap test excludes most pages.
   const there = body.includes(bytes) ? placesOf(body, entry.items, sha256) : [];
   for (const place of [...there, ...gone]) {
     const i = kept === null ? place : kept.indexOf(place);

@@ -1,7 +1,6 @@
-// The Merkle tree of RFC 6962, section 2.1: hashes of leaves and nodes, roots, and the two proofs,
-// that an entry is in a tree and that one tree begins with another. Pure: where hashes of nodes
-// come from (tiles, memory) is the caller's. What must stay true: every number here is exactly what
-// the RFC says, since other people's tools compute it again.
+// The Merkle tree of RFC 6962, section 2.1: leaf and node hashes, roots, and the two proofs: an entry is in a tree
+// (inclusion), and one tree extends another (consistency). Pure: the caller supplies node hashes (from tiles or
+// memory). Invariant: every value is exactly that of the RFC, because independent tools recompute it.
 
 import { hash } from 'node:crypto';
 
@@ -36,22 +35,22 @@ function splitOf(size: number): number {
   return k;
 }
 
-/** A whole subtree: the hash over `2 ** level` leaves, the `index`th of that level. */
+/** A complete subtree: the hash over `2 ** level` leaves, the `index`th of that level. */
 export interface NodeId {
   readonly level: number;
   readonly index: number;
 }
 
-/** Gives the hash of a whole subtree. */
+/** Returns the hash of a complete subtree. */
 export type NodeHashes = (id: NodeId) => Promise<Uint8Array>;
 
-/** Leaves `from` up to `to` that are a subtree of some tree, whole but at its right edge. */
+/** Leaves `from` up to `to` that form a subtree, complete except at its right edge. */
 interface Subtree {
   readonly from: number;
   readonly to: number;
 }
 
-/** The whole subtrees that make one up, from the left. */
+/** The complete subtrees of a subtree, from the left. */
 function wholeSubtrees({ from, to }: Subtree): readonly NodeId[] {
   const ids: NodeId[] = [];
   for (let at = from; at < to; ) {
@@ -63,7 +62,7 @@ function wholeSubtrees({ from, to }: Subtree): readonly NodeId[] {
   return ids;
 }
 
-/** Joins hashes of whole subtrees, larger ones first, from the right, as RFC 6962 does. */
+/** Joins hashes of complete subtrees, larger ones first, from the right, as RFC 6962 does. */
 function joined(hashes: readonly Uint8Array[]): Buffer {
   const [last = emptyRoot, ...others] = hashes.toReversed();
   return Buffer.from(others.reduce((right, left) => nodeHash(left, right), last));
@@ -94,7 +93,7 @@ export function inclusionProof(
   return Promise.all(path.toReversed().map((subtree) => subtreeHash(subtree, hashes)));
 }
 
-/** The proof that the tree of `size` leaves begins with that of `older` leaves. */
+/** The proof that the tree of `size` leaves extends the tree of `older` leaves. */
 export function consistencyProof(
   older: number,
   size: number,
@@ -114,7 +113,7 @@ export function consistencyProof(
   return Promise.all(path.toReversed().map((subtree) => subtreeHash(subtree, hashes)));
 }
 
-/** What a proof of inclusion makes of a leaf; null where it has not as many hashes as it must. */
+/** The root that a proof of inclusion yields for a leaf; null: it has the wrong number of hashes. */
 export function rootOfInclusion(
   {
     index,
@@ -138,13 +137,13 @@ export function rootOfInclusion(
   return last === 0 ? root : null;
 }
 
-/** One tree, as a checkpoint tells of it. */
+/** One tree, as in a checkpoint. */
 export interface TreeHead {
   readonly size: number;
   readonly root: Uint8Array;
 }
 
-/** True where the proof shows that `newer` begins with `older`. */
+/** True if the proof shows that `newer` extends `older`. */
 export function isConsistent(
   older: TreeHead,
   newer: TreeHead,
@@ -177,8 +176,8 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * A tree that only grows, as the hashes of its whole subtrees at the right edge, largest first (a
- * "compact range"): at most one for each level, whatever its size.
+ * A growing tree, as the hashes of its complete subtrees at the right edge, largest first (a "compact range"): at most
+ * one per level, for any size.
  */
 export class CompactRange {
   #size = 0;
@@ -201,7 +200,7 @@ export class CompactRange {
     this.#size += 1;
   }
 
-  /** The same tree, to grow by itself. */
+  /** A copy that grows independently. */
   copy(): CompactRange {
     const range = new CompactRange();
     range.#edge = [...this.#edge];
@@ -209,7 +208,7 @@ export class CompactRange {
     return range;
   }
 
-  /** The tree of `size` leaves, gone on from. */
+  /** The tree of `size` leaves, to be extended. */
   static async of(size: number, hashes: NodeHashes): Promise<CompactRange> {
     const range = new CompactRange();
     const edge = await Promise.all(wholeSubtrees({ from: 0, to: size }).map(hashes));
@@ -219,7 +218,7 @@ export class CompactRange {
   }
 }
 
-/** The root over leaves that are all at hand. */
+/** The root over leaves in memory. */
 export function rootOf(leaves: readonly Buffer[]): Buffer {
   let row = leaves;
   while (row.length > 1) {

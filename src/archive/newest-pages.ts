@@ -1,6 +1,5 @@
-// The newest pages of an archive's streams, read backwards, as many as are asked for: for a comparison with what upstream
-// serves now. The archive enters its result, so what must stay true: pages are those of the tree that the state has
-// signed last, whatever stands in the store.
+// The newest pages of an archive's streams, read backwards, for a comparison with upstream's present data. The archive
+// enters the result. Invariant: pages are those of the tree that the state signed last, whatever the store contains.
 
 import type { Json } from '../contracts/json.ts';
 import type { HeldPage } from '../contracts/spool.ts';
@@ -11,17 +10,20 @@ import { archivedPage } from './pages.ts';
 import { ProvenReader } from './proven-reader.ts';
 import { tileWidth } from './tiles.ts';
 
-/** So far back is looked: an entry costs some time, whatever it is of. */
+/** Limit of entries searched, because every entry costs time. */
 const entriesMax = 200_000;
 
-/** An archive as the state has signed it last; `mark`: what its sink remembers. Null: it has signed nothing yet. */
+/** An archive as the state signed it last. `mark`: the sink's stored mark. Null: the state has signed nothing yet. */
 export function signedReader(store: ObjectStore, mark: Json | null): ProvenReader | null {
   const known: SigningMark | null = mark === null ? null : parseMark(mark);
   if (known === null) return null;
   return new ProvenReader(store, { size: known.size, root: Buffer.from(known.root, 'hex') });
 }
 
-/** Pages with records, the newest bundle of entries first. An archive that is not what was signed is a SyntaxError. */
+/**
+ * Pages with records, the newest bundle of entries first. Throws a SyntaxError if the archive differs from the signed
+ * tree.
+ */
 export async function* newestPages(
   reader: ProvenReader,
   isRequested: (stream: string) => boolean,

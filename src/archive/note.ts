@@ -1,8 +1,7 @@
-// Signed notes (c2sp.org/signed-note) as checkpoints are: a text, a blank line, and signature lines
-// that each name a key. Keys are Ed25519, those of witnesses as c2sp.org/tlog-cosignature has them,
-// with the time at which they have seen the text; signatures of other kinds and of keys that are not asked
-// for are passed over, as the standard says, while one wrong signature of a known key rejects the
-// note. What must stay true: text is believed only where `openNote` has given it back.
+// Signed notes (c2sp.org/signed-note), the form of checkpoints: a text, a blank line, and signature lines that each
+// name a key. Keys are Ed25519; those of witnesses follow c2sp.org/tlog-cosignature and sign the time with the text.
+// Signatures of other kinds or of unknown keys are ignored, as the standard requires; one wrong signature of a known
+// key rejects the note. Invariant: a text is trusted only if `openNote` returned it.
 
 import {
   createPrivateKey,
@@ -16,28 +15,28 @@ import {
 
 const ed25519 = 1;
 const cosignature = 4;
-/** Before a cosignature: when it was made, seconds as a big-endian number. */
+/** Before a cosignature: its time, seconds as a big-endian number. */
 const timeBytes = 8;
 const keyIdBytes = 4;
 const rawKeyBytes = 32;
 const signatureBytes = 64;
-/** Lines beyond that are no note that anybody meant to be read. */
+/** Limit of signature lines in a note. */
 const signaturesMax = 100;
-/** What stands before a raw Ed25519 key in DER (RFC 8410): SPKI's, and that of PKCS #8. */
+/** DER prefixes of a raw Ed25519 key (RFC 8410): SPKI, and PKCS #8. */
 const publicPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 const privatePrefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** A key by which notes are checked. */
+/** A key that checks notes. */
 export interface Verifier {
   readonly name: string;
   readonly keyId: Buffer;
   /** Text form: `name+hex key id+base64(type || key)`. */
   readonly vkey: string;
-  /** True where the signature is the key's, over the text. */
+  /** True if the signature is the key's, over the text. */
   check(text: Uint8Array, signature: Uint8Array): boolean;
 }
 
-/** Makes signatures under a key. */
+/** Signs with a key. */
 export interface Signer {
   readonly verifier: Verifier;
   sign(text: Uint8Array): Promise<Uint8Array>;
@@ -50,9 +49,9 @@ export interface NoteSignature {
   readonly signature: Buffer;
 }
 
-/** A note's text and its signatures, none of them checked. */
+/** A note's text and its unchecked signatures. */
 export interface Note {
-  /** With its last line end. */
+  /** Including its last line feed. */
   readonly text: string;
   readonly signatures: readonly NoteSignature[];
 }
@@ -88,13 +87,13 @@ function named(name: string, type: number, raw: Uint8Array): Omit<Verifier, 'che
   return { name, keyId, vkey: `${name}+${keyId.toString('hex')}+${typed.toString('base64')}` };
 }
 
-/** Parses a vkey. Throws a SyntaxError that says what is wrong with it. */
+/** Parses a vkey. Throws a SyntaxError with the reason. */
 export function parseVkey(vkey: string): Verifier {
   const { name, raw } = vkeyParts(vkey, [ed25519]);
   return verifierOf(name, raw);
 }
 
-/** Parses the vkey of a witness, of which either type of Ed25519 key is in use. Throws a SyntaxError. */
+/** Parses a witness's vkey; both types of Ed25519 keys are accepted. Throws a SyntaxError. */
 export function parseWitnessKey(vkey: string): Verifier {
   const { name, raw } = vkeyParts(vkey, [ed25519, cosignature]);
   const key = publicKey(raw);
@@ -113,12 +112,12 @@ function secondsOf(signature: Uint8Array): bigint {
   return Buffer.from(signature.subarray(0, timeBytes)).readBigUInt64BE();
 }
 
-/** When a cosignature was made, as it says; epoch milliseconds. */
+/** The time inside a cosignature, epoch milliseconds. */
 export function cosignedAt(signature: Uint8Array): number {
   return Number(secondsOf(signature)) * 1_000;
 }
 
-/** The same key under another name, which makes another key of it to whoever checks notes. */
+/** The same key under another name; readers of notes treat it as another key. */
 export function renamedKey({ vkey }: Verifier, name: string): Verifier {
   return verifierOf(name, vkeyParts(vkey, [ed25519]).raw);
 }
@@ -140,8 +139,8 @@ function vkeyParts(vkey: string, types: readonly number[]) {
 }
 
 /**
- * Parses a private key's text form, `PRIVATE+KEY+name+hex key id+base64(type || seed)`, as Go's
- * golang.org/x/mod/sumdb/note has it. Throws a SyntaxError, which does not show the key.
+ * Parses a private key's text form, `PRIVATE+KEY+name+hex key id+base64(type || seed)`, as in Go's
+ * golang.org/x/mod/sumdb/note. Throws a SyntaxError that does not contain the key.
  */
 export function parseSigningKey(text: string): Signer {
   const pattern = /^PRIVATE\+KEY\+([^+]*)\+([0-9a-f]{8})\+(.*)$/;
@@ -157,7 +156,7 @@ export function parseSigningKey(text: string): Signer {
   return signer;
 }
 
-/** The key of which this is the public half, an Ed25519 key in PEM. Throws a SyntaxError. */
+/** The key with this public half, an Ed25519 key in PEM. Throws a SyntaxError. */
 export function verifierOfPem(name: string, pem: string): Verifier {
   if (!isName(name)) throw new SyntaxError('a key’s name has no blanks and no +');
   const key = createPublicKey(pem);
@@ -184,7 +183,7 @@ function rawOf(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'spki' }).subarray(-rawKeyBytes);
 }
 
-/** The note: the text, which ends with a line end, and a signature of each signer. */
+/** The note: the text, which ends with a line feed, and a signature of each signer. */
 export async function signNote(text: string, signers: readonly Signer[]): Promise<string> {
   const lines: string[] = [];
   for (const { verifier, sign } of signers) {
@@ -195,7 +194,7 @@ export async function signNote(text: string, signers: readonly Signer[]): Promis
   return `${text}\n${lines.join('')}`;
 }
 
-/** Takes a note apart. Throws a SyntaxError where it is none. */
+/** Parses a note. Throws a SyntaxError if it is none. */
 export function parseNote(bytes: Uint8Array): Note {
   const note = utf8(bytes);
   const split = note?.lastIndexOf('\n\n') ?? -1;
@@ -215,33 +214,33 @@ export function parseNote(bytes: Uint8Array): Note {
   return { text: note.slice(0, split + 1), signatures };
 }
 
-/** Of nobody's key. */
+/** The name of no real key. */
 const fenceName = 'sluice/fence';
 
 /**
- * A signature line by nobody, which readers of notes ignore as they do any whose key they do not
- * know. It makes of the same note other bytes: a bucket tells two versions apart by nothing else.
+ * A signature line of no real key, which readers ignore like any unknown key. It changes the bytes of an otherwise
+ * equal note, because a bucket distinguishes versions only by bytes.
  */
 export function fenceLine(): Buffer {
   const signed = randomBytes(keyIdBytes + signatureBytes);
   return Buffer.from(`— ${fenceName} ${signed.toString('base64')}\n`);
 }
 
-/** The note without such a line. */
+/** The note without these lines. */
 export function withoutFence(note: Uint8Array): Buffer {
   const lines = Buffer.from(note).toString('utf8').split('\n');
   return Buffer.from(lines.filter((line) => !line.startsWith(`— ${fenceName} `)).join('\n'));
 }
 
-/** A note of which at least one known key has signed the text. */
+/** A note with a valid signature of at least one known key. */
 export interface OpenedNote extends Note {
   /** The known keys that have signed it. */
   readonly by: readonly Verifier[];
 }
 
 /**
- * Checks a note. Throws a SyntaxError where it is none, where a signature of a known key is wrong,
- * or where none is of a known key.
+ * Checks a note. Throws a SyntaxError if it is none, if a signature of a known key is wrong, or if no known key has
+ * signed it.
  */
 export function openNote(bytes: Uint8Array, known: readonly Verifier[]): OpenedNote {
   const note = parseNote(bytes);
@@ -259,7 +258,7 @@ export function openNote(bytes: Uint8Array, known: readonly Verifier[]): OpenedN
   return { ...note, by: [...by] };
 }
 
-/** Null where the text is not exactly what its bytes would be written as. */
+/** Null if the text is not the canonical base64 of its bytes. */
 function base64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return text !== '' && bytes.toString('base64') === text ? bytes : null;

@@ -1,6 +1,6 @@
-// A held page on its way into the archive: everything that its entry says but where it lands, made
-// as the page comes, so that its body need not be kept until a checkpoint is due. Hashes are made
-// here at once, the frame off the event loop.
+// Prepares a stored page for the archive: computes everything in its entry except its location when the page arrives,
+// so its body need not be kept until a checkpoint is due. Hashes are computed here at once, the frame off the event
+// loop.
 
 import { createHmac, hash } from 'node:crypto';
 import type { AnswerFacts, PageContext } from '../contracts/event.ts';
@@ -15,18 +15,18 @@ import { keptRecords, recordsRoot } from './records.ts';
 import { compressBody, encodeKept, skippableFrame } from './segments.ts';
 import { type SuccessionEntry, successionIn } from './succession.ts';
 
-/** An entry has room for so much of a path. */
+/** Limit of a path's characters in an entry. */
 const pathMax = 4_096;
 
-/** A page that waits for its place in a segment and in its stream's chain. */
+/** A page that waits for its location in a segment and in its stream's chain. */
 export interface PreparedPage {
   readonly frames: readonly [body: Buffer, kept: Buffer];
-  /** The entry, with its place in the log still to come. */
+  /** The entry, without its location in the log. */
   readonly entry: Omit<PageEntry, 'seq' | 'prev' | 'body'>;
   readonly body: { readonly sha256: string; readonly bytes: number };
-  /** What the page tells of a comparison with upstream; null: nothing. */
+  /** The page's comparison with upstream; null: none. */
   readonly comparison: ArchiveComparison | null;
-  /** Which source of a pair delivers from now on, as the page reports it; null: it does not. */
+  /** The page's change of the delivering source of a pair; null: none. */
   readonly succession: SuccessionEntry | null;
 }
 
@@ -37,7 +37,7 @@ export async function preparePage(
 ): Promise<PreparedPage> {
   const { body, items, context } = page;
   const compressed = compressBody(body);
-  // An answer that is no record may be anything, and its one number stands for no event.
+  // A response without records may have any content, and its one number belongs to no event.
   const isRecords = context.kind !== 'answer';
   const slices = isRecords ? (page.slices ?? cutRecords(body, items)) : null;
   const records = slices === null ? [] : keptRecords({ ...page, slices });
@@ -95,7 +95,7 @@ function answerFacts(
   };
 }
 
-/** What a page of conditions tells of. */
+/** The conditions in a page of conditions. */
 function conditionsOf(body: Uint8Array): string[] {
   const records = parseBody(body);
   return (Array.isArray(records) ? records : []).flatMap((record) =>

@@ -1,8 +1,7 @@
-// The proof that one record is in an archive: a C2SP tlog-proof (c2sp.org/tlog-proof) of the entry
-// of its page, with the entry itself and the record's path in the page's tree as `extra`. It is
-// checked with nothing else at hand: the record leads to the root in the entry, the entry to the
-// root in the checkpoint, and the checkpoint is signed. What must stay true: nothing of the file is
-// believed before it has led there.
+// The proof that one record is in an archive: a C2SP tlog-proof (c2sp.org/tlog-proof) of its page's entry, with the
+// entry and the record's path in the page's tree as `extra`. It can be checked without the archive: the record leads to
+// the root in the entry, the entry to the root in the checkpoint, and the checkpoint is signed. Invariant: no part of
+// the file is trusted before it was checked along this chain.
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
@@ -15,13 +14,13 @@ import { recordLeaf } from './records.ts';
 
 const firstLine = 'c2sp.org/tlog-proof@v1';
 
-/** What a proof is made of. */
+/** The parts of a proof. */
 export interface RecordProof {
-  /** The entry's index in the log, its bytes, and its path to the root of the tree. */
+  /** The entry's index in the log, its bytes, and its path to the tree's root. */
   readonly index: number;
   readonly entry: Uint8Array;
   readonly path: readonly Uint8Array[];
-  /** The record's index among the page's kept ones, and its path to the root of these. */
+  /** The record's index among the page's kept records, and its path to their root. */
   readonly record: { readonly index: number; readonly path: readonly Uint8Array[] };
   /** A signed note. */
   readonly checkpoint: Uint8Array;
@@ -55,7 +54,7 @@ export function encodeProof({ index, entry, path, record, checkpoint }: RecordPr
   ].join('\n');
 }
 
-/** Takes a proof apart. Throws a SyntaxError. */
+/** Parses a proof. Throws a SyntaxError. */
 function parseProof(text: string): RecordProof {
   const end = text.indexOf('\n\n');
   const [first, extra = '', index = '', ...path] = text.slice(0, Math.max(end, 0)).split('\n');
@@ -78,22 +77,22 @@ function parseProof(text: string): RecordProof {
   };
 }
 
-/** What a proof shows. */
+/** The proven facts. */
 export interface Proven {
   /** Of the entry in the log. */
   readonly index: number;
   readonly entry: PageEntry;
-  /** Of the record among the page's kept ones. */
+  /** Index of the record among the page's kept ones. */
   readonly place: number;
   readonly checkpoint: Checkpoint;
   readonly by: readonly Verifier[];
-  /** Those of the witnesses that have cosigned it. */
+  /** The witnesses that have cosigned the checkpoint. */
   readonly seenBy: readonly Verifier[];
 }
 
 /**
- * Checks that the file proves the record, under a checkpoint that every one of the witnesses has
- * cosigned. Throws a SyntaxError that says why it does not.
+ * Checks that the file proves the record, under a checkpoint cosigned by every one of the witnesses. Throws a
+ * SyntaxError with the reason if it does not.
  */
 export function checkProof(
   text: string,

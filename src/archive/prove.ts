@@ -1,5 +1,5 @@
-// Finds a record in an archive by its uid and makes the proof that it is there (proof.ts). What must
-// stay true: a proof that is handed out has been checked, so that a damaged archive gives none.
+// Finds a record in an archive by its uid and creates its proof (proof.ts). Invariant: a returned proof has been
+// checked, so a damaged archive yields none.
 
 import { ExportError } from '../contracts/errors.ts';
 import { uidBytes } from '../contracts/spool.ts';
@@ -21,7 +21,7 @@ export interface ProvenRecord {
   readonly proof: RecordProof;
 }
 
-/** A page that has a record, and which of its kept ones that is. */
+/** A page with a record, and the record's index among its kept ones. */
 export interface RecordPosition {
   readonly index: number;
   readonly bytes: Buffer;
@@ -30,8 +30,8 @@ export interface RecordPosition {
 }
 
 /**
- * Finds the record with this uid; null where no page has it, those aside that were pruned. Throws a
- * SyntaxError, also where a page that may have it cannot be read.
+ * Finds the record with this uid; null if no page has it, except pruned pages. Throws a SyntaxError, also if a page
+ * that may have it cannot be read.
  */
 export async function findRecord(
   reader: ArchiveReader,
@@ -65,8 +65,8 @@ export async function findRecord(
 }
 
 /**
- * Proves the record with this uid; null where no page has it. Throws a SyntaxError, and an ExportError
- * for one that was erased.
+ * Proves the record with this uid; null if no page has it. Throws a SyntaxError, and an ExportError for an erased
+ * record.
  */
 export async function proveRecord(
   reader: ArchiveReader,
@@ -77,8 +77,8 @@ export async function proveRecord(
 }
 
 /**
- * Proves a record that was found. `given`: its bytes, from elsewhere; with them an erased record is proven as well. Throws
- * as `proveRecord` does.
+ * Proves a found record. `given`: its bytes from elsewhere, with which an erased record can be proven too. Throws as
+ * `proveRecord` does.
  */
 export async function proofOf(
   reader: ArchiveReader,
@@ -103,8 +103,8 @@ export async function proofOf(
 }
 
 /**
- * The checkpoint under which an entry is proven: the newest that witnesses have cosigned, with their
- * lines; where the present keys have not signed that, or there is none, the newest of all.
+ * The checkpoint under which an entry is proven: the newest one with cosignatures, including their lines. If the
+ * present keys have not signed that one, or there is none, the newest checkpoint.
  */
 async function checkpointOver(reader: ArchiveReader, index: number) {
   const newest = await newestCheckpoint(reader);
@@ -128,7 +128,7 @@ function keyIdsOf(note: Uint8Array): Set<string> {
   return new Set(parseNote(note).signatures.map(({ keyId }) => keyId.toString('hex')));
 }
 
-/** `span`: times of reading, epoch milliseconds; absent: all. */
+/** `span`: reading times, epoch milliseconds; undefined: all. */
 function isWithin(
   { fetched_at }: PageEntry,
   span: { readonly from: number; readonly to: number } | undefined,
@@ -137,7 +137,7 @@ function isWithin(
   return span === undefined || (at >= span.from && at < span.to);
 }
 
-/** Of a page as it was archived; null where that is not there, or not what its entry says. */
+/** The uids of a page as archived; null: it does not exist, or does not match its entry. */
 async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Array | null> {
   try {
     return (await keptUids(reader, entry)).uids;
@@ -147,7 +147,7 @@ async function uidsOf(reader: ArchiveReader, entry: PageEntry): Promise<Uint8Arr
   }
 }
 
-/** Which of the uids it is; null: none. */
+/** The index of the uid; null: it is not among them. */
 function placeIn(uids: Uint8Array, requested: Buffer): number | null {
   const bytes = Buffer.from(uids.buffer, uids.byteOffset, uids.byteLength);
   for (let at = bytes.indexOf(requested); at >= 0; at = bytes.indexOf(requested, at + 1)) {

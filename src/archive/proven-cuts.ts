@@ -1,7 +1,6 @@
-// The cuts of a lake as the log's proven entries have them, for a writer that deletes or rewrites some. A cut's
-// file can be changed by others: it may name objects that are not its own, or other times. What must stay true:
-// objects and times come from proven entries only; where the pages of a cut are not known, its times cover all
-// that it may have.
+// The cuts of a lake from the log's proven entries, for a writer that deletes or rewrites some. Others can change a
+// cut's file: it may name foreign objects or other times. Invariants: objects and times come from proven entries only;
+// if the pages of a cut are unknown, its time span covers every possible page.
 
 import type { EntryOf } from './entries.ts';
 import { cutsPrefix } from './lake-cuts.ts';
@@ -15,7 +14,7 @@ export interface ProvenCut {
   readonly objects: readonly EntryOf<'lake'>[];
 }
 
-/** When the pages of a cut were read, epoch milliseconds. */
+/** Reading times of a cut's pages, epoch milliseconds. */
 export interface CutSpan {
   readonly first: number;
   readonly last: number;
@@ -23,25 +22,25 @@ export interface CutSpan {
 
 /** The cuts of one log. */
 export class ProvenCuts {
-  /** By name, the index of the cut's entry: a year may have 35,000 cuts. */
+  /** Index of the cut's entry by name: a year may have 35,000 cuts. */
   readonly #indexes = new Map<string, number>();
   #scanned = 0;
   #lastPage: number | null = null;
 
-  /** The cut with this name; null: no entry names it. Throws a SyntaxError where an entry is not proven. */
+  /** The cut with this name; null: no entry names it. Throws a SyntaxError if an entry is not proven. */
   async named(name: string, reader: ProvenReader): Promise<ProvenCut | null> {
     await this.#scan(reader);
     const index = this.#indexes.get(name);
     return index === undefined ? null : await cutAt(index, reader);
   }
 
-  /** All, in the order of the log. */
+  /** All cuts, in the order of the log. */
   async *all(reader: ProvenReader): AsyncGenerator<ProvenCut> {
     await this.#scan(reader);
     for (const index of this.#indexes.values()) yield await cutAt(index, reader);
   }
 
-  /** The index of the last page that the lake has events of; null: no cut is entered, or none of such a page. */
+  /** The index of the last page with events in the lake; null: no cut is entered, or none with known pages. */
   async lastPage(reader: ProvenReader): Promise<number | null> {
     await this.#scan(reader);
     return this.#lastPage;
@@ -58,7 +57,7 @@ export class ProvenCuts {
   }
 }
 
-/** The cut whose entry has this index, with its objects. Throws a SyntaxError where there is none. */
+/** The cut at this entry index, with its objects. Throws a SyntaxError if there is none. */
 export async function cutAt(index: number, reader: ProvenReader): Promise<ProvenCut> {
   let cut: EntryOf<'lake_cut'> | null = null;
   const objects: EntryOf<'lake'>[] = [];
@@ -71,7 +70,7 @@ export async function cutAt(index: number, reader: ProvenReader): Promise<Proven
   return { entry: cut, objects };
 }
 
-/** The earliest and latest time at which a page of the cut was read. */
+/** The earliest and latest reading time of a cut's pages. */
 export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Promise<CutSpan> {
   const day = dayOfCut(entry.object);
   if (entry.events === 0) return { first: day, last: day };
@@ -91,7 +90,7 @@ export async function readSpanOf({ entry }: ProvenCut, reader: ProvenReader): Pr
 
 const dayMs = 86_400_000;
 
-/** The first moment of the day that a cut's name has, epoch milliseconds. */
+/** The start of the day in a cut's name, epoch milliseconds. */
 export function dayOfCut(name: string): number {
   const day = name.slice(cutsPrefix.length, cutsPrefix.length + 'YYYY/MM/DD'.length);
   return Date.parse(day.replaceAll('/', '-'));

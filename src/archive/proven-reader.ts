@@ -1,6 +1,7 @@
-// Reads the entries of a log as its signed tree has them, for a writer that acts on them. The store may be
-// changed by others at any time. A writer has the edge of the tree in memory, and nothing of it is read. What must stay true: no tile and no entry is returned that does not lead to
-// the given root; a bundle or tile that does not is a SyntaxError that names the object.
+// Reads the entries of a log proven against its signed tree, for a writer that acts on them, because others can change
+// the store at any time. A writer passes the tree's edge from memory, which is then not read. Invariant: no tile or
+// entry is returned that does not lead to the given root; a wrong bundle or tile is a SyntaxError that names the
+// object.
 
 import type { ObjectStore } from '../objects/store.ts';
 import type { TreeEdge } from './growing-tree.ts';
@@ -16,10 +17,10 @@ export class ProvenReader extends ArchiveReader {
   /** By level: the full tile that was proven last. */
   readonly #full = new Map<number, { readonly index: number; readonly hashes: Hashes }>();
   #edge: Promise<ReadonlyMap<number, Hashes>> | null = null;
-  /** Those of the partial bundle, where the caller has them. */
+  /** The entries of the partial bundle, if the caller has them. */
   readonly #entries: readonly Uint8Array[];
 
-  /** `edge`: that of the tree, where the caller has it; else it is read and proven. */
+  /** `edge`: the tree's edge, if the caller has it; else it is read and proven. */
   constructor(store: ObjectStore, head: TreeHead, edge?: TreeEdge) {
     super(store);
     this.head = head;
@@ -32,12 +33,12 @@ export class ProvenReader extends ArchiveReader {
     return tileHashes(this.head.size, (tile) => this.tile(tile));
   }
 
-  /** Throws a SyntaxError where the tile is missing, or its hashes do not lead to the root. */
+  /** Throws a SyntaxError if the tile is missing, or its hashes do not lead to the root. */
   override async tile({ level, index, width }: Tile): Promise<Hashes> {
     return (await this.#proven(Number(level), index)).slice(0, width);
   }
 
-  /** The bundle with exactly these entries. Throws a SyntaxError where one is not that of the tree. */
+  /** The bundle with exactly these entries. Throws a SyntaxError if an entry is not that of the tree. */
   override async bundle(index: number, width: number) {
     if (index * tileWidth + this.#entries.length === this.head.size && this.#entries.length > 0) {
       return { bytes: encodeBundle(this.#entries.slice(0, width)), width };
@@ -68,7 +69,7 @@ export class ProvenReader extends ArchiveReader {
     return hashes;
   }
 
-  /** The partial tiles, by level; together they make the root. */
+  /** The partial tiles by level; together they form the root. */
   async #provenEdge(): Promise<ReadonlyMap<number, Hashes>> {
     this.#edge ??= this.#readEdge();
     return await this.#edge;

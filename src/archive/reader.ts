@@ -1,7 +1,6 @@
-// An archive as it is read: its objects by what they are, taken apart but not believed. Whoever
-// reads decides what an object that is missing or in another form means to it; a store that cannot
-// be reached is an ExportError and means nothing about the archive. What must stay true: nothing
-// here writes, and no name that an entry gives leads to an object of another kind.
+// Reads the objects of an archive by kind, parsed but not trusted. The caller decides the meaning of a missing or
+// malformed object; an unreachable store is an ExportError and says nothing about the archive. Invariants: this file
+// writes nothing; no name in an entry leads to an object of another kind.
 
 import type { ObjectRange, ObjectStore } from '../objects/store.ts';
 import { hashBytes, type TreeHead } from './merkle.ts';
@@ -15,7 +14,7 @@ import {
   tileWidth,
 } from './tiles.ts';
 
-/** Names of objects that an entry may give, by what they are. */
+/** Patterns of object names in entries, by kind. */
 const namePatterns = {
   segment: /^segments\/\d{4}\/\d\d\/\d\d\/\d{20}\.zst$/,
   checkpoint: /^checkpoints\/\d{4}\/\d\d\/\d\d\/\d{20}\.note$/,
@@ -25,16 +24,16 @@ const namePatterns = {
   manifest: /^manifests\/(?:[^/.][^/]*\/)+\d{4}-\d\d-\d\d\.json$/,
 } as const;
 
-/** Of these every one is of a few lines. */
+/** Kinds whose objects have only a few lines. */
 const small: ReadonlySet<string> = new Set(['checkpoint', 'anchor', 'manifest']);
 
 const wholeRange: ObjectRange = { from: 0, length: bundleBytesMax + 1 };
 
-/** A byte more than a tile has. */
+/** One byte more than a tile has. */
 const tileRange: ObjectRange = { from: 0, length: tileWidth * hashBytes + 1 };
 const bundleRange: ObjectRange = { from: 0, length: 1024 * 1024 };
 
-/** True where bytes have as many entries as a bundle can. */
+/** True if the bytes contain as many entries as a bundle can. */
 function hasAllEntries(bytes: Uint8Array): boolean {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
@@ -45,13 +44,13 @@ function hasAllEntries(bytes: Uint8Array): boolean {
   return at <= bytes.length;
 }
 
-/** What an entry names an object as. */
+/** The kinds of objects that an entry names. */
 export type NamedObject = keyof typeof namePatterns;
 
 /** Reads the objects of an archive. */
 export class ArchiveReader {
   readonly store: ObjectStore;
-  /** The tree that every entry is proven against (proven-reader.ts); null: entries are returned without proof. */
+  /** The tree against which entries are proven (proven-reader.ts); null: entries are returned without proof. */
   readonly head: TreeHead | null = null;
 
   constructor(store: ObjectStore) {
@@ -59,28 +58,26 @@ export class ArchiveReader {
   }
 
   /**
-   * An object's bytes, or so much of a range as there is; null where it is not there. Without a
-   * range no more is read than the longest object has that is read whole, and that one more byte
-   * shows to be none.
+   * An object's bytes, or the existing part of a range; null: it does not exist. Without a range, the read stops at one
+   * byte more than the longest valid object has, which shows that it is invalid.
    */
   async read(name: string, range: ObjectRange = wholeRange): Promise<Uint8Array | null> {
     return (await this.store.read(name, range))?.body ?? null;
   }
 
-  /** An object that an entry names; null where it is not there. Throws a SyntaxError for a name of another kind. */
+  /** An object that an entry names; null: it does not exist. Throws a SyntaxError for a name of another kind. */
   async named(kind: NamedObject, name: string, range?: ObjectRange): Promise<Uint8Array | null> {
     if (!namePatterns[kind].test(name)) throw new SyntaxError(`no ${kind} has that name`);
     return small.has(kind) ? await this.small(name) : await this.read(name, range);
   }
 
-  /** An object of a few lines; null where it is not there, no bytes where it is longer than any can be. */
+  /** An object of a few lines; null: it does not exist; empty: it is longer than any valid one. */
   async small(name: string): Promise<Uint8Array | null> {
     return (await readSmall(this.store, name))?.body ?? null;
   }
 
   /**
-   * The hashes of a tile, or of a wider one that has taken its place; null where there is none.
-   * Throws a SyntaxError for one of a wrong length.
+   * The hashes of a tile, or of a wider one that has replaced it; null: none. Throws a SyntaxError for a wrong length.
    */
   async tile(tile: Tile): Promise<readonly Buffer[] | null> {
     const found = await this.#widest(tile);
@@ -88,12 +85,12 @@ export class ArchiveReader {
     return decodeTile(found.bytes, found.width).slice(0, tile.width);
   }
 
-  /** A bundle's bytes and how many entries they hold: of it, or of a wider one in its place. */
+  /** The bytes and number of entries of a bundle, or of a wider one that has replaced it. */
   async bundle(index: number, width: number) {
     return await this.#widest({ level: 'entries', index, width });
   }
 
-  /** Partial tiles may go once a wider one is there. */
+  /** A partial tile may be deleted once a wider one exists. */
   async #widest(
     tile: Tile,
   ): Promise<{ readonly bytes: Uint8Array; readonly width: number } | null> {
@@ -109,17 +106,17 @@ export class ArchiveReader {
     return null;
   }
 
-  /** All bytes of a tile or bundle; of one that is too long so many that this shows. */
+  /** All bytes of a tile or bundle; of one that is too long, enough to show that. */
   async #wholeTile(tile: Tile): Promise<Uint8Array | null> {
     const name = tilePath(tile);
     if (tile.level !== 'entries') return await this.read(name, tileRange);
     const head = await this.read(name, bundleRange);
-    // Few bundles are as long, and what others put there may be much longer.
+    // Few bundles are that long, but planted objects may be much longer.
     if (head === null || head.length < bundleRange.length || hasAllEntries(head)) return head;
     return await this.read(name);
   }
 
-  /** The widths in which a tile or bundle is there. */
+  /** The stored widths of a tile or bundle. */
   async *widthsOf({ level, index }: Pick<Tile, 'level' | 'index'>): AsyncGenerator<number> {
     for await (const { name } of this.store.list(tilePath({ level, index, width: tileWidth }))) {
       const tile = parseTilePath(name);

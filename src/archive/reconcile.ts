@@ -1,7 +1,7 @@
-// Marks the uids of an archive's events in a table, for a comparison with the uids that a receiver has. Uids come from
-// the frames behind the bodies (segments.ts). What must stay true: each entry leads to the root of a checkpoint that
-// the caller trusts, and each frame has the hash that its entry names, so a store that was changed is a SyntaxError and
-// never a difference; events whose uids are gone (pruned) are counted and never passed over in silence.
+// Marks the uids of an archive's events in a table, for a comparison with a receiver's uids. Uids come from the frames
+// after the bodies (segments.ts). Invariants: each entry leads to the root of a checkpoint that the caller trusts, and
+// each frame has the hash of its entry, so a changed store is a SyntaxError and never a difference; events whose uids
+// are deleted (pruned) are counted, never skipped silently.
 
 import { uidBytes } from '../contracts/spool.ts';
 import type { PageEntry } from './entries.ts';
@@ -17,27 +17,27 @@ export const archived = 2;
 /** Its record is erased from the archive. */
 export const erased = 4;
 
-/** Which events are compared. */
+/** The compared events. */
 export interface ReconcileWishes {
-  /** Those that were read from then on and before then, epoch milliseconds; infinite: no bound. */
+  /** Events read in this span, its end excluded; epoch milliseconds; infinite: no bound. */
   readonly from: number;
   readonly to: number;
-  /** Left out: those of all streams. */
+  /** Default: all streams. */
   readonly stream?: string;
 }
 
-/** What an archive has of them. */
+/** The archive's part of the result. */
 export interface ArchivedUids {
-  /** Events of pages that are pruned: their uids are not known any more. */
+  /** Events of pruned pages, whose uids are no longer known. */
   readonly pruned: number;
-  /** The streams of the archive, also those that are not compared. */
+  /** The streams of the archive, including those not compared. */
   readonly streams: ReadonlySet<string>;
 }
 
-/** Pages that are read at the same time. */
+/** Limit of concurrent page reads. */
 const atOnce = 32;
 
-/** Marks them. Throws a SyntaxError where the archive is damaged, and TooManyUids. */
+/** Marks the uids. Throws a SyntaxError if the archive is damaged, and TooManyUids. */
 export async function markArchived(
   reader: ProvenReader,
   { from, to, stream }: ReconcileWishes,
@@ -69,7 +69,7 @@ export async function markArchived(
   return { pruned, streams };
 }
 
-/** Null where the page is pruned and its uids are gone. */
+/** Null: the page is pruned, and its uids are deleted. */
 async function uidsBehind(reader: ProvenReader, entry: PageEntry): Promise<KeptRecords | null> {
   try {
     return await keptUids(reader, entry);
@@ -89,7 +89,7 @@ function mark(table: UidTable, { uids, kept }: KeptRecords, gone: ReadonlySet<nu
   }
 }
 
-/** Places of the page's erased records among those of the body. */
+/** Indices of the page's erased records among those of the body. */
 function erasedPlaces(
   { body: { segment, at } }: PageEntry,
   { pages }: Erasures,

@@ -1,15 +1,15 @@
-// The tree over the records of one page, by which a single record is proven: the hash of a record's
-// exact bytes is an entry of it, in the order of the page.
+// The Merkle tree over the records of one page, which proves a single record: the hash of a record's exact bytes is an
+// entry, in the order of the page.
 
 import { hash } from 'node:crypto';
 import type { NewPage } from '../contracts/spool.ts';
 import { cutRecords } from '../tools/record-list.ts';
 import { emptyRoot, hashBytes, leafHash } from './merkle.ts';
 
-/** A page as far as its records need it. */
+/** The parts of a page that its records need. */
 type RecordsPage = Pick<NewPage, 'body' | 'items' | 'kept' | 'slices'>;
 
-/** The bytes of each kept record. Throws a SyntaxError where the body is not JSON. */
+/** The bytes of each kept record. Throws a SyntaxError if the body is not JSON. */
 export function keptRecords({ body, items, kept, slices }: RecordsPage): readonly Uint8Array[] {
   const { starts, ends, length } = slices ?? cutRecords(body, items);
   return Array.from({ length: kept?.length ?? length }, (_, i) => {
@@ -18,14 +18,14 @@ export function keptRecords({ body, items, kept, slices }: RecordsPage): readonl
   });
 }
 
-/** The leaf of a record: that of the entry that is the SHA-256 of its bytes. */
+/** The leaf of a record: the leaf hash of the SHA-256 of its bytes. */
 export function recordLeaf(record: Uint8Array): Buffer {
   return leafHash(hash('sha256', record, 'buffer'));
 }
 
 /**
- * Leaves of the kept records, those of erased ones by their hashes, which a body's places are looked
- * up in. Throws a SyntaxError where something stands in the place of one.
+ * Leaves of the kept records; `erased` has the hashes of erased ones by index in the body. Throws a SyntaxError if an
+ * erased record still has content.
  */
 export function recordLeaves(
   records: readonly Uint8Array[],
@@ -42,7 +42,7 @@ export function recordLeaves(
   });
 }
 
-/** What stands in the place of an erased record. */
+/** The replacement of an erased record. */
 export const erasedText: Uint8Array = Buffer.from('null');
 
 const leaf = Buffer.alloc(1 + hashBytes);
@@ -50,8 +50,8 @@ const node = Buffer.alloc(1 + 2 * hashBytes);
 node[0] = 1;
 
 /**
- * Root of the tree over the records. This is most of what an event costs an archive, so hashes pass
- * as Latin-1 text: a Buffer for each would cost more than hashing does.
+ * Root of the tree over the records. This is most of an event's archiving cost, so hashes are passed as Latin-1 text: a
+ * Buffer for each would cost more than the hashing.
  */
 export function recordsRoot(records: readonly Uint8Array[]): Buffer {
   let row = records.map((record) => {

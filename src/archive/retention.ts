@@ -1,9 +1,8 @@
-// What goes out of an archive again: segments of bodies, and cuts of the lake with what they list, that are older than they are to be kept, or
-// than an operator has asked for (`prune.json`), and that no hold keeps. The tree and its entries
-// stay, so every proof of what is left stays good, and an entry says of each segment that it went
-// and why. What must stay true: nothing goes before the entry that says so is under a signed
-// checkpoint; a segment goes as a whole, when the youngest page in it is old enough; and holds are
-// entered before anything is looked at.
+// Deletes from an archive: segments of bodies, and lake cuts with their objects, that are older than their retention,
+// or than an operator's request (`prune.json`), and that no hold keeps. The tree and its entries stay, so every
+// remaining proof stays valid, and an entry names each deleted segment and the reason. Invariants: nothing is deleted
+// before the entry about it is under a signed checkpoint; a segment is deleted as a whole, once its youngest page is
+// old enough; holds are entered before anything is checked.
 
 import { z } from 'zod';
 import { ExportError } from '../contracts/errors.ts';
@@ -22,21 +21,21 @@ import { jsonIn, readSmall } from './small-objects.ts';
 /** A request of `archive prune`. */
 export const prunePath = 'prune.json';
 const segmentsPrefix = 'segments/';
-/** No object has this name. */
+/** The name of no object. */
 const nobody = 'check';
 
 const wishShape = z.object({
   before: z.iso.datetime(),
   asked_at: z.iso.datetime(),
-  /** Absent: it is unsigned (authority.ts). */
+  /** Absent: unsigned (authority.ts). */
   signed: z.string().optional(),
 });
 
-/** What is looked for. */
+/** Dependencies of retention. */
 export interface RetentionSettings {
   readonly store: ObjectStore;
   readonly log: Lines;
-  /** How long bodies are kept, milliseconds; null: for ever. */
+  /** Retention of bodies, milliseconds; null: forever. */
   readonly bodiesMs: number | null;
 }
 
@@ -44,39 +43,39 @@ export interface RetentionSettings {
 export interface OldSegment {
   readonly object: string;
   readonly bytes: number;
-  /** Whose bodies it has. */
+  /** Number of pages with bodies in it. */
   readonly pages: number;
   readonly first: number;
   readonly last: number;
 }
 
-/** What is old is looked for so often. */
+/** Interval of the checks. */
 const lookEveryMs = 3_600_000;
-/** So many segments go with one checkpoint. */
+/** Limit of segments deleted with one checkpoint. */
 const segmentsMax = 256;
 
-/** What `prune.json` asks for. Epoch milliseconds. */
+/** The content of `prune.json`. Epoch milliseconds. */
 export function pruneWish(before: number, now: number) {
   return { before: timeText(before), asked_at: timeText(now) };
 }
 
-/** The bytes of `prune.json`; `signed`: who has signed it (authority.ts), where anybody has. */
+/** The bytes of `prune.json`; `signed`: its signature (authority.ts), if there is one. */
 export function encodeWish(before: number, now: number, signed?: string): Buffer {
   const wish = { ...pruneWish(before, now), ...(signed !== undefined && { signed }) };
   return Buffer.from(`${JSON.stringify(wish)}\n`);
 }
 
-/** Takes what is due out of one archive, as its writer publishes. */
+/** Deletes due objects of one archive while its writer publishes. */
 export class Retention {
   readonly #settings: RetentionSettings;
   readonly #cuts = new ProvenCuts();
   readonly #holds: Holds;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Those that a store did not give up: asked for again by the next process. */
+  /** Objects that the store refused to delete: the next process tries again. */
   readonly #stuck = new Set<string>();
-  /** Who has signed the request that the next checkpoint completes; null: it completes none. */
+  /** The signer of the request that the next checkpoint completes; null: none. */
   #wish: Authority | null = null;
-  /** What was told last of why nothing goes. */
+  /** The last reported reason why nothing is deleted. */
   #failure: string | null = null;
 
   constructor(settings: RetentionSettings) {
@@ -85,8 +84,8 @@ export class Retention {
   }
 
   /**
-   * Enters holds, and what goes, into the log; `remove` follows once that is signed. Where holds
-   * cannot be read nothing goes, and pages are archived all the same.
+   * Enters holds and deletions into the log; `remove` follows once they are signed. If holds cannot be read, nothing is
+   * deleted, and pages are archived all the same.
    */
   async enter(log: ArchiveLog, now: number): Promise<readonly Gone[]> {
     try {
@@ -124,11 +123,11 @@ export class Retention {
       if (lock !== undefined) {
         locked += 1;
         if (locked === 1) this.#reportLocked(object, lock);
-        // Those behind it were locked later.
+        // Later objects have later locks.
         if (locked === segmentsMax) break;
         continue;
       }
-      // Where nothing may be taken away no entry is to say that something went.
+      // If the store denies deletes, no entry must claim a deletion.
       if (gone.length === 0) await store.remove(nobody);
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(Math.max(first, 0)), last: timeText(last) };
@@ -136,7 +135,7 @@ export class Retention {
       log.append({ t: 'pruned', at: timeText(now), object, pages, ...times, why, ...authority });
       gone.push({ object, objects });
       if (gone.length < segmentsMax) continue;
-      // The rest goes with the next checkpoint.
+      // The rest follows with the next checkpoint.
       this.#lookedAt = Number.NEGATIVE_INFINITY;
       this.#wish = null;
       break;
@@ -144,12 +143,12 @@ export class Retention {
     return gone;
   }
 
-  /** Takes away what was entered as gone. What a store does not give up is told, and stays. */
+  /** Deletes the entered objects. An object that the store keeps is reported, and stays. */
   async remove(of: ArchiveLog, gone: readonly Gone[]): Promise<void> {
     const { store, log } = this.#settings;
     for (const { object, objects } of gone) {
       try {
-        // The cut itself last, so that no object stays without it.
+        // The cut is deleted last, so no object stays without it.
         for (const one of [...objects, object]) await store.remove(one);
       } catch (error) {
         if (!(error instanceof ExportError)) throw error;
@@ -175,7 +174,7 @@ export class Retention {
     this.#wish = null;
   }
 
-  /** Where the wish stays it is looked at again with each checkpoint, which changes nothing. */
+  /** A request that cannot be deleted is read again with each checkpoint, which changes nothing. */
   async #forget(): Promise<void> {
     const { store, log } = this.#settings;
     try {
@@ -200,9 +199,9 @@ export class Retention {
     this.#settings.log.warn('archive_segment_locked', text, { object, message });
   }
 
-  /** What is old enough: segments, and cuts of the lake that entries name. */
+  /** Objects that are old enough: segments, and lake cuts with entries. */
   async *#oldObjects(before: number, log: ArchiveLog): AsyncGenerator<OldSegment & Gone> {
-    // What was added since is not in the store yet.
+    // Newly added entries are not in the store yet.
     const { reader } = log;
     for await (const segment of segmentsBefore(before, reader)) yield { ...segment, objects: [] };
     for await (const { name } of this.#settings.store.list(cutsPrefix)) {
@@ -242,7 +241,7 @@ export class Retention {
   }
 }
 
-/** What `prune.json` requests. Throws a SyntaxError for bytes that are no request. */
+/** Parses `prune.json`. Throws a SyntaxError if it is no request. */
 export function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
   try {
     return wishShape.parse(jsonIn(bytes));
@@ -251,13 +250,13 @@ export function readWish(bytes: Uint8Array): z.output<typeof wishShape> {
   }
 }
 
-/** An object that an entry names as gone, and with a cut of the lake the objects that are its own. */
+/** An object that an entry names as deleted, and a cut's own objects. */
 interface Gone {
   readonly object: string;
   readonly objects: readonly string[];
 }
 
-/** Segments under the log's entries of which every page was read before a time, oldest first. */
+/** Segments in the log whose pages were all read before a time, oldest first. */
 export async function* segmentsBefore(
   before: number,
   reader: ArchiveReader,
@@ -275,7 +274,7 @@ export async function* segmentsBefore(
   }
 }
 
-/** How many pages a segment has, and when they were read, by its entries; null: no entry names it. */
+/** The number of a segment's pages and their reading times, from its entries; null: no entry names it. */
 export async function segmentAt(name: string, reader: ArchiveReader) {
   const index = indexIn(name);
   return index === null || index >= (await sizeOf(reader))

@@ -1,6 +1,6 @@
-// Hands an archive on from one key to the next: an entry names the new key, and the checkpoint over
-// it is signed by both, so that whoever trusts the old one is led to the new one. What must stay
-// true: done again after whatever has ended it, it finishes what was begun, and adds no second entry.
+// Rotates an archive's signing key: an entry names the new key, and the checkpoint over it is signed by both, so trust
+// in the old key extends to the new one. Invariant: a repeated rotation completes an interrupted one and adds no second
+// entry.
 
 import { ExportError } from '../contracts/errors.ts';
 import { timeText } from '../tools/time-text.ts';
@@ -10,7 +10,7 @@ import type { Signer } from './note.ts';
 import { type ArchiveLogSettings, openArchiveLog } from './recovery.ts';
 import { readSmall } from './small-objects.ts';
 
-/** Has the log signed by `next` from now on; gives its size then. Nobody may write to it meanwhile. */
+/** Makes `next` the signing key; returns the log's size. No other process may write to the archive meanwhile. */
 export async function rotateKey(settings: ArchiveLogSettings, next: Signer): Promise<number> {
   const { store, signer, clock } = settings;
   const [name, nextName] = [signer.verifier.name, next.verifier.name];

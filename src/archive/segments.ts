@@ -1,12 +1,12 @@
-// Segments hold bodies of pages, byte for byte, so that `zstd -d` opens them without sluice. For
-// each page two frames (RFC 8878): the body as a zstd frame, and a skippable frame, which
-// decompressors pass over, with what the body does not say of its records:
+// Segments contain bodies of pages, byte for byte, so `zstd -d` opens them without sluice. Each page has two frames
+// (RFC 8878): the body as a zstd frame, and a skippable frame, which decompressors ignore, with the facts on its
+// records that are not in the body:
 //
-//   uids     32 bytes each, of the kept records in order
-//   kept     where not all records were kept, the index of each that was: 32 bits, little-endian
+// - uids: 32 bytes each, of the kept records in order
+// - kept: if not all records were kept, the index of each kept one: 32 bits, little-endian
 //
-// What must stay true: a page is read by itself, from its entry's `at` on, and nothing that is read
-// is believed before its hash is the entry's.
+// Invariants: a page can be read alone, from its entry's `at` on; no bytes are trusted before their hash matches the
+// entry.
 
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -20,33 +20,33 @@ const level = 3;
 const chunkBytesMin = 16 * 1024;
 const chunkBytesMax = 1024 * 1024;
 
-/** A page is text somewhere on its way, and V8 has none that is longer. */
+/** A page is text during processing, and this is V8's longest string. */
 export const pageBytesMax: number = 2 ** 29;
 
 const skippable = 0x184d2a50;
 const headerBytes = 8;
 const indexBytes = 4;
 
-/** A body as a frame of its own; made off the event loop. */
+/** A body as a frame; compressed off the event loop. */
 export function compressBody(body: Uint8Array): Promise<Buffer> {
   const params = {
     [constants.ZSTD_c_compressionLevel]: level,
     [constants.ZSTD_c_checksumFlag]: 1,
   };
-  // Most bodies come out in one piece then, and each piece is a turn of the event loop.
+  // Most bodies are then one chunk, and each chunk costs a turn of the event loop.
   const chunkSize = Math.min(Math.max(body.length >> 2, chunkBytesMin), chunkBytesMax);
   return compress(body, { params, chunkSize, pledgedSrcSize: body.length });
 }
 
-/** What a body does not say of its records. */
+/** The facts on a page's records that are not in the body. */
 export interface KeptRecords {
   /** `uidBytes` each, for the kept records in order. */
   readonly uids: Uint8Array;
-  /** Which of the body's records these are; null: all. */
+  /** Indices of these records in the body; null: all. */
   readonly kept: Uint32Array | null;
 }
 
-/** The content of the frame behind a body. */
+/** The content of the frame after a body. */
 export function encodeKept({ uids, kept }: KeptRecords): Buffer {
   const indexes = Buffer.allocUnsafe((kept?.length ?? 0) * indexBytes);
   for (const [i, index] of kept?.entries() ?? []) indexes.writeUInt32LE(index, i * indexBytes);
@@ -54,8 +54,8 @@ export function encodeKept({ uids, kept }: KeptRecords): Buffer {
 }
 
 /**
- * The uids behind a page's body and which records they are of; they stay when records are erased. Throws a SyntaxError
- * where they are not what the entry says.
+ * The uids after a page's body with the indices of their records; they stay when records are erased. Throws a
+ * SyntaxError if they do not match the entry.
  */
 export async function keptUids(
   reader: { named(kind: 'segment', name: string, range: ObjectRange): Promise<Uint8Array | null> },
@@ -68,7 +68,7 @@ export async function keptUids(
   throw new SyntaxError('the uids after the body differ from the entry');
 }
 
-/** Parses it. Throws a SyntaxError where it is not as long as the entry says. */
+/** Parses the frame's content. Throws a SyntaxError if its length does not match the entry. */
 function decodeKept(bytes: Uint8Array, entry: Pick<PageEntry, 'records' | 'kept'>): KeptRecords {
   const all = entry.kept === entry.records;
   const uidsEnd = entry.kept * uidBytes;
@@ -93,32 +93,29 @@ export function skippableFrame(content: Uint8Array): Buffer {
   return frame;
 }
 
-/** Has decompressors pass over these bytes of a segment, and leaves nothing of what was there. */
+/** Turns these bytes of a segment into a skippable frame of zeros, which erases their content. */
 export function blankFrame(frame: Buffer): void {
   frame.fill(0);
   frame.writeUInt32LE(skippable, 0);
   frame.writeUInt32LE(frame.length - headerBytes, 4);
 }
 
-/** The bytes of a segment that are one page's: both frames. */
+/** The byte range of a page in its segment: both frames. */
 export function pageRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
   return { from: body.at, length: body.length + headerBytes + uids.bytes };
 }
 
-/** The bytes of a segment that are the uids behind one page's body, and which records they are of. */
+/** The byte range of the uids and indices after a page's body. */
 export function uidsRange({ body, uids }: Pick<PageEntry, 'body' | 'uids'>) {
   return { from: body.at + body.length + headerBytes, length: uids.bytes };
 }
 
-/** A page's body, and which of its records were kept. */
+/** A page's body, and the indices of its kept records. */
 export interface ArchivedPage extends KeptRecords {
   readonly body: Buffer;
 }
 
-/**
- * Reads a page from the bytes of its range. Throws a SyntaxError where they are not what the entry
- * says.
- */
+/** Parses a page from the bytes of its range. Throws a SyntaxError if they do not match the entry. */
 export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
   const { body, uids } = entry;
   if (range.length !== pageRange(entry).length) throw new SyntaxError('the segment ends too early');
@@ -138,7 +135,7 @@ export function readPage(entry: PageEntry, range: Uint8Array): ArchivedPage {
 function decompressed(frame: Uint8Array, bytesMax: number): Buffer {
   if (bytesMax > pageBytesMax) throw new SyntaxError('the body is longer than any can be');
   try {
-    // In one piece, and here: on another thread most pages would cost more than they take.
+    // In one chunk and on this thread: for most pages a thread switch costs more than the work.
     return zstdDecompressSync(frame, {
       maxOutputLength: Math.max(bytesMax, 1),
       chunkSize: Math.max(bytesMax + 1, 64),

@@ -1,7 +1,6 @@
-// The logs of the other shards, as one shard's log names them. A log that is deleted as a whole leaves nothing that
-// could be broken; so each log enters now and then which trees the others have signed. What must stay true: only a
-// checkpoint that the archive's own key has signed under that shard's name is entered, and a log that is missing,
-// damaged or unreachable holds up no page.
+// The logs of the other shards, as named in one shard's log. Deleting a whole log leaves no broken proof, so each log
+// enters from time to time the trees that the others have signed. Invariants: a checkpoint is entered only if the
+// archive's own key has signed it under that shard's name; a missing, damaged or unreachable log delays no page.
 
 import { ExportError } from '../contracts/errors.ts';
 import type { Clock } from '../contracts/tools.ts';
@@ -13,7 +12,7 @@ import { keyOfLog, logOfShard } from './log-name.ts';
 import { openNote, type Verifier } from './note.ts';
 import { readSmall } from './small-objects.ts';
 
-/** Where the log of another shard is. */
+/** The location of another shard's log. */
 export interface SiblingPlace {
   readonly shard: number;
   open(): Promise<ObjectStore>;
@@ -22,7 +21,7 @@ export interface SiblingPlace {
 /** The tree that another shard's log has signed. */
 export type Sibling = NonNullable<EntryOf<'checkpoint'>['siblings']>[number];
 
-/** A log names so many others: those of the shards that come after its own. */
+/** Limit of logs that one log names: the next shards in order. */
 const siblingsMax = 16;
 /** They are read at the first checkpoint, then after intervals that double up to this one, and at the end. */
 const everyMsMax = 3_600_000;
@@ -40,7 +39,7 @@ export function inRing<T extends { readonly shard: number }>(
 /** Reads the checkpoints of the other shards' logs. */
 export class Siblings {
   readonly #places: readonly SiblingPlace[];
-  /** Of the config's key, whatever the log is called. */
+  /** The config's key, whatever the log's name. */
   readonly #key: Verifier;
   readonly #clock: Clock;
   readonly #entered = new Map<number, number>();
@@ -61,7 +60,7 @@ export class Siblings {
     this.#waitMs = everyMs;
   }
 
-  /** What was signed since they were last read; nothing where they are not due. */
+  /** Trees signed since the last read; empty if a read is not due. */
   async signed(isLast: boolean): Promise<readonly Sibling[]> {
     const now = this.#clock.monotonic();
     if (this.#places.length === 0 || (now < this.#dueAt && !isLast)) return [];
@@ -75,7 +74,7 @@ export class Siblings {
     return changed.filter((one) => one !== null);
   }
 
-  /** Null where there is no checkpoint that the key has signed for that shard. */
+  /** Null: there is no checkpoint that the key has signed for that shard. */
   async #read({ shard, open }: SiblingPlace): Promise<Sibling | null> {
     try {
       await using closing = new AsyncDisposableStack();

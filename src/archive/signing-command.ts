@@ -1,8 +1,7 @@
-// A signing key that sluice never has: a command signs, such as one that asks an HSM or a KMS. It
-// gets the bytes on stdin and gives Ed25519's signature on stdout, as its 64 bytes or in base64.
-// What must stay true: a signature is given on only where the public key takes it; the command runs
-// without a shell and for a bounded time; and what it says of why it failed shows none of its
-// arguments.
+// Signs with a key that sluice never has: a command signs, for example through an HSM or a KMS. It receives the bytes
+// on stdin and returns the Ed25519 signature on stdout, as 64 bytes or in base64. Invariants: a signature is passed on
+// only if the public key verifies it; the command runs without a shell and for a bounded time; error messages of the
+// command contain none of its arguments.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { ExportError, errorCodeOf } from '../contracts/errors.ts';
@@ -10,7 +9,7 @@ import type { Secret } from '../contracts/secret.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import type { Signer, Verifier } from './note.ts';
 
-/** A command that signs, as configured. */
+/** A configured signing command. */
 export interface SigningCommand {
   /** The program and its arguments. */
   readonly run: readonly Secret[];
@@ -19,7 +18,7 @@ export interface SigningCommand {
 }
 
 const signatureBytes = 64;
-/** More on stdout is no signature; of stderr the end is kept. */
+/** More output on stdout is no signature; of stderr the end is kept. */
 const outputMax = 4_096;
 const shownMax = 300;
 /** Shorter arguments are no secrets. */
@@ -27,7 +26,7 @@ const hiddenLengthMin = 4;
 const doing = 'signing with signing_key_command';
 const stays = 'Nothing is lost: events stay held until it signs.';
 
-/** The signer whose key the command has; `verifier`: its public half. */
+/** The signer with the command's key; `verifier`: its public half. */
 export function commandSigner({ run, timeout }: SigningCommand, verifier: Verifier): Signer {
   return {
     verifier,
@@ -43,13 +42,13 @@ export function commandSigner({ run, timeout }: SigningCommand, verifier: Verifi
   };
 }
 
-/** What the command writes to stdout. */
+/** The command's output on stdout. */
 async function outputOf(
   run: readonly Secret[],
   { text, timeout }: { readonly text: Uint8Array; readonly timeout: number },
 ): Promise<Buffer> {
   const [program = '', ...args] = run.map((part) => part.reveal());
-  // A group of its own: what it starts ends with it, and a signal to sluice does not end a signing.
+  // A process group: the command's children end with it, and a signal to sluice does not interrupt a signing.
   const child = spawn(program, args, { detached: true, stdio: 'pipe' });
   const ended = Promise.withResolvers<string | null>();
   child.on('error', (error) => ended.reject(notStarted(error)));
@@ -62,7 +61,7 @@ async function outputOf(
   }, timeout);
   const out = kept(child.stdout, 'first');
   const err = kept(child.stderr, 'last');
-  // It may sign nothing, and end before it has read.
+  // The command may exit before it has read its input.
   child.stdin.on('error', () => undefined);
   child.stdin.end(text);
   try {
@@ -74,13 +73,13 @@ async function outputOf(
   }
 }
 
-/** Ends the command and what it has started. */
+/** Ends the command and its children. */
 function endGroup({ pid }: ChildProcessWithoutNullStreams): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // The whole group has already exited.
   }
 }
 
@@ -114,7 +113,7 @@ function notStarted(error: Error): ExportError {
   });
 }
 
-/** It may be that what it asks is away: asked again it may sign. */
+/** The failure is temporary: the command's service may be unavailable. */
 function failed(
   what: string,
   { stderr, run }: { readonly stderr: string; readonly run: readonly Secret[] },
@@ -126,7 +125,7 @@ function failed(
   });
 }
 
-/** Without the arguments, each as a whole and what it gives a value to: a PIN may be among them. */
+/** Removes the arguments and their values from a text, because they may contain a PIN. */
 function hidden(text: string, run: readonly Secret[]): string {
   const args = run.slice(1).map((part) => part.reveal());
   const values = args.flatMap((arg) => [arg, arg.slice(arg.indexOf('=') + 1)]);

@@ -1,5 +1,5 @@
-// The key that signs an archive, as a config names it: its text, or a command that signs for who
-// must not have it. What must stay true: no message shows a key.
+// The configured signer of an archive: a key's text, or a command that signs so that sluice never has the key.
+// Invariant: no message contains a key.
 
 import { z } from 'zod';
 import { ExportError, errorText } from '../contracts/errors.ts';
@@ -33,10 +33,10 @@ export const signingKeys = {
     .describe('instead of `signing_key`: a command that signs, such as a client of an HSM'),
 };
 
-/** Of a sink's settings, as its own reading of the config has parsed them, what makes a signer. */
+/** The settings of a signer, as the sink's schema has parsed them. */
 export const signingSettings = z.object({
   origin: z.string().optional(),
-  /** Of several logs that the key signs, whose this is: no config gives it (config/shards.ts). */
+  /** The shard whose log is signed, if there are several; set by config/shards.ts, never in a config. */
   shard: z.int().optional(),
   signing_key: z.instanceof(Secret).optional(),
   signing_key_command: z
@@ -44,10 +44,10 @@ export const signingSettings = z.object({
     .optional(),
 });
 
-/** The settings by which a signer is made. */
+/** The settings from which a signer is made. */
 export type SigningSettings = Readonly<z.output<typeof signingSettings>>;
 
-/** What is wrong with them though each is right; null: nothing. */
+/** The flaw of settings that are valid separately; null: none. */
 export function signingFlaw(settings: SigningSettings): string | null {
   const isKey = settings.signing_key !== undefined;
   if (isKey !== (settings.signing_key_command !== undefined)) return null;
@@ -56,7 +56,7 @@ export function signingFlaw(settings: SigningSettings): string | null {
     : 'it has no signing_key (nor signing_key_command): make one with `sluice archive keys new FILE`, and name it as signing_key: ${file:FILE}';
 }
 
-/** What is wrong with an operator's key; null: nothing. */
+/** The flaw of an operator's key; null: none. */
 export function operatorFlaw(vkey: string): string | null {
   try {
     parseVkey(vkey.trim());
@@ -66,7 +66,7 @@ export function operatorFlaw(vkey: string): string | null {
   }
 }
 
-/** The signer that they name. Throws an ExportError, which shows no key. */
+/** The configured signer. Throws an ExportError that contains no key. */
 export function signerOf(settings: SigningSettings): Signer {
   const { origin, signing_key_command: command } = settings;
   const key = command === undefined ? 'signing_key' : 'signing_key_command.public_key';

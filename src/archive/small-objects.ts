@@ -1,6 +1,6 @@
-// Objects of an archive that hold a few lines: the checkpoint, the writer's claim, holds and requests.
-// Others may write to the store, so no such object is read whole whatever its length: a file of a
-// gigabyte, sparse or not, is damaged and costs no more than the longest right one.
+// Objects of a few lines: the checkpoint, the writer's claim, holds and requests. Others can write to the store, so
+// none of them is read completely whatever its length: a file of a gigabyte, sparse or not, is damaged and costs no
+// more than the longest valid one.
 
 import type { Json } from '../contracts/json.ts';
 import type { ObjectContent, ObjectStore } from '../objects/store.ts';
@@ -8,8 +8,8 @@ import type { ObjectContent, ObjectStore } from '../objects/store.ts';
 const bytesMaxUsual = 1024 * 1024;
 
 /**
- * An object's bytes and tag; null where it is not there. One longer than `bytesMax` has no bytes,
- * which every reader takes for damage; its tag is right, so it can be replaced.
+ * An object's bytes and tag; null: it does not exist. One longer than `bytesMax` has no bytes, which every reader
+ * treats as damage; its tag is valid, so it can be replaced.
  */
 export async function readSmall(
   store: Pick<ObjectStore, 'read'>,
@@ -23,7 +23,9 @@ export async function readSmall(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** What bytes say as JSON in UTF-8. Throws a SyntaxError that shows nothing of them: they may be any file of the machine. */
+/**
+ * Parses bytes as JSON in UTF-8. Throws a SyntaxError without any of the content, which may be any file of the machine.
+ */
 export function jsonIn(bytes: Uint8Array): Json {
   try {
     return JSON.parse(utf8.decode(bytes)) as Json;

@@ -1,6 +1,6 @@
-// Reads the cuts that are in a lake, for the process that resumes writing it: how far they reach and which events they
-// list decide which events are not written again. What must stay true: a cut counts only with all of its bytes as the
-// archive's key has signed them, or as the signed log names them; any other counts for nothing, as if it was not there.
+// Reads the cuts in a lake, for the process that resumes writing it: their end and listed events decide which events
+// are not written again. Invariant: a cut counts only if all of its bytes are signed by the archive's key, or match the
+// signed log; any other is ignored as if it did not exist.
 
 import { hash } from 'node:crypto';
 import type { ObjectContent, ObjectStore } from '../objects/store.ts';
@@ -12,18 +12,18 @@ import { openNote, type Verifier } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
 import { readSmall } from './small-objects.ts';
 
-/** Whose cuts they have to be. */
+/** The required owner of cuts. */
 interface Owner {
   readonly key: Verifier;
   readonly archive: string;
 }
 
-/** What cuts are read with. */
+/** Dependencies of reading cuts. */
 interface CutDeps {
   readonly store: ObjectStore;
-  /** The key that signs the archive there, and the SHA-256 of `archive.json`; null: none is known, and every cut counts. */
+  /** The key that signs the archive, and the SHA-256 of `archive.json`; null: unknown, and every cut counts. */
   key(): Promise<Owner | null>;
-  /** Reports a cut that does not count, and why. */
+  /** Reports a cut that does not count, with the reason. */
   refused(object: string, why: string): void;
 }
 
@@ -31,14 +31,14 @@ interface CutDeps {
 export class StoredLakeCuts {
   readonly #deps: CutDeps;
   #cuts: LoggedCuts | null = null;
-  /** One is read at a time, since each may be long. */
+  /** Cuts are read one at a time, because each may be long. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(deps: CutDeps) {
     this.#deps = deps;
   }
 
-  /** The cut with that name in the archive; null: there is none that counts. */
+  /** The cut with that name; null: there is none that counts. */
   async read(object: string): Promise<ObjectContent | null> {
     const reading = this.#turn.then(() => this.#read(object));
     this.#turn = reading.catch(() => undefined);
@@ -52,7 +52,7 @@ export class StoredLakeCuts {
     if (found === null || by === null) return found;
     const why = flawOf(found.body, object, by);
     if (why === null) return found;
-    // A key before a rotation has signed it, or a version that signed none.
+    // An earlier key has signed it, or a version without signatures wrote it.
     const { entered, mayBeUnsigned } = await this.#logged(by.key);
     const sha256 = entered.get(object);
     if (sha256 === hash('sha256', found.body, 'hex')) return found;
@@ -61,7 +61,7 @@ export class StoredLakeCuts {
     return null;
   }
 
-  /** What the signed log says of cuts. */
+  /** The cuts in the signed log. */
   async #logged(by: Verifier): Promise<LoggedCuts> {
     const { store } = this.#deps;
     const none = { size: 0, entered: new Map<string, string>(), mayBeUnsigned: false };
@@ -85,7 +85,7 @@ export class StoredLakeCuts {
 
 const unsigned = 'the archive’s key has not signed it';
 
-/** Why a cut is not one that the key has signed; null: it is. */
+/** Why the key has not signed a cut; null: it has. */
 function flawOf(body: Uint8Array, object: string, { key, archive }: Owner): string | null {
   try {
     const cut = { origin: key.name, archive, object };
@@ -97,11 +97,11 @@ function flawOf(body: Uint8Array, object: string, { key, archive }: Owner): stri
 }
 
 interface LoggedCuts {
-  /** Entries that were read. */
+  /** Number of entries read. */
   readonly size: number;
   /** The SHA-256 of each cut by its name, in hex. */
   readonly entered: ReadonlyMap<string, string>;
-  /** True in an archive of a version that did not sign cuts, as long as no signed one was entered. */
+  /** True in an archive of a version that did not sign cuts, until a signed one is entered. */
   readonly mayBeUnsigned: boolean;
 }
 

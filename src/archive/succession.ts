@@ -1,5 +1,5 @@
-// A cutover or rollback of a pair of sources on its way into the log: the process reports it as a
-// condition, and the writer enters it behind that page, with where each stream of the pair is then.
+// A cutover or rollback of a pair of sources on its way into the log: the process reports it as a condition, and the
+// writer enters it after that page, with the present position of each stream of the pair.
 
 import { z } from 'zod';
 import { isObject, type Json } from '../contracts/json.ts';
@@ -7,13 +7,13 @@ import { parseBody } from '../tools/records.ts';
 
 const count = z.int().min(0);
 
-/** What is entered of it. */
+/** The entered facts. */
 export const successionShape = z.object({
   predecessor: z.string(),
   successor: z.string(),
-  /** From now on: `cut_over`, the successor delivers; `shadow`, the predecessor does again. */
+  /** From now on: `cut_over`: the successor delivers; `shadow`: the predecessor delivers again. */
   phase: z.enum(['shadow', 'cut_over']),
-  /** Records that both have shown, and that only one has. */
+  /** Records that both sources have shown, and records that only one has. */
   matched: count,
   only_old: count,
   only_new: count,
@@ -24,14 +24,14 @@ const conditionDetails = successionShape.extend({
   streams_new: z.array(z.string()),
 });
 
-/** A change of who delivers. */
+/** A change of the delivering source. */
 export interface SuccessionEntry {
   readonly facts: z.output<typeof successionShape>;
   /** Streams of the predecessor and of the successor. */
   readonly streams: readonly { readonly side: 'old' | 'new'; readonly stream: string }[];
 }
 
-/** The change that a page of conditions reports; null: none. */
+/** The change in a page of conditions; null: none. */
 export function successionIn(body: Uint8Array): SuccessionEntry | null {
   const records: Json = parseBody(body);
   for (const record of Array.isArray(records) ? records : []) {

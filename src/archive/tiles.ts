@@ -1,24 +1,24 @@
-// How a log lies in an object store, as C2SP tlog-tiles has it (c2sp.org/tlog-tiles): the tree's
-// hashes in tiles of 256, the entries in bundles of 256, and at the right edge partial ones with
-// their width in the name. A hash of level L is the root of a full tile of the level below. What
-// must stay true: a full tile or bundle never changes, and none is ever written empty.
+// The layout of a log in an object store, by C2SP tlog-tiles (c2sp.org/tlog-tiles): the tree's hashes in tiles of 256,
+// the entries in bundles of 256, and at the right edge partial ones with their width in the name. A hash of level L is
+// the root of a full tile of the level below. Invariant: a full tile or bundle never changes, and none is written
+// empty.
 
 import { hashBytes, type NodeHashes, nodeHash } from './merkle.ts';
 
 /** Hashes of a full tile, entries of a full bundle. */
 export const tileWidth = 256;
 const tileHeight = 8;
-/** An entry's length is written in 16 bits. */
+/** An entry's length is stored in 16 bits. */
 export const entryBytesMax = 65_535;
 const lengthBytes = 2;
-/** No object of a log is longer, segments left aside. */
+/** Longest object of a log, except segments. */
 export const bundleBytesMax: number = tileWidth * (lengthBytes + entryBytesMax);
 
 /** A tile, or the bundle of entries below a tile of level 0. */
 export interface Tile {
   readonly level: number | 'entries';
   readonly index: number;
-  /** 1 to 256; less than that at the right edge only. */
+  /** 1 to 256; below 256 only at the right edge. */
   readonly width: number;
 }
 
@@ -34,7 +34,7 @@ export function tilePath({ level, index, width }: Tile): string {
 const tilePattern =
   /^tile\/(entries|[0-9]|[1-5]\d|6[0-3])\/((?:x\d{3}\/)*\d{3})(?:\.p\/(\d{1,3}))?$/;
 
-/** What a name stands for; null where it is not that of a tile or bundle. */
+/** Parses a name; null: it is no tile or bundle. */
 export function parseTilePath(path: string): Tile | null {
   const [, level = '', groups = '', partial] = tilePattern.exec(path) ?? [];
   if (groups === '') return null;
@@ -51,8 +51,8 @@ export function parseTilePath(path: string): Tile | null {
 }
 
 /**
- * The tiles of one level (or bundles) that a tree of `size` has and one of `from` had not: full ones
- * since, and the partial one at the edge, if there is one.
+ * The tiles of one level (or bundles) that a tree of `size` has and a tree of `from` did not: new full ones, and the
+ * partial one at the edge, if any.
  */
 export function tilesBetween(level: Tile['level'], from: number, size: number): readonly Tile[] {
   const unit = tileWidth ** (level === 'entries' ? 0 : level);
@@ -65,7 +65,7 @@ export function tilesBetween(level: Tile['level'], from: number, size: number): 
   return tiles;
 }
 
-/** The tile of a level, or bundle, that holds the hash or entry `index` in a tree of `size`. */
+/** The tile of a level, or bundle, that contains the hash or entry `index` in a tree of `size`. */
 export function tileOf(level: Tile['level'], index: number, size: number): Tile {
   const unit = tileWidth ** (level === 'entries' ? 0 : level);
   const at = Math.floor(index / tileWidth);
@@ -73,7 +73,7 @@ export function tileOf(level: Tile['level'], index: number, size: number): Tile 
   return { level, index: at, width };
 }
 
-/** A bundle's bytes: each entry behind its length, 16 bits, big-endian. */
+/** A bundle's bytes: each entry after its length, 16 bits, big-endian. */
 export function encodeBundle(entries: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.allocUnsafe(entries.reduce((sum, { length }) => sum + 2 + length, 0));
   let at = 0;
@@ -85,7 +85,7 @@ export function encodeBundle(entries: readonly Uint8Array[]): Buffer {
   return bytes;
 }
 
-/** The entries of a bundle. Throws a SyntaxError where they are not exactly `width`. */
+/** The entries of a bundle. Throws a SyntaxError if they are not exactly `width`. */
 export function decodeBundle(bundle: Uint8Array, width: number): readonly Buffer[] {
   const bytes = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength);
   const entries: Buffer[] = [];
@@ -103,7 +103,7 @@ export function decodeBundle(bundle: Uint8Array, width: number): readonly Buffer
   return entries;
 }
 
-/** The hashes of a tile. Throws a SyntaxError where they are not exactly `width`. */
+/** The hashes of a tile. Throws a SyntaxError if they are not exactly `width`. */
 export function decodeTile(tile: Uint8Array, width: number): readonly Buffer[] {
   if (tile.length !== width * hashBytes) {
     throw new SyntaxError(`the tile has ${tile.length} bytes, not ${width * hashBytes}`);
@@ -114,13 +114,13 @@ export function decodeTile(tile: Uint8Array, width: number): readonly Buffer[] {
   );
 }
 
-/** Hashes of whole subtrees of the tree of `size`, made of its tiles. */
+/** Hashes of complete subtrees of the tree of `size`, computed from its tiles. */
 export function tileHashes(
   size: number,
   read: (tile: Tile) => Promise<readonly Buffer[]>,
 ): NodeHashes {
   return async ({ level, index }) => {
-    // The level of the tile, and how many of its hashes the subtree joins.
+    // The level of the tile, and the number of its hashes in the subtree.
     const tileLevel = Math.floor(level / tileHeight);
     const count = 2 ** (level % tileHeight);
     const first = index * count;

@@ -1,7 +1,6 @@
-// Reads a list of uids, one a line, as a receiver's query exports it: 64 hexadecimal characters in lower case. Empty
-// lines, a CR before the line end and a byte order mark are passed over. What must stay true: any other line ends the
-// reading with its number, so that a header or a cut line never passes for a difference; and a line without an end is
-// not collected.
+// Reads a list of uids, one per line, as a receiver's query exports it: 64 lower-case hexadecimal characters. Empty
+// lines, a CR before the line feed and a byte order mark are ignored. Invariants: any other line ends the reading with
+// its number, so a header or a truncated line never counts as a difference; a line without an end is not buffered.
 
 import { uidBytes } from '../contracts/spool.ts';
 import { cleanText } from '../tools/clean-text.ts';
@@ -13,7 +12,10 @@ const lineBytesMax = 4_096;
 const shownMax = 80;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Has each uid of the list taken: `uidBytes` bytes that are overwritten by the next. Throws a SyntaxError with the line's number. */
+/**
+ * Passes each uid of the list to `take`: `uidBytes` bytes that the next uid overwrites. Throws a SyntaxError with the
+ * line's number.
+ */
 export async function readUidList(
   chunks: AsyncIterable<Buffer>,
   take: (uid: Uint8Array) => void,
@@ -46,7 +48,7 @@ function withoutMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes;
 }
 
-/** False where a character is no hexadecimal digit in lower case. */
+/** False if a character is no lower-case hexadecimal digit. */
 function decode(text: Buffer, uid: Uint8Array): boolean {
   for (let i = 0; i < uidBytes; i += 1) {
     const high = digit(text[2 * i] ?? 0);

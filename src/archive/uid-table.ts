@@ -1,11 +1,11 @@
-// A set of uids with a few flags for each, in a fixed number of bytes per uid: 32 for the uid, 1 for its flags and at
-// most 16 for its slot. A Set of strings needs about five times as much. What must stay true: memory is bounded by
-// `uidsMax`, and uids chosen by an attacker cannot make the table slow, because each table hashes with random numbers.
+// A set of uids with a few flags each, in a fixed number of bytes per uid: 32 for the uid, 1 for its flags and at most
+// 16 for its slot. A Set of strings needs about five times as much. Invariants: memory is bounded by `uidsMax`; uids
+// chosen by an attacker cannot make the table slow, because each table hashes with random numbers.
 
 import { randomBytes } from 'node:crypto';
 import { uidBytes } from '../contracts/spool.ts';
 
-/** A table holds at most so many uids, in about 200 MB. */
+/** Limit of uids in a table, about 200 MB. */
 export const uidsMax = 4_000_000;
 
 const wordBytes = 4;
@@ -14,7 +14,7 @@ const words = uidBytes / wordBytes;
 const chunkUids = 65_536;
 const firstBits = 12;
 
-/** More uids than a table holds. */
+/** More uids than a table can store. */
 export class TooManyUids extends RangeError {
   override readonly name = 'TooManyUids';
 }
@@ -25,25 +25,25 @@ export class UidTable {
   readonly #chunks: Uint32Array[] = [];
   readonly #flags: Uint8Array[] = [];
   #bits = firstBits;
-  /** Place of a uid plus one; 0: the slot is free. At most half of the slots are in use. */
+  /** Index of a uid plus one; 0: the slot is free. At most half of the slots are used. */
   #slots = new Int32Array(2 ** firstBits);
   #size = 0;
   readonly #key = new Uint32Array(new Uint8Array(randomBytes(uidBytes)).buffer).map((k) => k | 1);
   readonly #uid = new Uint32Array(words);
 
-  /** `max`: how many uids it holds. */
+  /** `max`: limit of uids. */
   constructor(max = uidsMax) {
     this.#uidsMax = max;
   }
 
-  /** How many different uids it has. */
+  /** Number of different uids. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * Adds the flag to the uid of `uidBytes` bytes that starts at `at`. Returns the flags that it had before, 0 for a new
-   * uid. Throws TooManyUids.
+   * Adds the flag to the uid of `uidBytes` bytes that starts at `at`. Returns its earlier flags, 0 for a new uid.
+   * Throws TooManyUids.
    */
   mark(bytes: Uint8Array, at: number, flag: number): number {
     const uid = this.#uid;
@@ -63,7 +63,7 @@ export class UidTable {
     return 0;
   }
 
-  /** Each uid in hex, in the order in which they were added, with its flags. */
+  /** Each uid in hex with its flags, in the order of insertion. */
   *entries(): Generator<readonly [uid: string, flags: number]> {
     for (let place = 0; place < this.#size; place += 1) {
       const flags = this.#flags[Math.floor(place / chunkUids)]?.[place % chunkUids] ?? 0;
@@ -71,7 +71,7 @@ export class UidTable {
     }
   }
 
-  /** How many uids have flags for which `isSo` is true. */
+  /** Number of uids whose flags satisfy `isSo`. */
   count(isSo: (flags: number) => boolean): number {
     let count = 0;
     for (let place = 0; place < this.#size; place += 1) {

@@ -1,7 +1,7 @@
-// Writes pages into an archive. They wait, compressed, until a checkpoint is due; then their bodies
-// become a segment, and their entries are published with it (log.ts). What must stay true: a page
-// counts as archived only when a checkpoint that covers it is durable; waiting pages are bounded;
-// and after a failure the writer is of no more use: another one is opened, as after a crash.
+// Writes pages into an archive. They wait, compressed, until a checkpoint is due; then their bodies become a segment,
+// and their entries are published with it (log.ts). Invariants: a page counts as archived only once a checkpoint over
+// it is durable; waiting pages are bounded; after a failure the writer is unusable, and another one is opened, as after
+// a crash.
 
 import { createHash } from 'node:crypto';
 import { type Numbering, presentEpoch, type SinkPosition } from '../contracts/numbering.ts';
@@ -24,31 +24,31 @@ import { type ArchiveLogSettings, openArchiveLog } from './recovery.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
 import { inRing, type SiblingPlace, Siblings } from './siblings.ts';
 
-/** How an archive is written. */
+/** Dependencies of a writer. */
 export interface WriterSettings
   extends Omit<ArchiveLogSettings, 'spool' | 'epoch' | 'staleMs'>,
     Pick<RetentionSettings, 'bodiesMs' | 'log'> {
   readonly numbering: Numbering;
-  /** SHA-256 of the config that runs now; null: of none. */
+  /** SHA-256 of the running config; null: none. */
   config(): string | null;
-  /** A page waits at most so long for its checkpoint, milliseconds. */
+  /** Longest wait of a page for its checkpoint, milliseconds. */
   readonly checkpointEveryMs: number;
-  /** Told of each checkpoint that covers new pages, before they count as archived. */
+  /** Called for each checkpoint over new pages, before they count as archived. */
   signed(checkpoint: Published): Promise<void>;
-  /** Who else is shown every checkpoint, without anybody waiting for them. */
+  /** External parties that receive every checkpoint; no write waits for them. */
   readonly anchors?: Anchors | undefined;
-  /** The logs of the other shards with work; absent: the state has one shard. */
+  /** The logs of the other shards with work; undefined: the state has one shard. */
   readonly siblings?: readonly SiblingPlace[] | undefined;
 }
 
-/** A checkpoint is due at once when so many bytes wait for it, compressed: about what one writes at most. */
+/** A checkpoint is due at once when this many compressed bytes wait, about the limit of one segment. */
 export const segmentBytesMax = 16 * 1024 * 1024;
 const segmentPagesMax = 4_096;
-/** No more is taken while so much is here, bodies that are being compressed included. */
+/** No more pages are accepted while this much waits, including bodies under compression. */
 const waitingBytesMax = 2 * segmentBytesMax;
 const waitingPagesMax = 2 * segmentPagesMax;
 
-/** Opens an archive for writing. Throws an ExportError that says why that cannot be. */
+/** Opens an archive for writing. Throws an ExportError with the reason if it cannot be opened. */
 export async function openWriter(settings: WriterSettings): Promise<ArchiveWriter> {
   const { anchors, numbering, checkpointEveryMs } = settings;
   const staleMs = staleMsOf(checkpointEveryMs);
@@ -61,11 +61,11 @@ export async function openWriter(settings: WriterSettings): Promise<ArchiveWrite
 interface Waiting {
   readonly page: Promise<PreparedPage>;
   readonly done: PromiseWithResolvers<void>;
-  /** What it counts for among the bytes that are here. */
+  /** Its share of the waiting bytes. */
   bytes: number;
 }
 
-/** An archive that is open for writing. */
+/** An archive open for writing. */
 export class ArchiveWriter {
   readonly #settings: WriterSettings;
   readonly #log: ArchiveLog;
@@ -74,22 +74,22 @@ export class ArchiveWriter {
   readonly #erasing: EraseRequests;
   readonly #siblings: Siblings;
   #waiting: Waiting[] = [];
-  /** Of all pages that no checkpoint covers yet. */
+  /** Of all pages without a checkpoint. */
   #bytes = 0;
   #pages = 0;
-  /** Compressed, of those that the next segment takes. */
+  /** Compressed bytes for the next segment. */
   #segmentBytes = 0;
-  /** Publishes until nothing waits; null: nothing does. */
+  /** Publishes until no page waits; null: not running. */
   #publishing: Promise<void> | null = null;
-  /** Aborted when the next checkpoint is due before its time. */
+  /** Aborted when the next checkpoint is due early. */
   #due = new AbortController();
   #isHurried = false;
-  /** When the next checkpoint is due by itself, on the monotonic clock; null: none is awaited. */
+  /** When the next checkpoint is due by time, on the monotonic clock; null: none is awaited. */
   #dueAt: number | null = null;
   #room = Promise.withResolvers<void>();
   #isStarted = false;
   #isClockTold = false;
-  /** The config that was entered last. */
+  /** The last entered config. */
   #config: string | null = null;
   #place: SinkPosition | null;
   #failure: unknown = null;
@@ -107,28 +107,28 @@ export class ArchiveWriter {
     });
   }
 
-  /** How far checkpoints cover pages, of which spool; null: none does. */
+  /** The spool position up to which checkpoints cover pages; null: none. */
   get place(): SinkPosition | null {
     return this.#place;
   }
 
-  /** True once something has failed: nothing is taken any more. */
+  /** True after a failure: no page is accepted any more. */
   get isBroken(): boolean {
     return this.#failure !== null;
   }
 
-  /** Milliseconds until what waits has its checkpoint; null: nothing waits for that alone. */
+  /** Milliseconds until waiting pages get their checkpoint; null: no page waits only for that. */
   get dueInMs(): number | null {
     const { clock } = this.#settings;
     return this.#dueAt === null ? null : Math.max(0, this.#dueAt - clock.monotonic());
   }
 
-  /** Whose requests it carries out. */
+  /** The rules for accepting requests. */
   get rules(): RequestRules {
     return this.#log.deps.rules;
   }
 
-  /** Resolves when there is room for more, or nobody will make any. */
+  /** Resolves when there is room for more, or the writer is broken. */
   async ready(): Promise<void> {
     while (this.#isFull && !this.isBroken) await this.#room.promise;
   }
@@ -137,7 +137,7 @@ export class ArchiveWriter {
     return this.#bytes >= waitingBytesMax || this.#pages >= waitingPagesMax;
   }
 
-  /** Adds pages, in order; resolves when a checkpoint covers them, and holds none of them until then. */
+  /** Adds pages, in order; resolves when a checkpoint covers them. Their bodies are not kept until then. */
   add(pages: readonly HeldPage[]): Promise<unknown> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const added = pages.map((page) => this.#take(page));
@@ -145,7 +145,7 @@ export class ArchiveWriter {
     return Promise.all(added);
   }
 
-  /** Makes a checkpoint due now; resolves when nothing waits any more, or can be written. */
+  /** Makes a checkpoint due now; resolves when no page waits, or none can be written. */
   async flush(): Promise<void> {
     this.#isHurried = true;
     this.#due.abort();
@@ -153,7 +153,7 @@ export class ArchiveWriter {
     this.#isHurried = false;
   }
 
-  /** Publishes what waits, and lets the archive go. Rejects with what has failed. */
+  /** Publishes the waiting pages and releases the archive. Rejects with the failure, if there was one. */
   async close(): Promise<void> {
     await this.flush();
     if (this.#failure !== null) throw this.#failure;
@@ -247,7 +247,7 @@ export class ArchiveWriter {
     this.#makeRoom();
   }
 
-  /** Adds the entries about what was signed before. */
+  /** Adds the entries about earlier checkpoints. */
   async #tell(isLast: boolean): Promise<void> {
     this.#log.tell(this.#log.isDue ? await this.#siblings.signed(isLast) : []);
     for (const entry of this.#settings.anchors?.take() ?? []) this.#log.append(entry);
@@ -259,7 +259,7 @@ export class ArchiveWriter {
     return published;
   }
 
-  /** Said with a process's first page, so that one that has none leaves no trace. */
+  /** Written with a process's first page, so a process without pages leaves no entry. */
   #start(now: number): void {
     const at = timeText(now);
     if (!this.#isStarted) {
@@ -278,13 +278,13 @@ export class ArchiveWriter {
       });
     }
     this.#isStarted = true;
-    // Pages that were read before it changed may follow: they wait for this checkpoint, too.
+    // Pages read before the config changed may follow: they wait for this checkpoint too.
     const sha256 = this.#settings.config();
     if (sha256 !== null && sha256 !== this.#config) this.#log.append({ t: 'config', at, sha256 });
     this.#config = sha256;
   }
 
-  /** Adds the entries of pages, and gives the segment that they name. */
+  /** Adds the entries of pages, and returns the segment that they name. */
   #append(pages: readonly PreparedPage[], now: number): NewObject {
     const log = this.#log;
     const segment = segmentPath(log.size, now);
@@ -323,7 +323,7 @@ export class ArchiveWriter {
         }));
       }
     }
-    // Behind all pages: these stand together.
+    // After all pages, whose entries must be consecutive.
     for (const entry of compared) log.append(entry);
     for (const entryOf of turned) log.append(entryOf());
     return { name: segment, parts };

@@ -1,9 +1,8 @@
-// Shows an archive's checkpoints to others, and keeps what they say beside the checkpoint: time
-// stamps (stamper.ts) and cosignatures (witnesses.ts). An entry of the log names each with its hash,
-// so that one that goes missing shows, and a later stamp covers it. What must stay true: nobody
-// waits for anybody outside; of several checkpoints that came meanwhile the newest is shown; an entry
-// names only what proves that a configured one has seen the checkpoint, since others write to the store
-// as well; and a missing one is reported, and requested again with the next checkpoint.
+// Submits an archive's checkpoints to external parties, and stores their proofs beside the checkpoint: time stamps
+// (stamper.ts) and cosignatures (witnesses.ts). A log entry names each proof with its hash, so that a missing one shows
+// and a later stamp covers it. Invariants: no write waits for an external party; of several new checkpoints, the newest
+// is submitted; an entry names only a proof that a configured party has seen the checkpoint, because others can write
+// to the store too; a missing proof is reported, and requested again with the next checkpoint.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
@@ -20,27 +19,27 @@ import {
 import type { Published } from '../log.ts';
 import { readSmall } from '../small-objects.ts';
 
-/** Somebody outside that a checkpoint is shown to. */
+/** An external party to which checkpoints are submitted. */
 export interface Anchor {
-  /** Names what is kept, beside `<size>.note`. */
+  /** Suffix of the stored proof, beside `<size>.note`. */
   readonly kind: 'tsr' | 'cosig';
-  /** Asked so often at most, milliseconds, and always at the end. */
+  /** Minimum time between requests, milliseconds; the last checkpoint is always submitted. */
   readonly everyMs: number;
   /** Rejects only when the signal aborts. */
   ask(checkpoint: Published, signal: AbortSignal): Promise<Anchored>;
-  /** Throws a SyntaxError that says why these bytes do not prove that it has seen the checkpoint. */
+  /** Throws a SyntaxError with the reason if these bytes do not prove that the party has seen the checkpoint. */
   check(proof: Uint8Array, checkpoint: Published): void;
 }
 
-/** What came of it. */
+/** The result of a request. */
 export interface Anchored {
-  /** What proves that the checkpoint was seen; null: nothing does. */
+  /** The proof that the checkpoint was seen; null: there is none. */
   readonly proof: Uint8Array | null;
-  /** Who did not answer as they should. */
+  /** Failures of the parties. */
   readonly failures: readonly ExportError[];
 }
 
-/** What anchors are kept with. */
+/** Dependencies of the anchors. */
 export interface AnchorDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -49,7 +48,7 @@ export interface AnchorDeps {
 
 type AnchorEntry = Extract<Entry, { readonly t: 'anchor' }>;
 
-/** At the end others have so long to answer. */
+/** Time for outstanding requests at shutdown, milliseconds. */
 const finishMsMax = 5_000;
 
 /** The anchors of one archive. */
@@ -58,7 +57,7 @@ export class Anchors {
   readonly #anchors: readonly Anchor[];
   readonly #shown: readonly Showing[];
   readonly #stop = new AbortController();
-  /** By object: those that no entry names yet. */
+  /** By object: proofs that no entry names yet. */
   readonly #pending = new Map<string, AnchorEntry>();
 
   constructor(anchors: readonly Anchor[], deps: AnchorDeps) {
@@ -68,18 +67,18 @@ export class Anchors {
     this.#shown = anchors.map((anchor) => new Showing(anchor, { ...deps, keep }));
   }
 
-  /** Why some did not see the newest checkpoint. */
+  /** Why some parties did not see the newest checkpoint. */
   get failures(): readonly ExportError[] {
     return this.#shown.flatMap(({ failures }) => failures);
   }
 
-  /** A log goes on whose newest checkpoint this is: what was kept beside it is to be entered. */
+  /** Continues a log with this newest checkpoint: proofs stored beside it are to be entered. */
   async resume(checkpoint: Published): Promise<void> {
     const { size, at } = checkpoint;
     const { store, log } = this.#deps;
     const note = keptCheckpointPath(size, at);
     for await (const { name } of store.list(keptCheckpointsPrefix, note.replace(/note$/, ''))) {
-      // By a clock that has gone back the checkpoint may be kept on another day as well.
+      // If the clock was set back, the checkpoint may be stored under another day too.
       if (name.endsWith('.note') || checkpointSizeOf(name) !== size) continue;
       const found = await readSmall(store, name);
       if (found === null) continue;
@@ -102,19 +101,19 @@ export class Anchors {
     return this.#anchors.find(({ kind }) => name.endsWith(`.${kind}`));
   }
 
-  /** A checkpoint was signed. */
+  /** Announces a signed checkpoint. */
   signed(checkpoint: Published): void {
     for (const showing of this.#shown) showing.signed(checkpoint, this.#stop.signal);
   }
 
-  /** Entries for what was kept since they were last taken. */
+  /** Entries for the proofs stored since the last call. */
   take(): readonly AnchorEntry[] {
     const entries = [...this.#pending.values()];
     this.#pending.clear();
     return entries;
   }
 
-  /** Shows the newest checkpoint if it was not yet, and gives up on who takes too long. */
+  /** Submits the newest checkpoint if it was not submitted yet, and gives up on slow parties. */
   async finish(): Promise<void> {
     const { clock } = this.#deps;
     const shown = Promise.all(this.#shown.map((showing) => showing.finish(this.#stop.signal)));
@@ -131,11 +130,11 @@ interface ShowingDeps extends AnchorDeps {
   readonly keep: (entry: AnchorEntry) => void;
 }
 
-/** Shows checkpoints to one anchor, one at a time. */
+/** Submits checkpoints to one party, one at a time. */
 class Showing {
   readonly #anchor: Anchor;
   readonly #deps: ShowingDeps;
-  /** Signed, and not shown. */
+  /** Signed and not submitted yet. */
   #newest: Published | null = null;
   #underWay: Promise<void> | null = null;
   #dueAt = Number.NEGATIVE_INFINITY;
@@ -186,7 +185,9 @@ class Showing {
     }
   }
 
-  /** False where one that proves no less is there. Another that is there is not of this anchor, and is replaced. */
+  /**
+   * False if an equally good proof is stored already. Any other stored object is not from this party, and is replaced.
+   */
   async #settle(name: string, proof: Uint8Array, checkpoint: Published): Promise<boolean> {
     const { store } = this.#deps;
     if ((await store.create(name, [proof])) === 'created') return true;
@@ -216,7 +217,7 @@ class Showing {
   }
 }
 
-/** Why an anchor has not said this of a checkpoint; null: it has. */
+/** Why these bytes are no proof for a checkpoint; null: they are one. */
 function flawOf(
   proof: Uint8Array,
   checkpoint: Published,

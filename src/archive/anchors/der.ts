@@ -1,6 +1,6 @@
-// As much of ASN.1's DER (X.690) as time stamps need: values taken apart where they lie, so that
-// what is hashed or checked is what was sent, byte for byte, and the few that a request has.
-// Anything that is not plain DER of definite length is a SyntaxError.
+// The part of ASN.1 DER (X.690) that time stamps need: parses values in place, so that the hashed or checked bytes are
+// the received bytes, and encodes the few values of a request. Anything except plain DER of definite length is a
+// SyntaxError.
 
 import { invariant } from '../../contracts/errors.ts';
 
@@ -8,11 +8,11 @@ import { invariant } from '../../contracts/errors.ts';
 export interface Der {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
+  /** Including tag and length. */
   readonly raw: Buffer;
 }
 
-/** Tags of the values that are read here; context tags are 0xa0 and the number. */
+/** Tags of the supported values; a context tag is 0xa0 plus its number. */
 export const tags = {
   integer: 0x02,
   octets: 0x04,
@@ -24,10 +24,10 @@ export const tags = {
 } as const;
 
 const longForm = 0x80;
-/** Length bytes: nothing here is longer than 16 MiB. */
+/** Limit of length bytes: no value is longer than 16 MiB. */
 const lengthBytesMax = 3;
 
-/** The values that stand one behind the other. */
+/** The consecutive values. */
 export function readAll(bytes: Uint8Array): readonly Der[] {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const found: Der[] = [];
@@ -35,7 +35,7 @@ export function readAll(bytes: Uint8Array): readonly Der[] {
     const tag = all[at] ?? 0;
     const [length, from] = lengthAt(all, at + 1);
     const to = from + length;
-    // Numbers from 31 on have tags of several bytes, and are used by nothing here.
+    // Tag numbers from 31 on have several bytes; time stamps do not use them.
     if ((tag & 0x1f) === 0x1f || to > all.length) throw damaged();
     found.push({ tag, content: all.subarray(from, to), raw: all.subarray(at, to) });
     at = to;
@@ -66,13 +66,13 @@ export function within(one: Der | undefined, tag: number = tags.sequence): reado
   return readAll(expected(one, tag).content);
 }
 
-/** The value, which has this tag. */
+/** The value, which must have this tag. */
 export function expected(one: Der | undefined, tag: number): Der {
   if (one?.tag !== tag) throw damaged();
   return one;
 }
 
-/** An object identifier in its dotted form. */
+/** An object identifier in dotted form. */
 export function oidText(one: Der | undefined): string {
   const parts: number[] = [];
   let part = 0;
@@ -86,7 +86,7 @@ export function oidText(one: Der | undefined): string {
   return parts.join('.');
 }
 
-/** A GeneralizedTime as RFC 3161 wants it, in epoch milliseconds. */
+/** A GeneralizedTime in the form of RFC 3161, as epoch milliseconds. */
 export function generalizedTimeMs(one: Der | undefined): number {
   const text = expected(one, tags.generalizedTime).content.toString('latin1');
   const [, year, month, day, hour, minute, second, fraction = ''] =
@@ -96,7 +96,7 @@ export function generalizedTimeMs(one: Der | undefined): number {
   return at;
 }
 
-/** A value of these bytes. */
+/** Encodes a value with this content. */
 export function derValue(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   invariant(content.length < longForm, 'an encoded value is short');

@@ -1,6 +1,6 @@
-// Has checkpoints stamped by a time-stamp authority (RFC 3161, over HTTP as in its section 3.4). The
-// answer is kept whole, with the certificates that came with it, since they cannot be had once they
-// have ended: `openssl ts -verify -data SIZE.note -in SIZE.tsr -CAfile CA.pem` reads it.
+// Requests time stamps for checkpoints from a time-stamp authority (RFC 3161, over HTTP as in section 3.4). The whole
+// response is stored, including its certificates, because they are unavailable after their expiry. `openssl ts -verify
+// -data SIZE.note -in SIZE.tsr -CAfile CA.pem` checks it.
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,12 +10,12 @@ import type { HttpClient } from '../../contracts/tools.ts';
 import type { Anchor } from './anchors.ts';
 import { authoritiesIn, checkStamp, stampQuery } from './time-stamp.ts';
 
-/** Which authority is asked. */
+/** The configured authority. */
 export interface StampSettings {
   readonly url: string;
-  /** PEM file of the authorities that its stamps lead to. */
+  /** PEM file of the trusted root authorities of its stamps. */
   readonly ca_file: string;
-  /** Milliseconds from one stamp to the next, at least. */
+  /** Minimum time between two stamps, milliseconds. */
   readonly every: number;
   readonly proxy?: Secret | undefined;
 }
@@ -26,7 +26,7 @@ const nonceBytes = 16;
 const goesOn =
   'Check tsa.url and tsa.ca_file. The archive continues; the next checkpoint is stamped when the authority responds.';
 
-/** The authority. */
+/** The authority as an anchor. */
 export function timeStamper(settings: StampSettings, http: HttpClient): Anchor {
   return {
     kind: 'tsr',

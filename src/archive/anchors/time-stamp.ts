@@ -1,7 +1,6 @@
-// Time stamps (RFC 3161): the question that an authority is asked, and what its answer proves: that
-// certain bytes existed at a time. Certificates and signatures are checked by node:crypto. What must
-// stay true: a stamp is believed only where everything between the bytes and a trusted authority was
-// checked here, and nothing that a signature does not cover is believed at all.
+// Time stamps (RFC 3161): the request to an authority, and the check of its response, which proves that certain bytes
+// existed at a time. node:crypto checks certificates and signatures. Invariants: a stamp is accepted only if everything
+// between the bytes and a trusted authority was checked here; nothing outside a signature is trusted.
 
 import { constants, hash, verify, X509Certificate } from 'node:crypto';
 import {
@@ -16,20 +15,20 @@ import {
   within,
 } from './der.ts';
 
-/** What a stamp proves: that what it is of existed. Times are epoch milliseconds. */
+/** The proven fact: the stamped bytes existed. Times are epoch milliseconds. */
 export interface TimeStamp {
   readonly at: number;
-  /** Who says so: the subject of the certificate, on one line. */
+  /** The subject of the signing certificate, on one line. */
   readonly by: string;
-  /** When the first certificate on the way to the trusted authority ends. */
+  /** When the first certificate of the chain to the trusted authority expires. */
   readonly until: number;
 }
 
-/** What a stamp is judged by. */
+/** The context of a check. */
 export interface StampDeps {
-  /** Certificates that are trusted. */
+  /** Trusted certificates. */
   readonly authorities: readonly X509Certificate[];
-  /** Of the question, where it is known. */
+  /** The nonce of the request, if known. */
   readonly nonce?: Uint8Array;
 }
 
@@ -54,12 +53,12 @@ const hashNames: Readonly<Record<string, string>> = {
 const sha256Oid = Buffer.from('0609608648016503040201', 'hex');
 /** PKIStatus: granted, or granted with changes. */
 const grantedMax = 1;
-/** Certificates between a stamp and its authority, both included. */
+/** Longest certificate chain of a stamp, both ends included. */
 const chainMax = 8;
 
 /**
- * The question for a stamp of these bytes: a TimeStampReq in DER, to be sent as
- * `application/timestamp-query`. `nonce` comes back in the answer to it; 16 random bytes.
+ * The request for a stamp of these bytes: a TimeStampReq in DER, to be sent as `application/timestamp-query`. `nonce`:
+ * 16 random bytes, repeated in the response.
  */
 export function stampQuery(data: Uint8Array, nonce: Uint8Array): Uint8Array {
   const digest = derValue(tags.octets, hash('sha256', data, 'buffer'));
@@ -75,20 +74,20 @@ export function stampQuery(data: Uint8Array, nonce: Uint8Array): Uint8Array {
 
 const boolean = 0x01;
 
-/** The shortest INTEGER whatever the bytes are: neither negative nor with a zero in front. */
+/** An INTEGER in its shortest form for any bytes: neither negative nor with a leading zero. */
 function positive(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(1), bytes]);
 }
 
 /**
- * What an answer (TimeStampResp in DER) proves of these bytes. Throws a SyntaxError that says why it
+ * The fact that a response (TimeStampResp in DER) proves about these bytes. Throws a SyntaxError with the reason if it
  * proves nothing.
  */
 export function checkStamp(answer: Uint8Array, data: Uint8Array, deps: StampDeps): TimeStamp {
   try {
     return checked(answer, data, deps);
   } catch (error) {
-    // A key or a signature that node:crypto cannot make anything of.
+    // A key or signature that node:crypto cannot parse.
     throw error instanceof SyntaxError ? error : new SyntaxError('the stamp is damaged');
   }
 }
@@ -112,7 +111,7 @@ function checked(
   return { at, by: subjectOf(leaf), until };
 }
 
-/** The certificates of a PEM file. Throws a SyntaxError where it has none, or a damaged one. */
+/** The certificates of a PEM file. Throws a SyntaxError if it has none, or a damaged one. */
 export function authoritiesIn(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new SyntaxError('expected certificates in PEM');
@@ -172,7 +171,7 @@ function hashOf(algorithm: Der | undefined): string {
   return name;
 }
 
-/** The certificate that has signed, by a SignerInfo (RFC 5652, 5.3). */
+/** The signing certificate of a SignerInfo (RFC 5652, 5.3). */
 function checkedSigner(
   signer: Der | undefined,
   content: Buffer,
@@ -192,7 +191,7 @@ function checkedSigner(
     over.equals(hash(digest, content, 'buffer'));
   const leaf = certificates.find(isNamedBy(attributes));
   if (leaf === undefined) throw new SyntaxError('the certificate that has signed is not in it');
-  // They are signed as the SET that they are, and not as [0], which stands in its place.
+  // The signature covers the attributes as a SET, in place of the [0] tag.
   const signed = Buffer.from(expected(signedAttributes, context(0)).raw);
   signed[0] = tags.set;
   const isPss = oidText(within(signatureAlgorithm)[0]) === oids.rsaPss;
@@ -210,7 +209,7 @@ const pss = {
   saltLength: constants.RSA_PSS_SALTLEN_AUTO,
 };
 
-/** What the signer has signed names its certificate by a hash (RFC 5035; SHA-1 before that). */
+/** Whether the signed attributes name the certificate by a hash (RFC 5035; SHA-1 before that). */
 function isNamedBy(attributes: ReadonlyMap<string, Der | undefined>) {
   const newer = attributes.get(oids.signingCertificateV2);
   const [certificates] = within(newer ?? attributes.get(oids.signingCertificate));
@@ -226,7 +225,7 @@ function isNamedBy(attributes: ReadonlyMap<string, Der | undefined>) {
   return ({ raw }: X509Certificate) => named.equals(hash(digest, raw, 'buffer'));
 }
 
-/** RFC 3161, 2.3: a key for time stamps, critically so, and for nothing else. */
+/** RFC 3161, 2.3: the key is for time stamps only, and the extension is critical. */
 function checkPurpose({ raw, keyUsage }: X509Certificate): void {
   const [body] = within(readOne(raw, tags.sequence));
   const extensions = within(body).find(({ tag }) => tag === context(3));
@@ -238,7 +237,7 @@ function checkPurpose({ raw, keyUsage }: X509Certificate): void {
   throw new SyntaxError('the certificate that has signed is not one for time stamps');
 }
 
-/** When the first certificate of the way to an authority ends; all of them are good at `at`. */
+/** When the first certificate of the chain to an authority expires; all must be valid at `at`. */
 function chainEnd(
   leaf: X509Certificate,
   { at, authorities, between }: StampDeps & { at: number; between: readonly X509Certificate[] },

@@ -1,8 +1,7 @@
-// Has checkpoints cosigned by witnesses (c2sp.org/tlog-witness): each has seen every earlier one and
-// signs only a tree that begins with those, so that no two who look at the log can be shown two
-// histories. What is kept is the checkpoint as it was signed, with the lines of the witnesses under
-// it. What must stay true: a line counts only where it is the key's, over this text, whatever else a
-// witness says; and one that is slow or lies takes nothing from the others.
+// Requests cosignatures of checkpoints from witnesses (c2sp.org/tlog-witness). A witness has seen every earlier
+// checkpoint and signs only a tree that extends it, so the log cannot show two histories to two readers. The stored
+// object is the signed checkpoint with the witnesses' lines below. Invariants: a line counts only if it is the key's
+// signature over this text, whatever else a witness sends; a slow or lying witness does not affect the others.
 
 import { ExportError, errorText } from '../../contracts/errors.ts';
 import type { Secret } from '../../contracts/secret.ts';
@@ -15,14 +14,14 @@ import { ArchiveReader } from '../reader.ts';
 import { tileHashes } from '../tiles.ts';
 import type { Anchor } from './anchors.ts';
 
-/** A witness as it stands in a config. */
+/** A witness as configured. */
 export interface WitnessSettings {
   readonly url: string;
   /** Its vkey. */
   readonly key: string;
 }
 
-/** What witnesses are asked with. */
+/** Dependencies of the requests. */
 export interface WitnessDeps {
   readonly store: ObjectStore;
   readonly http: HttpClient;
@@ -32,12 +31,12 @@ export interface WitnessDeps {
 const everyMs = 60_000;
 const timeoutMs = 15_000;
 const answerBytesMax = 64 * 1024;
-/** The first asks with what we believe the witness has seen, the second with what it says. */
+/** The first attempt uses the assumed size of the witness, the second one the size that it reports. */
 const attemptsMax = 3;
 const goesOn =
   'Check its url and key, and contact its operator. The archive continues; sluice requests a cosignature again with the next checkpoint.';
 
-/** Asks all of them at once. */
+/** Requests all of them concurrently. */
 export function witnessing(settings: readonly WitnessSettings[], deps: WitnessDeps): Anchor {
   const witnesses = settings.map((one) => new Witness(one, deps));
   return {
@@ -61,7 +60,7 @@ export function witnessing(settings: readonly WitnessSettings[], deps: WitnessDe
   };
 }
 
-/** Throws a SyntaxError unless it is the checkpoint with lines of these witnesses, and with no others. */
+/** Throws a SyntaxError unless it is the checkpoint with lines of these witnesses only. */
 function checkCosigned(
   proof: Uint8Array,
   { note }: Published,
@@ -77,7 +76,7 @@ function checkCosigned(
   }
 }
 
-/** What is wrong with a witness's key; null: nothing. */
+/** The flaw of a witness's key; null: none. */
 export function witnessFlaw(key: string): string | null {
   try {
     parseWitnessKey(key);
@@ -91,7 +90,7 @@ class Witness {
   readonly #deps: WitnessDeps;
   readonly #url: string;
   readonly #key: Verifier;
-  /** The tree that it has seen last, as far as we know. */
+  /** Size of the last tree that it has seen, as far as known. */
   #seen = 0;
 
   constructor({ url, key }: WitnessSettings, deps: WitnessDeps) {
@@ -100,7 +99,7 @@ class Witness {
     this.#key = parseWitnessKey(key);
   }
 
-  /** Its signature line under this checkpoint. Throws an ExportError. */
+  /** Its signature line for this checkpoint. Throws an ExportError. */
   async cosigned(checkpoint: Published, signal: AbortSignal): Promise<Uint8Array> {
     try {
       return await this.#cosigned(checkpoint, signal);
@@ -173,7 +172,7 @@ const meanings: Readonly<Record<number, string>> = {
   422: 'it has seen another history of this log (422)',
 };
 
-/** The line among what was answered that the key has signed. Throws a SyntaxError. */
+/** The line of the response that the key has signed. Throws a SyntaxError. */
 function lineOf(key: Verifier, note: Uint8Array, answer: Uint8Array): Uint8Array {
   const isKeys = ({ name, keyId }: Pick<Verifier, 'name' | 'keyId'>) =>
     name === key.name && keyId.equals(key.keyId);

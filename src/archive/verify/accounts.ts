@@ -1,11 +1,11 @@
-// What the entries of each stream tell, added up: pages, records and days, and the gaps that sluice
-// itself has told of. A gap is no break: the archive says rightly what could not be had.
+// Totals of each stream's entries: pages, records and days, and the gaps that sluice itself has reported. A gap is no
+// break: the archive correctly states which data was not available.
 
 import type { EntryOf, PageEntry } from '../entries.ts';
 import { CursorChains } from './cursors.ts';
 import type { Break, ReportedGap, StreamDay, VerifiedStream } from './findings.ts';
 
-/** Conditions by which sluice tells that records may be missing, and what shows that it has ended. */
+/** Conditions that report possibly missing records, and how their end shows. */
 const gapConditions: Readonly<Record<string, 'never' | 'heard' | 'answered'>> = {
   'source.gap': 'never',
   'source.gap_suspected': 'never',
@@ -24,7 +24,7 @@ const continuedMax = 1_000;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Adds up the pages of all streams. */
+/** Totals of all streams. */
 export class StreamAccounts {
   readonly #streams = new Map<string, VerifiedStream>();
   readonly #gaps: Mutable<ReportedGap>[] = [];
@@ -33,7 +33,7 @@ export class StreamAccounts {
   /** Streams that may have pages in an earlier log. */
   readonly #unknown: string[] = [];
   readonly #found: (one: Break, at: string) => unknown;
-  /** Gaps that may still end: by stream and by what ends them. */
+  /** Gaps that may still end, by stream and by the kind of their end. */
   readonly #open = new Map<string, Mutable<ReportedGap>[]>();
 
   constructor(found: (one: Break, at: string) => unknown) {
@@ -48,7 +48,7 @@ export class StreamAccounts {
     return this.#gaps;
   }
 
-  /** Of streams that another log has the beginning of, as their first entries say: at most a thousand. */
+  /** Streams whose beginning is in another log, by their first entries: at most a thousand. */
   get continued(): readonly string[] {
     const [first, ...others] = this.#unknown;
     if (first === undefined) return this.#continued;
@@ -64,7 +64,7 @@ export class StreamAccounts {
     this.#cursors.start(entry);
   }
 
-  /** A page of a stream; `told`: what its records of conditions say, as far as they were read. */
+  /** Adds a page of a stream; `reported`: messages of its condition records, as far as they were read. */
   take(index: number, entry: PageEntry, reported: ReadonlyMap<string, string>): void {
     const { stream, fetched_at: at, conditions = [], answer, kept, seq } = entry;
     const account = this.#accountOf(stream, at);
@@ -95,7 +95,7 @@ export class StreamAccounts {
     }
   }
 
-  /** A break, on the day of its stream's last page where no time is known. */
+  /** Counts a break, on the day of its stream's last page if its time is unknown. */
   mark({ stream }: Break, at?: string): void {
     const account = stream === null ? undefined : this.#streams.get(stream);
     if (account !== undefined) dayOf(account, at ?? account.last).breaks += 1;

@@ -1,7 +1,7 @@
-// What others have said of an archive's checkpoints, judged by whom the reader trusts: time stamps
-// and cosignatures of witnesses show that what a checkpoint covers existed at a time. Entries name them by their hashes; what was
-// kept for the newest checkpoint no entry names yet. What must stay true: who trusts nobody outside
-// is told only what can be told without; who does gets a break where nothing of it stands.
+// Checks the external proofs of an archive's checkpoints against the parties that the reader trusts: time stamps and
+// cosignatures show that the entries under a checkpoint existed at a time. Entries name the proofs by their hashes;
+// proofs of the newest checkpoint have no entry yet. Invariants: without trusted parties, the report contains only
+// facts that need none; with trusted parties, an archive without a valid proof has a break.
 
 import { hash, type X509Certificate } from 'node:crypto';
 import { timeText } from '../../tools/time-text.ts';
@@ -14,17 +14,17 @@ import type { ArchiveReader } from '../reader.ts';
 import type { Break, WitnessedSize } from './findings.ts';
 import type { LogKeys } from './signatures.ts';
 
-/** Who is trusted outside. */
+/** The external parties that the reader trusts. */
 export interface Outside {
-  /** Authorities behind time stamps; left out: stamps are not judged. */
+  /** Authorities of time stamps; undefined: stamps are not checked. */
   readonly authorities?: readonly X509Certificate[];
-  /** Witnesses, and how many of them have to have cosigned a checkpoint; left out: none is judged. */
+  /** Witnesses, and the required number of cosignatures; undefined: none is checked. */
   readonly witnesses?: { readonly keys: readonly Verifier[]; readonly quorum: number };
-  /** Somebody outside has seen the archive since then, epoch milliseconds. */
+  /** An external party must have seen the archive since then, epoch milliseconds. */
   readonly seenSince?: number;
 }
 
-/** What anchors are judged with. */
+/** Dependencies of the checks. */
 export interface AnchorCheckDeps {
   readonly reader: ArchiveReader;
   /** Of the tree as far as it was walked. */
@@ -36,10 +36,10 @@ export interface AnchorCheckDeps {
 
 type AnchorEntry = Extract<Entry, { readonly t: 'anchor' }>;
 
-/** Judges anchors, in the order of the log. */
+/** Checks proofs, in the order of the log. */
 export class AnchorChecks {
   readonly #deps: AnchorCheckDeps;
-  /** Of the checkpoint that an entry named last: objects that entries name. */
+  /** Objects named by entries, for the last named checkpoint. */
   readonly #named = new Set<string>();
   readonly #unjudged = { tsr: 0, cosig: 0 };
   #stamps = 0;
@@ -51,7 +51,7 @@ export class AnchorChecks {
     this.#deps = deps;
   }
 
-  /** What an entry names. */
+  /** Checks a proof that an entry names. */
   async take(index: number, { object, sha256, size }: AnchorEntry): Promise<void> {
     if (this.#named.size > namedMax) this.#named.clear();
     this.#named.add(object);
@@ -64,7 +64,7 @@ export class AnchorChecks {
     });
   }
 
-  /** What no entry names, of a checkpoint that the tree reaches. */
+  /** Checks a proof without an entry, for a checkpoint within the tree. */
   async left(object: string): Promise<void> {
     if (this.#named.has(object)) return;
     await this.#told({ index: null, object }, async () => {
@@ -73,7 +73,7 @@ export class AnchorChecks {
     });
   }
 
-  /** What it came to, and what is to be said besides; tells where nothing shows what was asked. */
+  /** The results, and remarks for the reader; reports a break if a required proof is missing. */
   end() {
     const { authorities, seenSince, witnesses } = this.#deps.outside;
     const none = (what: string) =>
@@ -144,7 +144,7 @@ export class AnchorChecks {
     const size = await this.#sizeUnder(object, note);
     const { at, by, until } = checkStamp(bytes, note, { authorities });
     this.#stamps += 1;
-    // Many authorities count whole seconds: of two of one the later checkpoint.
+    // Many authorities count whole seconds: of two equal times, the later checkpoint counts.
     if (at >= (this.#stamp?.at ?? 0)) this.#stamp = { size, at, by: [by], until };
   }
 
@@ -162,7 +162,7 @@ export class AnchorChecks {
     if (lines.length > 0) openNote(bytes, keys);
     const byName = new Map(lines.map((line) => [keys.findIndex(isOf(line)), line]));
     const times = Array.from(byName.values(), ({ signature }) => cosignedAt(signature));
-    // So many of them say that they have seen it then.
+    // The quorum has seen it by this time.
     const at = times.toSorted((a, b) => b - a)[quorum - 1];
     if (at === undefined) return;
     this.#cosigned += 1;
@@ -170,7 +170,7 @@ export class AnchorChecks {
     this.#cosignature = { size, at, by: Array.from(byName.values(), ({ name }) => name) };
   }
 
-  /** Of the checkpoint that the log has signed, and that is of this tree. */
+  /** The size of a checkpoint that the log has signed and that belongs to this tree. */
   async #sizeUnder(object: string, note: Uint8Array): Promise<number> {
     const { hashes, keys } = this.#deps;
     const { size, root } = keys.open(note);
@@ -179,5 +179,5 @@ export class AnchorChecks {
   }
 }
 
-/** Late ones are named soon behind their checkpoint, or not at all. */
+/** Late proofs are named soon after their checkpoint, or never. */
 const namedMax = 1_000;

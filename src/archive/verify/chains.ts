@@ -1,11 +1,11 @@
-// The chain of each stream: every entry of it counts on and names the one before by its leaf hash.
-// What must stay true: of each stream no more than its head is kept, and an entry whose bytes are
-// damaged or gone is named by the one behind it, which has its hash.
+// The chain of each stream: every entry has the next number and names the previous one by its leaf hash. Invariants:
+// memory has only the head of each stream; a damaged or missing entry is identified by the next one, which has its
+// hash.
 
 import type { PageEntry } from '../entries.ts';
 import type { Break } from './findings.ts';
 
-/** Entries that are lost and may still be named: more are told without their streams. */
+/** Limit of remembered lost entries; more are reported without their streams. */
 const lostMax = 100_000;
 
 interface Head {
@@ -14,10 +14,10 @@ interface Head {
   readonly leaf: string;
 }
 
-/** What is known of an entry that cannot be read. */
+/** The facts on an unreadable entry. */
 interface Lost {
   readonly index: number;
-  /** Tells its place in a stream. */
+  /** Called with its stream and number. */
   readonly name: (stream: string, seq: number) => void;
 }
 
@@ -32,17 +32,17 @@ export class StreamChains {
     this.#found = found;
   }
 
-  /** An entry that stands in the log with this leaf hash, and cannot be read. */
+  /** Remembers an unreadable entry with this leaf hash. */
   lose(leaf: Buffer, lost: Lost): void {
     if (this.#lost.size < lostMax) this.#lost.set(leaf.toString('hex'), lost);
   }
 
-  /** The number of a stream's last page so far; null: it has none. */
+  /** The number of a stream's last page so far; null: none. */
   lastOf(stream: string): number | null {
     return this.#heads.get(stream)?.seq ?? null;
   }
 
-  /** The next entry of a stream. */
+  /** Checks the next entry of a stream. */
   take(index: number, leaf: Buffer, { stream, seq, prev }: PageEntry): void {
     const head = this.#heads.get(stream);
     this.#heads.set(stream, { index, seq, leaf: leaf.toString('hex') });
@@ -65,7 +65,7 @@ export class StreamChains {
   }
 }
 
-/** Numbers `from` up to, not including, `to`. */
+/** Text for the numbers `from` up to, not including, `to`. */
 function missing(from: number, to: number): string {
   if (to <= from) return 'it goes back';
   return to - from === 1 ? `${from} is missing` : `${from} to ${to - 1} are missing`;

@@ -1,9 +1,9 @@
-// What the log tells of comparisons with upstream: the last one of each stream, and those before it
-// that have found something. Memory is bounded by the number of streams.
+// The comparisons with upstream in the log: the last one of each stream, and earlier ones with differences. Memory is
+// bounded by the number of streams.
 
 import type { Compared } from './findings.ts';
 
-/** Those that have found something: the newest are told. */
+/** Limit of reported comparisons with differences, newest first. */
 const differingMax = 1_000;
 
 /** Follows the comparisons of all streams. */

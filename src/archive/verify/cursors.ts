@@ -1,48 +1,48 @@
-// Whether a stream was read on from where the answers before led to. Where upstream's answers have next cursors, a
-// request has to use one of these, or an earlier one, or start from the beginning. Any other cursor leads past records
-// that this log does not have: another log has them, or they were never read. Answers that never named a next cursor
-// promise nothing. What must stay true: memory is bounded, however many lists and cursors there are; a jump is a break
-// only where the log proves that every earlier cursor of the list is in it.
+// Checks whether a stream was read on from the positions that earlier responses named. If upstream's responses have
+// next cursors, a request must use one of them, or start from the beginning. Any other cursor skips records that this
+// log does not have: another log has them, or they were never read. Responses that never name a next cursor are not
+// checked. Invariants: memory is bounded for any number of lists and cursors; a jump is a break only if the log proves
+// that it contains every earlier cursor of the list.
 
 import type { EntryOf, PageEntry } from '../entries.ts';
 
 const listsMax = 10_000;
-/** Cursors remembered of one list, and of all lists together. */
+/** Limits of remembered cursors, of one list and of all lists. */
 const listCursorsMax = 50_000;
 const cursorsMax = 500_000;
-/** So many hexadecimal digits of a cursor's hash are remembered: two of one list are alike once in 10^5 archives. */
+/** Remembered hexadecimal digits of a cursor's hash: two of one list collide once in 10^5 archives. */
 const cursorDigits = 12;
 
-/** What a request with a cursor that no answer has led to means. */
+/** The meaning of a request with a cursor that no response has named. */
 export type Jump = 'break' | 'gap' | null;
 
 interface List {
-  /** An answer has named a next cursor. */
+  /** A response has named a next cursor. */
   leads: boolean;
-  /** Every cursor before is remembered: the list was read from its beginning, and nothing of it was forgotten. */
+  /** Every earlier cursor is remembered: the list was read from its beginning, and nothing was dropped. */
   isWhole: boolean;
-  /** Where its last answer leads to. */
+  /** The next cursor of its last response. */
   next: string | null;
   readonly seen: Set<number>;
   /** A reset was reported: the next request may use any cursor. */
   isReset: boolean;
-  /** The `start` entry that was the newest when its last answer came. */
+  /** Number of the newest `start` entry when its last response arrived. */
   start: number;
 }
 
 /** Follows the cursors of all lists. */
 export class CursorChains {
-  /** By stream and parent, the one whose answer came last at the end. */
+  /** By stream and parent, the most recently used last. */
   readonly #lists = new Map<string, List>();
-  /** Streams whose first entry says that they begin there: the log proves that no other has a part of them. */
+  /** Streams whose first entry says that they begin here: the log proves that no other log has a part of them. */
   readonly #named = new Set<string>();
   #cursors = 0;
-  /** False once a list was forgotten: it may come again, from its beginning, with earlier cursors. */
+  /** False once a list was dropped: it may return from its beginning, with earlier cursors. */
   #isWhole = true;
   #starts = 0;
   /**
-   * The newest start of a writer that knew nothing of the log, or whose state is another one than the
-   * state of the start before: what came between may be in another log, or in none.
+   * The newest start of a writer that did not know the log, or whose state differs from the previous start's: data in
+   * between may be in another log, or nowhere.
    */
   #resumed = -1;
   #spool: string | null = null;
@@ -52,21 +52,21 @@ export class CursorChains {
   /** A process starts to write. */
   start({ resumed_from, spool }: EntryOf<'start'>): void {
     this.#starts += 1;
-    // A state that `cluster import` or `export` has moved is another spool.
+    // A state moved by `cluster import` or `export` is another spool.
     const isMoved = this.#spool !== null && this.#spool !== spool;
     if (resumed_from !== undefined || isMoved) this.#resumed = this.#starts;
     this.#spool = spool;
   }
 
-  /** Whether a page was requested with a cursor that no answer has led to. */
+  /** The meaning of a page's cursor if no response has named it. */
   jump(entry: PageEntry): Jump {
     const { stream, parent, answer, seq, continues, place, kept, conditions = [] } = entry;
-    // A log that began later than its state has no part of what was read before.
+    // A log that began later than its state lacks earlier responses.
     this.#isFromStart ??= place[1] <= Math.max(kept, 1);
     if (seq === 0 && continues === 'beginning' && this.#isFromStart) this.#named.add(stream);
     const key = JSON.stringify([stream, parent]);
     const known = this.#lists.get(key);
-    // After a reset reading resumes wherever it can.
+    // After a reset, reading resumes anywhere.
     if (conditions.includes('source.checkpoint_reset') && known !== undefined) known.isReset = true;
     if (answer === undefined || answer.status >= 300) return null;
     const { asked, next = null, rewind } = answer;
@@ -94,7 +94,7 @@ export class CursorChains {
   #jumpOf(list: List, stream: string): Jump {
     const isResumed = this.#resumed > list.start;
     if (list.isWhole && !isResumed && this.#named.has(stream)) return 'break';
-    // Of a list whose earlier cursors are not all known it may be an earlier place, where it was at its end.
+    // If not all earlier cursors are known, this may be an earlier position, at which the list ended then.
     return list.isWhole || isResumed || list.next !== null ? 'gap' : null;
   }
 
@@ -116,7 +116,7 @@ export class CursorChains {
       const [key = '', list] = this.#lists.entries().next().value ?? [];
       this.#cursors -= list?.seen.size ?? 0;
       this.#lists.delete(key);
-      // It is judged from its next answer on.
+      // It is checked from its next response on.
       this.#isWhole = false;
     }
   }

@@ -1,6 +1,6 @@
-// Manifests of completeness against the entries that they are a view of: each is made again, and has to be what its entry
-// names and what stands in its place. What must stay true: once an entry was lost nothing is said of a manifest but
-// whether it is the one that was entered; the loss is told where it is.
+// Checks manifests of completeness against the entries: each manifest is rebuilt, and must equal the bytes named by its
+// entry and the stored object. Invariant: after a lost entry a manifest is checked only for its entered hash; the loss
+// itself is reported where it is.
 
 import { hash } from 'node:crypto';
 import { followDays, isOf, noDays } from '../days.ts';
@@ -9,26 +9,26 @@ import { dayPath, encodeDay } from '../manifests.ts';
 import type { ArchiveReader } from '../reader.ts';
 import type { Break } from './findings.ts';
 
-/** What manifests are checked with. */
+/** Dependencies of the checks. */
 export interface DayDeps {
   readonly reader: ArchiveReader;
-  /** True for pages read at such times. */
+  /** True for pages read in the requested time. */
   readonly isAsked: (first: string, last: string) => boolean;
   readonly found: (one: Break) => unknown;
 }
 
-/** Makes the days again, entry by entry. */
+/** Rebuilds the days, entry by entry. */
 export class DayChecks {
   readonly #deps: DayDeps;
   readonly #days = noDays();
-  /** False once an entry was lost: nobody knows which days it was of. */
+  /** False once an entry was lost, because its day is unknown. */
   #isWhole = true;
 
   constructor(deps: DayDeps) {
     this.#deps = deps;
   }
 
-  /** An entry that is not there. */
+  /** An entry that is missing. */
   lose(): void {
     this.#isWhole = false;
   }

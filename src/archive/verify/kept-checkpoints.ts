@@ -1,6 +1,5 @@
-// Checkpoints as they are found: the newest one, and those that were kept. What must stay true: they
-// are looked for by their sizes, not in the order of their names, which are of the clock of whoever
-// wrote them, and that may have gone back; and what else lies beside them is none.
+// The stored checkpoints: the newest one, and the permanent copies. Invariants: copies are ordered by size and not by
+// name, because names contain the writer's clock, which may have been set back; other objects beside them are ignored.
 
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
 import { keptCheckpointsPrefix } from '../layout.ts';
@@ -9,14 +8,14 @@ import type { ArchiveReader } from '../reader.ts';
 
 const keptPattern = /^checkpoints\/\d{4}\/\d\d\/\d\d\/(\d{20})\.(note|tsr|cosig)$/;
 
-/** A checkpoint as it was found. */
+/** A checkpoint as found. */
 export interface FoundCheckpoint {
-  /** Null where there is none at all. */
+  /** Null: there is none. */
   readonly bytes: Uint8Array | null;
   readonly checkpoint: Checkpoint;
 }
 
-/** A checkpoint that was kept, or what others have said of it, as its name tells. */
+/** A copy of a checkpoint, or an external proof for it, by its name. */
 export interface KeptObject {
   readonly name: string;
   /** Entries under the checkpoint. */
@@ -25,7 +24,7 @@ export interface KeptObject {
   readonly isNote: boolean;
 }
 
-/** What a note says, whoever has signed it; null where it is no checkpoint. */
+/** The content of a note with any signature; null: it is no checkpoint. */
 export function headOf(bytes: Uint8Array): FoundCheckpoint | null {
   try {
     return { bytes, checkpoint: parseCheckpoint(parseNote(bytes).text) };
@@ -35,7 +34,7 @@ export function headOf(bytes: Uint8Array): FoundCheckpoint | null {
   }
 }
 
-/** All that was kept, by days. */
+/** All copies and proofs, by day. */
 export async function* keptObjects({ store }: ArchiveReader): AsyncGenerator<KeptObject> {
   for await (const { name } of store.list(keptCheckpointsPrefix)) {
     const [, size, kind] = keptPattern.exec(name) ?? [];
@@ -43,7 +42,7 @@ export async function* keptObjects({ store }: ArchiveReader): AsyncGenerator<Kep
   }
 }
 
-/** The checkpoint of most entries; null where none was kept, or it is damaged. */
+/** The copy with the most entries; null: there is none, or it is damaged. */
 export async function newestKept(reader: ArchiveReader): Promise<FoundCheckpoint | null> {
   let newest: KeptObject | null = null;
   for await (const kept of keptObjects(reader)) {

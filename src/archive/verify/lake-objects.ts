@@ -1,6 +1,6 @@
-// What entries say stands in the lake, against what does: each cut and object as its entry has it, or
-// as a later entry that erases from it. What must stay true: what is missing is no break where an
-// entry behind says that it went, and what no chain of entries leads to is one.
+// Checks the lake's stored objects against their entries: each cut and object as in its own entry, or in a later entry
+// that erases from it. Invariants: a missing object is no break if a later entry says that it was deleted; content to
+// which no chain of entries leads is a break.
 
 import { hash } from 'node:crypto';
 import type { EntryOf } from '../entries.ts';
@@ -9,41 +9,41 @@ import { lakeBytesMax } from '../lake-cuts.ts';
 import type { ArchiveReader } from '../reader.ts';
 import type { Break } from './findings.ts';
 
-/** What they are looked at with. */
+/** Dependencies of the checks. */
 export interface LakeObjectDeps {
   readonly reader: ArchiveReader;
   readonly found: (one: Break) => unknown;
-  /** All of the log's; looked up where an object is not as its own entry has it. */
+  /** All erasures of the log; read only if an object does not match its own entry. */
   readonly erasures: () => Promise<Erasures>;
 }
 
-/** An object as it stands: null where all that it had was erased; and the uids that were. */
+/** A stored object: its body, null if everything was erased, and the erased uids. */
 export interface ExistingObject {
   readonly body: Uint8Array | null;
   readonly erased: readonly string[];
 }
 
-/** `broken`: it was told. */
+/** `broken`: already reported. */
 type Found<T> = T | 'missing' | 'broken';
 type Facts = Pick<EntryOf<'lake'>, 'object' | 'bytes' | 'sha256'>;
 
 const listedMax = 1_000;
-/** Objects of which it is told that they have what was erased. */
+/** Limit of objects reported as still containing erased data. */
 const erasedMax = 10_000;
 
-/** Looks at the objects of one lake. */
+/** Checks the objects of one lake. */
 export class LakeObjects {
   readonly #deps: LakeObjectDeps;
-  /** By the cut's name: what is missing of it until an entry says that it went. */
+  /** By the cut's name: its missing parts, until an entry says that it was deleted. */
   readonly #missing = new Map<string, readonly Break[]>();
-  /** By object: as the last entry that erases from it has it. */
+  /** By object: the facts of the last entry that erases from it. */
   readonly #erased = new Map<string, Pick<EntryOf<'lake_erased'>, 'bytes' | 'sha256'>>();
 
   constructor(deps: LakeObjectDeps) {
     this.#deps = deps;
   }
 
-  /** The cut of an entry. */
+  /** Checks the cut of an entry. */
   async cut(index: number, entry: EntryOf<'lake_cut'>): Promise<Found<'whole'>> {
     try {
       const body = await this.#read('cut', entry.object, entry.bytes);
@@ -56,7 +56,7 @@ export class LakeObjects {
     }
   }
 
-  /** The object of an entry, which is of this cut. */
+  /** Checks the object of an entry, which belongs to this cut. */
   async object(cut: string, index: number, entry: EntryOf<'lake'>): Promise<Found<ExistingObject>> {
     const { object } = entry;
     try {
@@ -82,7 +82,7 @@ export class LakeObjects {
       this.#erased.set(object, { bytes, sha256 });
   }
 
-  /** A cut that went with its objects; true where some of it is missing. */
+  /** A cut that was deleted with its objects; true if parts of it are missing. */
   prune(cut: string): boolean {
     return this.#missing.delete(cut);
   }
@@ -91,7 +91,7 @@ export class LakeObjects {
     return this.#missing.has(cut);
   }
 
-  /** Tells of what is missing though no entry says that it went; what is to be said besides. */
+  /** Reports missing objects whose deletion has no entry; returns remarks for the reader. */
   async tell(): Promise<readonly string[]> {
     for (const one of [...this.#missing.values()].flat()) this.#deps.found(one);
     const undone: string[] = [];

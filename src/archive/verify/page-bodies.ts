@@ -1,6 +1,6 @@
-// Bodies of pages against their entries. A segment is read once, from its beginning to its end, in
-// windows; its own hash finds what no page's hash can, since compressed bytes hold bits that say
-// nothing. What must stay true: memory is bounded by a window and the page that is looked at.
+// Checks bodies of pages against their entries. A segment is read once, from start to end, in windows. Its own hash
+// detects changes that no page's hash detects, because compressed bytes contain bits without meaning. Invariant: memory
+// is bounded by a window and the page being checked.
 
 import { createHash } from 'node:crypto';
 import { cutRecords } from '../../tools/record-list.ts';
@@ -11,7 +11,7 @@ import type { ArchiveReader } from '../reader.ts';
 import { keptRecords, recordLeaves, recordsRoot } from '../records.ts';
 import { type ArchivedPage, pageBytesMax, readPage } from '../segments.ts';
 
-/** What the entry of a segment says of it. */
+/** The segment entry's facts. */
 export interface SegmentFacts {
   readonly bytes: number;
   readonly sha256: string;
@@ -25,10 +25,10 @@ const windowBytes = 4 * 1024 * 1024;
 export class SegmentReading {
   readonly object: string;
   readonly #reader: ArchiveReader;
-  /** Null where its entry is damaged. */
+  /** Null if its entry is damaged. */
   readonly #facts: SegmentFacts | null;
   readonly #digest = createHash('sha256');
-  /** What was read and not yet taken, from byte `#from` on. */
+  /** Bytes read and not used yet, from byte `#from` on. */
   #bytes: Uint8Array = new Uint8Array(0);
   #from = 0;
   #state: 'reading' | 'ended' | 'missing' = 'reading';
@@ -39,19 +39,19 @@ export class SegmentReading {
     this.#facts = facts;
   }
 
-  /** True once it was found that there is none. */
+  /** True once it was found missing. */
   get isMissing(): boolean {
     return this.#state === 'missing';
   }
 
-  /** The bytes of a page, the one behind those taken before. Throws a SyntaxError. */
+  /** The bytes of the next page. Throws a SyntaxError. */
   async take({ from, length }: { readonly from: number; readonly length: number }) {
     if (from < this.#from) throw new SyntaxError('the page does not lie behind the one before it');
     if (from + length > (this.#facts?.bytes ?? Number.POSITIVE_INFINITY)) {
       throw new SyntaxError('the page lies beyond the end that its segment’s entry names');
     }
     if (length > pageBytesMax) throw new SyntaxError('the page is longer than any can be');
-    // Without an entry there is no hash of the whole, and nothing before the page is needed.
+    // Without an entry there is no hash of the whole, so bytes before the page are not needed.
     if (this.#facts === null && from > this.#from + this.#bytes.length) {
       [this.#from, this.#bytes] = [from, new Uint8Array(0)];
     }
@@ -65,7 +65,7 @@ export class SegmentReading {
     return bytes;
   }
 
-  /** Reads to the end. What is wrong with the whole; null: nothing. */
+  /** Reads to the end. The flaw of the whole segment; null: none. */
   async flaw(): Promise<string | null> {
     if (this.#facts === null) return null;
     const { bytes, sha256 } = this.#facts;
@@ -77,7 +77,7 @@ export class SegmentReading {
     return this.#digest.digest('hex') === sha256 ? null : 'the segment differs from its entry';
   }
 
-  /** Reads a window; what lies before `needed` is let go. */
+  /** Reads a window; bytes before `needed` are dropped. */
   async #more(needed: number): Promise<void> {
     const at = this.#from + this.#bytes.length;
     const range = { from: at, length: windowBytes };
@@ -94,23 +94,20 @@ export class SegmentReading {
   }
 }
 
-/** A page that is what its entry says. */
+/** A page that matches its entry. */
 export interface CheckedPage extends ArchivedPage {
-  /** Those that were kept. */
+  /** The kept records. */
   readonly records: readonly Uint8Array[];
 }
 
-/**
- * Checks a page against its entry, which proves erased records by their hashes. Throws a SyntaxError
- * that says what is wrong.
- */
+/** Checks a page against its entry, which proves erased records by their hashes. Throws a SyntaxError with the flaw. */
 export function checkedPage(
   entry: PageEntry,
   range: Uint8Array,
   erased: ErasedRecords = new Map(),
 ): CheckedPage {
   const page = readPage(entry, range);
-  // An answer of which nothing is an event may be anything: an error's text, or nothing at all.
+  // A response without events may have any content: an error text, or nothing.
   const isRecords = entry.kind !== 'answer';
   const slices = isRecords ? cutRecords(page.body, entry.items) : noRecords;
   if (isRecords && slices.length !== entry.records) {

@@ -1,26 +1,25 @@
-// Walks through a log from its first entry to its last, with as much proof as its objects allow:
-// hashes are proven from the root down, each tile by the hash of it that stands in the tile above,
-// and entries by the tiles of level 0. Where a tile is damaged or gone, what lies below it is
-// asked: hashes that lead to what is proven are the right ones, whoever held them. So a single
-// damage is found where it is, and leaves everything else proven. One path of tiles is in memory.
+// Walks through a log from its first entry to its last, with as much proof as its objects allow. Hashes are proven from
+// the root down: each tile by its hash in the tile above, and entries by the tiles of level 0. If a tile is damaged or
+// missing, the objects below it are used: hashes that lead to proven ones are correct, whatever their source. So damage
+// is located exactly, and everything else stays proven. Memory has one path of tiles.
 
 import { leafHash, type NodeHashes, rootAt, rootOf, type TreeHead } from '../merkle.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { parseTilePath, type Tile, tileHashes, tilePath, tileWidth } from '../tiles.ts';
 import { splitBundle } from './split-bundle.ts';
 
-/** An entry as it was found. */
+/** An entry as found. */
 export interface FoundEntry {
   readonly index: number;
-  /** Its hash as the tree has it; null where nothing proves one. */
+  /** Its hash by the tree; null: nothing proves one. */
   readonly leaf: Buffer | null;
-  /** What stands in its place, whether or not it is the entry; null where nothing does. */
+  /** The stored bytes, which may differ from the entry; null: none. */
   readonly bytes: Buffer | null;
-  /** True where the bytes are proven to be the entry. */
+  /** True if the bytes are proven to be the entry. */
   readonly isProven: boolean;
 }
 
-/** A damage to what proves entries, told while walking: entries `index` to `through` are below it. */
+/** Damage to the proof of entries `index` to `through`, reported during the walk. */
 export interface TreeDamage {
   readonly index: number;
   readonly through: number;
@@ -28,27 +27,27 @@ export interface TreeDamage {
   readonly what: string;
 }
 
-/** Hashes, those that are not known null. */
+/** Hashes; unknown ones are null. */
 type Hashes = readonly (Buffer | null)[];
 
-/** A tile's hashes as it holds them, or why not. */
+/** A tile's stored hashes, and its flaw. */
 interface Stored {
   readonly hashes: Hashes;
   readonly flaw: string | null;
 }
 
-/** Differences between two sources of hashes that are tried in all combinations. */
+/** Limit of differences between two sources of hashes that are tried in all combinations. */
 const differencesMax = 8;
 
-/** The log under a checkpoint, on whose text it stands. */
+/** The log under a checkpoint, whose text is not trusted. */
 export class ProvenLog {
   readonly #reader: ArchiveReader;
   readonly #head: TreeHead;
   readonly #found: (damage: TreeDamage) => void;
-  /** By level: the tile of it that the walk stands in. */
+  /** By level: the tile at the walk's position. */
   readonly #path = new Map<number, { readonly index: number; readonly hashes: Hashes }>();
   #bundles: readonly number[] | null = null;
-  /** By level: the tiles below which there are bundles. */
+  /** By level: the tiles with bundles below them. */
   readonly #above = new Map<number, ReadonlySet<number>>();
 
   constructor(reader: ArchiveReader, head: TreeHead, found: (damage: TreeDamage) => void) {
@@ -57,7 +56,7 @@ export class ProvenLog {
     this.#found = found;
   }
 
-  /** Hashes of subtrees left of where the walk stands, proven where they are on its way. */
+  /** Hashes of subtrees to the left of the walk's position, proven if they are on its path. */
   get hashes(): NodeHashes {
     return tileHashes(this.#head.size, (tile) => this.#hashesOf(tile));
   }
@@ -69,7 +68,7 @@ export class ProvenLog {
     for (const [i, tile] of edge.entries()) yield* this.#below(tile, hashes[i] ?? []);
   }
 
-  /** Of one tile: proven hashes where the walk is, else as stored. Throws a SyntaxError. */
+  /** Hashes of one tile: proven ones at the walk's position, else as stored. Throws a SyntaxError. */
   async #hashesOf(tile: Tile): Promise<readonly Buffer[]> {
     const here = this.#path.get(Number(tile.level));
     const known = here?.index === tile.index ? here.hashes : null;
@@ -79,7 +78,7 @@ export class ProvenLog {
     return whole;
   }
 
-  /** The tiles at the right edge, that of the highest level first. */
+  /** The tiles at the right edge, the highest level first. */
   #edgeTiles(): readonly Tile[] {
     const tiles: Tile[] = [];
     for (let [level, count] = [0, this.#head.size]; count > 0; level += 1) {
@@ -90,7 +89,7 @@ export class ProvenLog {
     return tiles;
   }
 
-  /** What the tiles at the edge hold, as far as it leads to the root. */
+  /** The hashes of the edge tiles, as far as they lead to the root. */
   async #provenEdge(edge: readonly Tile[]): Promise<readonly Hashes[]> {
     const { size, root } = this.#head;
     const cut = (all: Hashes) => {
@@ -109,7 +108,7 @@ export class ProvenLog {
     return cut(await this.#resolve(edge, isRoot));
   }
 
-  /** The hashes of a full tile whose own hash is proven; null: it is not. */
+  /** The hashes of a full tile with a proven hash; null: the hash is not proven. */
   async #provenTile(tile: Tile, proven: Buffer | null): Promise<Hashes> {
     return await this.#resolve(
       [tile],
@@ -119,8 +118,8 @@ export class ProvenLog {
   }
 
   /**
-   * Which hashes stand in tiles beside each other, judged by `isRight`. Damages are told where
-   * `isJudged`: a tile below one that nothing proves is as it is.
+   * The correct hashes of neighbouring tiles, judged by `isRight`. Damage is reported if `isJudged`: a tile below an
+   * unproven one is left as it is.
    */
   async #resolve(
     tiles: readonly Tile[],
@@ -133,7 +132,7 @@ export class ProvenLog {
     const below = (await Promise.all(tiles.map((tile) => this.#madeOfBelow(tile)))).flat();
     const right = await firstRight(stored, below, isRight);
     if (isJudged) this.#tell(tiles, { read, below, right });
-    // What nothing proves is passed on only where two sources say the same.
+    // Unproven hashes are passed on only if two sources agree.
     return right ?? stored.map((hash, i) => (hash && below[i]?.equals(hash) ? hash : null));
   }
 
@@ -184,7 +183,7 @@ export class ProvenLog {
     }
   }
 
-  /** What a tile should hold, by what lies below it. */
+  /** The hashes that a tile should have, computed from the objects below. */
   async #madeOfBelow(tile: Tile): Promise<Hashes> {
     if (tile.level === 0) {
       const found = await this.#reader.bundle(tile.index, tile.width);
@@ -218,8 +217,8 @@ export class ProvenLog {
   }
 
   /**
-   * Whether entries stand below a tile that nothing proves: a checkpoint that nobody has signed may
-   * tell of more of them than anybody could look for. What proves it not was told above.
+   * Whether entries exist below an unproven tile: an unsigned checkpoint may claim more entries than could be searched.
+   * The missing proof was reported above.
    */
   async #isAnythingBelow({ level, index }: Tile): Promise<boolean> {
     let tiles = this.#above.get(Number(level));
@@ -259,7 +258,7 @@ export class ProvenLog {
   }
 }
 
-/** The indexes of all bundles that are there. */
+/** The indices of all stored bundles. */
 async function bundlesIn({ store }: ArchiveReader): Promise<readonly number[]> {
   const bundles = new Set<number>();
   for await (const { name } of store.list('tile/entries/')) {
@@ -273,7 +272,7 @@ function isWhole(hashes: Hashes): hashes is readonly Buffer[] {
   return !hashes.includes(null);
 }
 
-/** Hashes of which each is from one of two sources, and which are right together. */
+/** A combination of hashes from two sources that is correct. */
 async function firstRight(
   one: Hashes,
   other: Hashes,

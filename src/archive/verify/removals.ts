@@ -1,8 +1,7 @@
-// What was removed from an archive: segments and cuts of the lake that were pruned, records that were erased; and what
-// is missing without an entry that excuses it. Entries come in the log's order, and the one that excuses a removal
-// comes after what it removes. What must stay true: a removal is judged by the proven entries of the pages it removes,
-// not by what its own entry says of them; a hold lasts from its entry to its release, whatever later entries of its id
-// say; and memory is bounded, however much is missing.
+// Removals from an archive: pruned segments and lake cuts, erased records, and missing data without an entry that
+// explains it. Entries are read in log order, and the entry that explains a removal comes after the removed data.
+// Invariants: a removal is judged by the proven entries of the removed pages, not by its own entry; a hold is in force
+// from its entry to its release, whatever later entries with its id say; memory is bounded, however much is missing.
 
 import { createHash } from 'node:crypto';
 import { uidBytes } from '../../contracts/spool.ts';
@@ -18,29 +17,29 @@ import { keptUids } from '../segments.ts';
 import type { Break, Erasure, Removed } from './findings.ts';
 import { type CheckedPage, checkedPage, type SegmentFacts } from './page-bodies.ts';
 
-/** What removals are judged with. */
+/** Dependencies of the checks. */
 interface RemovalDeps {
   readonly reader: ArchiveReader;
   /** Entries as the signed tree has them. */
   readonly proven: ProvenReader;
-  /** Index of the entry of the lake's cut that an object is of, or that has this name; null: of none. */
+  /** Index of the lake cut's entry for an object or cut with this name; null: none. */
   readonly cutOf: (object: string) => number | null;
-  /** All of the log's; looked up only where something is not as it was archived. */
+  /** All erasures of the log; read only if something does not match its own entry. */
   readonly erasures: () => Promise<Erasures>;
   /** True: each removed body is a break. */
   readonly nothingGone: boolean;
-  /** The key that signs the log by now, a vkey. */
+  /** The log's present signing key, a vkey. */
   readonly keyOfLog: () => string;
   readonly found: (one: Break, at?: string) => Break;
 }
 
-/** When pages were read, from the first to the last, epoch milliseconds. */
+/** Reading times of the first and last page, epoch milliseconds. */
 interface ReadTimes {
   readonly first: number;
   readonly last: number;
 }
 
-/** Pages whose segment is not there: the first ones, and how many there are. */
+/** Pages of a missing segment: the first ones, and their number. */
 interface Missing {
   readonly listed: { readonly one: Break; readonly at: string }[];
   pages: number;
@@ -48,45 +47,45 @@ interface Missing {
 
 type HoldSpan = Pick<EntryOf<'hold'>, 'from' | 'to' | 'released_at'>;
 
-/** So many pages that are missing are remembered, and the first of each segment. */
+/** Limit of remembered missing pages, plus the first of each segment. */
 const missingMax = 10_000;
-/** Erasures that are listed. */
+/** Limit of listed erasures. */
 const erasuresMax = 10_000;
 const windowBytes = 4 * 1024 * 1024;
 
-/** Follows what was removed. */
+/** Follows removals. */
 export class Removals {
   readonly #deps: RemovalDeps;
-  /** By object: pages whose segment is not there, until an entry says that it was pruned. */
+  /** By object: pages of a missing segment, until an entry says that it was pruned. */
   readonly #missing = new Map<string, Missing>();
   #missingListed = 0;
-  /** By id, as they were entered; those that were released are gone. */
+  /** By id, as entered; without released ones. */
   readonly #holds = new Map<string, HoldSpan>();
   readonly erasures: Erasure[] = [];
   readonly removed: Removed = {
     ...{ retention: { objects: 0, pages: 0 }, asked: { objects: 0, pages: 0 } },
     ...{ erased: { records: 0, unproven_rest: 0 }, lake_rows: 0 },
   };
-  /** By segment: as the last entry of an erasure has it. */
+  /** By segment: the facts of its last erasure entry. */
   readonly #rewritten = new Map<string, SegmentFacts>();
-  /** Keys beside the log's that may sign requests, as the last process said; null: it carried out any request. */
+  /** Keys beside the log's that may sign requests, by the last start; null: any request was accepted. */
   #operators: readonly string[] | null = null;
-  /** Uids of erased records, and rows of the lake that were erased and have no such record yet, by uid. */
+  /** Uids of erased records, and erased lake rows without an erased record so far, by uid. */
   readonly #erasedUids = new Set<string>();
   readonly #rows = new Map<string, Break>();
-  /** Erased records whose uids cannot be read any more. */
+  /** Erased records whose uids can no longer be read. */
   #unknownUids = 0;
 
   constructor(deps: RemovalDeps) {
     this.#deps = deps;
   }
 
-  /** A process begins to write, and says whose requests it carries out. */
+  /** A process starts to write, with its rules for requests. */
   start({ requests, operators = [] }: EntryOf<'start'>): void {
     this.#operators = requests === 'signed' ? operators : null;
   }
 
-  /** The next entry about what is removed, or must not be. */
+  /** The next entry about removals or holds. */
   async take(
     index: number,
     entry: EntryOf<'hold' | 'pruned' | 'erased' | 'lake_erased'>,
@@ -97,7 +96,7 @@ export class Removals {
     else await this.#erased(index, entry);
   }
 
-  /** A page whose segment is not there; `at`: when it was read. */
+  /** A page whose segment is missing; `at`: its reading time. */
   miss(one: Break, at: string): void {
     const object = one.object ?? '';
     const missing = this.#missing.get(object) ?? { listed: [], pages: 0 };
@@ -108,7 +107,7 @@ export class Removals {
     this.#missingListed += 1;
   }
 
-  /** A page as it was archived, or without what was erased since. Throws a SyntaxError. */
+  /** A page as archived, or without records erased later. Throws a SyntaxError. */
   async checked(entry: PageEntry, range: Uint8Array): Promise<CheckedPage> {
     try {
       return checkedPage(entry, range);
@@ -121,12 +120,12 @@ export class Removals {
     }
   }
 
-  /** The ids of the holds that are in force at the end of the log. */
+  /** The ids of the holds in force at the end of the log. */
   get holds(): readonly string[] {
     return [...this.#holds.keys()];
   }
 
-  /** True where a segment is as one of its erasures has it. */
+  /** True if a segment matches one of its erasure entries. */
   async isRewritten(object: string): Promise<boolean> {
     const versions = (await this.#deps.erasures()).pages.get(object) ?? [];
     return await this.#isAny(
@@ -135,12 +134,12 @@ export class Removals {
     );
   }
 
-  /** Reports what is missing without an entry that excuses it; returns what else a reader has to know. */
+  /** Reports missing data without an entry that explains it; returns remarks for the reader. */
   async finish(): Promise<readonly string[]> {
     for (const { listed } of this.#missing.values()) {
       for (const { one, at } of listed) this.#deps.found(one, at);
     }
-    // Where not all uids are known, a row without its record may be one of those.
+    // If not all uids are known, a row without an erased record may belong to an unknown one.
     if (this.#unknownUids === 0) for (const one of this.#rows.values()) this.#deps.found(one);
     const remarks: string[] = [];
     const { retention, asked, erased } = this.removed;
@@ -165,7 +164,7 @@ export class Removals {
     return remarks;
   }
 
-  /** A hold keeps what its first entry names until an entry releases it. */
+  /** A hold keeps the span of its first entry until an entry releases it. */
   #hold(index: number, { id, from, to, released_at, by }: EntryOf<'hold'>): void {
     const known = this.#holds.get(id);
     if (known !== undefined && (known.from !== from || known.to !== to)) {
@@ -228,7 +227,7 @@ export class Removals {
     }
   }
 
-  /** The uids of erased records, from the frame behind their page's body, which stays. */
+  /** Reads the uids of erased records from the frame after their page's body, which stays. */
   async #takeUids(entry: PageEntry, records: EntryOf<'erased'>['records']): Promise<void> {
     const page = await keptUids(this.#deps.reader, entry).catch((error: unknown) => {
       if (error instanceof SyntaxError) return null;
@@ -247,7 +246,7 @@ export class Removals {
     }
   }
 
-  /** Null: there is none of that name; undefined: its entries are damaged, which is reported where they are. */
+  /** Null: no object has that name; undefined: its entries are damaged, which is reported there. */
   async #timesOf(object: string): Promise<ReadTimes | null | undefined> {
     const { proven, cutOf } = this.#deps;
     return await unlessDamaged(async () => {
@@ -256,7 +255,7 @@ export class Removals {
       if (index === null) return null;
       const cut = await cutAt(index, proven);
       const { first, last, entries } = cut.entry;
-      // Of events that were sent again the pages are not known: the writer named their times.
+      // For repeated events the pages are unknown: the writer named their times.
       if (entries === null) return { first: Date.parse(first), last: Date.parse(last) };
       return await readSpanOf(cut, proven);
     });
@@ -279,7 +278,7 @@ export class Removals {
     }
   }
 
-  /** Of an archive that carries out signed requests only. */
+  /** Checks the signer, if the archive accepts only signed requests. */
   #checkAuthority(index: number, by: string | undefined, object: string | null): void {
     if (this.#operators === null) return;
     if (by !== undefined && [...this.#operators, this.#deps.keyOfLog()].includes(by)) return;
@@ -296,7 +295,7 @@ export class Removals {
     this.#deps.found({ index, stream: null, seq: null, object, what });
   }
 
-  /** Reads a segment once, however many versions there are. */
+  /** Reads a segment once for all of its versions. */
   async #isAny(object: string, versions: readonly SegmentFacts[]): Promise<boolean> {
     const most = versions.reduce((max, { bytes }) => Math.max(max, bytes), 0);
     const digest = createHash('sha256');

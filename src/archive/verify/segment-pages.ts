@@ -1,5 +1,5 @@
-// Whether each segment's entry is followed by the entries of its pages, as many as it says. What must stay true: an entry
-// that is lost or damaged may have been any, so what is beside it is no break here.
+// Checks that each segment's entry is followed by the stated number of page entries. Invariant: a lost or damaged entry
+// may have been any entry, so it causes no break here.
 
 import type { Entry } from '../entries.ts';
 import type { Break } from './findings.ts';
@@ -8,7 +8,7 @@ import type { Break } from './findings.ts';
 export class SegmentPages {
   readonly #found: (one: Break) => unknown;
   #open: { readonly index: number; readonly object: string; readonly pages: number } | null = null;
-  /** Pages of it that have to follow. */
+  /** Pages of the segment that must still follow. */
   #left = 0;
   #isLost = false;
 
@@ -16,7 +16,7 @@ export class SegmentPages {
     this.#found = found;
   }
 
-  /** An entry that cannot be read. */
+  /** An unreadable entry. */
   lose(): void {
     this.#left = Math.max(0, this.#left - 1);
     this.#isLost = true;

@@ -1,18 +1,18 @@
-// Who has signed what: the log's keys in their order, and its checkpoints. The first key stands in
-// archive.json, each further one in an entry, and the first checkpoint over that entry is signed by
-// the key before it as well. So trust goes from a key that the reader has to every later one. Back
-// to earlier ones it needs no signature: the tree itself, signed by a trusted key, names them.
+// The log's keys in order, and the signatures of its checkpoints. The first key is in archive.json, each further one in
+// an entry, and the first checkpoint over that entry is also signed by the previous key. So trust extends from a key
+// that the reader has to every later one. For earlier keys no signature is needed: the tree, signed by a trusted key,
+// names them.
 
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
 import { keyOfLog } from '../log-name.ts';
 import { openNote, parseNote, parseVkey, type Verifier } from '../note.ts';
 
-/** A key, and from which entry on it signs. */
+/** A key, and the entry from which on it signs. */
 interface LogKey {
   readonly key: Verifier;
   /** Index of its entry; -1 for the first key, which has none. */
   readonly index: number;
-  /** True where a checkpoint over its entry is signed by the key before, too. */
+  /** True if a checkpoint over its entry is also signed by the previous key. */
   isHandedOn: boolean;
 }
 
@@ -24,24 +24,24 @@ export class LogKeys {
     this.#keys = [{ key: first, index: -1, isHandedOn: false }];
   }
 
-  /** What the log is called. */
+  /** The log's name. */
   get origin(): string {
     return this.#keys[0]?.key.name ?? '';
   }
 
-  /** The vkey of the key that was named last. */
+  /** The vkey of the last named key. */
   get present(): string {
     return this.#keys.at(-1)?.key.vkey ?? '';
   }
 
-  /** A further key, of the entry at `index`. */
+  /** Adds a key from the entry at `index`. */
   add(key: Verifier, index: number): void {
     this.#keys.push({ key, index, isHandedOn: false });
   }
 
   /**
-   * A checkpoint as its key has signed it. Throws a SyntaxError where it is none, or is not signed by
-   * the key that signs at its size.
+   * A checkpoint signed by its key. Throws a SyntaxError if it is none, or is not signed by the key that signs at its
+   * size.
    */
   open(bytes: Uint8Array): Checkpoint & { readonly by: readonly Verifier[] } {
     const { text } = parseNote(bytes);
@@ -64,7 +64,7 @@ export class LogKeys {
     return { ...checkpoint, by };
   }
 
-  /** Why the keys that a reader trusts do not lead to the newest one; null: they do. */
+  /** Why the reader's trusted keys do not lead to the newest key; null: they do. */
   whyUntrusted(trusted: readonly Verifier[]): string | null {
     const given = trusted.map((key) => keyOfLog(key, this.origin).vkey);
     const isGiven = ({ key }: LogKey) => given.includes(key.vkey);
@@ -76,7 +76,7 @@ export class LogKeys {
   }
 }
 
-/** Public keys in a text that may be damaged: each has a check of its own. */
+/** Public keys in a possibly damaged text: each key has its own checksum. */
 export function vkeysIn(bytes: Uint8Array | null): readonly Verifier[] {
   const text = Buffer.from(bytes ?? []).toString('utf8');
   return (text.match(/(?<![^\s"+])[^\s"+]+\+[0-9a-f]{8}\+[\w+/=]+/g) ?? []).flatMap((vkey) => {

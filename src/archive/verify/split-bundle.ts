@@ -1,25 +1,24 @@
-// The entries of a bundle that may be damaged. Where its lengths do not lead to the entries that
-// the tree knows, the next entry is looked for by how entries begin, so that one flipped bit in a
-// length hides no entry but at most its own.
+// Splits a possibly damaged bundle into its entries. If the lengths do not lead to the entries of the tree, the next
+// entry is found by the start of entries, so a flipped bit in a length hides at most its own entry.
 
 import { leafHash } from '../merkle.ts';
 import { entryBytesMax, tileWidth } from '../tiles.ts';
 
 const lengthBytes = 2;
 const opening = Buffer.from('{"t":');
-/** Places looked at: no JSON has an opening within it that is not an entry's, but damaged JSON may. */
+/** Limit of positions tried: valid JSON contains no entry start inside an entry, but damaged JSON may. */
 const endsMax = 4;
 
-/** Bytes in the place of an entry. */
+/** Bytes at the position of an entry. */
 export interface SplitEntry {
   readonly bytes: Buffer;
-  /** The length that stands before it. */
+  /** The stored length before it. */
   readonly told: number;
 }
 
 /**
- * What stands in a bundle, in order; of one that has more than it can, one more than that. `leaves`:
- * the hashes of its entries, where they are known.
+ * The entries of a bundle, in order; of an overfull one, one more than allowed. `leaves`: the hashes of its entries, if
+ * known.
  */
 export function splitBundle(
   bundle: Uint8Array,
@@ -36,7 +35,7 @@ export function splitBundle(
   return entries;
 }
 
-/** Where the entry at `at` ends: by its length, or where that is damaged by its hash or the next. */
+/** The end of the entry at `at`: by its length, or if that is damaged by its hash or the next entry. */
 function endOfEntry(
   bytes: Buffer,
   at: number,
@@ -57,7 +56,7 @@ function endOfEntry(
   return Math.min(end ?? reported, bytes.length);
 }
 
-/** Places where another entry may begin, as far as an entry may reach, and the end. */
+/** Positions at which another entry may begin, within the reach of an entry, and the end. */
 function* endsFrom(bytes: Buffer, from: number): Generator<number> {
   const near = bytes.subarray(0, from + entryBytesMax + lengthBytes + opening.length);
   for (let at = near.indexOf(opening, from); at >= 0; at = near.indexOf(opening, at + 1)) {

@@ -1,6 +1,6 @@
-// Objects in the place of an archive that no entry names: somebody has put them there, or a crash has left them. They
-// are no evidence of anything, and change nothing of what is proven; a reader gets their names. What must stay true:
-// memory is a few bytes a name, however many objects there are; where an entry was lost nothing is called a stray.
+// Stray objects: objects in the location of an archive that no entry names, planted or left by a crash. They are no
+// evidence and do not affect any proof; the report lists their names. Invariants: memory is a few bytes per name, for
+// any number of objects; after a lost entry no object counts as a stray.
 
 import { hash } from 'node:crypto';
 import { lakePrefix } from '../lake-cuts.ts';
@@ -16,13 +16,13 @@ const ownNames: ReadonlySet<string> = new Set([
   writerPath,
   prunePath,
 ]);
-/** Wishes, which are no evidence; and archives of other shards. */
+/** Requests and holds, which are no evidence; and archives of other shards. */
 const wishes = /^(holds\/[^/]+\.json|erase\/[0-9a-f]{64}\.json|\d+\/.*)$/;
 const segmentPattern = /^segments\/\d{4}\/\d\d\/\d\d\/(\d{20})\.zst$/;
-/** So many bytes of a name's hash are kept: with a million names two are alike once in 10^8 archives. */
+/** Kept bytes of a name's hash: with a million names, two collide once in 10^8 archives. */
 const keyBytes = 6;
 
-/** Names that entries name, and those that none does. */
+/** Names with an entry, and names without. */
 export class Strays {
   #keys = new Float64Array(1_024);
   #count = 0;
@@ -31,7 +31,7 @@ export class Strays {
   readonly #found: string[] = [];
   #omitted = 0;
 
-  /** An entry names it. */
+  /** An entry names this object. */
   add(name: string): void {
     if (this.#count === this.#keys.length) {
       const more = new Float64Array(2 * this.#count);
@@ -43,18 +43,18 @@ export class Strays {
     this.#isSorted = false;
   }
 
-  /** An entry cannot be read: what it names is not known. */
+  /** An unreadable entry: the object that it names is unknown. */
   lose(): void {
     this.#isWhole = false;
   }
 
-  /** No entry names it, as another check has found. */
+  /** Another check found that no entry names it. */
   found(name: string): void {
     if (this.#found.length < straysMax) this.#found.push(name);
     else this.#omitted += 1;
   }
 
-  /** The names, in the order of the store, at most a thousand; `omitted`: how many more there are. */
+  /** The names in the order of the store, at most a thousand; `omitted`: the number of further ones. */
   async finish(reader: ArchiveReader, size: number) {
     if (this.#isWhole) {
       for await (const { name } of reader.store.list('')) {
@@ -67,7 +67,7 @@ export class Strays {
   #isExpected(name: string, size: number): boolean {
     if (ownNames.has(name) || wishes.test(name) || name.startsWith(lakePrefix)) return true;
     if (name.startsWith('tile/')) return parseTilePath(name) !== null;
-    // What no checkpoint covers yet is of a commit under way, or of one that was broken off.
+    // Objects beyond the checkpoint belong to a commit under way or an interrupted one.
     const [, index] = segmentPattern.exec(name) ?? [];
     if (index !== undefined && Number(index) >= size) return true;
     const kept = checkpointSizeOf(name);

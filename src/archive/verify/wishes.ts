@@ -1,5 +1,5 @@
-// Objects of an archive that are no evidence, and that its writer acts on: holds, requests to prune or to erase, and who
-// writes. What is wrong with one changes nothing of what is proven; a reader gets its name, since the writer refuses it.
+// Checks the objects that are no evidence but that the writer acts on: holds, requests to prune or erase, and the
+// claim. A flaw in one does not affect any proof; the report names it, because the writer rejects it.
 
 import { readClaim } from '../claim.ts';
 import { parseRequest, requestsPrefix } from '../erasure-request.ts';
@@ -8,10 +8,10 @@ import { writerPath } from '../layout.ts';
 import type { ArchiveReader } from '../reader.ts';
 import { prunePath, readWish } from '../retention.ts';
 
-/** So many of each kind are named. */
+/** Limit of names per kind. */
 const namesMax = 20;
 
-/** What a reader has to know of them. `inForce`: ids of the holds that the log has, and that were not released. */
+/** Remarks for the reader. `inForce`: ids of the holds that are entered and not released. */
 export async function wishRemarks(
   reader: ArchiveReader,
   inForce: readonly string[],
@@ -45,7 +45,7 @@ export async function wishRemarks(
   ];
 }
 
-/** Undefined: it is not there; null: it is not what it has to be. */
+/** Undefined: it does not exist; null: it is malformed. */
 async function parsed<T>(
   reader: ArchiveReader,
   name: string,
