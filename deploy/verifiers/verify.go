@@ -1,5 +1,5 @@
 // Verifies a sluice archive in a directory: verify DIR VKEY; exit 0 whole, 1 broken, with the first break on a line.
-// Written from docs/archive.md, without code of sluice. README.md says how to build it and lists its limits.
+// Written from docs/archive/format.md, without code of sluice. README.md says how to build it and lists its limits.
 package main
 
 import (

@@ -1,5 +1,5 @@
 """Verifies a sluice archive in a directory: verify.py DIR VKEY; exit 0 whole, 1 broken with each break on a line.
-Written from docs/archive.md, without code of sluice. Needs `pip install zstandard cryptography`. README.md lists its limits."""
+Written from docs/archive/format.md, without code of sluice. Needs `pip install zstandard cryptography`. README.md lists its limits."""
 import base64, functools, hashlib, json, re, sys
 from pathlib import Path
 import zstandard

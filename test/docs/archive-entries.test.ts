@@ -1,4 +1,4 @@
-// The tables of docs/archive.md that list the fields of entries, for authors of verifiers: each field that an entry can
+// The tables of docs/archive/format.md that list the fields of entries, for authors of verifiers: each field that an entry can
 // have is there, with no others, and is called optional where it is.
 
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ interface Schema {
   readonly const?: unknown;
 }
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/archive.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../docs/archive/format.md'), 'utf8');
 
 /** Dotted paths of all fields, `?` at the end of those that may be absent. */
 function fieldsOf({ properties = {}, required = [] }: Schema, above = ''): string[] {
@@ -44,16 +44,16 @@ function fieldsIn(section: string): string[] {
 const kinds = (z.toJSONSchema(anyEntry, { io: 'input' }) as Schema).oneOf ?? [];
 
 test.each(kinds.map((kind) => [String(kind.properties?.t?.const), kind] as const))(
-  'docs/archive.md lists the fields of the entry %s',
+  'docs/archive/format.md lists the fields of the entry %s',
   (name, schema) => {
-    const [, section = ''] = page.split(`\n#### \`${name}\`\n`);
+    const [, section = ''] = page.split(`\n### \`${name}\`\n`);
     const [own = ''] = section.split('\n#');
 
     expect(fieldsIn(own).toSorted()).toEqual(fieldsOf(schema).toSorted());
   },
 );
 
-test('docs/archive.md lists all kinds of entries', () => {
+test('docs/archive/format.md lists all kinds of entries', () => {
   expect(kinds.length).toBeGreaterThan(10);
-  expect(page.match(/^#### `/gm)?.length).toBe(kinds.length);
+  expect(page.match(/^### `/gm)?.length).toBe(kinds.length);
 });

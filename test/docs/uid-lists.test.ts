@@ -1,4 +1,4 @@
-// The commands in docs/archive.md that get the uids of a receiver, run as they stand there against real servers: what they
+// The commands in docs/archive/verify.md that get the uids of a receiver, run as they stand there against real servers: what they
 // write is what `archive reconcile` finds equal to the archive. Splunk and Sentinel are not run by us, as the page says.
 
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { sharedOpenSearch } from '../support/opensearch.ts';
 import { openSink } from '../support/sink-opening.ts';
 import { tempDir } from '../support/temp.ts';
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/archive.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../docs/archive/verify.md'), 'utf8');
 const readyMs = 600_000;
 const january = Date.UTC(2026, 0, 15);
 const march = Date.UTC(2026, 2, 15);
@@ -30,7 +30,8 @@ const count = 60;
 function recipe(receiver: string): string {
   const [, text = ''] = page.split(`\n**${receiver}**`);
   const [, command] = /```sh\n([^`]*?)```/.exec(text) ?? [];
-  if (command === undefined) throw new Error(`docs/archive.md has no command for ${receiver}`);
+  if (command === undefined)
+    throw new Error(`docs/archive/verify.md has no command for ${receiver}`);
   return command;
 }
 
@@ -88,7 +89,7 @@ test.each(['ecs', 'json'])(
     await needCommands(
       ['jq', 'curl'],
       ['jq', 'curl'],
-      'The commands of docs/archive.md need them.',
+      'The commands of docs/archive/verify.md need them.',
     );
     const { location, events } = await anArchive();
     const { url, ask } = await sharedOpenSearch();
@@ -107,7 +108,11 @@ test.each(['ecs', 'json'])(
 );
 
 test('Kafka: committed events of a topic', { timeout: readyMs }, async () => {
-  await needCommands(['jq', 'kcat'], ['jq', 'kcat'], 'The commands of docs/archive.md need them.');
+  await needCommands(
+    ['jq', 'kcat'],
+    ['jq', 'kcat'],
+    'The commands of docs/archive/verify.md need them.',
+  );
   const { location, events } = await anArchive();
   const topic = await newTopic('uid-lists', { partitions: 3 });
   const brokers = await kafkaBrokers();
@@ -126,6 +131,6 @@ test.each(['Splunk', 'Microsoft Sentinel'])(
   '%s: the page says that it is not run by us',
   (receiver) => {
     const [, text = ''] = page.split(`\n**${receiver}**`);
-    expect(text.split('```')[0]).toContain('Not run by us');
+    expect(text.split('```')[0]).toContain('We have not run this command');
   },
 );

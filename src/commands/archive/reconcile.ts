@@ -86,7 +86,7 @@ async function readList(file: string, table: UidTable): Promise<number> {
     const shown = file === '-' ? 'standard input' : cleanText(file, shownMax);
     if (!(error instanceof SyntaxError)) throw new UsageError(`--uids: ${errorText(error)}`);
     throw new ExportError('sink_refused', `--uids: ${shown}: ${error.message}`, {
-      next: 'Export the uids alone, one a line, without a header or quotation marks; docs/archive.md has queries for receivers.',
+      next: 'Export the uids alone, one a line, without a header or quotation marks; docs/archive/verify.md has queries for receivers.',
       cause: error,
     });
   }
