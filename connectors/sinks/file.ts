@@ -31,10 +31,10 @@ export const fileSink = defineSink({
     path: z.string().min(1).describe('the active file; relative to the working directory'),
     rotate: z
       .strictObject({
-        bytes: size().optional().describe('finish the file before it would grow beyond this'),
+        bytes: size().optional().describe('finish the file before a batch exceeds this size'),
         every: duration()
           .optional()
-          .describe('finish the file when it is this old and events come'),
+          .describe('finish a file of this age when the next events arrive'),
       })
       .optional()
       .describe('when the file is finished and a new one starts; default: never'),

@@ -29,13 +29,13 @@ const indexName = () =>
   z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected lower-case letters, digits, "_" and "-"');
 
 const fields = {
-  url: postUrl().describe('address of the collector, or of the balancer before it'),
+  url: postUrl().describe('address of the collector, or of its load balancer'),
   token: secret().describe('token of the HTTP Event Collector'),
   ack: z
     .enum(['required', 'off'])
     .default('required')
     .describe(
-      '`required`: delivered when an indexer says that it is written, for which the token must have indexer acknowledgement; `off`: when one has received it',
+      '`required`: delivered when an indexer has confirmed the write, which needs a token with indexer acknowledgement; `off`: delivered when an indexer has received the event',
     ),
   ack_timeout: duration()
     .prefault('5m')

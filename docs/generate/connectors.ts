@@ -42,10 +42,10 @@ function subjectOf({ path }: Page): Subject {
 const assurances: Readonly<Record<Assurance, string>> = {
   once: '**each event once**',
   answered:
-    '**at least once**: the receiver has answered that it has the event; a repeat has the same `uid`',
+    '**at least once**: the receiver has acknowledged the event; a repeat has the same `uid`',
   settled:
-    '**at least once**: the receiver has closed the connection after sluice had, or, where it never does, the connection stayed healthy for `resend_window`; a repeat has the same `uid`',
-  none: '**best effort**: nobody can know whether an event has arrived',
+    '**at least once**: the receiver has closed the connection after sluice had, or, if the receiver never closes, the connection stayed healthy for `resend_window`; a repeat has the same `uid`',
+  none: '**best effort**: sluice cannot know whether an event has arrived',
 };
 
 /** Links to the pages of all sources, sinks and formats. */
@@ -96,14 +96,14 @@ function sinkFacts(sink: SinkDefinition, page: Page): readonly (readonly string[
   return [
     ['guarantee of the example below', assurances[sink.assurance(settings)]],
     sink.takes === 'pages'
-      ? ['takes', 'what upstream answered, whole; no route to it filters or redacts']
+      ? ['accepts', 'whole responses of upstream; a route to this sink may not filter or redact']
       : ['formats', `${links.join(', ')}${links.length > 1 ? '; the first unless set' : ''}`],
     ...(batch === undefined
       ? []
       : [
           [
             'one request',
-            `at most ${batch.events} events or ${batch.bytes / 1024} KiB, gathered for ${batch.waitMs} ms; \`batch\` changes it`,
+            `at most ${batch.events} events or ${batch.bytes / 1024} KiB, collected for at most ${batch.waitMs} ms (setting: \`batch\`)`,
           ],
         ]),
   ];
