@@ -42,7 +42,7 @@ export const check = defineCommand({
         'as --connect; also create objects that sinks need at the receiver, such as index templates',
     },
     withoutSecrets: {
-      about: 'resolve no ${env:…} or ${file:…} and count each value as right; a default is used',
+      about: 'resolve no ${env:…} or ${file:…}: use its default, or accept any value',
     },
     connect: {
       about: 'also request one record from each upstream and open a connection to each sink',

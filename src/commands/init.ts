@@ -32,7 +32,7 @@ const options = {
   },
   unified: { value: 'url', about: 'base address of the unified API, for audit events' },
   services: { value: 'url', about: 'base address of the services API, for logs and firewall' },
-  companies: { value: 'ids', about: 'company ids of the services API, with commas' },
+  companies: { value: 'ids', about: 'company ids of the services API, separated by commas' },
   scope: { value: 'urn', about: 'scope of the services API' },
   logs: {
     value: 'path',
@@ -140,7 +140,7 @@ const questions: readonly Question[] = [
   },
   {
     flag: 'companies',
-    text: 'Company ids of the services API, with commas',
+    text: 'Company ids of the services API, separated by commas',
     usual: null,
     asked: ({ services }) => services !== null,
     take: (answers, text) => ({ ...answers, companies: text.split(',').map((id) => id.trim()) }),

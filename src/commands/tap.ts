@@ -47,7 +47,7 @@ const formatTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format
 /** Shows events until a signal, or until nobody reads them any more. */
 export const tap = defineCommand({
   name: 'tap',
-  about: 'show events as a sink would see them; writes nothing, moves nothing',
+  about: 'show events as a sink would see them; changes nothing',
   options: {
     config: configOption,
     source: { value: 'name', about: 'only events of this source' },

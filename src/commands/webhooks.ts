@@ -31,7 +31,7 @@ const register = defineCommand({
   options: {
     config: configOption,
     source: { value: 'name', about: 'the webhooks source', needed: true },
-    answer: { value: 'file', about: 'write upstream’s answer there, for you alone to read' },
+    answer: { value: 'file', about: 'file for upstream’s response, readable for you only' },
     logLevel: logLevelOption,
   },
   async run({ config: file, source: name, answer: into, logLevel = 'error' }, { env, out, err }) {

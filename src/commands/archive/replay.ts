@@ -40,7 +40,7 @@ export const replay = defineCommand({
   arguments: { location: locationArgument },
   options: {
     config: configOption,
-    sink: { value: 'name', about: 'the sink that gets them', needed: true },
+    sink: { value: 'name', about: 'sink that receives the events', needed: true },
     ...askedOptions,
     logLevel: logLevelOption,
   },
