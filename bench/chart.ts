@@ -101,7 +101,7 @@ ${lines.join('\n')}
 }
 
 function reported({ date, cores, node, rounds = 1 }: Circumstances, work = ''): string {
-  const how = rounds === 1 ? 'one round' : `medians of ${rounds} rounds`;
+  const how = rounds === 1 ? 'one run' : `medians of ${rounds} runs`;
   return `Less is better. ${work}${how}, ${cores} shared cores, Node ${node}, ${date}.`;
 }
 

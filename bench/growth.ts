@@ -106,11 +106,11 @@ const axes: readonly Axis[] = [
     measure: (sinks) => ofJob(times(sinks), events),
   },
   {
-    ...{ by: 'streams', of: 'idle streams, each asked once a minute' },
+    ...{ by: 'streams', of: 'idle streams, each polled once a minute' },
     ...{ unit: 'CPU, % of a core', values: [1, 1_000, 10_000], measure: ofStreams },
   },
   {
-    ...{ by: 'backlog', of: 'events held for a sink that comes back', unit },
+    ...{ by: 'backlog', of: 'events in the backlog of a sink that recovers', unit },
     ...{ values: parts([1 / 4, 1 / 2, 1]), measure: ofBacklog },
   },
   {

@@ -138,7 +138,7 @@ async function pollPages(peer: Peer, program: Program, config: string, count: nu
 
 /** The records as they came, which no job of main.ts sends over TCP. */
 const asItCame: Job = {
-  name: 'JSON (as it came) over TCP',
+  name: 'JSON (original) over TCP',
   floor: 'original',
   frames: 1,
   sinks: ({ tcp }) =>
@@ -159,7 +159,7 @@ const compared = [
   { config: 'ocsf', job: ocsf },
   { config: 'json', job: asItCame },
   { config: 'otlp', job: otlp },
-  { config: 'rest', job: { ...file, name: 'JSON (as it came) from REST to file' } },
+  { config: 'rest', job: { ...file, name: 'JSON (original) from REST to file' } },
 ].filter(({ job }) => job.name.includes(values.job));
 
 const requested = peers.filter(

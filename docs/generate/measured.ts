@@ -26,7 +26,7 @@ const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`;
 
 /** When and on what, as a sentence. */
 function reported({ date, cores, node, events, rounds = 1, load = 0 }: Circumstances): string {
-  const how = rounds === 1 ? 'in one round' : `medians of ${rounds} rounds in turn`;
+  const how = rounds === 1 ? 'one run' : `medians of ${rounds} runs in turn`;
   const busy = load > cores + 1 ? `, a machine busy with other work (load ${load})` : '';
   return `Measured on ${date}: ${grouped(events)} events, ${how}, ${cores} shared cores, Node ${node}${busy}`;
 }
@@ -46,12 +46,12 @@ export function jobsMeasured(): string {
   ]);
   const head = ['job', 'CPU µs an event', 'floor', 'times', 'events a CPU second', 'RSS at most'];
   const { quarter, filling, draining } = jobs.memory;
-  return `${reported(jobs)}. \`JSON.parse\` of the work took ${fixed(jobs.parseUs)} µs an event.
+  return `${reported(jobs)}. \`JSON.parse\` alone took ${fixed(jobs.parseUs)} µs an event.
 
 ${table([...head, 'loop delay p99'], rows)}
 
-With a sink down, memory was ${megabytes(quarter)} at a quarter of the backlog, at most ${megabytes(filling)} until its end, and at
-most ${megabytes(draining)} while the sink, back again, took it.`;
+With a sink down, memory was ${megabytes(quarter)} at a quarter of the backlog, and at most ${megabytes(filling)} until the backlog was complete. While
+the recovered sink received the backlog, memory was at most ${megabytes(draining)}.`;
 }
 
 /** Each job by sluice and by other programs. */
