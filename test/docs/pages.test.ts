@@ -54,14 +54,36 @@ test('the index leads to every page', () => {
   expect(all.map(({ path }) => path).filter((path) => !linked.has(path))).toEqual([]);
 });
 
-/** Lines of a diagram of states that are no transition with its reason. */
+/** Lines of a diagram that Mermaid would refuse: of states, or of a sequence. */
 function badLinesOf(diagram: string): readonly string[] {
   const [kind = '', ...lines] = diagram.trim().split('\n');
+  if (kind === 'sequenceDiagram') return badStepsOf(lines);
   const isTransition = (line: string) => /^ {2}(\[\*\]|\w+) --> (\[\*\]|\w+) : [^:;#]+$/.test(line);
   return [
     ...(kind === 'stateDiagram-v2' ? [] : [kind]),
     ...lines.filter((line) => !isTransition(line)),
   ];
+}
+
+/** Lines that are no step between declared participants, and blocks without an end or a start. */
+function badStepsOf(lines: readonly string[]): readonly string[] {
+  const names = new Set<string>();
+  let depth = 0;
+  const isStep = (line: string): boolean => {
+    const [, participant] = /^participant (\w+)(?: as [^:;#]+)?$/.exec(line) ?? [];
+    if (participant !== undefined) return names.size < names.add(participant).size;
+    const [, from = '', to = ''] =
+      /^(\w+)--?>>(\w+): [^:;#]+$/.exec(line) ??
+      /^Note over (\w+)(?:,(\w+))?: [^:;#]+$/.exec(line) ??
+      [];
+    if (from !== '') return names.has(from) && (to === '' || names.has(to));
+    if (/^(alt|opt|loop) [^:;#]+$/.test(line)) depth += 1;
+    else if (line === 'end') depth -= 1;
+    else return depth > 0 && /^else [^:;#]+$/.test(line);
+    return depth >= 0;
+  };
+  const bad = lines.filter((line) => !isStep(line.trim()));
+  return depth === 0 ? bad : [...bad, `${depth} blocks without an end`];
 }
 
 function linksOf(text: string): readonly string[] {
