@@ -69,7 +69,7 @@ export function classesTable(): string {
       ].join('; '),
     ];
   });
-  return table(['`class`', 'uid', 'caption', 'activity unless mapped', 'needs'], rows);
+  return table(['`class`', 'uid', 'caption', 'activity unless mapped', 'required'], rows);
 }
 
 /** Every event has these, whatever its record. */
@@ -88,14 +88,12 @@ export function namesTable(): string {
     const more = names.length - namesShown;
     const shown = names.slice(0, namesShown).map(({ name }) => code(name));
     return [
-      slot
-        .replace(/^src/, 'source')
-        .replace(/[A-Z]/g, (deadLetter) => ` ${deadLetter.toLowerCase()}`),
+      slot.replace(/^src/, 'source').replace(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`),
       placeOf(slot),
       shown.join(', ') + (more > 0 ? ` and ${more} more` : ''),
     ];
   });
-  return table(['what', 'attribute', 'names, the first that is there wins'], rows);
+  return table(['value', 'attribute', 'names; the first one present wins'], rows);
 }
 
 /** Every name of every value, in their order. */

@@ -43,7 +43,7 @@ function folded(value: unknown, name = ''): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, one]) => {
-      const snake = key.replace(/[A-Z]/g, (deadLetter) => `_${deadLetter.toLowerCase()}`);
+      const snake = key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
       return [snake, folded(one, snake)];
     }),
   );

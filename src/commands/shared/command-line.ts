@@ -99,7 +99,7 @@ function argumentOf(name: string, { about, value, choices, several }: Parameter)
 
 function optionOf(name: string, option: Parameter, { env }: Means): commander.Option {
   const { about, short, value, choices, several, needed = false, usual } = option;
-  const long = `--${name.replace(/[A-Z]/g, (deadLetter) => `-${deadLetter.toLowerCase()}`)}`;
+  const long = `--${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`;
   const flags = [...(short === undefined ? [] : [`${short},`]), long];
   if (value !== undefined) flags.push(`<${value}>`);
   const made = new commander.Option(flags.join(' '), about).makeOptionMandatory(needed);
