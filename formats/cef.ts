@@ -41,7 +41,7 @@ export const cefFields = {
     .boolean()
     .default(true)
     .describe(
-      'whether fields without a key in the dictionary are sent too, in sluice’s own keys and in `sluiceUnmapped`',
+      'also sends fields without a key in the dictionary, in sluice’s own keys and in `sluiceUnmapped`',
     ),
 };
 
@@ -52,8 +52,7 @@ type CefSettings = z.output<z.ZodObject<typeof cefFields>>;
 export const cef = defineFormat({
   type: 'cef',
   shape: 'lines',
-  summary:
-    'ArcSight Common Event Format: the fields that SIEMs search, with the uid; a projection.',
+  summary: 'ArcSight Common Event Format: the fields that SIEMs search, with the uid.',
   fields: cefFields,
   make(settings) {
     return {

@@ -22,7 +22,7 @@ export const ecsFormatFields = {
   raw_data: z
     .boolean()
     .default(false)
-    .describe('adds the record as upstream sent it, as `event.original`'),
+    .describe('adds the original record of upstream, as `event.original`'),
 };
 
 /** The `ecs` format. */

@@ -20,12 +20,12 @@ export const jsonFields = {
   schema: z
     .enum(['ocsf', 'original'])
     .default('ocsf')
-    .describe('`ocsf`: one OCSF 1.8.0 event a line; `original`: the record as upstream sent it'),
+    .describe('`ocsf`: one OCSF 1.8.0 event a line; `original`: the original record of upstream'),
   raw_data: z
     .boolean()
     .default(false)
     .describe(
-      'adds the record as upstream sent it to the OCSF event, as the text `raw_data`; as base64 if it is not UTF-8',
+      'adds the original record of upstream to the OCSF event, as the text `raw_data`; as base64 if not UTF-8',
     ),
 };
 
@@ -39,7 +39,8 @@ const copying: Copying = {
 export const json = defineFormat({
   type: 'json',
   shape: 'json',
-  summary: 'One JSON object a line: the OCSF event, or the record exactly as upstream sent it.',
+  summary:
+    'One JSON object a line: the OCSF event, or the original record of upstream, byte for byte.',
   fields: jsonFields,
   make(settings) {
     const contentType = 'application/json';

@@ -17,7 +17,7 @@ export const leefFields = { vendor, product, version, unmapped };
 export const leef = defineFormat({
   type: 'leef',
   shape: 'lines',
-  summary: 'Log Event Extended Format 2.0, which IBM QRadar reads best; a projection.',
+  summary: 'Log Event Extended Format 2.0, for IBM QRadar.',
   fields: leefFields,
   make(settings) {
     return {

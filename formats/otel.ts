@@ -25,7 +25,7 @@ const otelFields = {
   raw_data: z
     .boolean()
     .default(false)
-    .describe('adds the record as upstream sent it, as `log.record.original`'),
+    .describe('adds the original record of upstream, as `log.record.original`'),
   resource: z
     .record(z.string().min(1), z.string())
     .default({})

@@ -41,7 +41,7 @@ const syslogFields = {
     ),
   timezone: timeZone()
     .optional()
-    .describe('with `protocol: rfc3164`: time zone of the times, which name none; UTC unless set'),
+    .describe('with `protocol: rfc3164`: time zone of the times, which have no zone; default: UTC'),
   message: messageField
     .default('json')
     .describe(

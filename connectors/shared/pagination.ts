@@ -24,60 +24,56 @@ const names = () => ({
   items: z
     .string()
     .default('data')
-    .describe(
-      'path of the records within the answer; an answer that is itself an array is read as such',
-    ),
+    .describe('path of the records within the response; a response may also be an array'),
   next: name()
     .default('next_cursor')
     .describe('path of the next page’s cursor, or with next_url of its address'),
-  more: name().optional().describe('path of a flag that says whether there is more'),
+  more: name().optional().describe('path of a flag for more records'),
   rebase: z
     .boolean()
     .optional()
     .describe(
-      'link, next_url: request a next address of another scheme or host at the origin of base_url',
+      'link, next_url: request a next address with another scheme or host at the origin of base_url',
     ),
   total: name()
     .nullable()
     .default('total')
-    .describe(
-      'path of the list’s length, where there is one; null: nothing is concluded from lengths',
-    ),
+    .describe('path of the list’s length, if present; null: lengths are ignored'),
 });
 
 const windows = () => ({
-  from_param: name().optional().describe('window: query parameter of its begin; else from'),
-  to_param: name().optional().describe('window: query parameter of its exclusive end; else to'),
+  from_param: name().optional().describe('window: query parameter of the start; else from'),
+  to_param: name().optional().describe('window: query parameter of the exclusive end; else to'),
   step: duration()
     .refine((ms) => ms >= 1_000 && ms % 1_000 === 0, 'expected whole seconds')
     .optional()
-    .describe('window: how long one is at most; else 1h'),
+    .describe('window: longest window; else 1h'),
   lag: duration()
     .optional()
     .describe('window: records younger than this are not requested yet; else 30s'),
   time_format: z
     .enum(['rfc3339', 'epoch_s', 'epoch_ms'])
     .optional()
-    .describe('window: how its bounds are written; else rfc3339'),
+    .describe('window: format of start and end; else rfc3339'),
   within: z
     .enum(['cursor', 'offset', 'page'])
     .optional()
-    .describe('window: how each one is paged; else cursor'),
+    .describe('window: paging within each window; else cursor'),
 });
 
 const kinds =
-  'cursor: the answer names the next page; offset: rows are counted; page: pages are; link: a Link header has the next page’s address; next_url: a member has it; none: one answer';
+  'cursor: the response names the next page; offset: counts rows; page: counts pages; link: a Link header has the next page’s address; next_url: a member has the address; none: one response';
 
 const answers = () => ({
   method: z
     .enum(['GET', 'POST'])
     .default('GET')
     .describe('POST: the parameters of paging and order go into a JSON body'),
-  body: z.record(name(), z.unknown()).optional().describe('fixed members of that body'),
+  body: z.record(name(), z.unknown()).optional().describe('fixed members of the body'),
   response: z
     .enum(['json', 'ndjson'])
     .default('json')
-    .describe('ndjson: each line of the answer is a record'),
+    .describe('ndjson: each line of the response is a record'),
 });
 
 /** The keys for the requests and the paging of a list of records. */
@@ -87,12 +83,12 @@ export const requestFields = (style: Style) => ({
       style: z
         .enum(styles)
         .default(style)
-        .describe(`${kinds}; window: windows of time are requested one after the other`),
+        .describe(`${kinds}; window: time windows are requested one after another`),
       ...names(),
       ...windows(),
     })
     .prefault({})
-    .describe('how the endpoint is paged, and its names'),
+    .describe('paging of the endpoint, and names of its parameters'),
   ...answers(),
 });
 
@@ -108,7 +104,7 @@ export const wholeRequestFields = () => ({
       ...names(),
     })
     .prefault({})
-    .describe('how the list is paged, and its names'),
+    .describe('paging of the list, and names of its parameters'),
   ...answers(),
 });
 

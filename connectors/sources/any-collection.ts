@@ -20,7 +20,7 @@ export const collectionSource = defineCollections({
       .regex(/^\w+$/, 'expected letters, digits and _')
       .optional()
       .describe('name of one entity in events; default: the last name in path'),
-    single: z.boolean().default(false).describe('true: the answer is the one entity, and no list'),
+    single: z.boolean().default(false).describe('true: the response is one entity, not a list'),
     ...resourceFields(),
   }),
   collections: (settings) => [

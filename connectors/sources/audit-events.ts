@@ -17,8 +17,10 @@ export const auditEventsSource = defineList({
     path: endpointPath()
       .refine((path) => !path.includes('{'), 'the unified API has no companies')
       .default('/audit/events')
-      .describe('where the events are, below base_url'),
-    order: orders.default('auto').describe('the order upstream gives the events in; auto: learned'),
+      .describe('path of the events below base_url'),
+    order: orders
+      .default('auto')
+      .describe('order in which upstream lists the events; auto: learned'),
     ...listFields(),
   }),
 });

@@ -32,15 +32,15 @@ interface Defaults {
 export const collectionFields = ({ baseline = 'summary', removals = true }: Defaults = {}) => ({
   confirm_after: duration()
     .prefault('30s')
-    .describe('a change is read a second time after this, before it is reported (0s: at once)'),
+    .describe('a change is confirmed by a second reading after this time (0s: reported at once)'),
   settle: duration().prefault('10m').describe('how long an absence must last to be a removal'),
   removals: z
     .boolean()
     .default(removals)
-    .describe('whether missing entities are reported as deleted; false: they are forgotten'),
+    .describe('reports missing entities as deleted; false: they are forgotten'),
   removals_after: count(1, 100)
     .default(2)
-    .describe('complete readings in a row that an entity must be missing from'),
+    .describe('number of consecutive complete readings without the entity'),
   brake: z
     .strictObject({
       share: z.number().min(0).max(1).default(0.3).describe('share of all entities'),
@@ -48,7 +48,7 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
     })
     .prefault({})
     .describe(
-      'more removals at once than both of these are held until three complete readings show them',
+      'if more entities disappear at once than both limits, three complete readings must confirm the removals',
     ),
   baseline: z
     .enum(['summary', 'full'])
@@ -57,15 +57,13 @@ export const collectionFields = ({ baseline = 'summary', removals = true }: Defa
   ignore: paths().default(['updated_at']).describe('paths within an entity that are not compared'),
   never_ignore: paths()
     .default([])
-    .describe(
-      'paths within an entity that are never learned as volatile: each value of theirs is reported',
-    ),
-  unordered: paths().default([]).describe('paths of arrays whose order says nothing'),
+    .describe('paths within an entity that are always compared, and never learned as volatile'),
+  unordered: paths().default([]).describe('paths of arrays whose order has no meaning'),
   partial: partialField(),
   sweep: duration()
     .prefault('24h')
     .describe(
-      'if entities are requested by id: the longest time of a rotation over many; new and changed ones are requested at once, and all if they are few',
+      'with requests by id: longest time of a rotation over all entities; new and changed ones are requested at once, and all if they are few',
     ),
 });
 
@@ -80,7 +78,9 @@ export const endpointFields = () => ({
   page_limit: count(1, 100_000)
     .nullable()
     .default(null)
-    .describe('entities a page, sent as limit=; learned down if refused; null: not sent'),
+    .describe(
+      'entities per page, sent as limit=; lowered automatically if refused; null: not sent',
+    ),
   ...wholeRequestFields(),
 });
 

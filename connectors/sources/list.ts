@@ -54,7 +54,7 @@ export const partialField = () =>
     .enum(['retry', 'accept'])
     .default('retry')
     .describe(
-      'a 200 that reports errors beside its data (errors, partial: true, timed_out: true, success: false). retry: its records are delivered and it is requested again, nothing is read as deleted; accept: it counts as complete',
+      'a 200 that reports errors beside its data (errors, partial: true, timed_out: true, success: false). retry: its records are delivered, the request is repeated, and no record counts as deleted; accept: the response counts as complete',
     );
 
 /** The keys of all list sources; `path` is each source's own. */
@@ -66,7 +66,7 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
   page_limit: count(1, 100_000)
     .nullable()
     .default(100)
-    .describe('records a page, sent as limit=; learned down if refused; null: not sent'),
+    .describe('records per page, sent as limit=; lowered automatically if refused; null: not sent'),
   start: z
     .string()
     .refine(
@@ -78,11 +78,11 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .describe(
       'where a new stream starts: beginning; now: existing records are skipped, except those that appear late, within lookback; or an RFC 3339 time: older records are skipped',
     ),
-  lookback: duration().prefault('10m').describe('how late a record may turn up and still be found'),
-  rewind_every: duration().prefault('15m').describe('how often late records are looked for'),
+  lookback: duration().prefault('10m').describe('how late a record may appear and still be found'),
+  rewind_every: duration().prefault('15m').describe('interval of the search for late records'),
   reconcile_every: duration()
     .prefault('1h')
-    .describe('how often the whole list is read again while its order or tail is not proven'),
+    .describe('interval of a full scan while the order or the end of the list is not proven'),
   on_cursor_invalid: z
     .enum(['rewalk', 'halt', 'from_now'])
     .default('rewalk')
@@ -97,12 +97,12 @@ export const listFields = ({ id = 'id', style = 'cursor' }: Defaults = {}) => ({
     .array(dottedPath())
     .default([])
     .describe(
-      'paths within a record whose change makes no new version, such as an age or a counter that differs at each read',
+      'paths within a record that are not compared, such as an age or a counter that differs at each reading',
     ),
   time: z
     .array(dottedPath())
     .default(['timestamp', 'time', 'created_at'])
-    .describe('paths of a record’s time; the first that parses wins'),
+    .describe('paths of a record’s time; the first that parses counts'),
   time_formats: timeFormatsField(),
   partial: partialField(),
   ...requestFields(style),
@@ -118,7 +118,7 @@ export function timeFormatsField() {
     .array(format)
     .default([])
     .describe(
-      'forms of a record’s time in addition to the usual ones, in the directives of strptime, such as `%d/%m/%Y %H:%M:%S`; without `%z` a time is in UTC',
+      'more forms of a record’s time, in the directives of strptime, such as `%d/%m/%Y %H:%M:%S`; without `%z` a time is in UTC',
     );
 }
 

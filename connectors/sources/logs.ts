@@ -20,7 +20,7 @@ export const logsSource = defineList({
   immutable: false,
   fields: () => ({
     path: endpointPath().describe(
-      'where the records are, below base_url; {company_id}: one stream per company of the upstream',
+      'path of the records below base_url; {company_id}: one stream per company of the upstream',
     ),
     order: z
       .enum(['auto', 'oldest_first', 'newest_first', 'ASC', 'DESC'])

@@ -55,14 +55,14 @@ const eachField = z
         .min(1)
         .optional()
         .describe(
-          'CEL expression over `event` (OCSF), `source` and `stream`: only of records for which it is true; a record on which it fails is not used',
+          'CEL expression over `event` (OCSF), `source` and `stream`: only records that match; a record on which the expression fails is not used',
         ),
     }),
     z.strictObject({
-      ids: z.array(z.string().min(1)).min(1).describe('the parents’ ids themselves'),
+      ids: z.array(z.string().min(1)).min(1).describe('ids of the parents'),
     }),
   ])
-  .describe('which parents there are: those that another source shows, or these');
+  .describe('parents: from another source, or a list of ids');
 
 const fieldsOf = ({ path, object, id }: OfParents) => {
   const { ignore, time, ...rest } = listFields({
@@ -88,7 +88,7 @@ const fieldsOf = ({ path, object, id }: OfParents) => {
       ),
     order: orders
       .default('auto')
-      .describe('the order upstream gives the records in; auto: learned'),
+      .describe('order in which upstream lists the records; auto: learned'),
     ...rest,
     ignore: object
       ? ignore

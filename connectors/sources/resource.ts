@@ -43,17 +43,19 @@ export const resourceFields = (own: Partial<Resource> = {}) => ({
     .refine((path) => path.includes(id), 'expected {id} at the position of an entity’s id')
     .nullable()
     .default(own.detail ?? null)
-    .describe('path at which each entity is requested by its {id}; null: the list shows it whole'),
+    .describe(
+      'path for requests of each entity by its {id}; null: the list shows complete entities',
+    ),
   id: z
     .string()
     .min(1)
     .nullable()
     .default(own.id ?? 'id')
-    .describe('path of an entity’s id, or else `id`; null: entities have none'),
+    .describe('path of an entity’s id, else `id`; null: entities have none'),
   time: z
     .array(z.string().min(1))
     .default([])
-    .describe('paths of the time at which an entity changed; else it is when that was seen'),
+    .describe('paths of the time of an entity’s change; default: the time of reading'),
   time_formats: timeFormatsField(),
   mapping: mappingField('entity').describe(
     'OCSF class and fields of changes, if not Entity Management; fields without a mapping go to unmapped',
@@ -69,7 +71,7 @@ export const pathField = (apis: SourceDefinition['apis']) =>
       (path) => apis.includes('services') || !path.includes('{'),
       'the unified API has no companies',
     )
-    .describe('where the resource is, below base_url; {company_id}: one stream per company');
+    .describe('path of the resource below base_url; {company_id}: one stream per company');
 
 /** The collection that the settings describe. */
 export function collectionFrom(

@@ -33,17 +33,19 @@ export const webhooksSource = defineSource({
   apis: ['unified'],
   fields: () => ({
     listen: hostPortSetting('0.0.0.0:8443').describe(
-      'address to listen on; sources may share it, each with a path of its own',
+      'address to listen on; sources can share an address, each with its own path',
     ),
     path: z
       .string()
       .regex(/^\/[^\s?#]*$/, 'expected a path such as /webhooks')
       .default('/webhooks')
-      .describe('path that deliveries are sent to'),
+      .describe('path of deliveries'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('address at which upstream reaches the listener; this one is registered'),
+      .describe(
+        'address for upstream to reach the listener; `webhooks register` registers this address',
+      ),
     events: z
       .array(z.string().min(1))
       .min(1)
@@ -55,7 +57,7 @@ export const webhooksSource = defineSource({
     secret_encoding: z
       .enum(['text', 'base64'])
       .default('text')
-      .describe('base64: the secret is the bytes that it encodes'),
+      .describe('base64: the secret is decoded to its bytes'),
     signed_form: z.enum(['body', timed]).default('body').describe('the signed bytes'),
     signature_header: header()
       .default('SVC-Signature')
@@ -64,8 +66,8 @@ export const webhooksSource = defineSource({
     event_header: header().default('SVC-Event').describe('header with the event’s name'),
     timestamp_header: header()
       .optional()
-      .describe('header that says when it was sent; without it no age can be judged'),
-    max_age: duration().prefault('5m').describe('how old a delivery may be that says its age'),
+      .describe('header with the time of sending; default: none, and the age is not checked'),
+    max_age: duration().prefault('5m').describe('highest age of a delivery, by `timestamp_header`'),
     max_body: size().prefault('1MiB').describe('longest accepted body'),
     tls: z
       .strictObject({

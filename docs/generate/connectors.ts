@@ -78,11 +78,14 @@ export function factsOf(page: Page): string {
 
 function sourceFacts({ apis, list, collection }: SourceDefinition): readonly (readonly string[])[] {
   const read =
-    list === undefined ? 'changes between readings of a whole' : 'the records of a list, each once';
-  const gives = (list ?? collection) ? read : 'what upstream sends by itself, each delivery once';
+    list === undefined
+      ? 'changes between readings of a collection'
+      : 'the records of a list, each once';
+  const gives =
+    (list ?? collection) ? read : 'events that upstream sends by itself, each delivery once';
   return [
     ['reads', `the ${apis.join(' or the ')} API`],
-    ['gives', gives],
+    ['events', gives],
   ];
 }
 

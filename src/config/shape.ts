@@ -44,19 +44,19 @@ export const stateBlock = z
     max_bytes: size()
       .refine((bytes) => bytes >= 1024 ** 2, 'expected a size of at least 1MiB')
       .prefault('1GiB')
-      .describe('polling pauses while this much is held; nothing is dropped'),
+      .describe('polling pauses while the spool has this size; no event is dropped'),
     keep: period(0, 3650 * dayMs, 'of at most 3650d')
       .prefault('0s')
       .describe('how long pages stay for replay after every sink has them'),
     removed_sinks: period(0, 3650 * dayMs, 'of at most 3650d')
       .prefault('24h')
       .describe(
-        'how long pages are kept for a sink that no running config has, counted from when it was first missing; a full spool releases them earlier',
+        'how long pages are kept for a sink that no running config has, from the first run without the sink; a full spool releases them earlier',
       ),
     sync: z
       .enum(['full', 'normal'])
       .default('full')
-      .describe('full: safe through a power cut; normal: through a crash of the process only'),
+      .describe('full: safe across a power failure; normal: across a crash of the process only'),
     kafka: z
       .strictObject({
         brokers: connectionFields.brokers,
@@ -64,11 +64,11 @@ export const stateBlock = z
           .string()
           .regex(/^[A-Za-z0-9_-]{1,100}$/, 'expected letters, digits, "_" and "-", at most 100')
           .default('sluice')
-          .describe('the topics are `<prefix>.pages` and `<prefix>.state`'),
+          .describe('prefix of the topics, such as `<prefix>.pages` and `<prefix>.state`'),
         shards: count(1, 1_000)
           .default(1)
           .describe(
-            'in how many parts the work can be shared out among processes, by upstream and client; fixed for a prefix',
+            'number of parts that processes can share, divided by upstream and client; fixed for a prefix',
           ),
         replication_factor: count(1, 32_767)
           .optional()
@@ -86,7 +86,7 @@ export const stateBlock = z
           )
           .optional()
           .describe(
-            'unique name of this process: after a restart with the same name it resumes at once; default: a new name at each start',
+            'unique name of this process: a restart with the same name resumes at once; default: a new name at each start',
           ),
         leave_at_end: z
           .boolean()
@@ -113,7 +113,7 @@ export const stateBlock = z
       ),
   })
   .prefault({})
-  .describe('where pages and checkpoints are held: one SQLite database');
+  .describe('storage of pages and checkpoints: one SQLite database');
 
 /** Where an OpenTelemetry collector receives sluice's own telemetry. */
 function collector(endpoint: string) {
@@ -137,7 +137,7 @@ const plainWithTlsFlaw = {
 export const statusBlock = z
   .strictObject({
     listen: hostPortSetting('127.0.0.1:8686', parseListen).describe('address to listen on'),
-    token: secret().optional().describe('bearer token that readers must bring'),
+    token: secret().optional().describe('bearer token that clients must send'),
     basic_auth: z
       .strictObject({
         username: z
@@ -147,14 +147,14 @@ export const statusBlock = z
         password: secret().describe('password'),
       })
       .optional()
-      .describe('name and password for readers; browsers prompt for them'),
+      .describe('name and password for clients; browsers prompt for them'),
     tail: z
       .boolean()
       .default(true)
-      .describe('whether the page shows the newest events, in full, to every reader of the status'),
+      .describe('shows the newest events in full on the page, to every reader of the status'),
     otlp: collector('the metrics endpoint, e.g. http://collector:4318/v1/metrics')
       .extend({
-        every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('how often'),
+        every: period(1_000, dayMs, 'between 1s and 1d').prefault('1m').describe('interval'),
       })
       .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
       .optional()
@@ -177,10 +177,10 @@ export const shutdownBlock = z
   .strictObject({
     timeout: period(0, dayMs, 'of at most 1d')
       .prefault('10s')
-      .describe('how long held events may still go out after SIGTERM'),
+      .describe('how long stored events are delivered after SIGTERM'),
   })
   .prefault({})
-  .describe('how sluice ends with an error');
+  .describe('shutdown after SIGTERM');
 
 /** `log`. */
 export const logBlock = z
@@ -188,7 +188,7 @@ export const logBlock = z
     level: z
       .enum(['debug', 'info', 'warn', 'error'])
       .default('info')
-      .describe('least important lines to print'),
+      .describe('lowest level of printed lines'),
     otlp: collector('the logs endpoint, e.g. http://collector:4318/v1/logs')
       .refine((otlp) => !plainWithTls(otlp), plainWithTlsFlaw)
       .optional()
@@ -235,7 +235,7 @@ export const watchBlock = z
           .array(z.string())
           .min(1)
           .describe('names of sources whose changes an audit event must explain'),
-        trail: z.array(z.string()).min(1).describe('names of the sources that report who did what'),
+        trail: z.array(z.string()).min(1).describe('names of sources of audit events'),
         within: period(1_000, 7 * dayMs, 'from 1s to 7d')
           .prefault('10m')
           .describe('how far clocks may differ, and how late an audit event may come'),
@@ -243,20 +243,23 @@ export const watchBlock = z
           .strictObject({
             changes: eventPaths(
               ['entity.uid', 'unmapped.parent_id'],
-              'where the OCSF event of a change has the ids of its entity and parents',
+              'paths, in the event of a change, of the ids of its entity and parents',
             ),
             trail: eventPaths(
               ['entity.uid', 'resources.uid', 'unmapped.resource.policy_id'],
-              'paths, in an audit event, of the ids of its object and of the parents of that object',
+              'paths, in an audit event, of the ids of its object and that object’s parents',
             ),
-            type: eventPaths(['entity.type', 'resources.type'], 'path of the type of that object'),
+            type: eventPaths(
+              ['entity.type', 'resources.type'],
+              'paths, in an audit event, of the type of its object',
+            ),
             company: eventPaths(
               ['metadata.tenant_uid', 'unmapped.resource.company_id'],
-              'where it says whose that is; an event that says nothing may be anybody’s',
+              'paths, in an audit event, of the company; an event without a company matches any',
             ),
           })
           .prefault({})
-          .describe('paths by which the two sides are matched'),
+          .describe('paths that match a change and an audit event'),
       })
       .optional()
       .describe(
@@ -271,13 +274,17 @@ const sourceKeys = {
   upstream: z.string().describe('name of the upstream to read'),
   every: period(10, 365 * dayMs, 'from 10ms to 365d')
     .optional()
-    .describe('read again this long after the last reading began; 30s without schedule'),
+    .describe('interval from the start of one reading to the next; default without schedule: 30s'),
   schedule: z
     .string()
     .min(1)
     .optional()
     .describe('cron expression instead of every: 5 fields, or 6 with seconds first'),
-  timezone: z.string().min(1).optional().describe('IANA time zone of schedule; this machine’s'),
+  timezone: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('IANA time zone of schedule; default: that of this machine'),
   expect_every: period(1_000, 365 * dayMs, 'from 1s to 365d')
     .optional()
     .describe('a stream without a new record for this long is reported as silent; default: off'),
@@ -288,31 +295,35 @@ const sourceKeys = {
         .string()
         .min(1)
         .optional()
-        .describe('path in this source’s records of the id that the other’s have; its own id'),
+        .describe(
+          'path, in this source’s records, of the id of the other source’s records; default: the id of this source',
+        ),
       fields: z
         .record(z.string().min(1), z.string().min(1))
         .default({})
-        .describe('paths in this source’s records by those in the other’s, where names differ'),
+        .describe(
+          'path in the other source’s records: path in this source’s records, where names differ',
+        ),
       ignore: z
         .array(z.string().min(1))
         .default([])
-        .describe('paths that are not compared, as either source has them'),
+        .describe('paths that are not compared, by the names of either source'),
       overlap: period(1_000, 90 * dayMs, 'from 1s to 90d')
         .prefault('24h')
-        .describe('how long before the pairing the comparison begins'),
+        .describe('how far back before the pairing records are compared'),
       patience: period(100, 7 * dayMs, 'from 100ms to 7d')
         .prefault('1h')
         .describe(
-          'how long a record waits for the other source to show it; if the other source is read, three of its polls at least',
+          'how long a record waits until the other source shows the same record; at least three polls of the other source, if that is read',
         ),
       cutover: z
         .enum(['manual'])
         .default('manual')
-        .describe('manual: `succession cutover` has this source deliver'),
+        .describe('manual: the command `succession cutover` makes this source deliver'),
     })
     .optional()
     .describe(
-      'this source is the successor of another, whose API ends: both are read, and each record is delivered once (docs/moving.md)',
+      'the source whose successor this one is, because its API ends: both are read, and each record is delivered once (docs/moving.md)',
     ),
 };
 
@@ -337,7 +348,7 @@ const sinkKeys = {
       max: period(1, dayMs, 'from 1ms to 1d').prefault('5m').describe('longest wait'),
     })
     .prefault({})
-    .describe('waits between attempts; they double, and events stay held'),
+    .describe('waits between attempts; they double, and events stay in the spool'),
 };
 
 /** Default of `every`. */

@@ -19,7 +19,7 @@ export function enrichField() {
   return requested
     .refine((names) => new Set(names).size === names.length, 'each look-up may be here once')
     .default([])
-    .describe('look-ups of the upstream whose names are put beside numbers');
+    .describe('look-ups of the upstream that add names to numbers');
 }
 
 /** The look-ups that a source's settings request. */

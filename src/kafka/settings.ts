@@ -15,6 +15,6 @@ export const connectionFields = {
       password: secret().describe('password of the account'),
     })
     .optional()
-    .describe('how to authenticate'),
-  tls: tls().describe('speak TLS to the brokers; {} trusts the system’s authorities'),
+    .describe('authentication'),
+  tls: tls().describe('TLS to the brokers; {} trusts the system’s authorities'),
 };

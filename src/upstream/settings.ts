@@ -33,8 +33,8 @@ function address() {
 export const upstreamFields = {
   api: z
     .enum(['unified', 'services'])
-    .describe('which API it is: unified (one /v1), or services (one version per service)'),
-  base_url: address().describe('where the API is; for unified its path ends in /v1'),
+    .describe('API: unified (one /v1), or services (one version per service)'),
+  base_url: address().describe('base address of the API; for unified its path ends in /v1'),
   auth: z
     .strictObject({
       client_id: secret().optional().describe('OAuth client'),
@@ -54,7 +54,7 @@ export const upstreamFields = {
         .enum(['raw', 'rfc6749'])
         .default('raw')
         .describe(
-          'how client_id and client_secret go into HTTP Basic: as they are, or form-encoded first',
+          'encoding of client_id and client_secret in HTTP Basic: raw: unchanged; rfc6749: form-encoded first',
         ),
     })
     .describe('credential: client_id, client_secret and scope, or api_key'),
@@ -73,39 +73,39 @@ export const upstreamFields = {
         requests: count(1, 100_000).describe('requests'),
         per: duration()
           .refine((ms) => ms > 0, 'expected a duration above 0')
-          .describe('in any span of this length'),
+          .describe('length of the time span; no span of this length has more requests'),
       }),
     )
     .default([])
-    .describe('ceilings of one’s own; upstream’s own answers always count'),
+    .describe('your own ceilings; upstream’s limits always apply as well'),
   rate_limit_headers: z
     .strictObject({
       limit: headerName().describe('header with the size of the budget'),
       remaining: headerName().describe('header with the remaining requests'),
-      reset: headerName().describe('header with when it is whole again: seconds, epoch or a date'),
+      reset: headerName().describe('header with the reset of the budget: seconds, epoch or a date'),
     })
     .optional()
-    .describe('names of rate limit headers, where upstream uses none of the usual ones'),
+    .describe('names of rate limit headers, if upstream uses none of the usual ones'),
   rate_limit_pause: duration()
     .prefault('30s')
-    .describe('wait when upstream says that no request is left, but not until when'),
+    .describe('wait if upstream reports no remaining request and no reset'),
   companies: z
     .array(z.string().min(1).refine(isSegment, 'expected a company id'))
     .refine((ids) => new Set(ids).size === ids.length, 'each company may be here once')
     .default([])
-    .describe('company ids to put for {company_id} in paths'),
+    .describe('company ids that replace {company_id} in paths'),
   vendor: z
     .string()
     .min(1)
     .max(63)
     .optional()
-    .describe('vendor of the platform, as events and formats show it; default: none'),
+    .describe('vendor of the platform, shown in events and formats; default: none'),
   product: z
     .string()
     .min(1)
     .max(63)
     .optional()
-    .describe('name of the platform, as events and formats show it; default: that of `api`'),
+    .describe('name of the platform, shown in events and formats; default: the name of `api`'),
   ends: z
     .string()
     .refine((text) => parseEnds(text) !== null, {
@@ -115,21 +115,21 @@ export const upstreamFields = {
     .transform((text): number | 'never' => parseEnds(text) ?? 'never')
     .optional()
     .describe(
-      'when this API ends: a date (the end of that day, UTC), an RFC 3339 time, or never; it is reported, and stops nothing. Default: the date in `Sunset` headers, else a future date in `Deprecation` headers; where no response names one, 2026-12-31 for unified and never for services',
+      'when this API ends: a date (the end of that day, UTC), an RFC 3339 time, or never. sluice reports the end and stops nothing. Default: the date in `Sunset` headers, else a future date in `Deprecation` headers, else 2026-12-31 for unified and never for services',
     ),
   shard: count(0, 999)
     .optional()
     .describe(
-      'with `state.kafka.shards`: the shard that reads it, from 0; a start is refused where its sources have their state in another one. Left out: it follows from the name',
+      'with `state.kafka.shards`: the shard that reads this upstream, from 0; a start is refused if its sources have their state in another shard. Default: determined by the name',
     ),
   timeout: duration()
     .refine((ms) => ms > 0, 'expected a duration above 0')
     .prefault('60s')
-    .describe('bound on one request and its whole answer'),
+    .describe('limit for one request and its whole response'),
   max_body: size()
     .refine((bytes) => bytes > 0 && bytes <= 1024 ** 3, 'expected a size of at most 1GiB')
     .prefault('64MiB')
-    .describe('bound on one unpacked answer; a larger one is an error, never cut'),
+    .describe('limit for one decompressed response; a larger one is an error, never truncated'),
 };
 
 /** A parsed upstream block. */

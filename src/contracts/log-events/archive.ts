@@ -6,8 +6,7 @@ export const archiveEvents = {
   anchor_failed: {
     level: 'warn',
     fields: ['code', 'error', 'next'],
-    meaning:
-      'A witness or time-stamp authority did not sign a checkpoint. sluice requests it again.',
+    meaning: 'A witness or time-stamp authority did not sign a checkpoint. sluice retries.',
   },
   anchor_recovered: {
     level: 'info',
@@ -18,7 +17,7 @@ export const archiveEvents = {
     level: 'warn',
     fields: ['object', 'error', 'next'],
     meaning:
-      'A time stamp or cosignature in the store does not fit the checkpoint. sluice does not enter it into the log of the archive.',
+      'A time stamp or cosignature in the store does not fit the checkpoint. sluice does not add an entry for this object to the archive.',
   },
   archive_close_failed: {
     level: 'warn',
@@ -70,13 +69,13 @@ export const archiveEvents = {
   prune_request_ignored: {
     level: 'warn',
     fields: ['error', 'next'],
-    meaning: 'A request to prune in the object store is malformed. sluice ignores it.',
+    meaning: 'A request to prune in the object store is malformed and ignored.',
   },
   prune_request_not_removed: {
     level: 'warn',
     fields: ['message', 'next'],
     meaning:
-      'A completed request to prune could not be removed. sluice reads it again, which changes nothing.',
+      'A completed request to prune could not be removed. sluice reads the request again, which changes nothing.',
   },
   archive_erased: {
     level: 'info',
@@ -106,7 +105,8 @@ export const archiveEvents = {
   lake_cut_rejected: {
     level: 'warn',
     fields: ['object', 'error', 'next'],
-    meaning: 'A Parquet cut of the lake does not match the archive. sluice does not enter it.',
+    meaning:
+      'A Parquet cut of the lake does not match the archive. sluice adds no entry for this cut.',
   },
   lake_cut_ignored: {
     level: 'warn',

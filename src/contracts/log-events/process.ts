@@ -196,7 +196,7 @@ export const processEvents = {
   backfill_stopped: {
     level: 'info',
     fields: ['backfill'],
-    meaning: 'A backfill stopped because sluice stops or the operator cancelled it.',
+    meaning: 'A backfill stopped because sluice stopped or the operator cancelled the backfill.',
   },
   backfill_failed: {
     level: 'error',
@@ -229,13 +229,13 @@ export const processEvents = {
     level: 'warn',
     fields: ['error'],
     meaning: 'The status response could not be rendered. Polling and sending continue.',
-    next: 'Report the line as a bug if it repeats.',
+    next: 'If the line repeats, report a bug.',
   },
   status_update_failed: {
     level: 'warn',
     fields: ['error'],
     meaning: 'An update of the status page and its figures failed. Polling and sending continue.',
-    next: 'Report the line as a bug if it repeats.',
+    next: 'If the line repeats, report a bug.',
   },
   live_tail_failed: {
     level: 'warn',

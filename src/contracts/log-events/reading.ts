@@ -34,7 +34,7 @@ export const readingEvents = {
     level: 'error',
     fields: ['stream', 'code', 'error', 'next', 'wait_ms', '…'],
     meaning:
-      'A stream stopped advancing: its upstream refuses it, or its checkpoint does not fit. sluice still tries again after `wait_ms`. Other streams continue.',
+      'A stream stopped advancing: its upstream refuses requests, or its checkpoint does not fit. sluice retries after `wait_ms`. Other streams continue.',
   },
   stream_failed: {
     level: 'warn',
@@ -176,7 +176,7 @@ export const readingEvents = {
     fields: [],
     meaning:
       'The stored state of the drift detection could not be read. The detection starts again with an empty one.',
-    next: 'Nothing, if it happens once. If it repeats, check the disk.',
+    next: 'Nothing after one line. If the line repeats, check the disk.',
   },
   drift_memory_full: {
     level: 'warn',
@@ -199,7 +199,7 @@ export const readingEvents = {
   webhook_certificate_not_loaded: {
     level: 'warn',
     fields: ['source', 'error'],
-    meaning: 'The renewed certificate could not be loaded. The listener keeps the one it has.',
+    meaning: 'The renewed certificate could not be loaded. The listener keeps the old one.',
     next: 'Check the files in `tls` of the source.',
   },
   webhook_delivery_failed: {

@@ -102,14 +102,13 @@ export const sendingEvents = {
   receiver_confirms: {
     level: 'info',
     fields: ['address'],
-    meaning:
-      'The syslog receiver closes connections again, which confirms that it read the messages.',
+    meaning: 'The syslog receiver closes connections again, which confirms the messages.',
   },
   receiver_does_not_confirm: {
     level: 'warn',
     fields: ['address', 'next'],
     meaning:
-      'The syslog receiver does not close a connection after sluice does. Nothing confirms that it read the messages.',
+      'The syslog receiver does not close a connection after sluice does. Nothing confirms the messages.',
   },
   event_times_replaced: {
     level: 'warn',
@@ -131,8 +130,7 @@ export const sendingEvents = {
   topic_read_back: {
     level: 'info',
     fields: [],
-    meaning:
-      'sluice reads the newest records of the topic, so that it does not write an event twice.',
+    meaning: 'sluice reads the newest records of the topic, to avoid repeated events.',
   },
   bucket_not_readable: {
     level: 'warn',

@@ -37,7 +37,7 @@ export const stateEvents = {
   release_not_reported: {
     level: 'debug',
     fields: ['error'],
-    meaning: 'The release of events could not be reported. sluice reports it later.',
+    meaning: 'The release of events could not be reported. sluice reports the release later.',
   },
   state_rebuilt: {
     level: 'info',
@@ -58,7 +58,7 @@ export const stateEvents = {
     level: 'warn',
     fields: ['shard', 'error'],
     meaning: 'Kafka did not commit a transaction. sluice tries again. Polling waits meanwhile.',
-    next: 'If it lasts, check the brokers: `sluice check --connect`.',
+    next: 'If the line repeats, check the brokers: `sluice check --connect`.',
   },
   kafka_pages_not_deleted: {
     level: 'warn',
@@ -84,7 +84,7 @@ export const stateEvents = {
   group_not_answering: {
     level: 'debug',
     fields: ['error'],
-    meaning: 'One request to the group coordinator failed. sluice sends it again.',
+    meaning: 'One request to the group coordinator failed. sluice retries.',
   },
   group_unreachable: {
     level: 'warn',
@@ -128,7 +128,7 @@ export const stateEvents = {
     level: 'error',
     fields: ['shard', 'silent_ms'],
     meaning: 'A worker process stopped responding. sluice ends it and starts another.',
-    next: 'If it repeats, check memory and CPU.',
+    next: 'If the line repeats, check memory and CPU.',
   },
   shard_worker_ended: {
     level: 'warn',
@@ -150,7 +150,7 @@ export const stateEvents = {
   cluster_status_failed: {
     level: 'debug',
     fields: ['error'],
-    meaning: 'The status of the cluster could not be read from Kafka. sluice reads it again.',
+    meaning: 'The status of the cluster could not be read from Kafka. sluice retries.',
   },
   config_compare_failed: {
     level: 'debug',
@@ -176,6 +176,6 @@ export const stateEvents = {
   remote_commands_unreadable: {
     level: 'debug',
     fields: ['error'],
-    meaning: 'The control topic could not be read. sluice reads it again.',
+    meaning: 'The control topic could not be read. sluice retries.',
   },
 } as const satisfies EventDeclarations;
