@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { identifierWords, partsOf, wordsIn } from './dictionary.ts';
-import { densityOf, partsOfFile, proseOf } from './texts.ts';
+import { densityOf, partsOfFile, proseOf, proseOfHtml } from './texts.ts';
 
 /** The counts of one page, message set or package. */
 export type Counts = Readonly<Record<string, number>>;
@@ -37,6 +37,8 @@ export function measured() {
   for (const path of ['deploy/prometheus/alerts.yaml', 'deploy/grafana/dashboard.json']) {
     pages[path] = { words: countIn(visibleIn(path), path, findings) };
   }
+  const statusPage = 'src/watch/page/index.html';
+  pages[statusPage] = { words: countIn(proseOfHtml(read(statusPage)), statusPage, findings) };
   const packages: Record<string, { strings: number; comments: number; identifiers: number }> = {};
   for (const path of sourcePaths()) {
     const counts = packages[packageOf(path)] ?? { strings: 0, comments: 0, identifiers: 0 };
@@ -126,16 +128,18 @@ function pagePaths(): readonly string[] {
   return [...top, ...globSync('docs/**/*.md', { cwd: root })].toSorted();
 }
 
+/** The page's scripts as well; the other `.js` files are parts of the boot. */
 function sourcePaths(): readonly string[] {
-  return globSync(['src/**/*.ts', 'connectors/**/*.ts', 'formats/**/*.ts'], { cwd: root })
+  const scripts = ['src/**/*.ts', 'src/watch/page/*.js'];
+  return globSync([...scripts, 'connectors/**/*.ts', 'formats/**/*.ts'], { cwd: root })
     .filter((path) => !path.startsWith('src/transcode/wasm/'))
     .toSorted();
 }
 
-/** `src/run`, `connectors/sinks`, `formats`. */
+/** `src/run`, `connectors/sinks`, `formats`, `src/watch/page`. */
 function packageOf(path: string): string {
   const parts = path.split('/').slice(0, -1);
-  return parts.slice(0, 2).join('/');
+  return parts.slice(0, path.endsWith('.js') ? 3 : 2).join('/');
 }
 
 function read(path: string): string {

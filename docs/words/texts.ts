@@ -24,6 +24,15 @@ export function proseOf(page: string): string {
     .replace(/https?:\/\/\S+/g, 'LINK');
 }
 
+/** The visible text of an HTML page, with labels and placeholders; its lines keep their numbers. */
+export function proseOfHtml(page: string): string {
+  const labels = /\b(?:aria-label|placeholder|title|alt)="([^"]*)"/g;
+  return page.replace(
+    /<[^>]*>/g,
+    (tag) => ` ${Array.from(tag.matchAll(labels), ([, label]) => label).join(' ')} `,
+  );
+}
+
 /** How often a word is in a prose, per 1,000 words. */
 export function densityOf(prose: string, word: string): number {
   const words = prose.toLowerCase().match(/[a-z][a-z’'-]*/g) ?? [];
@@ -63,7 +72,9 @@ export function partsOfFile(source: string): Parts {
     at = token.lastIndex;
     if (comment !== undefined) comments.push({ line, text });
     if (quoted !== undefined) strings.push({ line, text: text.slice(1, -1) });
-    if (name !== undefined) identifiers.add(name);
+    // `Math.round` is not ours to name.
+    const isBuiltIn = source.startsWith('Math.', found.index - 'Math.'.length);
+    if (name !== undefined && !isBuiltIn) identifiers.add(name);
     line += text.split('\n').length - 1;
     const depth = braces.at(-1);
     if (mark === '`') template();

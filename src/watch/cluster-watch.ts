@@ -22,7 +22,7 @@ interface ReportedCluster {
   /** The process that reports it. */
   readonly self: { readonly host: string; readonly pid: number };
   /** The status, cut to a readable number of processes and streams. */
-  readonly standing: ClusterStatus | null;
+  readonly status: ClusterStatus | null;
   readonly processes_total: number;
   readonly streams_total: number;
   /** Why the last look failed; the earlier status stays. */
@@ -44,7 +44,7 @@ export class ClusterWatch {
   #told: ReportedCluster = {
     at: null,
     self: { host: hostname(), pid: process.pid },
-    standing: null,
+    status: null,
     ...{ processes_total: 0, streams_total: 0, error: null },
   };
   #nextAt = Number.NEGATIVE_INFINITY;
@@ -106,7 +106,7 @@ function tellable(statusView: ClusterStatus) {
   return {
     processes_total: processes.length,
     streams_total: streams.length,
-    standing: {
+    status: {
       ...statusView,
       processes: processes.slice(0, processesToldMax),
       streams: urgentFirst(streams).slice(0, streamsReportedMax),

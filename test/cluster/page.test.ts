@@ -95,9 +95,9 @@ status: { listen: "127.0.0.1:0" }
   await waits.open(`${url}/`);
   await waits.waitFor(isIn('cluster-matters', 'is fenced'), patienceMs);
   expect(await waits.evaluate(`document.getElementById('cluster-matters').textContent`)).toContain(
-    `sluice-0, process ${first.pid} on ${host} is fenced: another one has the state since`,
+    `sluice-0, process ${first.pid} on ${host} is fenced: another process has the state since`,
   );
-  expect(await waits.evaluate(`document.getElementById('cluster-told').textContent`)).toContain(
+  expect(await waits.evaluate(`document.getElementById('cluster-note').textContent`)).toContain(
     '1 working; taken over 1 time',
   );
   expect([...works.complaints, ...waits.complaints].filter((said) => !/ERR_/.test(said))).toEqual(
@@ -165,7 +165,7 @@ status: { listen: "127.0.0.1:0" }
     }
     document.querySelector('#tail [name=where]').dispatchEvent(new Event('change', { bubbles: true }));
   })()`);
-  await page.waitFor(isIn('tail-told', 'where:'), patienceMs);
+  await page.waitFor(isIn('tail-note', 'where:'), patienceMs);
   await page.evaluate(`document.querySelector('#tail [name=where]').value = ''`);
   await page.evaluate(watch);
   await page.waitFor(`${shows('from-east')} && ${shows('from-west')}`, patienceMs);
@@ -241,13 +241,10 @@ shutdown: { timeout: 1s }
       [...reader.text().matchAll(/^event: cluster\ndata: (.*)$/gm)].map(([, data = '']) =>
         JSON.parse(data),
       );
-    await waitUntil(
-      () => reported().some(({ standing: statusView }) => statusView?.processes.length > 0),
-      {
-        what: 'the page to show the whole',
-        timeoutMs: patienceMs,
-      },
-    );
+    await waitUntil(() => reported().some(({ status }) => status?.processes.length > 0), {
+      what: 'the page to show the whole',
+      timeoutMs: patienceMs,
+    });
     return reported;
   };
   const first = start('one');

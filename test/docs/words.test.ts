@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { partsOf, wordsIn } from '../../docs/words/dictionary.ts';
 import { flawsOf, measured } from '../../docs/words/lint.ts';
-import { densityOf, partsOfFile, proseOf } from '../../docs/words/texts.ts';
+import { densityOf, partsOfFile, proseOf, proseOfHtml } from '../../docs/words/texts.ts';
 
 test.each([
   ['What the sink tells could not be stored', 'tells'],
@@ -42,6 +42,26 @@ test('reads strings, comments and names apart', () => {
   expect(identifiers).toContain('toldAt');
   expect(partsOf('toldAt')).toEqual(['told', 'at']);
   expect(partsOf('deadLetters')).not.toContain('letters');
+});
+
+test('leaves names of the language', () => {
+  const { identifiers } = partsOfFile('const a = Math.round(b); round(c);');
+  const { identifiers: builtIn } = partsOfFile('const a = Math.round(b);');
+
+  expect([identifiers.has('round'), builtIn.has('round')]).toEqual([true, false]);
+});
+
+test('reads the visible text of HTML, with labels', () => {
+  const html = '<p class="told">One\n<b>two</b></p><input placeholder="three" name="told">';
+
+  expect(proseOfHtml(html).split(/\s+/).filter(Boolean)).toEqual(['One', 'two', 'three']);
+});
+
+test('scans the scripts and the text of the status page', () => {
+  const { pages, packages } = measured();
+
+  expect(pages).toHaveProperty(['src/watch/page/index.html']);
+  expect(packages).toHaveProperty(['src/watch/page']);
 });
 
 test('counts prose only, per 1,000 words', () => {

@@ -104,7 +104,7 @@ test('what Kafka does not tell is said, and what was seen before stands', async 
   await isReported(reader, 2);
 
   const [first, second] = reportedTo(reader);
-  expect(first).toMatchObject({ error: null, standing: { prefix: 'sluice' } });
+  expect(first).toMatchObject({ error: null, status: { prefix: 'sluice' } });
   expect(second).toEqual({ ...first, error: { message: 'no broker answers', next: 'Wait.' } });
 });
 
@@ -122,6 +122,6 @@ test('of thousands of members and streams a page is told as many as a person loo
 
   const [reported] = reportedTo(reader);
   expect([reported.processes_total, reported.streams_total]).toEqual([1_000, 5_000]);
-  expect([reported.standing.processes.length, reported.standing.streams.length]).toEqual([100, 50]);
-  expect(reported.standing.streams[0].name).toBe('s-4321');
+  expect([reported.status.processes.length, reported.status.streams.length]).toEqual([100, 50]);
+  expect(reported.status.streams[0].name).toBe('s-4321');
 });

@@ -172,7 +172,7 @@ test('ten thousand streams: the worst first, the others counted and found', asyn
 
   expect(first).toContain('web_logs/c-7777');
   expect(first).toContain('the cursor is gone');
-  expect(counted).toBe('10,000 streams, the 100 that need it most');
+  expect(counted).toBe('10,000 streams, the 100 most urgent');
   expect(picture).toContain('10,000 streams');
   expect(rows).toBe(12);
   expect(elements).toBeLessThan(2_500);
@@ -213,7 +213,7 @@ test('times go on between two news, and without news the page vouches for nothin
   await page.waitFor(`document.getElementById('verdict').textContent !== 'no connection'`);
 
   expect(atFirst).toMatch(/logshalted; next poll in 1[45] min.*auditnext poll in 1[0-2] s/);
-  expect(link).toMatch(/^no news for \d+ s; trying again$/);
+  expect(link).toMatch(/^no update for \d+ s; reconnecting$/);
   expect(title).toBe('(?) sluice');
   expect(await seen('#verdict')).toBe('1 thing needs attention');
   expect(await seen('#attention')).toMatch(
@@ -242,11 +242,11 @@ test('events are watched with the form and filter of the reader, until the reade
   await wish('form', 'cef');
   await wish('text', 'another');
   await page.waitFor(`document.querySelectorAll('#lines li').length === 1`);
-  const reported = await page.evaluate(`document.getElementById('tail-told').textContent`);
+  const reported = await page.evaluate(`document.getElementById('tail-note').textContent`);
   await wish('where', 'not CEL');
-  await page.waitFor(`document.getElementById('tail-told').textContent === 'where: not CEL'`);
+  await page.waitFor(`document.getElementById('tail-note').textContent === 'where: not CEL'`);
 
-  expect(offered).toEqual(['readable', 'json', 'cef', 'as siem gets it']);
+  expect(offered).toEqual(['readable', 'json', 'cef', 'as sent to siem']);
   expect(reported).toBe('1 of 2 events shown.');
   expect(asked().at(-1)).toBe(`${url}/tail?form=cef&stream=&text=another&where=not+CEL`);
   expect(await page.evaluate(`document.getElementById('watch').textContent`)).toBe('Watch');
@@ -298,7 +298,7 @@ test('the page asks for the token, says when it is wrong, and never puts it in a
   await page.waitFor(`document.activeElement.id === 'token'`);
   const hidden = await page.evaluate(`document.getElementById('status').hidden`);
   await typed('wrong');
-  await page.waitFor(`document.body.innerText.includes('That is not the token.')`);
+  await page.waitFor(`document.body.innerText.includes('The token is wrong.')`);
   await typed('a-secret-token');
   await page.waitFor(isDrawn);
 

@@ -1,15 +1,15 @@
-// The last hour as charts (uPlot, https://github.com/leeoniya/uPlot): a crosshair that runs through all of them, by mouse, finger or
-// arrow keys, with the values in the legend. A process that has just started has little to show, so the time axis grows
-// with it up to the hour. Colours come from the style sheet, so a change of colours draws anew.
+// The last hour as charts (uPlot, https://github.com/leeoniya/uPlot). One crosshair moves in all charts, by mouse, finger or
+// arrow keys, and the legend has its values. The time axis grows up to an hour after a start. Colours come from the style
+// sheet, so a change of colours draws the charts again.
 
 import { fill, make } from './dom.js';
 import { clock, rate, short, size } from './units.js';
 
 const { uPlot } = globalThis;
 const spansMin = [1, 5, 15, 30, 60];
-/** Without a sample for so many steps nobody looked: the line breaks there. */
+/** The line breaks after this number of steps without a sample. */
 const stepsMissedMax = 3;
-/** Lines that can be told apart in one chart. */
+/** Lines that a reader can distinguish in one chart. */
 const linesMax = 6;
 
 const readingRate = { unit: rate, tick: short };
@@ -20,7 +20,7 @@ const readingSize = {
 };
 const readingCount = { unit: short, tick: short };
 
-/** By title, what is drawn now. */
+/** The drawn charts, by title. */
 const drawn = new Map();
 
 /** Draws all charts; `stepMs` is the time between two samples. */
@@ -33,14 +33,14 @@ export function drawCharts(parent, samples, stepMs) {
   }
   const sinks = busiest(samples.at(-1)?.sinks ?? {});
   const perSink = (value) => sinks.map((name) => [name, (sample) => value(sample.sinks[name])]);
-  const wanted = [
+  const charts = [
     ['Read', readingRate, [['all streams', ({ read }) => read]]],
     ['Sent', readingRate, perSink((sink) => sink?.rate ?? null)],
     ['Backlog', readingCount, perSink((sink) => sink?.backlog ?? null)],
-    ['Spool', readingSize, [['held', ({ spool_bytes }) => spool_bytes]]],
+    ['Spool', readingSize, [['stored', ({ spool_bytes }) => spool_bytes]]],
   ];
   for (const node of parent.querySelectorAll('.soon')) node.remove();
-  for (const [title, reading, lines] of wanted) {
+  for (const [title, reading, lines] of charts) {
     const key = lines.map(([name]) => name).join('\n');
     let chart = drawn.get(title);
     if (chart?.key !== key) {
@@ -52,13 +52,13 @@ export function drawCharts(parent, samples, stepMs) {
   }
 }
 
-/** Draws anew at the next sample: colours have changed. */
+/** Draws all charts again at the next sample, with changed colours. */
 export function forgetCharts() {
   for (const chart of drawn.values()) chart.remove();
   drawn.clear();
 }
 
-/** Those with the most to go, in the order of the config. */
+/** The sinks with the largest backlog, in the order of the config. */
 function busiest(sinks) {
   const names = Object.keys(sinks);
   if (names.length <= linesMax) return names;
@@ -83,19 +83,24 @@ function dataOf(samples, lines, stepMs) {
 
 function open(parent, title, reading, lines) {
   const legend = make('figcaption', { 'aria-live': 'off' });
-  const place = make('div', { class: 'plot' });
-  const figure = make('figure', { class: 'chart card', tabindex: 0, role: 'group' }, legend, place);
+  const plotBox = make('div', { class: 'plot' });
+  const figure = make(
+    'figure',
+    { class: 'chart card', tabindex: 0, role: 'group' },
+    legend,
+    plotBox,
+  );
   parent.append(figure);
-  const plot = new uPlot(optionsFor(place, reading, lines), null, place);
-  const tell = () => fill(legend, ...legendParts(title, reading, lines, plot));
-  plot.hooks.setCursor = [tell];
-  const room = new ResizeObserver(() => plot.setSize(sizeOf(place)));
-  room.observe(place);
+  const plot = new uPlot(optionsFor(plotBox, reading, lines), null, plotBox);
+  const showLegend = () => fill(legend, ...legendParts(title, reading, lines, plot));
+  plot.hooks.setCursor = [showLegend];
+  const room = new ResizeObserver(() => plot.setSize(sizeOf(plotBox)));
+  room.observe(plotBox);
   figure.addEventListener('keydown', (event) => moveCursor(event, plot));
   return {
     show(data) {
       plot.setData(data);
-      tell();
+      showLegend();
       const now = lines.map(
         ([name], index) => `${name} ${reading.unit(data[index + 1].at(-1) ?? 0)}`,
       );
@@ -109,8 +114,8 @@ function open(parent, title, reading, lines) {
   };
 }
 
-function sizeOf(place) {
-  return { width: place.clientWidth, height: place.clientHeight };
+function sizeOf(plotBox) {
+  return { width: plotBox.clientWidth, height: plotBox.clientHeight };
 }
 
 /** A step to the left or right; the other charts follow. */
@@ -145,7 +150,7 @@ function legendParts(title, { unit }, lines, plot) {
   ];
 }
 
-function optionsFor(place, { tick, incrs }, lines) {
+function optionsFor(plotBox, { tick, incrs }, lines) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(`--${name}`).trim();
   const axis = {
@@ -155,7 +160,7 @@ function optionsFor(place, { tick, incrs }, lines) {
     ticks: { show: false },
   };
   return {
-    ...sizeOf(place),
+    ...sizeOf(plotBox),
     padding: [8, 25, 0, 0],
     legend: { show: false },
     cursor: {

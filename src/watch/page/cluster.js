@@ -1,35 +1,35 @@
-// The whole of a state in Kafka: every process, what each sink has of what each process holds, and the streams of all. It is told
-// every few seconds, by what is committed in Kafka; what this process alone does is told each second beside it.
+// A state in Kafka as a whole: all processes, their sinks and their streams, as committed in Kafka. The server updates
+// these every few seconds. The status of this process alone is updated each second.
 
 import { at, fill } from './dom.js';
 import { moodOf } from './journey.js';
 import { errorParts, matterPart, table } from './parts.js';
 import { ago, count, number, span } from './units.js';
 
-/** Draws it, with how long ago it was so. */
-export function drawCluster(told, now) {
-  const { standing, error } = told;
+/** Draws the cluster, with the age of the data. */
+export function drawCluster(update, now) {
+  const { status: statusView, error } = update;
   at('cluster').hidden = false;
   at('to-cluster').hidden = false;
-  fill(at('cluster-matters'), ...matters(told).map(matterPart));
-  if (standing === null) {
-    fill(at('cluster-told'), error === null ? 'reading Kafka' : 'not seen yet');
+  fill(at('cluster-matters'), ...matters(update).map(matterPart));
+  if (statusView === null) {
+    fill(at('cluster-note'), error === null ? 'reading Kafka' : 'not read yet');
     return;
   }
-  fill(at('cluster-told'), `${summary(told)}; ${seen(told, now)}`);
-  fill(at('cluster-processes'), processTable(told, now));
-  fill(at('cluster-sinks'), sinkTable(standing, now));
-  fill(at('cluster-streams-title'), streamsTitle(told));
-  fill(at('cluster-streams'), streamTable(standing, now));
+  fill(at('cluster-note'), `${summary(update)}; ${seen(update, now)}`);
+  fill(at('cluster-processes'), processTable(update, now));
+  fill(at('cluster-sinks'), sinkTable(statusView, now));
+  fill(at('cluster-streams-title'), streamsTitle(update));
+  fill(at('cluster-streams'), streamTable(statusView, now));
 }
 
-/** Who it is, as far as it says. */
+/** The name of a process: its instance, else number and host. */
 export function calledOf({ instance, host, address, pid }) {
   const where = host ?? address;
   return instance ?? `process ${pid ?? 'unknown'} on ${where}`;
 }
 
-function summary({ standing: { prefix, processes, takeovers }, processes_total }) {
+function summary({ status: { prefix, processes, takeovers }, processes_total }) {
   const states = ['working', 'starting', 'standing by', 'drained'].flatMap((state) => {
     const many = processes.filter((one) => one.state === state).length;
     return many === 0 ? [] : [`${number(many)} ${state}`];
@@ -43,17 +43,24 @@ function summary({ standing: { prefix, processes, takeovers }, processes_total }
 
 function seen({ at: seenAt, error }, now) {
   const old = ago(new Date(seenAt).toISOString(), now);
-  return error === null ? `as of ${old}` : `seen last ${old}`;
+  return error === null ? `as of ${old}` : `last read ${old}`;
 }
 
-function matters({ standing, error }) {
+function matters({ status: statusView, error }) {
   return [
     ...(error === null
       ? []
-      : [{ mood: 'warn', who: 'Kafka', what: 'does not tell how all stand', ...error }]),
-    ...(standing === null || standing.unowned === null ? [] : [unownedMatter(standing)]),
-    ...(standing?.processes.flatMap((one) => notRunningMatter(one, standing)) ?? []),
-    ...(standing?.fenced.map(fencedMatter) ?? []),
+      : [
+          {
+            mood: 'warn',
+            who: 'Kafka',
+            what: 'does not respond; the cluster status is old',
+            ...error,
+          },
+        ]),
+    ...(statusView === null || statusView.unowned === null ? [] : [unownedMatter(statusView)]),
+    ...(statusView?.processes.flatMap((one) => notRunningMatter(one, statusView)) ?? []),
+    ...(statusView?.fenced.map(fencedMatter) ?? []),
   ];
 }
 
@@ -61,9 +68,10 @@ function unownedMatter({ shards, unowned }) {
   return {
     mood: 'bad',
     who: shards === undefined ? 'The state' : shardsText(unowned.shards),
-    what: 'is worked on by no process.',
+    what:
+      shards === undefined || unowned.shards.length === 1 ? 'has no process.' : 'have no process.',
     message: null,
-    next: 'It is taken within a session where a process stands by; else start one, or let one in that is drained.',
+    next: 'A process on standby takes over within a session. If there is none, start a process, or undrain one: sluice cluster undrain INSTANCE.',
   };
 }
 
@@ -74,9 +82,9 @@ function notRunningMatter(one, { shards }) {
     {
       mood: 'warn',
       who: calledOf(one),
-      what: `owns ${what} and has not started to work on it.`,
+      what: `owns ${what} and does not work on ${one.not_running.length > 1 ? 'them' : 'it'} yet.`,
       message: null,
-      next: 'This passes once its worker has read the state. Where it stays, the log of that process says why.',
+      next: 'This ends when the worker has read the state. If it lasts, the log of that process has the reason.',
     },
   ];
 }
@@ -86,9 +94,9 @@ function fencedMatter({ instance, host, pid, shards, at: since }) {
   return {
     mood: 'warn',
     who: `${named}process ${pid} on ${host}`,
-    what: `is fenced: another one has ${shards === undefined ? 'the state' : shardsText(shards)} since ${since}.`,
+    what: `is fenced: another process has ${shards === undefined ? 'the state' : shardsText(shards)} since ${since}.`,
     message: null,
-    next: 'It had not ended in order: it was killed, frozen or cut off. What it may still write is refused.',
+    next: 'The process was killed, frozen or cut off, and did not end in order. Kafka refuses its writes.',
   };
 }
 
@@ -96,8 +104,8 @@ function shardsText(shards) {
   return `shard${shards.length === 1 ? '' : 's'} ${shards.join(', ')}`;
 }
 
-function processTable({ standing: { processes, shards }, self }, now) {
-  const heads = ['Process', 'Now', 'Host', 'Number', 'Started', 'Works since'];
+function processTable({ status: { processes, shards }, self }, now) {
+  const heads = ['Process', 'Now', 'Host', 'Number', 'Started', 'Working since'];
   const rows = processes.map((one) => ({
     mood: one.state === 'drained' || one.not_running !== undefined ? 'warn' : 'good',
     kind: one.host === self.host && one.pid === self.pid ? 'this one' : undefined,
@@ -138,8 +146,8 @@ function sinkTable({ processes, unowned }, now) {
   return table(heads, rows);
 }
 
-function streamsTitle({ standing: { streams }, streams_total }) {
-  const cut = streams.length < streams_total ? `, the ${streams.length} that need it most` : '';
+function streamsTitle({ status: { streams }, streams_total }) {
+  const cut = streams.length < streams_total ? `, the ${streams.length} most urgent` : '';
   return `Streams of all processes: ${number(streams_total)}${cut}`;
 }
 

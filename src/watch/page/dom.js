@@ -1,6 +1,6 @@
-// How the page writes: elements with text, never markup. Every name and message on it may come from upstream, so the only
-// ways in are `textContent` and attributes set one by one; the policy in the page's headers refuses the rest. Characters
-// that cannot be seen, or that turn the text around them, are shown by their numbers: a line must not look like another.
+// Elements with text, never markup. Names and messages may come from upstream, so the page only sets `textContent` and
+// single attributes; the policy in the page's headers refuses everything else. Invisible characters, and those that change
+// the direction of text, are shown as numbers, so that no line can look like another.
 
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -37,34 +37,33 @@ function nodes(children) {
 }
 
 /**
- * Puts these children in place of what is there, and leaves what is already the same alone: focus, selection and an opened
- * detail survive a second.
+ * Replaces the children of `parent`, and keeps equal nodes: focus, selection and opened details survive an update.
  */
 export function fill(parent, ...children) {
-  const wanted = nodes(children);
-  wanted.forEach((child, index) => {
+  const targets = nodes(children);
+  targets.forEach((child, index) => {
     const present = parent.childNodes[index];
     if (present === undefined) parent.append(child);
     else if (!merge(present, child)) parent.replaceChild(child, present);
   });
-  while (parent.childNodes.length > wanted.length) parent.lastChild.remove();
+  while (parent.childNodes.length > targets.length) parent.lastChild.remove();
 }
 
-/** Makes `present` like `wanted` where they are of one kind; false where it has to be replaced. */
-function merge(present, wanted) {
-  if (present.nodeName !== wanted.nodeName) return false;
+/** Makes `present` equal to `target` if they are of one kind; false: the caller has to replace the node. */
+function merge(present, target) {
+  if (present.nodeName !== target.nodeName) return false;
   if (present.nodeType === Node.TEXT_NODE) {
-    if (present.data !== wanted.data) present.data = wanted.data;
+    if (present.data !== target.data) present.data = target.data;
     return true;
   }
   for (const { name } of [...present.attributes]) {
-    // What the reader has opened stays open.
-    if (!wanted.hasAttribute(name) && name !== 'open') present.removeAttribute(name);
+    // Opened details stay open.
+    if (!target.hasAttribute(name) && name !== 'open') present.removeAttribute(name);
   }
-  for (const { name, value } of wanted.attributes) {
+  for (const { name, value } of target.attributes) {
     if (present.getAttribute(name) !== value) present.setAttribute(name, value);
   }
-  fill(present, ...wanted.childNodes);
+  fill(present, ...target.childNodes);
   return true;
 }
 

@@ -1,15 +1,15 @@
-// Server-sent events with the token, where one is needed. EventSource cannot send a header and a token does not belong into
-// an address, so the stream is read with fetch. A feed that breaks comes back by itself, from where it was.
+// Server-sent events with a token, if required. EventSource cannot send a header, and a token must not be in an address, so
+// the stream is read with fetch. A broken feed reconnects and resumes after its last event.
 
 const waitMsMin = 500;
 const waitMsMax = 5000;
 
 /**
- * Listens until `signal` aborts. `heard(name, data)` is called for each event; `opened()` at each beginning; `refused(text)`
- * where the server does not take the request, which ends it, and `locked(wasWrong)` where a token is needed. `since` is the
- * id of an event that was heard before.
+ * Follows until `signal` aborts. Calls `received(name, data)` for each event, and `opened()` at each connection. If the
+ * server refuses the request, calls `refused(text)` and ends; if a token is required, `locked(wasWrong)`. `since` is the id
+ * of the last event received before.
  */
-export async function follow(path, { heard, opened, refused, locked, signal, since = '' }) {
+export async function follow(path, { received, opened, refused, locked, signal, since = '' }) {
   let lastId = since;
   for (let waitMs = waitMsMin; !signal.aborted; waitMs = Math.min(waitMsMax, waitMs * 2)) {
     try {
@@ -18,7 +18,7 @@ export async function follow(path, { heard, opened, refused, locked, signal, sin
         ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         ...(lastId === '' ? {} : { 'last-event-id': lastId }),
       };
-      // From the origin: the page's own address may hold a name and a password, which fetch does not take.
+      // From the origin: the page's own address may contain a name and a password, which fetch refuses.
       const response = await fetch(new URL(path, location.origin), {
         headers,
         cache: 'no-store',
@@ -33,17 +33,17 @@ export async function follow(path, { heard, opened, refused, locked, signal, sin
         opened();
         for await (const { id, name, data } of eventsOf(response.body)) {
           if (id !== undefined) lastId = id;
-          heard(name, JSON.parse(data));
+          received(name, JSON.parse(data));
         }
       }
     } catch {
-      // The server is gone or restarting; the line at the top says since when.
+      // The server is down or restarting; the line at the top shows since when.
     }
     if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
 
-/** Has something done; true where it was not. */
+/** Sends a command; true: it failed. */
 export async function send(path) {
   const token = sessionStorage.getItem('sluice-token');
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
@@ -52,7 +52,7 @@ export async function send(path) {
   return response?.ok !== true;
 }
 
-/** Events, as far as our server writes them: each field on one line. */
+/** Events in the form that the server writes: each field on one line. */
 async function* eventsOf(body) {
   let rest = '';
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,17 +1,17 @@
-// The journey as a picture: upstreams, streams by source, spool and sinks as boxes in the order in which an event passes
-// them, with pipes between that move while events do, wider the more there are, and break where they cannot. On a narrow
-// screen the same boxes stand below each other.
+// The journey as a picture: boxes for upstreams, sources, spool and sinks, in the order in which an event passes them. Pipes
+// between them move while events pass, are wider with more events, and are broken at a failure. A narrow screen stacks the
+// boxes.
 
 import { fill, make } from './dom.js';
 import { count, number, rate, size } from './units.js';
 
-/** More boxes than this in a column are only counted; those that need attention come first. */
+/** Boxes in a column; the rest is counted. Boxes that need attention come first. */
 const boxesMax = 8;
 
-/** Drawn last, for when only the room changes. */
+/** The last drawn pipes, for a change of the size only. */
 let pipes = [];
 
-/** Draws the picture, and again whenever it gets more or less room. */
+/** Draws the picture, also after each change of its size. */
 export function keepJourney(parent) {
   new ResizeObserver(() => drawPipes(parent)).observe(parent);
 }
@@ -46,12 +46,12 @@ function upstreamBox({ name, streams, streams_failing, records_per_s, throttles 
   const failing = streams_failing > 0;
   const waits = throttles.some(({ wait_ms }) => wait_ms > noticedWaitMs);
   const mood = failing && streams_failing === streams ? 'bad' : failing || waits ? 'warn' : 'good';
-  const told = failing
+  const fact = failing
     ? `${number(streams_failing)} of ${count(streams, 'stream')} failing`
     : waits
-      ? 'asks us to wait'
-      : 'answers';
-  return { key: `upstream ${name}`, name, mood, facts: [told], moving: records_per_s };
+      ? 'requires a wait'
+      : 'responds';
+  return { key: `upstream ${name}`, name, mood, facts: [fact], moving: records_per_s };
 }
 
 /** Shorter waits are the usual spacing of requests. */
@@ -68,7 +68,7 @@ function spoolBox({ spool, records_per_s }) {
     key: 'spool',
     name: size(spool.bytes),
     mood: spool.well ? 'good' : 'bad',
-    facts: [`${number(spool.events)} events held`],
+    facts: [`${number(spool.events)} events stored`],
     share: spool.bytes / spool.max_bytes,
     moving: records_per_s,
   };
@@ -87,7 +87,7 @@ function sinkBox(sink) {
   };
 }
 
-/** How a stream or sink stands, as a colour. */
+/** The status of a stream or sink as a colour. */
 export function moodOf({ well, error, state, dead_letters = 0 }) {
   if (!well || state === 'halted' || state === 'refused') return 'bad';
   return error === null && dead_letters === 0 ? 'good' : 'warn';
@@ -95,7 +95,7 @@ export function moodOf({ well, error, state, dead_letters = 0 }) {
 
 const gravity = { bad: 0, warn: 1, good: 2 };
 
-/** As they stand where they are few enough; else so many of them, those that need attention first. */
+/** All of a short list; else the first `most`, with those that need attention first. */
 export function worstFirst(all, most, mood) {
   if (all.length <= most) return all;
   return all.toSorted((a, b) => gravity[mood(a)] - gravity[mood(b)]).slice(0, most);
@@ -123,7 +123,7 @@ function box({ key, name, mood, facts, share }) {
   );
 }
 
-/** A share of something that is better not used up. */
+/** A meter of a share; a full one is bad. */
 export function meter(share, label) {
   return make('meter', {
     min: 0,
@@ -137,9 +137,9 @@ export function meter(share, label) {
 }
 
 const signs = { good: '●', warn: '▲', bad: '■' };
-const words = { good: 'well', warn: 'to look at', bad: 'needs attention' };
+const words = { good: 'well', warn: 'to check', bad: 'needs attention' };
 
-/** Colour, shape and word together, so that none is needed alone. */
+/** Colour, shape and word together, so that a reader needs only one of them. */
 export function sign(mood) {
   return make(
     'span',

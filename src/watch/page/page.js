@@ -1,5 +1,5 @@
-// The page: listens to /events and draws what it is told. When the connection breaks, the page says so, keeps the last
-// state on screen, and comes back by itself.
+// The page: follows /events and draws each update. If the connection breaks, the page says so, keeps the last state on
+// screen, and reconnects automatically.
 
 import { drawCharts, forgetCharts } from './charts.js';
 import { drawCluster } from './cluster.js';
@@ -20,11 +20,11 @@ import { keepTheme } from './theme.js';
 import { count, number, span } from './units.js';
 
 const samplesMax = 720;
-/** Streams that stand there before the reader asks for more. */
+/** Streams shown before a click on `more`. */
 const streamsAtFirst = 12;
 const typingMs = 250;
 const tickMs = 1000;
-/** Without news for so long, the connection is taken to be gone. */
+/** The connection counts as broken after this time without an update. */
 const silentMsMax = 5_000;
 
 let listening = new AbortController();
@@ -32,7 +32,7 @@ let samples = [];
 let stepMs = 5000;
 let lastState = null;
 let lastCluster = null;
-let heardAt = 0;
+let receivedAt = 0;
 let drawnAt = 0;
 let showAll = false;
 
@@ -53,7 +53,7 @@ at('ask').addEventListener('submit', (event) => {
   listen();
 });
 
-/** Listens for as long as the page is open, or until something else is sought. */
+/** Follows the updates until the page closes or the search changes. */
 function listen() {
   listening.abort();
   listening = new AbortController();
@@ -63,15 +63,15 @@ function listen() {
     signal,
     since: String(samples.at(-1)?.at ?? ''),
     opened: () => {},
-    heard(name, told) {
-      if (!signal.aborted) hear(name, told);
+    received(name, update) {
+      if (!signal.aborted) receive(name, update);
     },
     refused: () => {},
     locked: askForToken,
   });
 }
 
-/** What is asked of stream or sink whose button was pressed shows in its row with the next news. */
+/** Retries the stream or sink whose button was pressed. The next update shows the result in its row. */
 async function keepRetry({ target }) {
   const name = target.getAttribute('data-retry');
   if (name === null) return;
@@ -84,8 +84,8 @@ async function keepRetry({ target }) {
 function askForToken(wasWrong) {
   sessionStorage.removeItem('sluice-token');
   show('ask');
-  at('refused').textContent = wasWrong ? 'That is not the token.' : '';
-  verdict('warn', 'a token is needed');
+  at('refused').textContent = wasWrong ? 'The token is wrong.' : '';
+  verdict('warn', 'token required');
   at('token').focus();
 }
 
@@ -94,34 +94,36 @@ function show(id) {
   at('status').hidden = id !== 'status';
 }
 
-function hear(name, told) {
+function receive(name, update) {
   if (name === 'state') {
-    heardAt = Date.now();
-    lastState = told;
+    receivedAt = Date.now();
+    lastState = update;
     show('status');
-    draw(told);
+    draw(update);
     return;
   }
   if (name === 'cluster') {
-    lastCluster = told;
+    lastCluster = update;
     if (lastState !== null) draw(lastState);
     return;
   }
-  if (name === 'history') stepMs = told.step_ms;
+  if (name === 'history') stepMs = update.step_ms;
   const since = samples.at(-1)?.at ?? 0;
-  const more = (name === 'history' ? told.samples : [told]).filter((sample) => sample.at > since);
+  const more = (name === 'history' ? update.samples : [update]).filter(
+    (sample) => sample.at > since,
+  );
   samples = [...samples, ...more].slice(-samplesMax);
   drawCharts(at('charts'), samples, stepMs);
 }
 
-/** Times and countdowns go on where news come less often than each second, or stop coming. */
+/** Times and countdowns continue between updates, and without updates. */
 function tick() {
   if (!at('status').hidden && Date.now() - drawnAt >= tickMs) draw(lastState);
 }
 
 function draw(state) {
   drawnAt = Date.now();
-  const now = Date.parse(state.at) + drawnAt - heardAt;
+  const now = Date.parse(state.at) + drawnAt - receivedAt;
   drawVerdict(state, now);
   fill(at('attention'), ...matterParts(state));
   drawJourney(at('journey'), state);
@@ -137,20 +139,20 @@ function draw(state) {
   offerForms(state.tail_forms);
 }
 
-/** Is all well? What was true before the connection broke may not be true any more. */
+/** The verdict on the whole. Without a connection, the last state may be out of date. */
 function drawVerdict(state, now) {
-  const silentMs = Date.now() - heardAt;
+  const silentMs = Date.now() - receivedAt;
   const isSilent = silentMs > silentMsMax;
   const urgent = state.attention.filter(({ mood }) => mood === 'bad').length;
   const rest = state.attention_total - urgent;
   if (isSilent) verdict('warn', 'no connection');
   else if (!state.ready) verdict('bad', needsAttention(urgent));
-  else if (rest > 0) verdict('warn', `all goes on; ${count(rest, 'thing')} to look at`);
+  else if (rest > 0) verdict('warn', `running; ${count(rest, 'thing')} to check`);
   else verdict('good', 'all is well');
   document.title = isSilent ? '(?) sluice' : state.ready ? 'sluice' : `(${urgent}) sluice`;
   const runsFor = now - Date.parse(state.started_at);
   at('link').textContent = isSilent
-    ? `no news for ${span(silentMs)}; trying again`
+    ? `no update for ${span(silentMs)}; reconnecting`
     : `live · running for ${span(runsFor)}`;
   at('link').className = isSilent ? 'warn-text' : 'quiet';
 }
@@ -159,7 +161,7 @@ function needsAttention(urgent) {
   return `${count(urgent, 'thing')} ${urgent === 1 ? 'needs' : 'need'} attention`;
 }
 
-/** Where much is wrong, the gravest comes first. */
+/** Shown items of the attention list; the most severe come first. */
 const mattersMax = 8;
 
 function matterParts({ attention, attention_total }) {
@@ -177,9 +179,9 @@ function drawStreams(state, now) {
     streams_found === streams_total
       ? count(streams_total, 'stream')
       : `${number(streams_found)} of ${count(streams_total, 'stream')} found`;
-  const cut = streams.length < streams_found ? `, the ${streams.length} that need it most` : '';
-  const told = `${found}${cut}`;
-  if (at('streams-count').textContent !== told) at('streams-count').textContent = told;
+  const cut = streams.length < streams_found ? `, the ${streams.length} most urgent` : '';
+  const counted = `${found}${cut}`;
+  if (at('streams-count').textContent !== counted) at('streams-count').textContent = counted;
   const button = at('more');
   button.hidden = streams.length <= streamsAtFirst;
   button.textContent = showAll

@@ -1,5 +1,5 @@
-// The tables and lists of the page, from what the server reports. Tables become cards where they are narrow, so each cell
-// knows its head.
+// The tables and lists of the page, from the status that the server sends. Narrow tables become cards, so each cell
+// carries the title of its column.
 
 import { make, visible } from './dom.js';
 import { meter, moodOf, sign } from './journey.js';
@@ -38,21 +38,21 @@ export function streamTable(streams, now) {
   return table(streamHeads, rows);
 }
 
-/** What it does, or waits for and how long. */
+/** The state of a stream, or the reason and end of its wait. */
 function doingOf({ state, waits_for, next_poll_at }, now) {
   if (state === 'polling') return waits_for === null ? 'polling' : `waits for ${waits_for}`;
   const s = next_poll_at === null ? 0 : Math.ceil((Date.parse(next_poll_at) - now) / 1000);
   if (s <= 0) return state === 'halted' ? 'halted' : `waits for ${waits_for}`;
-  const what = { halted: 'halted; next poll', retrying: 'tries again', waiting: 'next poll' };
-  return `${what[state]} in ${span(s * 1000)}`;
+  const action = { halted: 'halted; next poll', retrying: 'retry', waiting: 'next poll' };
+  return `${action[state]} in ${span(s * 1000)}`;
 }
 
-/** Less than this is the time between two polls, or nearly. */
+/** A shorter lag is about the time between two polls. */
 const upToDateMs = 2_000;
 
 function lagOf({ lag_ms, caught_up_at }) {
   if (lag_ms === null) return 'not known yet';
-  if (caught_up_at === null) return `${span(lag_ms)}, first reading`;
+  if (caught_up_at === null) return `${span(lag_ms)}, first full scan`;
   return lag_ms < upToDateMs ? 'up to date' : span(lag_ms);
 }
 
@@ -104,24 +104,24 @@ export function sinkTable(sinks, now) {
       number(sink.retries),
       number(sink.dead_letters),
     ],
-    more: [...errorParts(sink.error), ...letterParts(sink, now)],
+    more: [...errorParts(sink.error), ...deadLetterParts(sink, now)],
   }));
   return table(sinkHeads, rows);
 }
 
 function drainedText({ backlog, drained_in_ms }) {
   if (backlog === 0) return 'drained';
-  if (drained_in_ms === null) return 'not in sight';
+  if (drained_in_ms === null) return 'not foreseeable';
   return drained_in_ms < 1000 ? 'at once' : span(drained_in_ms);
 }
 
-function letterParts({ name, dead_letters, dead_letter_reasons }, now) {
+function deadLetterParts({ name, dead_letters, dead_letter_reasons }, now) {
   if (dead_letters === 0) return [];
-  const reasons = dead_letter_reasons.map(({ reason, count: letters, last_at }) =>
+  const reasons = dead_letter_reasons.map(({ reason, count: events, last_at }) =>
     make(
       'li',
       {},
-      make('strong', {}, `${number(letters)} ×`),
+      make('strong', {}, `${number(events)} ×`),
       make('span', {}, ` ${reason} `),
       make('span', { class: 'quiet' }, ago(last_at, now)),
     ),
@@ -130,15 +130,15 @@ function letterParts({ name, dead_letters, dead_letter_reasons }, now) {
     make(
       'details',
       {},
-      make('summary', {}, `${count(dead_letters, 'dead letter')}: why`),
+      make('summary', {}, `${count(dead_letters, 'dead letter')}: reasons`),
       make('ul', {}, ...reasons),
-      make('p', { class: 'quiet' }, 'Look closer, send again or drop them with '),
+      make('p', { class: 'quiet' }, 'To list, retry or drop them: '),
       make('code', {}, `sluice dead-letters list --sink ${name}`),
     ),
   ];
 }
 
-/** A table of such rows, each with a sign of its mood; `retry` names what a button asks now. */
+/** A table of these rows, each with a sign of its mood; `retry` is the stream or sink of the row's button. */
 export function table(heads, rows) {
   const bodies = rows.map(({ mood, kind, retry, cells, more }) => {
     const [name, ...rest] = cells;
@@ -163,14 +163,14 @@ export function table(heads, rows) {
   return make('table', {}, make('thead', {}, make('tr', {}, ...head)), ...bodies);
 }
 
-/** What it does is up to whoever keeps the page. */
+/** The page handles the click. */
 function retryButton(name) {
-  const title = `Ask ${visible(name)} now rather than when its wait is over`;
-  const said = { title, 'aria-label': title };
-  return make('button', { type: 'button', class: 'retry', 'data-retry': name, ...said });
+  const title = `Retry ${visible(name)} now, without the rest of its wait`;
+  const labels = { title, 'aria-label': title };
+  return make('button', { type: 'button', class: 'retry', 'data-retry': name, ...labels });
 }
 
-/** Compared digit by digit down their column. */
+/** Columns of numbers, aligned by digit. */
 const numbers = new Set([
   'Rate',
   'Records',
@@ -186,11 +186,11 @@ function cellOf(name, head, text) {
   return make(name, { ...scope, class: numbers.has(head) ? 'number' : null }, text);
 }
 
-/** What is wrong, in full. */
+/** An error in full. */
 export function errorParts(error) {
   if (error === null) return [];
   const { code, message, next, upstream_code, request_id, trace_id } = error;
-  // Some messages name them by themselves.
+  // Some messages contain these ids already.
   const ids = Object.entries({ upstream_code, request_id, trace_id })
     .filter(([, id]) => typeof id === 'string' && !message.includes(id))
     .map(([name, id]) => make('code', { class: 'ids' }, `${name} ${id}`));
@@ -206,18 +206,18 @@ export function errorParts(error) {
   ];
 }
 
-/** What the spool holds. */
+/** The content of the spool. */
 export function spoolFacts(spool, now) {
   const share = spool.bytes / spool.max_bytes;
   return [
-    fact('Held', `${number(spool.events)} events`),
+    fact('Stored', `${number(spool.events)} events`),
     fact(
       'Size',
       `${size(spool.bytes)} of ${size(spool.max_bytes)}`,
       meter(share, 'share of the spool used'),
     ),
-    fact('Oldest event read', spool.events === 0 ? 'nothing held' : ago(spool.oldest_at, now)),
-    fact('Full in', spool.full_in_ms === null ? 'not in sight' : span(spool.full_in_ms)),
+    fact('Oldest event read', spool.events === 0 ? 'no event stored' : ago(spool.oldest_at, now)),
+    fact('Full in', spool.full_in_ms === null ? 'not foreseeable' : span(spool.full_in_ms)),
     fact('Events so far', number(spool.end)),
   ];
 }
@@ -226,17 +226,17 @@ function fact(name, value, more = null) {
   return make('div', {}, make('dt', { class: 'quiet' }, name), make('dd', {}, value, more));
 }
 
-/** Each path may have one; the tightest come first. */
+/** Shown limits of an upstream; the tightest come first. */
 const limitsMax = 6;
 
-/** Limits of upstreams, and when they end. */
+/** Limits and ends of upstreams. */
 export function upstreamParts({ upstreams }) {
   return upstreams.map(({ name, base_url, throttles, end_of_life, ...end }) =>
     make(
       'div',
       { class: 'entry' },
       make('h3', {}, name, make('span', { class: 'quiet' }, ` ${base_url}`)),
-      throttles.length === 0 ? make('p', { class: 'quiet' }, 'No limit is known.') : null,
+      throttles.length === 0 ? make('p', { class: 'quiet' }, 'No known limit.') : null,
       ...throttles
         .slice(0, limitsMax)
         .map((budget) =>
@@ -248,7 +248,7 @@ export function upstreamParts({ upstreams }) {
           ),
         ),
       throttles.length > limitsMax
-        ? make('p', { class: 'quiet' }, 'Others leave more room.')
+        ? make('p', { class: 'quiet' }, 'Other paths have more requests left.')
         : null,
       endPart(end),
       ...end_of_life.map(endOfLife),
@@ -256,7 +256,7 @@ export function upstreamParts({ upstreams }) {
   );
 }
 
-/** From so many days before its end on, an upstream needs attention. */
+/** Days before its end from which an upstream needs attention. */
 const noticeDays = 90;
 
 function endPart({ ends_at, days_left }) {
@@ -270,7 +270,7 @@ function endPart({ ends_at, days_left }) {
 function endOfLife({ endpoint, deprecation_at, sunset_at }) {
   const when = sunset_at ?? deprecation_at;
   const date = when === null ? 'without a date' : `as of ${when.slice(0, 10)}`;
-  return make('p', { class: 'warn-text' }, `${endpoint} is going away, ${date}.`);
+  return make('p', { class: 'warn-text' }, `${endpoint} is deprecated or ends, ${date}.`);
 }
 
 /** Pairs of a source and its successor. */
@@ -294,7 +294,7 @@ export function successionParts({ successions }) {
         ? make(
             'p',
             { class: 'warn-text' },
-            'Too few records match: unmatched ones are not delivered.',
+            'Too few records match: records without a match are not delivered.',
           )
         : null,
       ...(pair.phase === 'shadow' ? pair.not_ready : []).map((why) =>
@@ -304,12 +304,10 @@ export function successionParts({ successions }) {
   });
 }
 
-/** Gaps, resets and the like. */
+/** Conditions of sources: gaps, resets and others. */
 export function conditionParts({ conditions }, now) {
   if (conditions.length === 0) {
-    return [
-      make('p', { class: 'quiet' }, 'No gap, reset or lost right was found since the start.'),
-    ];
+    return [make('p', { class: 'quiet' }, 'No gap, reset or lost right since the start.')];
   }
   return conditions.map(({ condition, stream, observed_at, message }) =>
     make(
@@ -321,13 +319,13 @@ export function conditionParts({ conditions }, now) {
         make('code', {}, condition),
         make('span', { class: 'quiet' }, ago(observed_at, now)),
       ),
-      // Most messages begin with it.
+      // Most messages begin with the stream.
       make('p', {}, message.startsWith(stream) ? null : make('strong', {}, `${stream} `), message),
     ),
   );
 }
 
-/** One thing to look at. */
+/** One item of the attention list. */
 export function matterPart({ mood, who, what, message, next }) {
   return make(
     'div',

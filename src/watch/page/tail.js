@@ -1,5 +1,5 @@
-// The live tail: the newest events in the form and with the filter that the reader asks for. Nothing is asked of the server until
-// the reader wants to watch. New lines come at the end, and the list follows them unless the reader has scrolled away.
+// The live tail: the newest events in the chosen form, with the chosen filter. The page requests nothing before the reader
+// presses Watch. New lines are appended, and the list follows them unless the reader has scrolled away.
 
 import { calledOf } from './cluster.js';
 import { at, fill, make } from './dom.js';
@@ -8,13 +8,13 @@ import { number } from './units.js';
 
 const linesMax = 300;
 let watching = null;
-/** Shards whose events are not shown here. */
+/** Shards whose events this page does not show. */
 let unseen = [];
 
-/** Makes the form work. `locked` is called where a token is needed. */
+/** Connects the form. `locked` is called if a token is required. */
 export function keepTail(locked) {
   const form = at('tail');
-  // Not every browser lets the keyboard reach what scrolls.
+  // Not every browser lets the keyboard reach a scrolling element.
   at('lines').tabIndex = 0;
   at('wrap').checked = matchMedia('(max-width: 760px)').matches;
   wrap();
@@ -23,7 +23,7 @@ export function keepTail(locked) {
     if (watching === null) watch(locked);
     else stop('Stopped.');
   });
-  // A changed wish is watched at once, and one that is being typed when it is done.
+  // A changed choice applies at once, a typed one when it is complete.
   form.addEventListener('change', ({ target }) => {
     if (target.id === 'wrap') wrap();
     else if (watching !== null) watch(locked);
@@ -34,7 +34,7 @@ function wrap() {
   at('lines').classList.toggle('wrapped', at('wrap').checked);
 }
 
-/** The forms that the server offers, which a reload of its config may change; null: it shows no events. */
+/** The forms that the server offers; a reload of its config may change them. Null: the server shows no events. */
 export function offerForms(forms) {
   at('events').hidden = forms === null;
   const select = at('form');
@@ -45,16 +45,16 @@ export function offerForms(forms) {
     make(
       'option',
       { value: form },
-      form.startsWith('sink ') ? `as ${form.slice(5)} gets it` : form,
+      form.startsWith('sink ') ? `as sent to ${form.slice(5)}` : form,
     ),
   );
   select.replaceChildren(...options);
   select.value = forms.includes(chosen) ? chosen : forms[0];
 }
 
-/** Says of which shards no event is shown, and who has them, as far as that is known. */
+/** Names the shards without events on this page, and the processes that have them, if known. */
 export function nameUnseen(cluster) {
-  const { processes = [], shards } = cluster?.standing ?? {};
+  const { processes = [], shards } = cluster?.status ?? {};
   const owners = Map.groupBy(unseen, (shard) =>
     processes.find((one) => one.shards?.includes(shard)),
   );
@@ -63,32 +63,32 @@ export function nameUnseen(cluster) {
     return `shard${of.length === 1 ? '' : 's'} ${of.join(', ')}${who}`;
   });
   const all = shards === undefined ? '' : ` of ${number(shards)}`;
-  const told = `Not shown here, since this process does not work on them${all}: ${parts.join('; ')}.`;
-  fill(at('tail-unseen'), unseen.length === 0 ? '' : told);
+  const note = `Not shown here, because another process works on them${all}: ${parts.join('; ')}.`;
+  fill(at('tail-unseen'), unseen.length === 0 ? '' : note);
 }
 
 function watch(locked) {
   watching?.abort();
   watching = new AbortController();
   const { signal } = watching;
-  const wish = new URLSearchParams(new FormData(at('tail')));
+  const choices = new URLSearchParams(new FormData(at('tail')));
   let totals = null;
   at('lines').hidden = false;
   press(true);
-  void follow(`/tail?${wish}`, {
+  void follow(`/tail?${choices}`, {
     signal,
-    // Also after a break: the newest events are told anew.
+    // Also after a reconnect: the server sends the newest events again.
     opened() {
       totals = { shown: 0, looked: 0, missed: 0, unjudged: 0 };
       at('lines').replaceChildren();
-      tell('Waiting for events.');
+      say('Waiting for events.');
     },
-    heard(_name, take) {
-      if (!signal.aborted) show(take, totals);
+    received(_name, update) {
+      if (!signal.aborted) show(update, totals);
     },
     refused: (text) => stop(text, 'bad-text'),
     locked(wasWrong) {
-      stop('A token is needed.');
+      stop('A token is required.');
       locked(wasWrong);
     },
   });
@@ -98,7 +98,7 @@ function stop(text, mood) {
   watching?.abort();
   watching = null;
   press(false);
-  tell(text, mood);
+  say(text, mood);
   unseen = [];
   nameUnseen(null);
 }
@@ -108,10 +108,10 @@ function press(pressed) {
   at('watch').textContent = pressed ? 'Stop' : 'Watch';
 }
 
-function tell(text, mood = 'quiet') {
-  const node = at('tail-told');
+function say(text, mood = 'quiet') {
+  const node = at('tail-note');
   node.className = mood;
-  // What changes twice a second is not to be read out.
+  // Screen readers must not read a text that changes twice a second.
   node.role = mood === 'quiet' ? null : 'alert';
   fill(node, text);
 }
@@ -136,10 +136,10 @@ function show({ lines, looked, missed, unjudged, unseen: others = [] }, totals) 
   if (isAtEnd) list.scrollTop = list.scrollHeight;
   const parts = [
     `${number(totals.shown)} of ${number(totals.looked)} events shown`,
-    totals.missed === 0 ? '' : `${number(totals.missed)} more went by too quickly`,
+    totals.missed === 0 ? '' : `${number(totals.missed)} more were skipped (too many at once)`,
     totals.unjudged === 0
       ? ''
-      : `${number(totals.unjudged)} where the filter failed, which a route would let pass`,
+      : `${number(totals.unjudged)} on which the filter failed (a route passes them)`,
   ];
-  tell(`${parts.filter((part) => part !== '').join('; ')}.`);
+  say(`${parts.filter((part) => part !== '').join('; ')}.`);
 }

@@ -1,4 +1,4 @@
-// Light or dark: as the system says until the reader chooses.
+// Light or dark: the system's setting until the reader chooses.
 
 import { at } from './dom.js';
 

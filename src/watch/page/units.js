@@ -1,4 +1,4 @@
-// Numbers, sizes, times and spans as people read them.
+// Numbers, sizes, times and spans for readers.
 
 const sizes = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
