@@ -2,7 +2,7 @@
 // or does not need to. A damaged archive is a SyntaxError.
 
 import { parseCheckpoint } from './checkpoint.ts';
-import { type Entry, parseEntry } from './entries.ts';
+import { type Entry, type EntryOf, parseEntry } from './entries.ts';
 import { checkpointPath } from './layout.ts';
 import { parseNote, withoutFence } from './note.ts';
 import type { ArchiveReader } from './reader.ts';
@@ -33,6 +33,17 @@ export async function* loggedEntries(
   size: number,
   from = 0,
 ): AsyncGenerator<LoggedEntry> {
+  for await (const { index, bytes } of loggedBytes(reader, size, from)) {
+    yield { index, bytes, entry: parseEntry(bytes) };
+  }
+}
+
+/** The same, not parsed. */
+async function* loggedBytes(
+  reader: ArchiveReader,
+  size: number,
+  from = 0,
+): AsyncGenerator<Omit<LoggedEntry, 'entry'>> {
   for (let first = from - (from % tileWidth); first < size; first += tileWidth) {
     const width = Math.min(tileWidth, size - first);
     const index = first / tileWidth;
@@ -43,8 +54,24 @@ export async function* loggedEntries(
     const entries = decodeBundle(found.bytes, found.width).slice(0, width);
     for (const [i, bytes] of entries.entries()) {
       if (first + i < from) continue;
-      yield { index: first + i, bytes, entry: parseEntry(bytes) };
+      yield { index: first + i, bytes };
     }
+  }
+}
+
+/**
+ * The entries of some kinds under the checkpoint that a reader has, in order. Others are not parsed, which is most of
+ * what reading a log costs.
+ */
+export async function* entriesOf<T extends Entry['t']>(
+  reader: ArchiveReader,
+  kinds: readonly T[],
+): AsyncGenerator<Omit<LoggedEntry, 'entry'> & { readonly entry: EntryOf<T> }> {
+  const openings = kinds.map((kind) => Buffer.from(`{"t":"${kind}",`));
+  const isOne = (bytes: Buffer) =>
+    openings.some((one) => bytes.subarray(0, one.length).equals(one));
+  for await (const { index, bytes } of loggedBytes(reader, await sizeOf(reader))) {
+    if (isOne(bytes)) yield { index, bytes, entry: parseEntry(bytes) as EntryOf<T> };
   }
 }
 
@@ -58,10 +85,7 @@ export async function isPruned(reader: ArchiveReader, segment: string): Promise<
 }
 
 async function prunedIn(reader: ArchiveReader): Promise<ReadonlySet<string>> {
-  const size = await sizeOf(reader);
   const objects = new Set<string>();
-  for await (const { entry } of loggedEntries(reader, size)) {
-    if (entry.t === 'pruned') objects.add(entry.object);
-  }
+  for await (const { entry } of entriesOf(reader, ['pruned'])) objects.add(entry.object);
   return objects;
 }

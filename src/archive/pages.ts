@@ -1,5 +1,6 @@
-// Pages of an archive as a spool would hold them, for whoever makes events of them again. They are
-// read without proof, but for each body's hash. A damaged archive is a SyntaxError.
+// Pages of an archive as a spool would hold them, for callers that make events of them again. A body and its uids are
+// proven by the page's entry; whether the entry is proven depends on the reader. A damaged archive is a SyntaxError
+// that names the page.
 
 import type { Offset } from '../contracts/event.ts';
 import { type HeldPage, uidBytes } from '../contracts/spool.ts';
@@ -43,14 +44,25 @@ export async function archivedPage(
   const range = await reader.named('segment', segment, pageRange(entry));
   if (range === null) {
     if (await isPruned(reader, segment)) return null;
-    throw new SyntaxError(`${segment} is missing`);
+    throw new SyntaxError(`${segment} is missing; page ${entry.seq} of ${entry.stream} is in it`);
   }
-  const page = await existingPage(reader, entry, range);
+  const page = await namingPage(entry, () => existingPage(reader, entry, range));
   const { uids } = page;
   return {
     ...{ context: contextOf(entry), items: entry.items, body: page.body, kept: page.kept },
     ...{ uids, first, count: uids.length / uidBytes },
   };
+}
+
+/** What `read` returns; a SyntaxError that it throws names the page. */
+async function namingPage<T>({ stream, seq, body }: PageEntry, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const what = `page ${seq} of ${stream} in ${body.segment}: ${error.message}`;
+    throw new SyntaxError(what, { cause: error });
+  }
 }
 
 /** As it was archived, or without the records that were erased since. */

@@ -4,7 +4,7 @@ import { ExportError, errorText } from '../contracts/errors.ts';
 import type { OcsfEvent } from '../contracts/event.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
-import { type ObjectBytes, type RowFilter, readParquet } from './read.ts';
+import { bufferOf, type ObjectBytes, type RowFilter, readParquet } from './read.ts';
 
 /** Prefix of names in a lake. */
 const lakePrefix = 'lake/';
@@ -30,26 +30,42 @@ export function lakeNameParts(name: string) {
   return { classUid: Number(classUid), first: Number(first), last: Number(last) };
 }
 
+/** How the objects of a lake are read. */
+export interface LakeReading {
+  readonly store: ObjectStore;
+  /** Names of the objects that may be read. */
+  readonly objects: Pick<ReadonlySet<string>, 'keys'>;
+  /** Reads a whole object. Throws a SyntaxError if its bytes are not the expected ones. */
+  whole(name: string): Promise<Uint8Array>;
+  /**
+   * True: every object with a matching class and time is read whole. False: the unchecked end of an object decides whether
+   * it can match, so events of a changed object can be missing from the result.
+   */
+  readonly skipsNothing: boolean;
+}
+
 /**
- * The events of a lake that match, object by object, each in the order of time. `objects`: names of
- * those that may be read. Throws a SyntaxError for a missing or damaged one.
+ * The events of a lake that match, object by object, each in the order of time; only from objects that
+ * were read whole. Throws a SyntaxError for a missing or damaged one.
  */
 export async function* lakeEvents(
-  store: ObjectStore,
-  objects: ReadonlySet<string>,
+  { store, objects, whole, skipsNothing }: LakeReading,
   requested: RowFilter,
 ): AsyncGenerator<OcsfEvent> {
   const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY, values } = requested;
   const classes = values?.class_uid;
   const left = new Set(
-    [...objects].filter((name) => {
+    [...objects.keys()].filter((name) => {
       const parts = lakeNameParts(name);
       if (parts === null || parts.first >= to || parts.last < from) return false;
       return classes?.includes(parts.classUid) !== false;
     }),
   );
   for await (const { name, bytes } of store.list(lakePrefix)) {
-    if (left.delete(name)) yield* await eventsIn(objectOf(store, name, bytes), name, requested);
+    if (!left.delete(name)) continue;
+    const mayMatch =
+      skipsNothing || (await eventsIn(objectOf(store, name, bytes), name, requested)).length > 0;
+    if (mayMatch) yield* await eventsIn(bufferOf(await whole(name)), name, requested);
   }
   const [missing] = left;
   if (missing !== undefined) throw new SyntaxError(`${missing} is missing`);

@@ -95,7 +95,7 @@ const footerBytesMax = 16 * 1024 * 1024;
 const endBytes = 8;
 
 /** The bytes as an ArrayBuffer of their own, copied only if the buffer has other bytes too. */
-function bufferOf(body: Uint8Array): ArrayBuffer {
+export function bufferOf(body: Uint8Array): ArrayBuffer {
   const { buffer, byteOffset, byteLength } = body;
   if (buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength === buffer.byteLength)
     return buffer;

@@ -24,8 +24,10 @@ function anArchive(at = tempDir()) {
   return at;
 }
 
+const [key = ''] = archive.vkeys.slice(-1);
+
 const raw = async (location: string, ...more: readonly string[]) =>
-  await runSluice(['archive', 'search', location, '--raw', ...more]);
+  await runSluice(['archive', 'search', location, '--raw', '--key', key, ...more]);
 
 const linesOf = ({ stdout }: { readonly stdout: string }) => stdout.split('\n').slice(0, -1);
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { uidBytes } from '../../src/contracts/spool.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
-import { archived, aWriter, heldPages } from '../archive/a-writer.ts';
+import { archived, aSigner, aWriter, heldPages } from '../archive/a-writer.ts';
 import { runHere, startSluice } from '../support/cli.ts';
 import { startHttpReceiver } from '../support/http-receiver.ts';
 import { consumeAll, kafkaBrokers, newTopic } from '../support/kafka.ts';
@@ -42,7 +42,8 @@ ${sinks}
 ${routes}
 `,
   );
-  const args = ['archive', 'replay', '-c', config, location, '--sink'];
+  const { vkey } = aSigner().verifier;
+  const args = ['archive', 'replay', '-c', config, location, '--key', vkey, '--sink'];
   const uids = pages.flatMap(({ uids, count }) =>
     Array.from({ length: count }, (_, i) =>
       Buffer.from(uids.subarray(i * uidBytes, (i + 1) * uidBytes)).toString('hex'),

@@ -56,7 +56,11 @@ async function searched(
   const objects = new Set(listed.filter((name) => name.endsWith('.parquet')));
   let found = 0;
   const passes = where === '' ? {} : { values: valuesNeeded(where) };
-  for await (const _ of lakeEvents(counting, objects, { ...span, ...passes })) found += 1;
+  const reading = {
+    ...{ store: counting, objects, skipsNothing: false },
+    whole: async (name: string) => (await store.read(name))?.body ?? new Uint8Array(0),
+  };
+  for await (const _ of lakeEvents(reading, { ...span, ...passes })) found += 1;
   const least = Math.min(...reads.values(), Number.POSITIVE_INFINITY);
   const whole = [...reads.values()].filter((count) => count > least).length;
   return { found, opened: reads.size, whole };

@@ -4,6 +4,7 @@
 
 import { once } from 'node:events';
 import { loggedEntries, sizeOf } from '../../archive/logged.ts';
+import type { Verifier } from '../../archive/note.ts';
 import { archivedPage } from '../../archive/pages.ts';
 import type { ArchiveReader } from '../../archive/reader.ts';
 import { keptRecords } from '../../archive/records.ts';
@@ -12,7 +13,8 @@ import { visibleLines } from '../../contracts/text.ts';
 import { counted } from '../../terminal/table.ts';
 import type { ExitCode, Means } from '../shared/command.ts';
 import { refuseUnknown, timeTyped } from '../shared/typed.ts';
-import { archivesAt, openArchive } from './given.ts';
+import { archivesAt } from './given.ts';
+import { trustedArchive } from './trusted.ts';
 
 /** Times of reading, epoch milliseconds: from then on, and before then. */
 export interface TimeSpan {
@@ -42,6 +44,8 @@ export async function drained(unread: AbortSignal): Promise<void> {
 export interface RawWishes extends TimeSpan {
   /** Left out: all streams. */
   readonly stream?: string;
+  /** Keys that may sign the archive; null: none is known. */
+  readonly trusted: readonly Verifier[] | null;
 }
 
 /** Shows the records of each archive at a location, in the order of its log. */
@@ -49,7 +53,7 @@ export async function showRaw(location: string, wishes: RawWishes, deps: Means):
   const streams = new Set<string>();
   let pruned = 0;
   for (const one of await archivesAt(location, deps.env)) {
-    const reader = await openArchive(one, deps.env);
+    const reader = await trustedArchive(one, wishes.trusted, deps.env);
     try {
       pruned += await showPages(reader, wishes, { deps, streams });
     } catch (error) {

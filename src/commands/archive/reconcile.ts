@@ -3,10 +3,7 @@
 // has signed, and none where a part of the archive or of the list could not be read.
 
 import { createReadStream } from 'node:fs';
-import { parseCheckpoint } from '../../archive/checkpoint.ts';
-import { checkpointPath } from '../../archive/layout.ts';
-import { keyOfLog, shardOfLog } from '../../archive/log-name.ts';
-import { openNote, parseNote, type Verifier } from '../../archive/note.ts';
+import type { Verifier } from '../../archive/note.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import {
   archived,
@@ -15,11 +12,9 @@ import {
   markArchived,
   type ReconcileWishes,
 } from '../../archive/reconcile.ts';
-import { readSmall } from '../../archive/small-objects.ts';
 import { readUidList } from '../../archive/uid-list.ts';
 import { TooManyUids, UidTable, uidsMax } from '../../archive/uid-table.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
-import type { ObjectStore } from '../../objects/store.ts';
 import { counted } from '../../terminal/table.ts';
 import { cleanText } from '../../tools/clean-text.ts';
 import { defineCommand, failureText, type Means } from '../shared/command.ts';
@@ -33,6 +28,7 @@ import {
   shardAt,
 } from './given.ts';
 import { drained, readSpanGiven } from './raw.ts';
+import { trustedHead } from './trusted.ts';
 
 const shownMax = 200;
 
@@ -122,29 +118,6 @@ async function markAll(location: string, { trusted, wishes, table }: Asked, env:
     }
   }
   return { streams, proven, pruned };
-}
-
-/** The newest checkpoint, signed by one of the keys. Throws a SyntaxError where it is not. */
-async function trustedHead(
-  store: ObjectStore,
-  trusted: readonly Verifier[],
-  shard: number | undefined,
-) {
-  const note = (await readSmall(store, checkpointPath))?.body;
-  if (note === undefined) throw new SyntaxError('there is no checkpoint');
-  const head = parseCheckpoint(parseNote(note).text);
-  const { by } = openNote(
-    note,
-    trusted.map((key) => keyOfLog(key, head.origin)),
-  );
-  if (by.every(({ name }) => name !== head.origin)) {
-    throw new SyntaxError(`the key is not one of the log ${head.origin}`);
-  }
-  const own = trusted.map((key) => shardOfLog(key, head.origin)).find((found) => found !== null);
-  if (shard !== undefined && own !== undefined && own !== shard) {
-    throw new SyntaxError(`the log of shard ${own} is at the location of shard ${shard}`);
-  }
-  return head;
 }
 
 interface Found {

@@ -5,9 +5,9 @@
 // true: an event comes with the uid that it had.
 
 import { hash } from 'node:crypto';
-import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
+import { loggedEntries } from '../../archive/logged.ts';
 import { archivedPage } from '../../archive/pages.ts';
-import type { ArchiveReader } from '../../archive/reader.ts';
+import type { ProvenReader } from '../../archive/proven-reader.ts';
 import { type Config, readConfig } from '../../config/config.ts';
 import { planFrom, type WholePlan } from '../../config/plan.ts';
 import { inShards } from '../../config/shards.ts';
@@ -28,7 +28,8 @@ import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
-import { locationArgument, openArchive } from './given.ts';
+import { locationArgument } from './given.ts';
+import { keysFor, trustedArchive, trustedKeyOption } from './trusted.ts';
 
 const lookEveryMs = 50;
 const reportEveryMs = 2_000;
@@ -41,25 +42,29 @@ export const replay = defineCommand({
   options: {
     config: configOption,
     sink: { value: 'name', about: 'sink that receives the events', needed: true },
+    key: trustedKeyOption,
     ...askedOptions,
     logLevel: logLevelOption,
   },
   more: `The sink gets the events by its routes, with the current format and mappings. No other sink gets them.
+Each page is proven before it is sent, by the newest checkpoint of the archive. The key is that of the sink which writes the
+archive by --config; give --key for another archive.
 No process may run with this config meanwhile. Ctrl-C stops the replay; the same command line resumes it.
 Sinks that write each event once (file, Kafka with exactly_once) write these once more.`,
-  async run({ location, sink, logLevel, config: file, ...given }, deps) {
+  async run({ location, sink, key: keys, logLevel, config: file, ...given }, deps) {
     const asked = eventsAsked(given);
     // Where there are several, any of them has the sink.
-    const [config] = inShards(readConfig(file, { env: deps.env })) as readonly [Config];
+    const whole = readConfig(file, { env: deps.env });
+    const [config] = inShards(whole) as readonly [Config];
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (config.sinks[sink]?.definition.takes === 'pages') {
       throw new UsageError(`--sink: ${sink} stores pages as upstream sent them, and no events`);
     }
     refuseBesideAnother(config);
+    const reader = await trustedArchive(location, keysToReplay(location, keys, whole), deps.env);
     const shutdown = listenForShutdown(() => deps.exit(1));
     const form = logForm(process.stderr);
     const tools = openTools(await openLog({ level: logLevel ?? 'warn', form }));
-    const reader = await openArchive(location, deps.env);
     try {
       const plan = planFrom(config, tools);
       const { where = '', from = '', to = '' } = given;
@@ -69,7 +74,7 @@ Sinks that write each event once (file, Kafka with exactly_once) write these onc
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `replaying ${location}: ${error.message}`, {
-        next: '`npx sluice archive verify` lists the damage. Events replayed before it are delivered.',
+        next: '`npx sluice archive verify` lists the damage. Events replayed before it are proven and delivered.',
         cause: error,
       });
     } finally {
@@ -80,6 +85,17 @@ Sinks that write each event once (file, Kafka with exactly_once) write these onc
   },
 });
 
+/** Throws an ExportError where no key is known: what is sent to a receiver has to be proven. */
+function keysToReplay(location: string, given: readonly string[] | undefined, config: Config) {
+  const keys = keysFor(location, given, config);
+  if (keys !== null) return keys;
+  throw new ExportError(
+    'sink_refused',
+    `replaying ${location}: no sink of the config writes this archive, so its key is not known`,
+    { next: 'Give --key VKEY, the public key of the archive. Nothing was sent.' },
+  );
+}
+
 interface Doing {
   readonly asked: AskedEvents;
   readonly config: Config;
@@ -87,7 +103,7 @@ interface Doing {
   readonly key: string;
   readonly deps: Means;
   readonly plan: WholePlan;
-  readonly reader: ArchiveReader;
+  readonly reader: ProvenReader;
   readonly sink: string;
   readonly stop: AbortSignal;
   readonly tools: BootTools;
@@ -146,7 +162,7 @@ async function hold(
   halt: AbortSignal,
 ): Promise<boolean> {
   const { asked, key, deps, plan, reader, sink, tools } = doing;
-  const { size } = await newestCheckpoint(reader);
+  const { size } = reader.head;
   const { checkpoint } = await spool.recall(key);
   const begun = typeof checkpoint === 'number' ? checkpoint : 0;
   const normaliserOf = normalisersOf(plan.sources);

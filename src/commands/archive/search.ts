@@ -1,14 +1,15 @@
 // `sluice archive search`: events of an archive on stdout, without a database. They come from the
 // archive's lake, of which only what may match is read; what has come since the lake was written
 // last comes from the pages, where a config says how their records are read. What must stay true:
-// what is not looked at is told.
+// what is not looked at is reported; each event that is shown is of a page or object that the checkpoint proves.
 
 import { formats } from '../../../formats/index.ts';
-import { enteredLake } from '../../archive/entered-lake.ts';
+import { enteredBytes, enteredLake } from '../../archive/entered-lake.ts';
 import type { PageEntry } from '../../archive/entries.ts';
-import { loggedEntries, newestCheckpoint } from '../../archive/logged.ts';
+import { loggedEntries } from '../../archive/logged.ts';
 import { archivedPage, indexBehind, type PlaceInSpool } from '../../archive/pages.ts';
-import type { ArchiveReader } from '../../archive/reader.ts';
+import type { ProvenReader } from '../../archive/proven-reader.ts';
+import type { Config } from '../../config/config.ts';
 import { readingOf } from '../../config/plan.ts';
 import { ExportError, UsageError } from '../../contracts/errors.ts';
 import type { Event, OcsfEvent } from '../../contracts/event.ts';
@@ -22,8 +23,9 @@ import { counted } from '../../terminal/table.ts';
 import { defineCommand, type ExitCode, type Means } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
-import { locationArgument, openArchive } from './given.ts';
+import { locationArgument } from './given.ts';
 import { drained, readSpanGiven, showRaw } from './raw.ts';
+import { keysFor, notProvenText, trustedArchive, trustedKeyOption } from './trusted.ts';
 
 const lineFormats = formats.filter(({ shape }) => shape === 'lines' || shape === 'json');
 
@@ -44,6 +46,7 @@ export const search = defineCommand({
       value: 'file',
       about: 'config to read pages that are not in the lake yet',
     },
+    key: trustedKeyOption,
     raw: { about: 'records as upstream sent them, one a line, from the pages; needs no lake' },
     stream: { value: 'name', about: 'with --raw: records of this stream only' },
   },
@@ -51,33 +54,41 @@ export const search = defineCommand({
 newer than the lake, and all events if there is no lake, are read from the pages with the sources of --config.
 Events on which the filter fails are not shown. The order is by object, and by time within an object.
 With --raw, records come in the order in which they were read, and --from and --to are the time of reading.
-Exit code: 0 also if nothing matches; 1 if there is no lake and neither --raw nor --config is given.`,
-  async run({ location, raw, stream, ...asking }, deps) {
-    if (raw === true) return await searchRaw(location, { stream, ...asking }, deps);
+Each event or record is proven by the newest checkpoint of the archive, which --key or the key in --config must have signed.
+If neither key is known, a warning says that the signature was not checked.
+Exit code: 0 also if nothing matches; 1 if something is not proven, or if there is no lake and neither --raw nor --config is
+given.`,
+  async run({ location, raw, stream, key, ...asking }, deps) {
+    if (raw === true) return await searchRaw(location, key, { stream, ...asking }, deps);
     const { format = 'json', config, ...given } = asking;
     if (stream !== undefined)
       throw new UsageError('--stream: it is for --raw; use --where instead');
     const asked = eventsAsked(given);
     const { where, passes } = asked;
-    const reader = await openArchive(location, deps.env);
+    const known = config === undefined ? null : readConfigToLook(config, deps.env).config;
+    const trusted = keysFor(location, key, known);
+    if (trusted === null) deps.err(notProvenText);
+    const reader = await trustedArchive(location, trusted, deps.env);
     const show = shower(format, deps);
     try {
       const values = where === undefined ? {} : valuesNeeded(where);
       const lake = await enteredLake(reader);
-      for await (const event of lakeEvents(reader.store, lake.objects, { ...asked, values })) {
+      const reading = {
+        ...{ store: reader.store, objects: lake.objects, skipsNothing: trusted !== null },
+        whole: (name: string) => enteredBytes(reader, lake, name),
+      };
+      for await (const event of lakeEvents(reading, { ...asked, values })) {
         await show(eventOf(event), passes);
         if (deps.unread.aborted) return 0;
       }
-      const pages = await pagesBehind(reader, lake.place, asked);
-      if (pages.length === 0) return 0;
-      if (config !== undefined) {
-        await showPages(pages, reader, { config, deps, shown: (event) => show(event, passes) });
-      } else return reportUnread(pages.length, lake.place !== null, deps);
+      const pages = pagesBehind(reader, lake.place, asked);
+      if (known === null) return await reportUnread(pages, lake.place !== null, deps);
+      await showPages(pages, reader, { known, deps, shown: (event) => show(event, passes) });
       return 0;
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       throw new ExportError('sink_refused', `searching ${location}: ${error.message}`, {
-        next: '`npx sluice archive verify` lists the damage. You can delete a lake and search the pages with --config.',
+        next: '`npx sluice archive verify` lists the damage. What was shown before it is proven.',
         cause: error,
       });
     } finally {
@@ -87,7 +98,14 @@ Exit code: 0 also if nothing matches; 1 if there is no lake and neither --raw no
 });
 
 /** Says what was not looked at, and how to; returns the exit code. */
-function reportUnread(pages: number, hasLake: boolean, { err }: Means): ExitCode {
+async function reportUnread(
+  unread: AsyncIterable<PageEntry>,
+  hasLake: boolean,
+  { err }: Means,
+): Promise<ExitCode> {
+  let pages = 0;
+  for await (const _ of unread) pages += 1;
+  if (pages === 0) return 0;
   if (hasLake) {
     err(
       `not looked at: ${counted(pages, 'page')} that are not in the lake yet; give --config to read them`,
@@ -101,16 +119,15 @@ function reportUnread(pages: number, hasLake: boolean, { err }: Means): ExitCode
 
 /** Shows the events of pages, as the sources of a config read them. */
 async function showPages(
-  pages: readonly PageEntry[],
-  reader: ArchiveReader,
+  pages: AsyncIterable<PageEntry>,
+  reader: ProvenReader,
   by: {
-    readonly config: string;
+    readonly known: Config;
     readonly deps: Means;
     readonly shown: (event: Event) => Promise<void>;
   },
 ): Promise<void> {
-  const { config, deps, shown } = by;
-  const known = readConfigToLook(config, deps.env).config;
+  const { known, deps, shown } = by;
   const normaliserOf = normalisersOf(
     Object.entries(known.sources).map(([name, source]) => ({
       name,
@@ -118,7 +135,7 @@ async function showPages(
     })),
   );
   let pruned = 0;
-  for (const entry of pages) {
+  for await (const entry of pages) {
     const held = await archivedPage(reader, entry, 0);
     if (held === null) {
       pruned += 1;
@@ -134,6 +151,7 @@ async function showPages(
 /** With --raw no event is made, so a filter and a format have nothing to work on. */
 async function searchRaw(
   location: string,
+  key: readonly string[] | undefined,
   given: Readonly<Record<string, string | undefined>>,
   deps: Means,
 ): Promise<ExitCode> {
@@ -143,26 +161,27 @@ async function searchRaw(
     throw new UsageError(`--${wrong}: it is for events, and --raw shows records; give one of both`);
   }
   const span = readSpanGiven({ from, to });
-  return await showRaw(location, { ...span, ...(stream === undefined ? {} : { stream }) }, deps);
+  const trusted = keysFor(location, key, null);
+  if (trusted === null) deps.err(notProvenText);
+  const wishes = { ...span, trusted, ...(stream === undefined ? {} : { stream }) };
+  return await showRaw(location, wishes, deps);
 }
 
 /** Entries of pages with events that the lake does not have yet. */
-async function pagesBehind(
-  reader: ArchiveReader,
+async function* pagesBehind(
+  reader: ProvenReader,
   place: PlaceInSpool | null,
   asked: AskedEvents,
-): Promise<readonly PageEntry[]> {
-  const { size } = await newestCheckpoint(reader);
+): AsyncGenerator<PageEntry> {
+  const { size } = reader.head;
   const first = place === null ? 0 : await indexBehind(reader, size, place);
   const [epoch, next] = place ?? [0, 0];
-  const pages: PageEntry[] = [];
   for await (const { entry } of loggedEntries(reader, size, first)) {
     if (entry.t !== 'page' || entry.kept === 0) continue;
     const [at, until] = entry.place;
     const isBehind = at > epoch || (at === epoch && until > next);
-    if (isBehind && asked.mayBeIn(entry)) pages.push(entry);
+    if (isBehind && asked.mayBeIn(entry)) yield entry;
   }
-  return pages;
 }
 
 /** Events of a lake have no record and no stream any more; no format that is shown needs them. */

@@ -1,0 +1,128 @@
+// Archives as commands read them that show or send what is in them: up to a checkpoint that a known key has signed.
+// The key comes from --key, or from the sink of the config that writes this archive; never from the archive, which
+// others can change. What must stay true: with a known key, a command shows nothing that this key's newest
+// checkpoint does not prove; without one it says so.
+
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
+import { checkpointPath } from '../../archive/layout.ts';
+import { keyOfLog, shardOfLog } from '../../archive/log-name.ts';
+import { openNote, parseNote, type Verifier } from '../../archive/note.ts';
+import { ProvenReader } from '../../archive/proven-reader.ts';
+import { signerOf, signingSettings } from '../../archive/signing.ts';
+import { readSmall } from '../../archive/small-objects.ts';
+import type { Config } from '../../config/config.ts';
+import { inShards } from '../../config/shards.ts';
+import { ExportError } from '../../contracts/errors.ts';
+import type { ObjectStore } from '../../objects/store.ts';
+import type { Means } from '../shared/command.ts';
+import { keyOption, keysGiven, openArchive, shardAt, signedHead } from './given.ts';
+
+/** `--key` of commands that also work without it. */
+export const trustedKeyOption = {
+  value: keyOption.value,
+  about: 'the public key that signs the archive now, or a file of keys',
+  several: true,
+} as const;
+
+/**
+ * The newest checkpoint, signed by one of the keys. `shard`: whose log it has to be; undefined: the location does not
+ * say. Throws a SyntaxError where it is not.
+ */
+export async function trustedHead(
+  store: ObjectStore,
+  trusted: readonly Verifier[],
+  shard: number | undefined,
+): Promise<Checkpoint> {
+  const note = (await readSmall(store, checkpointPath))?.body;
+  if (note === undefined) throw new SyntaxError('there is no checkpoint');
+  const head = parseCheckpoint(parseNote(note).text);
+  const { by } = openNote(
+    note,
+    trusted.map((key) => keyOfLog(key, head.origin)),
+  );
+  if (by.every(({ name }) => name !== head.origin)) {
+    throw new SyntaxError(`the key is not one of the log ${head.origin}`);
+  }
+  const own = trusted.map((key) => shardOfLog(key, head.origin)).find((found) => found !== null);
+  if (shard !== undefined && own !== undefined && own !== shard) {
+    throw new SyntaxError(`the log of shard ${own} is at the location of shard ${shard}`);
+  }
+  return head;
+}
+
+/**
+ * The archive at a location, its entries proven against its newest checkpoint. `trusted`: keys of which one has to have
+ * signed it; null: no key is known, and the signature is not checked. Throws an ExportError where it is not theirs.
+ */
+export async function trustedArchive(
+  location: string,
+  trusted: readonly Verifier[] | null,
+  env: Means['env'],
+): Promise<ProvenReader> {
+  const { store } = await openArchive(location, env);
+  try {
+    if (trusted === null) return new ProvenReader(store, await signedHead(store));
+    return new ProvenReader(store, await trustedHead(store, trusted, shardAt(location)));
+  } catch (error) {
+    store.close();
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `reading the archive ${location}: ${error.message}`, {
+      next: 'Nothing was read. If the key was rotated, or another key signs this archive, give the key that signs now as --key. Otherwise it was changed: `npx sluice archive verify` lists the breaks.',
+      cause: error,
+    });
+  }
+}
+
+/** That no key is known, for stderr. */
+export const notProvenText =
+  'not proven: no key is known, so the signature of the archive was not checked. Give --key VKEY, the public key of the archive.';
+
+/**
+ * The keys that an archive is proven by: those of --key, else that of the config's sink which writes it; null: none is
+ * known. Throws a UsageError for a --key that is none.
+ */
+export function keysFor(
+  location: string,
+  given: readonly string[] | undefined,
+  config: Config | null,
+): readonly Verifier[] | null {
+  if (given !== undefined) return keysGiven(given);
+  const keys = config === null ? [] : inShards(config).flatMap((one) => keysOf(one, location));
+  return keys.length === 0 ? null : keys;
+}
+
+const archiveSettings = z.looseObject({ location: z.string(), ...signingSettings.shape });
+
+/** The keys by which sinks of a config write the archive at a location, or those of its shards. */
+function keysOf({ sinks }: Config, location: string): readonly Verifier[] {
+  const asked = placeOf(location);
+  return Object.values(sinks).flatMap(({ settings }) => {
+    const { success, data } = archiveSettings.safeParse(settings);
+    if (settings.type !== 'archive' || !success) return [];
+    const place = placeOf(data.location);
+    // Of several shards the location of all may be asked for, too.
+    const isAsked = place === asked || (data.shard !== undefined && place.startsWith(`${asked}/`));
+    if (!isAsked) return [];
+    try {
+      return [signerOf(data).verifier];
+    } catch (error) {
+      // A command that only looks may have no right to read the key.
+      if (error instanceof ExportError) return [];
+      throw error;
+    }
+  });
+}
+
+/** A location in the form in which two are compared. */
+function placeOf(location: string): string {
+  if (location.startsWith('s3://')) return location.replace(/\/+$/, '');
+  const path = resolve(location);
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
