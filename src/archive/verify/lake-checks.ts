@@ -18,6 +18,7 @@ import type { Break } from './findings.ts';
 import { LakeObjects } from './lake-objects.ts';
 import { SegmentReading } from './page-bodies.ts';
 import type { Strays } from './strays.ts';
+import { UncutPages } from './uncut-pages.ts';
 
 /** What a lake is checked with. */
 export interface LakeDeps {
@@ -53,6 +54,7 @@ export class LakeChecks {
   /** Hashes of the names of all that entries name, with the index of their cut: names could be many megabytes. */
   readonly #entered = new Map<string, number>();
   readonly #lakeObjects: LakeObjects;
+  readonly uncut = new UncutPages();
   #objects = 0;
   #rows = 0;
   /** Events that went with their records. */
@@ -76,6 +78,7 @@ export class LakeChecks {
     const isBroken = isAsked && (await this.#lakeObjects.cut(index, entry)) === 'broken';
     this.#cut = { index, entry, isAsked, uids: new Map(), objects: 0, isBroken };
     this.#lastCut = entry.object;
+    this.uncut.cut(entry);
     this.#absent += entry.absent;
     if (entry.by === undefined) this.#unsigned += 1;
     this.#entered.set(keyOf(entry.object), index);
@@ -235,6 +238,7 @@ export class LakeChecks {
         `events of the lake that went with records that were erased, as entries say: ${this.#erased}`,
       ),
       ...undone,
+      ...this.uncut.remarks(),
       ...reported(
         waiting.length,
         `${waiting.length} objects of the lake are not entered yet, and not proven: ${waiting.slice(0, 3).join(', ')}${waiting.length > 3 ? ' …' : ''}`,
