@@ -58,6 +58,14 @@ const manifestShape = z.looseObject({
   cuts: z.literal('signed').optional(),
 });
 
+/**
+ * Whether unsigned requests are carried out where the config does not say: only in archives that older versions began.
+ * An archive that began with `accept_requests: true` has no `requests`, and needs signatures when that line is removed.
+ */
+export function acceptsByDefault({ requests, cuts }: Pick<Manifest, 'requests' | 'cuts'>): boolean {
+  return requests !== 'signed' && cuts !== 'signed';
+}
+
 /** The bytes of `archive.json`. */
 export function encodeManifest(about: Omit<Manifest, 'format' | 'version'>): Buffer {
   const manifest: Manifest = { format: formatName, version: formatVersion, ...about };

@@ -21,6 +21,7 @@ import {
   type SigningMark,
 } from './heads.ts';
 import {
+  acceptsByDefault,
   checkpointPath,
   checkpointSizeOf,
   encodeManifest,
@@ -42,7 +43,13 @@ import {
   withoutFence,
 } from './note.ts';
 import { ProvenReader } from './proven-reader.ts';
-import { CheckpointGoneError, ElsewhereError, OtherKeyError, reported } from './refusals.ts';
+import {
+  CheckpointGoneError,
+  ElsewhereError,
+  OtherKeyError,
+  reported,
+  UnprovenCopyError,
+} from './refusals.ts';
 import { readSmall } from './small-objects.ts';
 
 /** How an archive is opened for writing. */
@@ -146,27 +153,52 @@ async function look(
   if (mark !== null && known === null) {
     refuseElsewhere(mark, { store, configured, isGone: found === null });
   }
-  await refuseBehindKept(store, Math.max(stored?.size ?? 0, known?.size ?? 0), known);
+  await refuseBehindKept(store, Math.max(stored?.size ?? 0, known?.size ?? 0), { known, signer });
   const earlier = earlierLogs(asked.mark, known === null);
   return { manifest: found, stored, known, signer, earlier };
 }
 
 /**
  * Throws where a checkpoint was kept of more than is known to be signed: a copy is kept once it is
- * signed, so what it covers would be written over, and another root signed for such a size.
+ * signed, so what it covers would be written over, and another root signed for such a size. Also throws
+ * where such a copy proves nothing: it may be a true one that is damaged.
  */
-async function refuseBehindKept(store: ObjectStore, size: number, known: SigningMark | null) {
+async function refuseBehindKept(
+  store: ObjectStore,
+  size: number,
+  { known, signer }: { readonly known: SigningMark | null; readonly signer: Signer },
+) {
   const last = known === null ? undefined : keptCheckpointPath(known.size, known.at);
   let [newest, copy] = [size, ''];
+  let unproven: string | null = null;
   for await (const { name } of store.list(keptCheckpointsPrefix, last)) {
     const kept = name.endsWith('.note') ? (checkpointSizeOf(name) ?? 0) : 0;
-    if (kept > newest) [newest, copy] = [kept, name];
+    if (kept <= newest) continue;
+    if (await isSignedCopy(store, { name, size: kept }, signer)) [newest, copy] = [kept, name];
+    else unproven ??= name;
   }
+  if (copy === '' && unproven !== null) throw new UnprovenCopyError(unproven, size);
   if (copy === '') return;
   throw new CheckpointGoneError(
     `its checkpoint is of ${size} entries, and ${newest} were signed: it is gone, or an older one was put back`,
     copy,
   );
+}
+
+/** Whether the key has signed what a kept checkpoint says, and it is of the size in its name. */
+async function isSignedCopy(
+  store: ObjectStore,
+  { name, size }: { readonly name: string; readonly size: number },
+  { verifier }: Signer,
+): Promise<boolean> {
+  try {
+    const found = await readSmall(store, name);
+    const text = found && openNote(found.body, [verifier]).text;
+    return text !== null && parseCheckpoint(text).size === size;
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 async function opened(settings: ArchiveLogSettings): Promise<ArchiveLog> {
@@ -193,7 +225,7 @@ async function opened(settings: ArchiveLogSettings): Promise<ArchiveLog> {
     earlier,
     hasSignedCuts: cuts === 'signed',
     rules: {
-      acceptsUnsigned: settings.accept_requests ?? requests !== 'signed',
+      acceptsUnsigned: settings.accept_requests ?? acceptsByDefault({ requests, cuts }),
       operators: settings.operators ?? [],
     },
     isResumedFromStore: stored !== null && (known === null || known.size < stored.size),

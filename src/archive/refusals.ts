@@ -21,6 +21,19 @@ export class CheckpointGoneError extends SyntaxError {
   }
 }
 
+/** This kept checkpoint is newer than the newest one by its name, and the archive's key has not signed it. */
+export class UnprovenCopyError extends SyntaxError {
+  override readonly name = 'UnprovenCopyError';
+  readonly copy: string;
+
+  constructor(copy: string, size: number) {
+    super(
+      `${copy} is newer by its name than the checkpoint of ${size} entries, and the archive’s key has not signed it: it is damaged, or another account put it there`,
+    );
+    this.copy = copy;
+  }
+}
+
 /** This process does not see the archive that its state has written. */
 export class ElsewhereError extends SyntaxError {
   override readonly name = 'ElsewhereError';
@@ -49,6 +62,9 @@ function nextOf(error: SyntaxError): string {
   }
   if (error instanceof CheckpointGoneError) {
     return `Copy ${error.copy} to ${checkpointPath}, and look at it with \`sluice archive verify\``;
+  }
+  if (error instanceof UnprovenCopyError) {
+    return `Check the archive with \`sluice archive verify --since\` and a checkpoint from elsewhere. If it has all entries, move ${error.copy} out of the archive, and find out who wrote it; if not, restore the archive`;
   }
   return 'Check it with `sluice archive verify`, and restore the missing objects';
 }

@@ -9,7 +9,7 @@ import { requestAgeMsMax, signRequest } from '../../src/archive/authority.ts';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
 import { encodeHold, type Hold, holdPath, releaseOf } from '../../src/archive/holds.ts';
 import { encodeManifest } from '../../src/archive/layout.ts';
-import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
+import { entriesOf, loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
 import { type Signer, signingKeyText } from '../../src/archive/note.ts';
 import { ArchiveReader } from '../../src/archive/reader.ts';
 import { encodeWish, prunePath, pruneWish } from '../../src/archive/retention.ts';
@@ -215,6 +215,30 @@ test('an archive.json that stands there before the first checkpoint decides noth
   expect(manifest).toContain('"requests": "signed"');
   expect(manifest).not.toContain(about.salt);
   expect((await verified(store)).breaks).toEqual([]);
+});
+
+test('an archive that began with accept_requests: true needs signatures when that is removed', async () => {
+  const location = join(tempDir(), 'archive');
+  const store = openDirectory(location);
+  const state: State = { mark: null };
+  const first = await aWriter({ store, state, accept_requests: true });
+  await archived(first, heldPages(2));
+  await first.close();
+  const writer = await aWriter({ store, state, isNew: true });
+  await archived(writer, heldPages(1, 6));
+  await requests.erased(store, null);
+  const prune = ['archive', 'prune', location, '--before', timeText(later), '--yes'];
+
+  await archived(writer, heldPages(1, 9));
+  const pruned = await runHere(prune);
+
+  expect(await removalsIn(store)).toEqual([]);
+  expect(pruned).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('--sign-with') });
+  const reader = new ArchiveReader(store);
+  const starts = await Array.fromAsync(entriesOf(reader, ['start']), ({ entry }) => entry.requests);
+  expect(starts).toEqual(['accepted', 'signed']);
+  expect((await verified(store)).breaks).toEqual([]);
+  await writer.close();
 });
 
 test('a new archive takes signed requests only, and the commands ask for the key', async () => {

@@ -8,6 +8,7 @@ import { archiveSink } from '../../connectors/sinks/archive.ts';
 import { signingKeyText } from '../../src/archive/note.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { ofShard } from '../../src/config/shards.ts';
+import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
 import { startWitness } from '../support/archive/oracles.ts';
 import { runHere } from '../support/cli.ts';
 import { openParsed, someEvents } from '../support/sink-opening.ts';
@@ -84,9 +85,14 @@ test('an archive in the place of another shard’s is told, and one that was beg
   expect(answer).toMatchObject({
     cause: { message: expect.stringContaining('are in the arch') },
   });
+  // This version says from its first page on that a shard writes the log.
+  await sent(after.sink, after.batch(someEvents(1, 2)));
   await after.sink.close();
   const gone = await verify(older);
-  expect(gone).toMatchObject({ exitCode: 0, stderr: '' });
+  // The other shard has archived nothing yet.
+  expect(gone).toMatchObject({ exitCode: 3, stderr: '' });
+  expect(gone.stdout).toContain('shard 1 has work by this entry');
+  expect(gone.stdout).not.toContain('another archive of this key');
   expect(gone.stdout).toContain(`archive archive.test in ${older}/0`);
 });
 
@@ -108,4 +114,60 @@ test('what one shard’s log signs is none of another’s: a checkpoint that is 
 
   const judged = await verify(location);
   expect(judged.exitCode).toBe(1);
+});
+
+test('an archive without shards at the location of a shard’s log is a break', async () => {
+  const location = join(tempDir(), 'archive');
+  await written(location);
+  const place = join(location, '2');
+  const { settings } = sinkOf(place, 0);
+  const alone = await openParsed(archiveSink, {
+    ...{ ...settings, location: place, shard: undefined, others: undefined },
+  });
+  await sent(alone.sink, alone.batch(someEvents(2)));
+  await alone.sink.close();
+
+  const judged = await verify(location);
+  const json = await verify(location, '--json');
+  const own = await verify(place);
+
+  expect(judged.exitCode).toBe(1);
+  expect(judged.stdout).toContain('another archive of this key is at the location of shard 2');
+  const reports = JSON.parse(json.stdout) as { breaks: { index: number | null }[] }[];
+  expect(reports.map(({ breaks }) => breaks.length)).toEqual([0, 0, 1]);
+  expect(reports[2]?.breaks[0]?.index).toBe(0);
+  expect(own.exitCode).toBe(0);
+  expect(own.stdout).toContain('by its newest start no shard writes this log');
+});
+
+test('the same beside an archive without shards at the location itself', async () => {
+  const location = join(tempDir(), 'archive');
+  for (const place of [location, join(location, '2')]) {
+    const { settings } = sinkOf(place, 0);
+    const { sink, batch } = await openParsed(archiveSink, {
+      ...{ ...settings, location: place, shard: undefined, others: undefined },
+    });
+    await sent(sink, batch(someEvents(2)));
+    await sink.close();
+  }
+
+  const judged = await verify(location);
+
+  expect(judged.exitCode).toBe(1);
+  expect(judged.stdout).toContain(`at the location of shard 2`);
+});
+
+test('a log of an older version that says of no shard, beside logs that do, is an open gap', async () => {
+  const location = join(tempDir(), 'archive');
+  await written(location);
+  const older = naiveArchive([{ pages: [{ stream: 'audit' }] }], 'archive.test');
+  writeNaive(older, join(location, '2'));
+  const [key = ''] = older.vkeys;
+
+  const judged = await verify(location, '--key', key);
+  const alone = await verify(join(location, '2'), '--key', key);
+
+  expect(judged.exitCode).toBe(3);
+  expect(judged.stdout).toContain('nothing says that it is the log of shard 2');
+  expect(alone.exitCode).toBe(0);
 });

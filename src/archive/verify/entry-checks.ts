@@ -88,6 +88,7 @@ export class EntryChecks {
   /** By shard. */
   readonly siblings = new Map<number, SiblingSeen>();
   work: Report['work'] = null;
+  unsharded: Report['unsharded'] = null;
   readonly clocks = new ClockDifferences();
   /** The first entry of which this version does not know what it says. */
   newer: { readonly index: number; readonly what: string } | null = null;
@@ -132,6 +133,7 @@ export class EntryChecks {
       case 'page':
         this.#chains.take(index, leaf, entry);
         this.clocks.take(index, entry);
+        this.#deps.lake.uncut.page(index, entry, this.#deps.isAsked(entry.fetched_at));
         return await this.#page(index, entry);
       case 'segment':
         await this.end();
@@ -144,7 +146,8 @@ export class EntryChecks {
       case 'start':
         this.removals.start(entry);
         this.#deps.accounts.start(entry);
-        if (entry.shards !== undefined) this.work = { index, at: entry.at, shards: entry.shards };
+        this.#deps.lake.uncut.start(entry);
+        this.#shards(index, entry);
         if (entry.archive === this.#deps.manifestSha256) return;
         this.#break(index, 'archive.json differs from the entry', 'archive.json');
         return;
@@ -197,6 +200,12 @@ export class EntryChecks {
   async finish(): Promise<void> {
     this.#segmentPages.end();
     await this.end();
+  }
+
+  /** Versions that know no shards of logs do not say whose requests they carry out either. */
+  #shards(index: number, { at, shards, requests }: EntryOf<'start'>): void {
+    if (shards !== undefined) this.work = { index, at, shards };
+    this.unsharded = shards === undefined && requests !== undefined ? { index, at } : null;
   }
 
   #config(index: number, { at, sha256 }: EntryOf<'config'>): void {

@@ -156,6 +156,8 @@ export interface Report {
     readonly at: string;
     readonly shards: readonly number[];
   } | null;
+  /** The newest start, where it is of this version and names no shards: its writer was not that of a shard. */
+  readonly unsharded: { readonly index: number; readonly at: string } | null;
   /** The last comparison of each stream, and before it those that have found something. */
   readonly compared: readonly Compared[];
   /** In the order of the log. */

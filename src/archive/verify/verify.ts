@@ -326,6 +326,7 @@ class Verification {
       ...{ configs, successions, erasures: removals.erasures, removed: removals.removed },
       compared: checks.comparisons.told,
       ...{ siblings: [...checks.siblings.values()], work: checks.work },
+      unsharded: checks.unsharded,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
       strays: this.#strays.names,
       remarks: [

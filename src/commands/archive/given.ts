@@ -6,7 +6,13 @@ import { authoritiesIn } from '../../archive/anchors/time-stamp.ts';
 import { type ReadRequest, signRequest } from '../../archive/authority.ts';
 import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
 import { type Hold, holdsIn } from '../../archive/holds.ts';
-import { checkpointPath, manifestPath, parseManifest } from '../../archive/layout.ts';
+import {
+  acceptsByDefault,
+  checkpointPath,
+  manifestPath,
+  parseManifest,
+} from '../../archive/layout.ts';
+import { entriesOf } from '../../archive/logged.ts';
 import {
   parseNote,
   parseSigningKey,
@@ -194,15 +200,20 @@ export async function signatureOf(
   file: string | undefined,
   request: Pick<ReadRequest, 'kind' | 'wish'>,
 ): Promise<string | undefined> {
-  const { origin } = await signedHead(store);
-  const { requests, archive } = await readably(store, async () => {
+  const head = await signedHead(store);
+  const { origin } = head;
+  const { isOpen, archive } = await readably(store, async () => {
     const { body = Buffer.alloc(0) } = (await readSmall(store, manifestPath)) ?? {};
-    return { ...parseManifest(body), archive: hash('sha256', body, 'hex') };
+    let rule = acceptsByDefault(parseManifest(body)) ? 'accepted' : 'signed';
+    for await (const { entry } of entriesOf(new ProvenReader(store, head), ['start'])) {
+      rule = entry.requests ?? rule;
+    }
+    return { isOpen: rule === 'accepted', archive: hash('sha256', body, 'hex') };
   });
   if (file !== undefined) {
     return await signRequest(signingKeyGiven(file), { origin, archive }, request);
   }
-  if (requests !== 'signed') return undefined;
+  if (isOpen) return undefined;
   throw new ExportError(
     'sink_refused',
     `requesting a removal from ${store.place}: this archive carries out signed requests only`,

@@ -50,8 +50,8 @@ export const search = defineCommand({
     raw: { about: 'records as upstream sent them, one a line, from the pages; needs no lake' },
     stream: { value: 'name', about: 'with --raw: records of this stream only' },
   },
-  more: `Reads events from the lake of the archive; times, statistics and bloom filters skip objects that cannot match. Events
-newer than the lake, and all events if there is no lake, are read from the pages with the sources of --config.
+  more: `Reads events from the lake of the archive. Class and times skip objects that cannot match; without a known key statistics and
+bloom filters skip more. Events newer than the lake, and all events if there is no lake, are read from the pages with the sources of --config.
 Events on which the filter fails are not shown. The order is by object, and by time within an object.
 With --raw, records come in the order in which they were read, and --from and --to are the time of reading.
 Each event or record is proven by the newest checkpoint of the archive, which --key or the key in --config must have signed.

@@ -3,7 +3,9 @@
 // that another one has seen is there and has that tree still; one that grows while it is verified is no break.
 
 import { manifestPath } from '../../archive/layout.ts';
+import { shardOfLog } from '../../archive/log-name.ts';
 import { rootAt } from '../../archive/merkle.ts';
+import type { Verifier } from '../../archive/note.ts';
 import { ProvenReader } from '../../archive/proven-reader.ts';
 import { readSmall } from '../../archive/small-objects.ts';
 import type { Break, Report, ReportedGap, SiblingSeen } from '../../archive/verify/findings.ts';
@@ -16,6 +18,8 @@ type Judged = ReadonlyMap<string, Report | null>;
 
 interface ShardDeps {
   readonly env: Means['env'];
+  /** Keys that the reader trusts. */
+  readonly trusted: readonly Verifier[];
   /** Verifies a log. */
   judge(location: string): Promise<Report | null>;
 }
@@ -30,7 +34,7 @@ export async function withShards(
   const placeOf = (shard: number) => `${base}/${shard}`;
   // One that is given by its own location says nothing of what is beside it.
   const places = [...judged.keys()].filter((one) => one !== location);
-  if (places.length === 0) return alone(location, judged);
+  if (places.length === 0) return alone(location, judged, deps);
   const seen = places.flatMap((by) =>
     (judged.get(by)?.siblings ?? []).map((one) => ({ ...one, by, place: placeOf(one.shard) })),
   );
@@ -44,6 +48,20 @@ export async function withShards(
     const report = found === null ? null : all.get(found.place);
     if (found === null || report == null) continue;
     all.set(found.place, { ...report, breaks: [...report.breaks, found.flaw] });
+  }
+  for (const place of places) {
+    const report = all.get(place);
+    const flaw = report == null ? null : unshardedBreak(place, report, deps);
+    if (report != null && flaw !== null)
+      all.set(place, { ...report, breaks: [...report.breaks, flaw] });
+  }
+  for (const place of oldLogs(places, all, deps)) {
+    const report = all.get(place);
+    const shard = `shard ${shardAt(place)}`;
+    const what = `an older version wrote this log under the key's name alone: until ${shard} writes to it, nothing says that it is the log of ${shard}`;
+    const [first] = report?.streams.map((one) => one.first).toSorted() ?? [];
+    const gap = { index: 0, stream: shard, seq: 0, at: first ?? '', what, isOpen: true };
+    if (report != null) all.set(place, { ...report, gaps: [...report.gaps, gap] });
   }
   const named = new Set(seen.map(({ place }) => place));
   for (const { by, ...gap } of gapsOf(places, all)) {
@@ -65,10 +83,47 @@ export async function withShards(
   return all;
 }
 
-/** The report on one shard's log, with the others that it names. */
-function alone(location: string, judged: Judged): Judged {
+/** An archive that no shard's process writes, at the location of a shard's log; null: it is none. */
+function unshardedBreak(
+  place: string,
+  { origin, unsharded }: Report,
+  { trusted }: Pick<ShardDeps, 'trusted'>,
+): Break | null {
+  const shard = shardAt(place);
+  if (unsharded === null || shard === undefined || isShards(origin, shard, trusted)) return null;
+  const what = `the log is ${origin}, and by its newest start no shard writes it: another archive of this key is at the location of shard ${shard}. Verify an archive without shards by its own location`;
+  return { index: unsharded.index, stream: null, seq: null, object: manifestPath, what };
+}
+
+/** Whether a log has the name of a shard's, of one of the keys. */
+function isShards(origin: string, shard: number, trusted: readonly Verifier[]): boolean {
+  // A key may be given under the name of the log itself.
+  return origin.endsWith(`/${shard}`) || trusted.some((key) => shardOfLog(key, origin) !== null);
+}
+
+/** Logs of older versions, which say nothing of shards, beside logs that do: each a gap in its own report. */
+function oldLogs(
+  places: readonly string[],
+  all: Judged,
+  { trusted }: ShardDeps,
+): readonly string[] {
+  if (![...all.values()].some((report) => report?.work != null)) return [];
+  return places.filter((place) => {
+    const report = all.get(place);
+    if (report == null || report.work !== null || report.unsharded !== null) return false;
+    return report.size > 0 && !isShards(report.origin, shardAt(place) ?? -1, trusted);
+  });
+}
+
+/** The report on one log, with the others that it names. */
+function alone(location: string, judged: Judged, deps: ShardDeps): Judged {
   const report = judged.get(location);
-  if (report == null || report.siblings.length === 0) return judged;
+  if (report == null) return judged;
+  if (unshardedBreak(location, report, deps) !== null) {
+    const remark = `by its newest start no shard writes this log: if ${location} is the location of a shard, another archive is in its place`;
+    return new Map([[location, { ...report, remarks: [...report.remarks, remark] }]]);
+  }
+  if (report.siblings.length === 0) return judged;
   const shards = report.siblings.map(({ shard }) => shard).join(', ');
   const remark = `its entries name the logs of other shards (${shards}): verify the location above them, to prove that these are there`;
   return new Map([[location, { ...report, remarks: [...report.remarks, remark] }]]);

@@ -84,7 +84,7 @@ With --from or --to, the tree and the chain of every stream are still proven as 
     const judge = (one: string) => verified(one, options, { env, err });
     for (const one of locations) judged.set(one, await judge(one));
     const twins = await twinsAmong(locations, env);
-    const all = await withShards(location, judged, { env, judge });
+    const all = await withShards(location, judged, { env, judge, trusted: options.trusted });
     for (const place of missingShards(location, all)) {
       err(`${place} is not there: its shard has archived nothing, or its archive is gone`);
     }
