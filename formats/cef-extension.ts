@@ -158,7 +158,7 @@ export class Writer {
       const guess = order[position];
       const place = guess !== undefined && guess.name === name ? guess : above.find(name, position);
       position += 1;
-      if (!place.told && value !== undefined) this.#visit(place, value, depth);
+      if (!place.isElsewhere && value !== undefined) this.#visit(place, value, depth);
     }
   }
 

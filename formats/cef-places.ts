@@ -34,7 +34,7 @@ export class CefPath {
   /** The table has an entry below this path. */
   inTable = false;
   /** The value is contained in another key. */
-  told = false;
+  isElsewhere = false;
   /** The attribute that this one replaces: if that is present, this has no key. */
   insteadOf = '';
   /**
@@ -114,7 +114,7 @@ export class CefPaths {
     cefKeys.forEach(({ from }, slot) => {
       for (const [rank, path] of from.entries()) Object.assign(this.#known(path), { slot, rank });
     });
-    for (const path of writtenInKeys) this.#known(path).told = true;
+    for (const path of writtenInKeys) this.#known(path).isElsewhere = true;
     for (const [path, other] of Object.entries(standIns)) this.#known(path).insteadOf = other;
   }
 

@@ -27,11 +27,11 @@ export interface Dialect {
   /** The pair of an address; empty if no key accepts it. */
   address(ip: string, key: string): string;
   /** The line up to its pairs. */
-  start(device: string, head: LineHead): string;
+  start(device: string, head: PairHeader): string;
 }
 
 /** The start of a line. */
-export interface LineHead {
+export interface PairHeader {
   readonly classId: string;
   readonly name: string;
   /** OCSF level 0 to 6. */

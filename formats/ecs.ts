@@ -52,12 +52,12 @@ interface Place {
   slot: number;
   /** Rank of this path among the field's sources; less is better. */
   rank: number;
-  told: boolean;
+  isElsewhere: boolean;
   readonly path: readonly string[];
 }
 
 function place(path: readonly string[]): Place {
-  return { below: new Map(), slot: -1, rank: 0, told: false, path };
+  return { below: new Map(), slot: -1, rank: 0, isElsewhere: false, path };
 }
 
 /** The paths of the table; at a login the user in the event is the actor. */
@@ -80,7 +80,7 @@ function placesOf(isLogin: boolean): Place {
       Object.assign(find(path), { slot: at, rank });
     }
   });
-  for (const path of writtenInFields) find(path).told = true;
+  for (const path of writtenInFields) find(path).isElsewhere = true;
   return root;
 }
 
@@ -146,7 +146,7 @@ class Filling {
   }
 
   #left(at: Place, value: unknown): unknown {
-    if (at.told) return undefined;
+    if (at.isElsewhere) return undefined;
     if (at.slot >= 0) return this.#take(at, value) ? undefined : value;
     if (isObject(value)) return this.rest(at, value);
     if (!Array.isArray(value) || !isObject(value[0])) return value;

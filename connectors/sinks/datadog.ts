@@ -22,7 +22,7 @@ import {
 } from '../shared/http-post.ts';
 import { jsonArrayOf } from '../shared/lines.ts';
 import { parsedJson } from '../shared/parsed-json.ts';
-import { datadogForm, isStampedAnew } from './datadog/log.ts';
+import { datadogForm, isRestamped } from './datadog/log.ts';
 
 /** The intake's limits: of a log, which it cuts; and of a request, uncompressed. */
 const logBytesMax = 1_000_000;
@@ -99,7 +99,7 @@ export const datadogSink = defineSink({
           return { outcome: 'delivered' };
         });
         const now = tools.clock.now();
-        const stamped = batch.events.filter((event) => isStampedAnew(event, now)).length;
+        const stamped = batch.events.filter((event) => isRestamped(event, now)).length;
         if (stamped > 0 && late === 0)
           tools.log.warn('event_times_replaced', lateWarning, { events: stamped });
         late = stamped;

@@ -270,7 +270,7 @@ function waiterFor(
     signal.removeEventListener('abort', abort);
     resolve(delivery);
   };
-  return { tell: report, signal };
+  return { report, signal };
 }
 
 function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames | null {
@@ -281,7 +281,7 @@ function framesOf(lines: EncodedLines, framer: Framer, waiter: Waiter): Frames |
       'framing a syslog message: it holds a line feed, and newline framing cannot carry one',
       { next: 'Use framing: octet_counting; the event is kept as a dead letter.' },
     );
-    waiter.tell({ outcome: 'refused', scope: 'batch', cause, by: 'sink' });
+    waiter.report({ outcome: 'refused', scope: 'batch', cause, by: 'sink' });
   }
   return frames;
 }

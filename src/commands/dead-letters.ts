@@ -255,8 +255,11 @@ async function deadLettersOf(sink: string | undefined, config: Config): Promise<
   const named = Object.keys(config.sinks);
   const look = ({ state: { dir } }: Config) =>
     lookInto(dir, { sinks: named, letters: [] }, (store: Store): PartDeadLetters => {
-      const { letters } = store;
-      return { sinks: [...named, ...letters.counts().keys()], letters: letters.list(sink ?? null) };
+      const { deadLetters } = store;
+      return {
+        sinks: [...named, ...deadLetters.counts().keys()],
+        letters: deadLetters.list(sink ?? null),
+      };
     });
   return isRemote(config) ? await withCopy(config, look) : look(config);
 }

@@ -180,7 +180,7 @@ export interface SharedPromise {
 /** The result of an inspection of the destination. */
 export interface Inspection {
   /** The finding, or why nothing was seen and the next step. */
-  readonly told: string;
+  readonly summary: string;
   /** False: the destination does not permit the inspection. */
   readonly isSeen: boolean;
 }

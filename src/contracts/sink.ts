@@ -147,12 +147,12 @@ export interface SinkOpening {
    * Reports a condition of this sink to every sink that takes events, as an event of its own.
    * Resolves once it is stored; a failure is logged and not thrown.
    */
-  tell(reported: ReportSink): Promise<void>;
+  report(condition: SinkReport): Promise<void>;
   readonly tools: Tools;
 }
 
 /** A condition that a sink reports. */
-export interface ReportSink extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
+export interface SinkReport extends Pick<ConditionRecord, 'condition' | 'message' | 'details'> {
   /** The subject of the report: a repeated report with the same subject is the same event. */
   readonly about: string;
 }

@@ -213,7 +213,7 @@ export interface StreamMemory {
 }
 
 /** The comparison data of a waiting record. */
-export interface ComparedAnew {
+export interface ComparedRecord {
   readonly id: number;
   readonly record: PairRecord;
 }
@@ -228,7 +228,7 @@ export interface PairStore {
   /** At most `most` waiting records in order, after an id. */
   waiting(successor: string, after: number, most: number): Promise<readonly WaitingRecord[]>;
   /** Compares waiting records again with the current folding rules. */
-  compare(successor: string, records: readonly ComparedAnew[]): Promise<void>;
+  compare(successor: string, records: readonly ComparedRecord[]): Promise<void>;
   /** Resolves when a side that does not deliver may be read: few enough of its records wait. */
   room(signal: AbortSignal): Promise<void>;
   /** Whether a successor delivers, as far as this process knows. */

@@ -126,14 +126,14 @@ class Judgement {
   #judgeChange(change: OpenChange): void {
     const { source, from, to, state } = change;
     const known = this.#source(source);
-    if (state === 'withheld' && known.matched) this.#tell(change);
+    if (state === 'withheld' && known.matched) this.#report(change);
     if (state !== 'open' || !this.#isAwaited(change.stream, to)) return;
     const { since } = this.#before;
     if (from === null || from - this.#extent.withinMs < since) {
       this.#differing.set(change.uid, { ...change, state: 'done' });
     } else if (this.#followsFromPart(change)) {
       this.#differing.set(change.uid, { ...change, state: 'done' });
-    } else if (known.matched) this.#tell(change);
+    } else if (known.matched) this.#report(change);
     else this.#withhold(change);
   }
 
@@ -149,7 +149,7 @@ class Judgement {
     return parts.some((part) => part.stream === stream && Math.abs(part.to - to) <= nearMs);
   }
 
-  #tell(change: OpenChange): void {
+  #report(change: OpenChange): void {
     this.#findings.push({ is: 'unexplained', change });
     this.#differing.set(change.uid, { ...change, state: 'done' });
   }

@@ -10,7 +10,7 @@ import type { WorkerReplies } from './spool-messages.ts';
 export type CommitRows = (rows: readonly OutboxRow[]) => Promise<void>;
 
 /** Receives the released replies. */
-interface ReportSink {
+interface ReplyListener {
   readonly release: (said: WorkerReplies) => void;
   readonly lost: (error: Error) => void;
 }
@@ -21,14 +21,14 @@ const commitBytesMax = 4 * 1024 * 1024;
 /** The queue of replies. */
 export class HeldBack {
   readonly #commit: CommitRows;
-  readonly #told: ReportSink;
+  readonly #listener: ReplyListener;
   #waiting: WorkerReplies[] = [];
   #isWorking = false;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(commit: CommitRows, reported: ReportSink) {
+  constructor(commit: CommitRows, listener: ReplyListener) {
     this.#commit = commit;
-    this.#told = reported;
+    this.#listener = listener;
   }
 
   add(said: WorkerReplies): void {
@@ -47,11 +47,11 @@ export class HeldBack {
       while (this.#waiting.length > 0) {
         const { answers, rows } = this.#take();
         if (rows.length > 0) await this.#commit(rows);
-        for (const said of answers) this.#told.release(said);
+        for (const said of answers) this.#listener.release(said);
       }
     } catch (error) {
       this.#waiting = [];
-      this.#told.lost(error as Error); // Commits reject with nothing else.
+      this.#listener.lost(error as Error); // Commits reject with nothing else.
     } finally {
       this.#isWorking = false;
     }

@@ -26,7 +26,7 @@ export interface Older {
  * of one moment.
  */
 export function findOlder(settings: RepairSettings): Older | null {
-  const { dir, sync, tell: report } = settings;
+  const { dir, sync, report } = settings;
   if (!hasState(dir)) return null;
   const lock = takeLock(dir);
   try {
@@ -56,7 +56,7 @@ function signOf(dir: string, store: Store): string | null {
 }
 
 /** The report's pages get offsets that no process has used. */
-function reportStreams(store: Store, report: RepairSettings['tell']): readonly StreamReset[] {
+function reportStreams(store: Store, report: RepairSettings['report']): readonly StreamReset[] {
   const now = Date.now();
   store.beginEpoch(now);
   return store.transaction(() =>

@@ -4,7 +4,7 @@
 // bytes are kept for as long as an equal record may appear for either of them (README.md of
 // src/fetch/succession, Versions).
 
-import type { ComparedAnew, NewPage } from '../contracts/spool.ts';
+import type { ComparedRecord, NewPage } from '../contracts/spool.ts';
 import type { PairRecord, PairSide } from '../contracts/succession.ts';
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
@@ -25,7 +25,7 @@ import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** The decision about a record. */
-export type Fate = 'deliver' | 'drop' | 'wait';
+export type RecordFate = 'deliver' | 'drop' | 'wait';
 
 /** A record of a page. */
 export interface Shown {
@@ -63,7 +63,7 @@ export class PairMatching {
   }
 
   /** Stores a record's key and decides what happens to the record. */
-  take(state: PairState, side: PairSide, shown: Shown): Fate {
+  take(state: PairState, side: PairSide, shown: Shown): RecordFate {
     const { record, uid, now } = shown;
     const delivers = side === deliveringSide(state.phase);
     if (record.as === 'summary') return delivers ? 'deliver' : 'drop';
@@ -103,7 +103,7 @@ export class PairMatching {
   }
 
   /** Compares a waiting record again, with its new comparison data. */
-  again(state: PairState, { id, record }: ComparedAnew, now: number): void {
+  again(state: PairState, { id, record }: ComparedRecord, now: number): void {
     const own = this.#rows.withId(id);
     if (own === undefined || own.state !== 1) return;
     this.#rows.fold(id, record);

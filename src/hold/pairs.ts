@@ -6,7 +6,7 @@
 // bound.
 
 import type { NewPage } from '../contracts/spool.ts';
-import { type ComparedAnew, uidBytes } from '../contracts/spool.ts';
+import { type ComparedRecord, uidBytes } from '../contracts/spool.ts';
 import type { PairPhase, PairPlan, PairScan, WaitingRecord } from '../contracts/succession.ts';
 import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
 import { brakePage } from './pair-brake-page.ts';
@@ -151,7 +151,7 @@ export class Pairs {
   }
 
   /** Replaces the comparison data of waiting records; those that match now are dropped. */
-  compare(successor: string, records: readonly ComparedAnew[], now: number): void {
+  compare(successor: string, records: readonly ComparedRecord[], now: number): void {
     const state = this.#all().get(successor);
     if (state === undefined) return;
     for (const one of records) this.#matching.again(state, one, now);

@@ -123,8 +123,8 @@ export class Parents {
    * known.
    */
   reset(stream: string): void {
-    const anew = 'UPDATE parent SET checkpoint = NULL, rank = 1, due = 0 WHERE stream = ?';
-    this.#statements.run(anew, stream);
+    const makeDue = 'UPDATE parent SET checkpoint = NULL, rank = 1, due = 0 WHERE stream = ?';
+    this.#statements.run(makeDue, stream);
     const trails = 'DELETE FROM trail WHERE stream IN (SELECT list FROM parent WHERE stream = ?)';
     this.#statements.run(trails, stream);
   }

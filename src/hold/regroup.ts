@@ -99,7 +99,7 @@ function fill(to: Statements, origins: readonly Opened[], regrouping: Regrouping
   const marks = marksIn(all);
   for (const origin of all) {
     copyStreams(origin, to, regrouping);
-    copyRequests(origin, to, { regrouping, letters: copyDeadLetters(origin, to, numbers) });
+    copyRequests(origin, to, { regrouping, deadLetters: copyDeadLetters(origin, to, numbers) });
     copyAside(origin, to);
     copyPairs(origin, to);
     copyNotes(origin, to, { numbers, counts: regrouping.counts });
@@ -237,8 +237,8 @@ function copyRequests(
   to: Statements,
   {
     regrouping: { sinks },
-    letters,
-  }: { readonly regrouping: Regrouping; readonly letters: ReadonlyMap<number, number> },
+    deadLetters,
+  }: { readonly regrouping: Regrouping; readonly deadLetters: ReadonlyMap<number, number> },
 ): void {
   for (const { id: _, ...row } of statements.each('SELECT * FROM request ORDER BY id')) {
     const name = String(row.name);
@@ -246,7 +246,7 @@ function copyRequests(
     const wish = parsedObject(row.wish);
     if (wish !== null && Array.isArray(wish.letters)) {
       const named = (wish.letters as [number, string][]).flatMap(([id, uid]) => {
-        const now = letters.get(id);
+        const now = deadLetters.get(id);
         return now === undefined ? [] : [[now, uid]];
       });
       row.wish = JSON.stringify({ ...wish, letters: named });

@@ -37,7 +37,7 @@ export interface RepairSettings {
   /** The streams of the config. */
   readonly streams: readonly string[];
   /** Builds the page that reports a stream's reset to its sinks; null: no sink receives it. */
-  readonly tell: (reset: StreamReset) => NewPage | null;
+  readonly report: (reset: StreamReset) => NewPage | null;
 }
 
 /** A stream that was reset. */
@@ -79,13 +79,13 @@ export function repairDatabase(settings: RepairSettings): Repaired | null {
   const { dir } = settings;
   const lock = takeLock(dir);
   try {
-    return withReserve(dir, () => lookAndMend(settings));
+    return withReserve(dir, () => checkAndRepair(settings));
   } finally {
     lock.release();
   }
 }
 
-function lookAndMend(settings: RepairSettings): Repaired | null {
+function checkAndRepair(settings: RepairSettings): Repaired | null {
   const { dir } = settings;
   try {
     if (existsSync(join(dir, repaired)) && !existsSync(join(dir, databaseName))) replace(dir);
@@ -186,7 +186,7 @@ function rebuild(settings: RepairSettings, copy: DeliveredCopy | null): Rebuilt 
     // by uid.
     if (!isWhole) store.doubtEpochs();
     store.beginEpoch(Date.now());
-    const resets = isWhole ? [] : goBack(store, { streams, places, tell: settings.tell });
+    const resets = isWhole ? [] : goBack(store, { streams, places, report: settings.report });
     const { end } = store.gauge();
     return {
       copy: { spool: store.id, end, streams: places },
@@ -260,10 +260,10 @@ function missingBefore(store: Store, sinks: readonly string[], end: Offset): num
 interface GoingBack {
   readonly streams: Iterable<string>;
   readonly places: DeliveredCopy['streams'];
-  readonly tell: RepairSettings['tell'];
+  readonly report: RepairSettings['report'];
 }
 
-function goBack(store: Store, { streams, places, tell }: GoingBack): readonly StreamReset[] {
+function goBack(store: Store, { streams, places, report }: GoingBack): readonly StreamReset[] {
   const now = Date.now();
   return store.transaction(() => {
     // Numbers of deleted blocks must not be reused: an open walk would mistake later blocks for
@@ -284,7 +284,7 @@ function goBack(store: Store, { streams, places, tell }: GoingBack): readonly St
         deliveredAt: place?.at ?? null,
         reason: 'state_damaged',
       };
-      const page = tell(reset);
+      const page = report(reset);
       if (page !== null) store.hold(page, now);
       return reset;
     });

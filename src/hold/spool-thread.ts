@@ -34,7 +34,7 @@ interface Waiter {
 /** Receives messages that were not requested. */
 export interface ThreadListener {
   /** After each commit, once its replies are resolved. */
-  readonly heard: (answers: WorkerReplies) => void;
+  readonly replied: (answers: WorkerReplies) => void;
   /** The thread is gone: no request is possible. */
   readonly failed: (error: Error) => void;
 }
@@ -58,7 +58,7 @@ export class SpoolThread {
   /** Delayed requests. All can be cloned, so they never fail the others. */
   #lingering: WorkerRequest[] = [];
   #linger: NodeJS.Timeout | undefined;
-  #listener: ThreadListener = { heard: () => undefined, failed: () => undefined };
+  #listener: ThreadListener = { replied: () => undefined, failed: () => undefined };
   #lastId = 0;
   /** Why no request is possible any more. */
   #over: Error | null = null;
@@ -194,7 +194,7 @@ export class SpoolThread {
       if (error !== undefined) waiter?.reject(revived(error));
       else waiter?.resolve(result, memory);
     }
-    this.#listener.heard(said);
+    this.#listener.replied(said);
     if (said.damage !== undefined) this.#fail(revived(said.damage));
   }
 

@@ -76,12 +76,12 @@ function open() {
     opened.boundLog(logBytesMax(space));
     const { numbering } = opened;
     const held = opened.answers();
-    const told: WorkerReplies = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
-    port.postMessage(told);
+    const first: WorkerReplies = { answers: [{ id: 0 }], gauge: opened.gauge(), numbering, held };
+    port.postMessage(first);
     return { store: opened, reserve: space, delivered: copy };
   } catch (error) {
-    const told = described(error, 'opening the state database');
-    port.postMessage({ answers: [{ id: 0, error: told }] } satisfies WorkerReplies);
+    const failure = described(error, 'opening the state database');
+    port.postMessage({ answers: [{ id: 0, error: failure }] } satisfies WorkerReplies);
     process.exit(0);
   }
 }
@@ -139,11 +139,11 @@ function commit(jobs: readonly Job[]): readonly WorkerReply[] {
   try {
     return store.transaction(() => jobs.map(({ id, run }) => ({ id, result: run() })));
   } catch (error) {
-    const told = described(error, 'writing to the state database');
-    const shortened = told.code === 'disk_full' && reserve.held;
+    const failure = described(error, 'writing to the state database');
+    const shortened = failure.code === 'disk_full' && reserve.held;
     if (shortened) makeRoom();
     if (jobs.length > 1 || shortened) return jobs.flatMap((job) => commit([job]));
-    return jobs.map(({ id }) => ({ id, error: told }));
+    return jobs.map(({ id }) => ({ id, error: failure }));
   }
 }
 
@@ -210,7 +210,7 @@ function writeNotes(now: number): void {
 }
 
 function post(answers: readonly WorkerReply[]): void {
-  const told: WorkerReplies = {
+  const replies: WorkerReplies = {
     answers,
     ...measured(),
     ...changed(),
@@ -218,7 +218,7 @@ function post(answers: readonly WorkerReply[]): void {
     diskFull: refusing && !reserve.held,
     ...(damage === null ? {} : { damage }),
   };
-  port.postMessage(told, answers.flatMap(transferable));
+  port.postMessage(replies, answers.flatMap(transferable));
 }
 
 function measured(): Pick<WorkerReplies, 'gauge'> {
@@ -371,9 +371,9 @@ function transferable(answer: WorkerReply): ArrayBuffer[] {
 
 function described(error: unknown, doing: string): ReportedError {
   const { code, message, next } = storeError(error, doing);
-  const told: ReportedError = { code, message, next };
-  if (isDamage(error)) damage ??= told;
-  return told;
+  const reported: ReportedError = { code, message, next };
+  if (isDamage(error)) damage ??= reported;
+  return reported;
 }
 
 function diskFull(): ExportError {

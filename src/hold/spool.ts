@@ -198,7 +198,7 @@ class WorkerSpool implements OwnSpool {
         ? new RecentPages(recentBytesDefault, recentLargeBytesMax)
         : new RecentPages(settings.recentBytesMax);
     thread.listen({
-      heard: (answers) => this.#measure(answers),
+      replied: (answers) => this.#measure(answers),
       failed: (error) => this.#watchers.end(error),
     });
     // Another process can put dead letters back, and space is freed without any event here.

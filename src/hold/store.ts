@@ -65,7 +65,7 @@ export class Store {
   readonly #pages: Pages;
   readonly streams: Streams;
   readonly parents: Parents;
-  readonly letters: DeadLetters;
+  readonly deadLetters: DeadLetters;
   readonly aside: SetAside;
   readonly pairs: Pairs;
   readonly receipts: Receipts;
@@ -78,7 +78,7 @@ export class Store {
     this.#statements = new Statements(this.#database);
     this.streams = new Streams(this.#statements);
     this.parents = new Parents(this.#statements);
-    this.letters = new DeadLetters(this.#statements);
+    this.deadLetters = new DeadLetters(this.#statements);
     this.aside = new SetAside(this.#statements);
     this.pairs = new Pairs(this.#statements, settings.bytesMax ?? Number.POSITIVE_INFINITY);
     this.receipts = new Receipts(this.#statements, () => this.#pages.end);
@@ -163,12 +163,12 @@ export class Store {
 
   /** Stores a dead letter as an event for its sink alone. False: another process has done so. */
   putBack({ id, sink, uid, context }: HeldDeadLetter, now: number): boolean {
-    const record = this.letters.record(id);
+    const record = this.deadLetters.record(id);
     if (record === null) return false;
     const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
     const uids = Buffer.from(uid, 'hex');
     this.hold({ context, body, items: '', kept: null, uids, onlySink: sink }, now);
-    this.letters.remove(id);
+    this.deadLetters.remove(id);
     return true;
   }
 
@@ -183,7 +183,7 @@ export class Store {
       step.mark === undefined ? null : JSON.stringify(step.mark),
       now,
     );
-    for (const deadLetter of step.deadLetters ?? []) this.letters.add(sink, deadLetter, now);
+    for (const deadLetter of step.deadLetters ?? []) this.deadLetters.add(sink, deadLetter, now);
     if (step.aside !== undefined) this.aside.add(sink, step.aside, now);
   }
 
@@ -193,15 +193,15 @@ export class Store {
     for (const { id, reason } of guilty) {
       const event = this.aside.get(id);
       if (event === null) continue;
-      this.letters.add(sink, { ...event, reason }, now);
+      this.deadLetters.add(sink, { ...event, reason }, now);
       this.aside.remove(id);
     }
   }
 
   /** Deletes dead letters permanently, and counts them. */
-  dropDeadLetters(letters: readonly HeldDeadLetter[], now: number): void {
-    for (const { id } of letters) this.letters.remove(id);
-    for (const [sink, { length }] of Map.groupBy(letters, (deadLetter) => deadLetter.sink))
+  dropDeadLetters(deadLetters: readonly HeldDeadLetter[], now: number): void {
+    for (const { id } of deadLetters) this.deadLetters.remove(id);
+    for (const [sink, { length }] of Map.groupBy(deadLetters, (deadLetter) => deadLetter.sink))
       this.receipts.dropped(sink, length, now);
   }
 

@@ -46,7 +46,10 @@ const entityTypes: Readonly<Record<string, readonly [id: number, caption: string
 /** An audit record reports an action: Informational by default. */
 const informational = 1;
 const target = [slots.targetName, slots.targetUid, slots.targetType, slots.targetVersion] as const;
-const nobody: People = { user: { name: 'unknown', type_id: 0, type: 'Unknown' }, agent: undefined };
+const unknownUser: People = {
+  user: { name: 'unknown', type_id: 0, type: 'Unknown' },
+  agent: undefined,
+};
 
 /** Data of one audit record on its way into an event. */
 interface Found {
@@ -190,8 +193,10 @@ function addApi(
   { reading, people, name, operation, session }: Found,
 ): void {
   event.actor =
-    actorFrom(people.user === undefined && people.agent === undefined ? nobody : people, session) ??
-    {};
+    actorFrom(
+      people.user === undefined && people.agent === undefined ? unknownUser : people,
+      session,
+    ) ?? {};
   const api: Open<JsonObject> = { operation: name ?? 'unknown' };
   const service = reading.text(slots.service);
   if (service !== undefined) api.service = { name: service };

@@ -23,7 +23,7 @@ export interface ConfiguredPath {
 
 /** The config of a source's records: paths, and the time parser. */
 export interface SourcePaths {
-  readonly wanted: readonly ConfiguredPath[];
+  readonly configured: readonly ConfiguredPath[];
   /** Epoch milliseconds of a value, NaN if it is not a time. */
   readonly parseTime: (value: unknown) => number;
 }

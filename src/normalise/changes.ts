@@ -83,25 +83,25 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
   return (record, uid, context) => {
     if (!isObject(record)) return baseEvent(record, uid, context);
     const { change, entity_kind: kind } = record;
-    const known = typeof change === 'string' && Object.hasOwn(changeActivities, change);
-    if (!known || typeof kind !== 'string' || kind === '') return baseEvent(record, uid, context);
-    const reported = { record, change: change as Change, kind };
+    const isKnown = typeof change === 'string' && Object.hasOwn(changeActivities, change);
+    if (!isKnown || typeof kind !== 'string' || kind === '') return baseEvent(record, uid, context);
+    const known = { record, change: change as Change, kind };
     const mapped =
-      reported.change === 'baseline' ? undefined : reported.change === 'state' ? stated : changed;
-    const event = mapped?.(reported, uid, context);
+      known.change === 'baseline' ? undefined : known.change === 'state' ? stated : changed;
+    const event = mapped?.(known, uid, context);
     if (event !== undefined) return event;
 
-    const [activity] = changeActivities[reported.change];
+    const [activity] = changeActivities[known.change];
     const { time, text } = timeOf(record, settings);
     const metadata = metadataOf(uid, context, {
       id: undefined,
       time: text,
-      code: codeOf(reported),
+      code: codeOf(known),
     });
-    const own = eventClass.start(activity, undefined, severityOf(reported), metadata);
+    const own = eventClass.start(activity, undefined, severityOf(known), metadata);
     if (time !== undefined) own.time = time;
-    addEntities(own, reported);
-    own.message = messageOf(reported);
+    addEntities(own, known);
+    own.message = messageOf(known);
     own.unmapped = unplacedFields(record, placedOfChange);
     if (text !== record.observed_at) (own.unmapped as Draft).observed_at = record.observed_at;
     if (record.company_id === context.company) delete (own.unmapped as Draft).company_id;
@@ -110,17 +110,17 @@ export function driftNormaliser(settings: ChangeSettings, baseEvent: BaseEvent):
 }
 
 /** A change with a known change type and entity kind. */
-interface ReportSink {
+interface KnownChange {
   readonly record: JsonObject;
   readonly change: Change;
   readonly kind: string;
 }
 
-function codeOf({ kind, change }: ReportSink): string {
+function codeOf({ kind, change }: KnownChange): string {
   return `${kind}.${change}`;
 }
 
-function severityOf({ kind, change }: ReportSink): number {
+function severityOf({ kind, change }: KnownChange): number {
   return busyKinds.has(kind) ? informational : changeActivities[change][2];
 }
 
@@ -133,7 +133,7 @@ function mappedChange(
   mapping: Mapping,
   { time, parseTime, product }: ChangeSettings,
   baseEvent: BaseEvent,
-): (reported: ReportSink, uid: Uid, context: PageContext) => OcsfEvent | undefined {
+): (known: KnownChange, uid: Uid, context: PageContext) => OcsfEvent | undefined {
   const placed = Object.entries(mapping.fields).filter(([attribute]) => !isVerdict(attribute));
   const fields = placed.map(([attribute, from]) => {
     const within = (member: string) => [from].flat().map((path) => `${member}.${path}`);
@@ -143,7 +143,12 @@ function mappedChange(
   const normalise = logNormaliser({
     mapping: { class: mapping.class, fields: Object.fromEntries(fields) },
     asked: {
-      wanted: times.map((path, at) => ({ path, slot: slots.time, accepts: 'time', rank: at + 1 })),
+      configured: times.map((path, at) => ({
+        path,
+        slot: slots.time,
+        accepts: 'time',
+        rank: at + 1,
+      })),
       parseTime,
     },
     product,
@@ -153,20 +158,20 @@ function mappedChange(
   const eventClass = new EventClass(schemaClass);
   const activities = Object.entries(schemaClass.activities);
   const isMapped = (attribute: string) => fields.some(([path]) => path.startsWith(attribute));
-  return (reported, uid, context) => {
-    const event: Open<OcsfEvent> = { ...normalise(reported.record, uid, context) };
+  return (known, uid, context) => {
+    const event: Open<OcsfEvent> = { ...normalise(known.record, uid, context) };
     if (event.class_uid !== schemaClass.uid) return undefined;
-    const [, caption] = changeActivities[reported.change];
+    const [, caption] = changeActivities[known.change];
     const activity = activities.find((one) => one[1] === caption);
     if (activity && !isMapped('activity_')) {
       eventClass.setActivity(event, Number(activity[0]), undefined);
     }
     if (!isMapped('severity')) {
-      event.severity_id = severityOf(reported);
+      event.severity_id = severityOf(known);
       event.severity = severityCaptions[event.severity_id] ?? '';
     }
-    event.metadata = { event_code: codeOf(reported), ...event.metadata };
-    event.message ??= messageOf(reported);
+    event.metadata = { event_code: codeOf(known), ...event.metadata };
+    event.message ??= messageOf(known);
     return event;
   };
 }
@@ -191,7 +196,7 @@ function timeOf(
   return { time: parseTime(found), text: String(found) };
 }
 
-function addEntities(event: Open<OcsfEvent>, { record, kind }: ReportSink): void {
+function addEntities(event: Open<OcsfEvent>, { record, kind }: KnownChange): void {
   const { entity_id: id, entity_version: version, before, after } = record;
   const name = nameOf(record);
   const entity: Draft = {};
@@ -220,7 +225,7 @@ function nameOf({ entity_name: name, before, after }: JsonObject): string | unde
     | undefined;
 }
 
-function messageOf({ record, change, kind }: ReportSink): string {
+function messageOf({ record, change, kind }: KnownChange): string {
   const named = nameOf(record) ?? record.entity_id;
   const called = typeof named === 'string' ? `${kind} ${JSON.stringify(named)}` : kind;
   const what = called + standsIn(record);

@@ -194,12 +194,12 @@ function requestedOf(
 }
 
 function readingOf(plan: Plan, settings: LogSourceSettings, schemaClass: SchemaClass): Reading {
-  const { wanted: requested, parseTime } = settings.asked;
+  const { configured, parseTime } = settings.asked;
   const mapped =
     plan.body.length + plan.metadata.length + plan.activity.length + plan.common.length;
   return new Reading({
     vocabulary: findsPeople(settings, schemaClass) ? timelineVocabulary() : logVocabulary(),
-    wanted: [...plan.common, ...requested],
+    configured: [...plan.common, ...configured],
     parseTime,
     slotCount: slotCount + mapped,
     readStatus: isFinding(schemaClass)

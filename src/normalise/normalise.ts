@@ -46,7 +46,10 @@ export interface NormaliseSettings {
  * compiles: wrong fields are omitted, and with an unknown class all records become Base Events.
  */
 export function compileNormaliser(kind: RecordKind, settings: NormaliseSettings): Normalise {
-  const asked = { wanted: requestedPaths(settings), parseTime: timeParser(settings.timeFormats) };
+  const asked = {
+    configured: requestedPaths(settings),
+    parseTime: timeParser(settings.timeFormats),
+  };
   const normalise = normaliserOf(kind, settings, asked);
   // The transcoder, which writes lines without normalising each record, knows only the usual time
   // formats.

@@ -100,7 +100,7 @@ export class Reading {
 
   constructor({
     vocabulary,
-    wanted: requested,
+    configured: requested,
     parseTime,
     slotCount,
     readStatus,

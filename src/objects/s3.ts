@@ -97,7 +97,7 @@ export class Bucket implements ObjectStore {
   async read(name: string, range?: { readonly from: number; readonly length: number }) {
     const place = { ...this.#at(name), ...(range?.length ? { Range: rangeText(range) } : {}) };
     if (range?.length === 0) return await this.#nothingOf(name);
-    return await this.#told(`reading ${name}`, async (options) => {
+    return await this.#request(`reading ${name}`, async (options) => {
       try {
         const { Body, ETag } = await this.#client.send(
           new this.#sdk.GetObjectCommand(place),
@@ -113,7 +113,7 @@ export class Bucket implements ObjectStore {
   }
 
   async facts(name: string) {
-    return await this.#told(`looking at ${name}`, async (options) => {
+    return await this.#request(`looking at ${name}`, async (options) => {
       try {
         const found = await this.#client.send(
           new this.#sdk.HeadObjectCommand(this.#at(name)),
@@ -135,7 +135,7 @@ export class Bucket implements ObjectStore {
     };
     let more: string | undefined;
     do {
-      const page = await this.#told('listing objects', (options) =>
+      const page = await this.#request('listing objects', (options) =>
         this.#client.send(
           new this.#sdk.ListObjectsV2Command({ ...asked, ContinuationToken: more }),
           options,
@@ -153,7 +153,7 @@ export class Bucket implements ObjectStore {
   async remove(name: string): Promise<void> {
     const lock = (await this.facts(name))?.lock;
     if (lock !== undefined) refuseLocked(lock, `removing ${name} in ${this.place}`);
-    const { DeleteMarker } = await this.#told(`removing ${name}`, (options) =>
+    const { DeleteMarker } = await this.#request(`removing ${name}`, (options) =>
       this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
     );
     // In a bucket with versions that deletes nothing.
@@ -166,7 +166,7 @@ export class Bucket implements ObjectStore {
 
   async hold(name: string, isOn: boolean): Promise<void> {
     const LegalHold = { Status: isOn ? 'ON' : 'OFF' } as const;
-    await this.#told(`holding ${name}`, (options) =>
+    await this.#request(`holding ${name}`, (options) =>
       this.#client.send(
         new this.#sdk.PutObjectLegalHoldCommand({
           ...this.#at(name),
@@ -179,7 +179,7 @@ export class Bucket implements ObjectStore {
 
   async #removeVersions(name: string, isMeant: (one: ObjectVersion) => boolean): Promise<void> {
     const { Bucket, Key } = this.#at(name);
-    await this.#told(`removing older versions of ${name}`, async (options) => {
+    await this.#request(`removing older versions of ${name}`, async (options) => {
       let more: { KeyMarker?: string; VersionIdMarker?: string } | null = {};
       while (more !== null) {
         const page: ListObjectVersionsCommandOutput = await this.#client.send(
@@ -206,7 +206,7 @@ export class Bucket implements ObjectStore {
   }
 
   async locks(): Promise<boolean> {
-    return await this.#told('reading Object Lock', async (options) => {
+    return await this.#request('reading Object Lock', async (options) => {
       try {
         const found = await this.#client.send(
           new this.#sdk.GetObjectLockConfigurationCommand({ Bucket: this.#bucket }),
@@ -228,7 +228,7 @@ export class Bucket implements ObjectStore {
   ): Promise<string | null> {
     const place = { ...this.#at(name), ...headersOf(about) };
     const bytes = body.reduce((sum, part) => sum + part.length, 0);
-    return await this.#told(`writing ${name}`, async (options) => {
+    return await this.#request(`writing ${name}`, async (options) => {
       try {
         if (bytes > partBytes) return await this.#writeParts(place, { body, bytes, when });
         const input = { ...place, ...when, Body: Buffer.concat(body), ContentLength: bytes };
@@ -301,7 +301,7 @@ export class Bucket implements ObjectStore {
     return { Bucket: this.#bucket, Key: `${this.#prefix}${checkedName(name)}` };
   }
 
-  async #told<T>(
+  async #request<T>(
     doing: string,
     work: (options: { abortSignal: AbortSignal }) => Promise<T>,
   ): Promise<T> {

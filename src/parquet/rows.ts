@@ -7,7 +7,7 @@
 // Parquet stores, for each column, its values and two levels that encode the positions of lists and
 // nulls (https://parquet.apache.org/docs/file-format/nestedencoding/). All columns below one list have
 // the same repetition levels, and the same definition levels except for their own nulls; these are
-// stored once, in a `Level`. A column stores only the existing values and the entry of its level for
+// stored once, in a `NestingLevel`. A column stores only the existing values and the entry of its level for
 // each, so an attribute that an event lacks costs nothing.
 
 import type { OcsfEvent } from '../contracts/event.ts';
@@ -19,8 +19,8 @@ import { ColumnValues, type Value } from './values.ts';
 export const restKey = 'ocsf_rest';
 
 /** The rows of the table, or the elements of one list within them. */
-export interface Level {
-  readonly above: Level | null;
+export interface NestingLevel {
+  readonly above: NestingLevel | null;
   /** Definition level of an existing element. */
   readonly present: number;
   readonly repetition: number;
@@ -37,14 +37,14 @@ export interface ColumnRows {
   readonly column: Column;
   /** Names of the elements that lead to it, including those of lists. */
   readonly path: readonly string[];
-  readonly level: Level;
+  readonly level: NestingLevel;
   /** The entry of each value; null as long as they are at the first entries without a gap. */
   entries: number[] | null;
   readonly values: ColumnValues;
 }
 
 interface GroupRows {
-  readonly level: Level;
+  readonly level: NestingLevel;
   readonly attributes: Map<string, ColumnRows | GroupRows>;
 }
 
@@ -53,7 +53,7 @@ export class Rows {
   readonly table: Table;
   /** In the order of the table's elements. */
   readonly columns: ColumnRows[] = [];
-  readonly levels: Level[] = [];
+  readonly levels: NestingLevel[] = [];
   /** The column for sorting; each row has a value there. */
   readonly time: ColumnRows;
   readonly #event: GroupRows;
@@ -99,7 +99,7 @@ export class Rows {
     return found;
   }
 
-  #level(above: Level | null): Level {
+  #level(above: NestingLevel | null): NestingLevel {
     const present = above === null ? 0 : above.present + 2;
     const repetition = above === null ? 0 : above.repetition + 1;
     const parts = { definitions: [], repetitions: [], entries: 0, covered: 0 };
@@ -108,7 +108,7 @@ export class Rows {
     return level;
   }
 
-  #below(group: ParquetGroup, level: Level, path: readonly string[]) {
+  #below(group: ParquetGroup, level: NestingLevel, path: readonly string[]) {
     const attributes = new Map<string, ColumnRows | GroupRows>();
     for (const [name, one] of group.attributes) {
       const own = one.list ? this.#level(level) : level;
@@ -147,7 +147,7 @@ export class Rows {
   #place(
     value: Json,
     place: ColumnRows | GroupRows,
-    level: Level,
+    level: NestingLevel,
     entry: number,
   ): Json | undefined {
     if (place.level !== level) return this.#placeList(value, place, level, entry);
@@ -163,7 +163,7 @@ export class Rows {
   #placeList(
     value: Json,
     place: ColumnRows | GroupRows,
-    above: Level,
+    above: NestingLevel,
     entry: number,
   ): Json | undefined {
     // Each element has a value in some column: an element without any would be lost, because a
@@ -237,18 +237,18 @@ function isMembers(unmapped: Json | undefined): unmapped is JsonObject {
   return isObject(unmapped) && !Object.hasOwn(unmapped, restKey);
 }
 
-function repetitionAt(level: Level, entry: number): number {
+function repetitionAt(level: NestingLevel, entry: number): number {
   return level.above === null ? 0 : (level.repetitions[entry] ?? 0);
 }
 
-function addEntry(level: Level, repetition: number, definition: number): number {
+function addEntry(level: NestingLevel, repetition: number, definition: number): number {
   level.repetitions.push(repetition);
   level.definitions.push(definition);
   return level.entries++;
 }
 
 /** Entries of the level above, up to but excluding `entry`, have no list here. */
-function cover(level: Level, above: Level, entry: number): void {
+function cover(level: NestingLevel, above: NestingLevel, entry: number): void {
   for (; level.covered < entry; level.covered++) {
     const definition = above.above === null ? 0 : (above.definitions[level.covered] ?? 0);
     addEntry(level, repetitionAt(above, level.covered), definition);

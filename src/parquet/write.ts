@@ -11,7 +11,7 @@ import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import { writeColumn } from 'hyparquet-writer/src/column.js';
 import { schemaPathResolver } from 'hyparquet-writer/src/schema.js';
 import { bloomFilterOf, type Texts } from './bloom.ts';
-import type { ColumnRows, Level, Rows } from './rows.ts';
+import type { ColumnRows, NestingLevel, Rows } from './rows.ts';
 import { type ColumnType, physical } from './schema.ts';
 
 /** Data pages stay below 1 MiB: this counts UTF-16 units, each of up to three bytes of UTF-8. */
@@ -39,7 +39,7 @@ export async function writeParquet(rows: Rows, facts: Facts = {}): Promise<Uint8
   });
   const levels = levelsByTime(rows);
   const pathTo = schemaPathResolver(file.schema);
-  const nulls = new Map<Level | string, NullColumn>();
+  const nulls = new Map<NestingLevel | string, NullColumn>();
   const columns: ColumnChunk[] = [];
   for (const one of rows.columns) {
     const schemaPath = pathTo([...one.path]).map(({ element }) => element);
@@ -102,7 +102,7 @@ function addRowGroup(file: ParquetWriter, rows: Rows, columns: ColumnChunk[]): v
 }
 
 /** All-null columns of levels of one kind have the same bytes. */
-function kindOf(level: Level): Level | string {
+function kindOf(level: NestingLevel): NestingLevel | string {
   return level.entries > 0 ? level : `${level.present} ${level.repetition}`;
 }
 
@@ -139,10 +139,10 @@ interface SortedLevel {
   readonly places: Uint32Array | null;
 }
 
-function levelsByTime(rows: Rows): ReadonlyMap<Level, SortedLevel> {
+function levelsByTime(rows: Rows): ReadonlyMap<NestingLevel, SortedLevel> {
   const order = rowOrder(rows);
   const zeros = new Array<number>(rows.count).fill(0);
-  const sorted = (level: Level): SortedLevel => {
+  const sorted = (level: NestingLevel): SortedLevel => {
     const { above, entries, repetitions } = level;
     if (entries === 0) return { definitions: zeros, repetitions: zeros, places: null };
     const definitions = above === null ? zeros : level.definitions;
@@ -169,7 +169,7 @@ function rowOrder({ count, time }: Rows): Uint32Array | null {
  * New position of each entry of a level; the entries of a row begin where the repetition level is
  * 0.
  */
-function placesOf({ above, entries, repetitions }: Level, order: Uint32Array): Uint32Array {
+function placesOf({ above, entries, repetitions }: NestingLevel, order: Uint32Array): Uint32Array {
   const starts: number[] = [];
   for (let entry = 0; entry < entries; entry++) {
     if (above === null || repetitions[entry] === 0) starts.push(entry);

@@ -22,7 +22,7 @@ export function deadLettersOf(
   { letters }: DeadLetterWish,
 ): readonly HeldDeadLetter[] {
   const requested = new Set(letters.map(([id, uid]) => `${id} ${uid}`));
-  return store.letters.list(null).filter(({ id, uid }) => requested.has(`${id} ${uid}`));
+  return store.deadLetters.list(null).filter(({ id, uid }) => requested.has(`${id} ${uid}`));
 }
 
 /** Moves them. What would go nowhere stays: its sink has left the config, or no route leads there. */

@@ -96,7 +96,7 @@ function takeOver(
 /** Its record is in its page; null: it is a dead letter already, or the page is gone. */
 function deadLetterOf(store: Store, sink: string, refused: Refused): DeadLetter | null {
   const { offset, uid, reason } = refused;
-  const isStored = store.letters
+  const isStored = store.deadLetters
     .list(sink)
     .some((deadLetter) => deadLetter.offset === offset && deadLetter.uid === uid);
   const [page] = isStored ? [] : store.read(offset, 1);

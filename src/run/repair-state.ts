@@ -38,7 +38,7 @@ export function repairState(plan: Plan, state: Config['state'], deps: RepairDeps
     sync: state.sync,
     sinks: plan.sinks.map(({ name }) => name),
     streams: [...streams.keys()],
-    tell: (reset) => {
+    report: (reset) => {
       const stream = streams.get(reset.stream);
       return stream === undefined ? null : resetPage(stream, reset, deps);
     },

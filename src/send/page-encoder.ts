@@ -9,7 +9,7 @@ import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { Event } from '../contracts/event.ts';
 import type { EncodedLines, Format } from '../contracts/format.ts';
 import type { HeldPage } from '../contracts/spool.ts';
-import type { Fate, Transcoder } from '../transcode/transcoder.ts';
+import type { LineFate, Transcoder } from '../transcode/transcoder.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import { everything, redactedLate, type Selection } from './route.ts';
@@ -292,7 +292,7 @@ class Task {
     return ends.length;
   }
 
-  #transcoded(index: number): Fate {
+  #transcoded(index: number): LineFate {
     if (this.#transcoder === null) return 'missed';
     const start = this.#page.startOf(index);
     return this.#transcoder.write(start, this.#page.endOf(index), index, this.#writer);

@@ -27,7 +27,7 @@ export class Position {
   readonly #log: Log;
   #at: Offset;
   #mark: Json | undefined;
-  #letters: DeadLetter[] = [];
+  #deadLetters: DeadLetter[] = [];
   #aside: AsideEvent[] = [];
   #savingDeadLetters = false;
   #unsaved = false;
@@ -50,7 +50,7 @@ export class Position {
   advance(to: Offset, step: PositionChange = {}): void {
     this.#at = Math.max(this.#at, to);
     if (step.mark !== undefined) this.#mark = step.mark;
-    if (step.deadLetters !== undefined) this.#letters.push(...step.deadLetters);
+    if (step.deadLetters !== undefined) this.#deadLetters.push(...step.deadLetters);
     if (step.aside !== undefined) this.#aside.push(...step.aside);
     this.#note();
     this.#unsaved = true;
@@ -59,7 +59,7 @@ export class Position {
 
   /** Not past a dead letter that would be lost with the process. */
   #note(): void {
-    if (this.#letters.length + this.#aside.length === 0 && !this.#savingDeadLetters) {
+    if (this.#deadLetters.length + this.#aside.length === 0 && !this.#savingDeadLetters) {
       this.#spool.reached(this.#sink, this.#at);
     }
   }
@@ -79,24 +79,24 @@ export class Position {
     await Promise.resolve();
     while (this.#unsaved) {
       this.#unsaved = false;
-      const letters = this.#letters;
+      const deadLetters = this.#deadLetters;
       const aside = this.#aside;
       const mark = this.#mark;
-      this.#letters = [];
+      this.#deadLetters = [];
       this.#aside = [];
-      this.#savingDeadLetters = letters.length + aside.length > 0;
+      this.#savingDeadLetters = deadLetters.length + aside.length > 0;
       this.#mark = undefined;
       try {
         await this.#spool.acknowledge(this.#sink, {
           position: this.#at,
           ...(mark === undefined ? {} : { mark }),
-          ...(letters.length === 0 ? {} : { deadLetters: letters }),
+          ...(deadLetters.length === 0 ? {} : { deadLetters }),
           ...(aside.length === 0 ? {} : { aside }),
         });
         this.#savingDeadLetters = false;
         this.#note();
       } catch (error) {
-        this.#letters = [...letters, ...this.#letters];
+        this.#deadLetters = [...deadLetters, ...this.#deadLetters];
         this.#aside = [...aside, ...this.#aside];
         this.#mark ??= mark;
         this.#unsaved = true;

@@ -290,7 +290,7 @@ export class Sender {
     await settled;
     this.#kept = [...kept, ...this.#kept];
     if (!stop.aborted) await this.#lanes.work(signals);
-    if (failed !== null) await this.#settleAnew(failed, signals);
+    if (failed !== null) await this.#settleByItself(failed, signals);
   }
 
   /** The batch that the receiver has already accepted from there; removes it and all before it. */
@@ -313,7 +313,7 @@ export class Sender {
   }
 
   /** Settles the batch whose acknowledgement has ended the pipeline. */
-  async #settleAnew(
+  async #settleByItself(
     { sent, said }: { readonly sent: Sent; readonly said: Delivery },
     signals: StopSignals,
   ): Promise<void> {

@@ -18,7 +18,7 @@ import { type BatchBounds, Outlet } from './outlet.ts';
 import { PageEncoder } from './page-encoder.ts';
 import { type Route, type Selection, selectionFor } from './route.ts';
 import { Sender, type SenderState } from './sender.ts';
-import { conditionPage } from './sink-conditions.ts';
+import { sinkConditionPage } from './sink-conditions.ts';
 import { type TranscodedOf, Transcoders } from './transcoders.ts';
 import { gatedHttp, gatedSink } from './turn-gate.ts';
 import { UnreadTimes, type UnreadTimesOf } from './unread-times.ts';
@@ -217,8 +217,8 @@ export class Senders {
       mark,
       // Position 0 leaves the position unchanged, because it never decreases.
       remember: (mark) => spool.acknowledge(name, { position: 0, mark }),
-      tell: async (reported) => {
-        const pages = [conditionPage(name, reported, tools.clock.now())];
+      report: async (reported) => {
+        const pages = [sinkConditionPage(name, reported, tools.clock.now())];
         await spool.append({ stream: name, pages }).catch((error) => {
           log.warn(
             'sink_condition_not_stored',

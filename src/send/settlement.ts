@@ -120,10 +120,10 @@ export class Settlement {
     );
     if (left.length === batch.events.length) return part;
     const reasons = new Map(this.#evidence.suspects.map(({ uid, reason }) => [uid, reason]));
-    const letters = given.map((event) =>
+    const deadLetters = given.map((event) =>
       deadLetterFor(event, reasons.get(event.uid) ?? 'moved to the dead letters by hand'),
     );
-    await this.#bury(letters, this.#position.at);
+    await this.#bury(deadLetters, this.#position.at);
     for (const { uid } of given) this.#givenUp.delete(uid);
     return { ...part, batch: picked(batch, left) };
   }
@@ -240,7 +240,7 @@ export class Settlement {
     const accepted = batch.events.filter(({ uid }) => !refusals.has(uid) && !again.has(uid));
     await this.#accepted(part, accepted, refusals.size > 0);
     const judged = this.#judge(batch.events, refusals, accepted);
-    const { letters } = judged;
+    const { deadLetters } = judged;
     const suspects = await this.#withoutAside(judged.suspects, accepted);
     const suspected = new Set(suspects.map(({ event }) => event));
     const rest = batch.events.flatMap((event, index) =>
@@ -249,18 +249,18 @@ export class Settlement {
     if (accepted.length > 0) this.#health.succeeded(accepted.length);
     // No probe sends them, although the position is before them.
     if (rest.length > 0)
-      for (const { offset } of [...accepted, ...letters]) this.#ahead.add(offset);
+      for (const { offset } of [...accepted, ...deadLetters]) this.#ahead.add(offset);
     // The dead letters are not seen again, so they become durable now; the position waits for the
     // rest.
     if (rest.length === 0) {
-      await this.#buryOrHold(letters, batch.end);
+      await this.#buryOrHold(deadLetters, batch.end);
       return [];
     }
-    await this.#bury(letters, this.#position.at);
+    await this.#bury(deadLetters, this.#position.at);
     const [first] = suspects;
     const left = picked(batch, rest);
     if (first !== undefined) return await this.#tryOne(part, { ...first, batch: left }, signals);
-    if (accepted.length + letters.length === 0)
+    if (accepted.length + deadLetters.length === 0)
       await this.#health.pause(nothingTaken(this.#deps.name), signals.stop);
     return [remainingPart(part, left, part.since)];
   }
@@ -287,10 +287,10 @@ export class Settlement {
     events: readonly Event[],
     refusals: ReadonlyMap<string, Refusal>,
     accepted: readonly Event[],
-  ): { readonly letters: readonly DeadLetter[]; readonly suspects: readonly Refused[] } {
+  ): { readonly deadLetters: readonly DeadLetter[]; readonly suspects: readonly Refused[] } {
     const isMixed = refusals.size > 0 && accepted.length > 0;
     const accepting = isMixed ? this.#evidence.destinationsOf(accepted) : new Set();
-    const letters: DeadLetter[] = [];
+    const deadLetters: DeadLetter[] = [];
     const suspects: Refused[] = [];
     for (const event of events) {
       const refusal = refusals.get(event.uid);
@@ -300,10 +300,10 @@ export class Settlement {
         by === 'sink' ||
         (by === 'receiver' && accepting.has(this.#evidence.destinationOf(event))) ||
         this.#evidence.refused(event, { reason, by, inBatchAt: null }) !== 'open';
-      if (isSure) letters.push(deadLetterFor(event, reason));
+      if (isSure) deadLetters.push(deadLetterFor(event, reason));
       else suspects.push({ event, reason, by });
     }
-    return { letters, suspects };
+    return { deadLetters, suspects };
   }
 
   async #settleRefused(
@@ -365,8 +365,8 @@ export class Settlement {
   }
 
   /** The position does not pass an unsettled event. */
-  async #buryOrHold(letters: readonly DeadLetter[], end: Offset): Promise<void> {
-    await this.#bury(letters, this.#pending === null ? end : this.#position.at);
+  async #buryOrHold(deadLetters: readonly DeadLetter[], end: Offset): Promise<void> {
+    await this.#bury(deadLetters, this.#pending === null ? end : this.#position.at);
     this.passed(end);
   }
 
@@ -431,9 +431,9 @@ export class Settlement {
   /**
    * Resolves when the dead letters are durable: the receiver's position must not pass one before.
    */
-  async #bury(letters: readonly DeadLetter[], position: Offset): Promise<void> {
-    this.#health.buried(letters.length);
-    for (const deadLetter of letters) {
+  async #bury(deadLetters: readonly DeadLetter[], position: Offset): Promise<void> {
+    this.#health.buried(deadLetters.length);
+    for (const deadLetter of deadLetters) {
       this.#deps.log.warn(
         'event_refused',
         'the sink refused an event for good; it is kept as a dead letter',
@@ -444,8 +444,8 @@ export class Settlement {
         },
       );
     }
-    this.#advance(position, { deadLetters: letters });
-    if (letters.length > 0) await this.#position.saved();
+    this.#advance(position, { deadLetters });
+    if (deadLetters.length > 0) await this.#position.saved();
   }
 }
 

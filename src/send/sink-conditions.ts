@@ -5,14 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord } from '../contracts/change.ts';
-import type { ReportSink } from '../contracts/sink.ts';
+import type { SinkReport } from '../contracts/sink.ts';
 import type { NewPage } from '../contracts/spool.ts';
 import { timeText } from '../tools/time-text.ts';
 
 /** The page of a report; `now`: epoch milliseconds. */
-export function conditionPage(
+export function sinkConditionPage(
   sink: string,
-  { about, ...reported }: ReportSink,
+  { about, ...reported }: SinkReport,
   now: number,
 ): NewPage {
   const record: ConditionRecord = {

@@ -75,10 +75,10 @@ export function errorCell(error: { readonly message: string } | null): Cell {
 export function urgentFirst<
   Row extends { readonly state: string; readonly error: unknown; readonly dead_letters?: number },
 >(rows: readonly Row[]): readonly Row[] {
-  const urgency = ({ state, error, dead_letters: letters = 0 }: Row) => {
+  const urgency = ({ state, error, dead_letters: deadLetters = 0 }: Row) => {
     if (state === 'halted' || state === 'refused') return 0;
     if (error !== null) return 1;
-    return letters > 0 ? 2 : 3;
+    return deadLetters > 0 ? 2 : 3;
   };
   return rows.toSorted((a, b) => urgency(a) - urgency(b));
 }

@@ -90,7 +90,7 @@ export function learn(
     isMore ||= pair.some((at) => leaves[at]?.decides);
   }
   if (isMore) return { leaves };
-  if (one.line?.told !== two.line?.told) return null;
+  if (one.line?.text !== two.line?.text) return null;
   const written = making.copying.form === 'leef' ? [...new Set(distinct)] : [];
   const template = one.line?.template() ?? null;
   return { template, bytesMax, together, distinct, written, texts };
@@ -150,7 +150,7 @@ function neededOf(leaf: ShapeLeaf, { as }: Look, value: Buffer | undefined): Sha
 
 /** A written line with its gaps: as text, for comparison, and its template. */
 interface Written {
-  readonly told: string;
+  readonly text: string;
   template(): LineTemplate;
 }
 
@@ -215,13 +215,13 @@ function decisive(value: unknown): Look {
 function writtenOf(event: Event, copying: Making['copying'], gaps: Gaps): Written | undefined {
   if (copying.form === 'protobuf') {
     const items = itemsOf(copying.write(event), gaps);
-    return { told: JSON.stringify(items), template: () => new MessageTemplate(items) };
+    return { text: JSON.stringify(items), template: () => new MessageTemplate(items) };
   }
   const { form } = copying;
   const line = gaps.stepsOf(copying.write(event));
   if (form === 'record' && line.steps.some(({ gap }) => gap.kind === 'value')) return undefined;
   if (bytesOfLongest(line) > TextTemplate.stillMax) return undefined;
-  return { told: JSON.stringify(line), template: () => new TextTemplate(line, form) };
+  return { text: JSON.stringify(line), template: () => new TextTemplate(line, form) };
 }
 
 function bytesOfLongest({ steps, after }: LearnedLine): number {

@@ -34,7 +34,7 @@ export interface TranscodeCounts {
 /**
  * The result for a record: its line is written, it is not selected, or it is left to the format.
  */
-export type Fate = 'written' | 'left out' | 'missed';
+export type LineFate = 'written' | 'left out' | 'missed';
 
 /** The credit for learning, in records; shared by all transcoders. */
 export class Credit {
@@ -117,7 +117,7 @@ export class Transcoder {
   }
 
   /** Writes the line of the record at `[start, end)` of the page's body. */
-  write(start: number, end: number, index: number, lines: LineBuffer): Fate {
+  write(start: number, end: number, index: number, lines: LineBuffer): LineFate {
     const work = this.#work;
     if (work === null || !this.#isCopied) return this.#miss('refused');
     this.#credit.earn(1);
@@ -153,7 +153,7 @@ export class Transcoder {
     return 'written';
   }
 
-  #miss(why: 'unknown' | 'refused'): Fate {
+  #miss(why: 'unknown' | 'refused'): LineFate {
     this.#tally[why] += 1;
     return 'missed';
   }

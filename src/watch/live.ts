@@ -335,9 +335,9 @@ const reasonLengthMax = 300;
 function readDeadLetterReasons(dir: string, { sinks }: State): DeadLetterReasons {
   const withDeadLetters = [...sinks].filter(([, { deadLetters }]) => deadLetters > 0);
   if (withDeadLetters.length === 0) return new Map();
-  return lookInto(dir, new Map(), ({ letters }) => {
+  return lookInto(dir, new Map(), ({ deadLetters }) => {
     const reasonsOf = (sink: string) => {
-      const newest = letters.newest(sink, deadLettersReadMax);
+      const newest = deadLetters.newest(sink, deadLettersReadMax);
       const alike = Map.groupBy(newest, ({ reason }) => cleanText(reason, reasonLengthMax));
       const reasons = Array.from(alike, ([reason, letters]) => ({
         ...{ reason, count: letters.length },

@@ -174,7 +174,7 @@ function heldOf(store: Store): Pick<State, 'streams' | 'lookups' | 'ends'> {
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const notes = store.noted('sink');
   const positions = store.positions();
-  const letters = store.letters.counts();
+  const letters = store.deadLetters.counts();
   const aside = Map.groupBy(store.aside.destinations(null), ({ sink }) => sink);
   const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
   for (const name of names) if (ofNoStream.test(name)) names.delete(name);

@@ -192,7 +192,7 @@ test('an export takes over the position of a sender process that ended after the
   expect([exported.exitCode, exported.stderr]).toEqual([0, '']);
   const found = lookInto(join(dir, 'one'), null, (store) => ({
     position: store.progress('hook').position,
-    letters: store.letters.list('hook').map(({ offset }) => offset),
+    letters: store.deadLetters.list('hook').map(({ offset }) => offset),
   }));
   expect(found).toEqual({ position: 57, letters: [7] });
 });

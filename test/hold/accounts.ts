@@ -129,7 +129,7 @@ export function repair(dir: string): { repaired: Repaired | null; told: readonly
     reported.push(reset);
     return resetPage(reset.stream);
   };
-  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, tell: report });
+  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, report });
   return { repaired, told: reported };
 }
 

@@ -120,7 +120,7 @@ if (process.argv[3] === 'removed') {
 /** A spool and a pipeline on it, opened as the program opens them. */
 async function start() {
   const shared = { dir: stateDir, sync: 'full', sinks: ['s'] } as const;
-  repairDatabase({ ...shared, streams: [stream.name], tell: () => null });
+  repairDatabase({ ...shared, streams: [stream.name], report: () => null });
   const spool = await openSpool({ ...shared, keepMs: 0, bytesMax: 1e9, removedSinksMs: 1e9 });
   const http = { request: () => Promise.reject(), close: async () => {} };
   const tools = { clock, log: silent, http };

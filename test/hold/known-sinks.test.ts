@@ -369,7 +369,7 @@ test('a sink that is given up leaves nothing but its dead letters', () => {
   const runs = withoutEs();
   const deadLetter = { offset: 1, uid: '00', reason: 'r', record: Buffer.from('{}') };
   const { context } = aPage({ ids: ['x'] });
-  runs.store.transaction(() => runs.store.letters.add('es', { ...deadLetter, context }, 0));
+  runs.store.transaction(() => runs.store.deadLetters.add('es', { ...deadLetter, context }, 0));
   for (const sink of ['es', 'disk']) runs.store.note('sink', sink, '{"type":"file"}', 0);
 
   runs.store.transaction(() => runs.store.knownSinks.forget('es'));
@@ -378,5 +378,5 @@ test('a sink that is given up leaves nothing but its dead letters', () => {
   expect([runs.known('es'), runs.held]).toEqual([undefined, 0]);
   expect(runs.store.positions().has('es')).toBe(false);
   expect([...runs.store.noted('sink').keys()]).toEqual(['disk']);
-  expect(runs.store.letters.counts().get('es')).toBe(1);
+  expect(runs.store.deadLetters.counts().get('es')).toBe(1);
 });

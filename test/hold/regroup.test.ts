@@ -133,7 +133,7 @@ test('streams, letters and requests of both are there, with numbers of their own
       store.acknowledge('a', { position: 2, deadLetters: [deadLetter] }, 2);
     });
     store.transaction(() => {
-      const [deadLetter] = store.letters.list('a');
+      const [deadLetter] = store.deadLetters.list('a');
       const letters = [[deadLetter?.id ?? 0, name]] as const;
       store.requests.ask('a', { what: 'letters', does: 'retry', letters }, 3);
     });
@@ -153,7 +153,7 @@ test('streams, letters and requests of both are there, with numbers of their own
   });
   expect(store.streams.trail('two')).toEqual([{ cursor: 'at two', at: 1 }]);
   expect(store.streams.nextBlock).toBe(3);
-  const letters = store.letters.list('a').map(({ id, uid }) => [id, uid]);
+  const letters = store.deadLetters.list('a').map(({ id, uid }) => [id, uid]);
   expect(letters).toHaveLength(2);
   const asked = store.requests
     .all()

@@ -134,7 +134,7 @@ test('mendDatabase leaves no sink waiting for events that were the last and are 
   const dir = copied(closed.dir);
   changeUids(dir, closed.end - 1);
 
-  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, tell: () => null });
+  const repaired = repairDatabase({ dir, sync: 'normal', sinks, streams, report: () => null });
 
   const store = new Store({ dir, sync: 'normal', keepMs: 0 });
   const last = store.read(0, 1e9).at(-1);
@@ -196,11 +196,11 @@ test.each(['cut', 'emptied', 'removed'])(
       return null;
     };
 
-    const repaired = repairDatabase({ ...settings, tell: report });
-    const found = findOlder({ ...settings, tell: report });
+    const repaired = repairDatabase({ ...settings, report });
+    const found = findOlder({ ...settings, report });
     const spool = await openSpool({ ...settings, keepMs: 0, bytesMax: 1e9 });
     await spool.close();
-    const again = findOlder({ ...settings, tell: report });
+    const again = findOlder({ ...settings, report });
 
     expect([repaired, again]).toEqual([null, null]);
     expect(found?.sign).toMatch(/^[ab] had come to event \d+$/);
@@ -211,7 +211,7 @@ test.each(['cut', 'emptied', 'removed'])(
 
 test('findOlder finds nothing in a state that is as it was left, killed or closed', () => {
   const none = [killed, closed].map(({ dir }) =>
-    findOlder({ dir: copied(dir), sync: 'normal', sinks, streams, tell: () => null }),
+    findOlder({ dir: copied(dir), sync: 'normal', sinks, streams, report: () => null }),
   );
 
   expect(none).toEqual([null, null]);

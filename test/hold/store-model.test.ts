@@ -208,7 +208,7 @@ class Run {
   #putBack(): void {
     const { model } = this;
     const other = open(this.#dir);
-    const [deadLetter] = other.letters.list(null);
+    const [deadLetter] = other.deadLetters.list(null);
     if (deadLetter !== undefined) {
       other.transaction(() => other.putBack(deadLetter, model.now));
       model.letters = model.letters.slice(1);
@@ -268,7 +268,7 @@ class Run {
       const progress = { position: model.positions[each], mark: model.marks[each] };
       expect(store.progress(each)).toEqual(progress);
     }
-    const letters = store.letters.list(null).map(({ sink, uid }) => ({ sink, uid }));
+    const letters = store.deadLetters.list(null).map(({ sink, uid }) => ({ sink, uid }));
     expect(letters).toEqual(model.letters);
     for (const name of streams) {
       const { last, identities, trail } = model.streams[name];

@@ -240,8 +240,8 @@ test('what a sink tells of itself goes to all that take events, whatever the rou
   sending.start(opened);
   const reported = { condition: 'archive.checkpoint', message: 'm', about: '7' } as const;
 
-  await openings[0]?.tell({ ...reported, details: { size: 7 } });
-  await openings[0]?.tell({ ...reported, details: { size: 7 } });
+  await openings[0]?.report({ ...reported, details: { size: 7 } });
+  await openings[0]?.report({ ...reported, details: { size: 7 } });
   await drained(spool, sending);
   await sending.stop(1_000);
 

@@ -67,10 +67,10 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'list', file: `${list}/next-address.ts` },
     what: 'of an address the query is left out',
-    from: `ours to send.
+    from: `sluice must not send.
   if (next.username !== '' || next.password !== '') return null;
   return \`\${next.pathname}\${next.search}\`;`,
-    to: `ours to send.
+    to: `sluice must not send.
   return next.pathname;`,
   },
   {

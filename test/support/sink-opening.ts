@@ -63,7 +63,7 @@ export interface OpeningWishes {
   readonly epochs?: readonly Epoch[];
   readonly position?: number;
   readonly mark?: Json | null;
-  readonly tell?: SinkOpening['tell'];
+  readonly report?: SinkOpening['report'];
   /** Keeps a mark, as the engine does beside the position. Default: nobody does. */
   readonly remember?: (mark: Json) => Promise<void>;
 }
@@ -107,7 +107,7 @@ export async function openParsed(
     position: wishes.position ?? 0,
     mark: wishes.mark ?? null,
     remember: wishes.remember ?? (async () => undefined),
-    tell: wishes.tell ?? (async () => undefined),
+    report: wishes.report ?? (async () => undefined),
     tools,
   });
   afterThisTest(() => sink.close());

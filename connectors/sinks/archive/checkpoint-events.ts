@@ -8,7 +8,7 @@ import type { SinkOpening } from '../../../src/contracts/sink.ts';
 
 /** Reports one archive's checkpoints. */
 export class CheckpointEvents {
-  readonly #opening: Pick<SinkOpening, 'name' | 'tell' | 'tools'>;
+  readonly #opening: Pick<SinkOpening, 'name' | 'report' | 'tools'>;
   readonly #everyMs: number;
   #toldAt = Number.NEGATIVE_INFINITY;
   /** Not reported yet. */
@@ -16,7 +16,7 @@ export class CheckpointEvents {
   /** Ends the wait until it is reported. */
   #later: AbortController | null = null;
 
-  constructor(opening: Pick<SinkOpening, 'name' | 'tell' | 'tools'>, everyMs: number) {
+  constructor(opening: Pick<SinkOpening, 'name' | 'report' | 'tools'>, everyMs: number) {
     this.#opening = opening;
     this.#everyMs = everyMs;
   }
@@ -38,8 +38,8 @@ export class CheckpointEvents {
 
   /** Reports the waiting checkpoint. */
   async finish(): Promise<void> {
-    const { name, tell: report, tools } = this.#opening;
-    this.#later?.abort(new Error('told'));
+    const { name, report, tools } = this.#opening;
+    this.#later?.abort(new Error('reported'));
     this.#later = null;
     const newest = this.#newest;
     if (newest === null) return;

@@ -10,7 +10,7 @@ import { ExportError } from '../../../src/contracts/errors.ts';
 import type { ObjectStore } from '../../../src/objects/store.ts';
 
 /** No object has this name. */
-const nobody = 'check';
+const absentName = 'check';
 /** No object has this tag. */
 const noTag = '"00000000000000000000000000000000"';
 
@@ -23,8 +23,8 @@ export async function probeBucket(
   store: ObjectStore,
   { deletes }: { readonly deletes: boolean },
 ): Promise<void> {
-  if ((await store.replace(nobody, [Buffer.from('sluice\n')], noTag)) !== null) {
-    await store.remove(nobody);
+  if ((await store.replace(absentName, [Buffer.from('sluice\n')], noTag)) !== null) {
+    await store.remove(absentName);
     throw new ExportError(
       'sink_refused',
       `${store.place} writes an object also where its condition does not hold (If-Match)`,
@@ -33,7 +33,7 @@ export async function probeBucket(
       },
     );
   }
-  if (deletes) await store.remove(nobody);
+  if (deletes) await store.remove(absentName);
 }
 
 /**

@@ -23,7 +23,7 @@ export interface LogNames {
 }
 
 /** True if Datadog replaces the event's time by its arrival time. */
-export function isStampedAnew(event: Event, nowMs: number): boolean {
+export function isRestamped(event: Event, nowMs: number): boolean {
   return saneTimeMs(event) < nowMs - ageMsMax;
 }
 

@@ -41,12 +41,12 @@ export async function inspectRule(
     context.signal.throwIfAborted();
     if (!(error instanceof ExportError)) throw error;
     const reported = `whether ${rule} declares every column of ${stream} could not be seen: ${error.message}. ${error.next}`;
-    return { told: reported, isSeen: false };
+    return { summary: reported, isSeen: false };
   }
   const all = Object.entries(columns);
   const wrong = all.filter(([name, type]) => !holds(declared?.get(name), type));
   if (wrong.length === 0) {
-    return { told: `${rule} declares all ${all.length} columns of ${stream}`, isSeen: true };
+    return { summary: `${rule} declares all ${all.length} columns of ${stream}`, isSeen: true };
   }
   const names = wrong.map(([name, type]) => {
     const other = declared?.get(name);

@@ -13,7 +13,7 @@ interface Waiting {
   readonly sinceMs: number;
   /** Aborted: no caller waits for it any more. */
   readonly signal: AbortSignal;
-  tell(end: Acknowledged): void;
+  report(end: Acknowledged): void;
 }
 
 /** The waiting batches of one channel. */
@@ -44,8 +44,8 @@ export class Acks {
   }
 
   /** Resolves when the batch's result is known. */
-  add(id: number, posted: Omit<Waiting, 'tell'>): Promise<Acknowledged> {
-    return new Promise((report) => this.#waiting.set(id, { ...posted, tell: report }));
+  add(id: number, posted: Omit<Waiting, 'report'>): Promise<Acknowledged> {
+    return new Promise((report) => this.#waiting.set(id, { ...posted, report }));
   }
 
   forgetAborted(): void {
@@ -65,7 +65,7 @@ export class Acks {
   }
 
   #end(id: number, end: Acknowledged): void {
-    this.#waiting.get(id)?.tell(end);
+    this.#waiting.get(id)?.report(end);
     this.#waiting.delete(id);
   }
 }

@@ -198,7 +198,7 @@ export class SyslogStream {
   }
 
   #sendBack(cause: ExportError): void {
-    for (const batch of this.#waiting.splice(0)) batch.waiter.tell({ outcome: 'retry', cause });
+    for (const batch of this.#waiting.splice(0)) batch.waiter.report({ outcome: 'retry', cause });
     this.#relieve();
   }
 }

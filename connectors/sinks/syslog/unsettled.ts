@@ -7,7 +7,7 @@ import type { Delivery } from '../../../src/contracts/sink.ts';
 /** A caller that waits for a batch's result. */
 export interface Waiter {
   /** Called once. */
-  readonly tell: (delivery: Delivery) => void;
+  readonly report: (delivery: Delivery) => void;
   /** Aborted: the caller waits no longer. */
   readonly signal: AbortSignal;
 }
@@ -49,11 +49,12 @@ export class Unsettled {
   settle(isSettled: (batch: UnsettledBatch) => boolean = () => true): void {
     const open = this.#batches.findIndex((batch) => !isSettled(batch));
     const count = open === -1 ? this.#batches.length : open;
-    for (const { waiter } of this.#batches.splice(0, count)) waiter.tell({ outcome: 'delivered' });
+    for (const { waiter } of this.#batches.splice(0, count))
+      waiter.report({ outcome: 'delivered' });
   }
 
   /** Reports all of them to be sent again. */
   sendBack(cause: ExportError): void {
-    for (const { waiter } of this.#batches.splice(0)) waiter.tell({ outcome: 'retry', cause });
+    for (const { waiter } of this.#batches.splice(0)) waiter.report({ outcome: 'retry', cause });
   }
 }

@@ -278,11 +278,11 @@ async function* sinkAnswers(
   const refusal = await asked;
   yield [`sink ${name}: connection`, refusal];
   if (refusal === null && definition.inspect !== undefined) {
-    let seen: Inspection = { told: 'its stored data', isSeen: true };
+    let seen: Inspection = { summary: 'its stored data', isSeen: true };
     const lost = await within(async (signal) => {
       seen = (await definition.inspect?.(settings, tools, signal)) ?? seen;
     });
-    yield [`sink ${name}: ${seen.told}`, lost, !seen.isSeen];
+    yield [`sink ${name}: ${seen.summary}`, lost, !seen.isSeen];
   }
   if (setup && definition.setup !== undefined) {
     let made = 'setup';

@@ -15,7 +15,7 @@ import { DecodedPage } from '../../send/held-event.ts';
 import { normalisersOf } from '../../send/normalisers.ts';
 import { leadsTo } from '../../send/route.ts';
 import type { PlannedSink } from '../../send/sending.ts';
-import { conditionPage } from '../../send/sink-conditions.ts';
+import { sinkConditionPage } from '../../send/sink-conditions.ts';
 
 /** Long enough for an indexer to have written it; short enough to wait for. */
 const wordWithinMs = 60_000;
@@ -49,7 +49,7 @@ export async function sendTestEvent(
       ...{ name, format, position: 0, mark: null, config: () => null },
       numbering: { spool: randomUUID(), epochs: [{ id: tools.clock.now(), until: null }] },
       remember: async () => undefined,
-      tell: async () => undefined,
+      report: async () => undefined,
       tools,
     });
     const encoding = definition.documents === true ? (format.document ?? format) : format;
@@ -114,7 +114,11 @@ function silent(): ExportError {
 /** Marked by its class, its code `sink.test` and its message; of a source that is routed there. */
 function testEvent(sink: string, source: string, now: number): Event {
   const message = `sluice test event for ${sink}: it reports no real action`;
-  const page = conditionPage(sink, { condition: 'sink.test', message, about: randomUUID() }, now);
+  const page = sinkConditionPage(
+    sink,
+    { condition: 'sink.test', message, about: randomUUID() },
+    now,
+  );
   const context = { ...page.context, source };
   const held = { ...page, context, first: 0, count: 1 };
   const [event] = new DecodedPage(held, normalisersOf([])(context)).events;

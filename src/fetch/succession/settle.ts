@@ -2,7 +2,7 @@
 // otherwise than before: an operator who sets `id` or `fields` because too few records match must not receive the
 // waiting ones twice.
 
-import type { ComparedAnew, NewPage, PairStore, Spool } from '../../contracts/spool.ts';
+import type { ComparedRecord, NewPage, PairStore, Spool } from '../../contracts/spool.ts';
 import type { WaitingRecord } from '../../contracts/succession.ts';
 import type { Log } from '../../contracts/tools.ts';
 import { type PairedSource, type Pairing, pairingsOf } from './pairing.ts';
@@ -31,7 +31,7 @@ export async function settlePairs(
   const changed = (await pairs?.settle(pairings.map(({ plan }) => plan))) ?? [];
   for (const pairing of pairings) {
     if (pairs !== undefined && changed.includes(pairing.plan.successor)) {
-      await compareAnew(pairing, pairs);
+      await compareAgain(pairing, pairs);
     }
   }
 }
@@ -41,7 +41,7 @@ export function givenUpNext(successor: string, predecessor: string): string {
   return `Put succeeds: { source: ${predecessor} } of sources.${successor} back and cut over first (sluice succession cutover ${successor}), or expect records that both sources deliver.`;
 }
 
-async function compareAnew(pairing: Pairing, pairs: PairStore): Promise<void> {
+async function compareAgain(pairing: Pairing, pairs: PairStore): Promise<void> {
   const { successor } = pairing.plan;
   for (let after = 0; ; ) {
     const waiting = await pairs.waiting(successor, after, comparedAtOnce);
@@ -58,7 +58,7 @@ async function compareAnew(pairing: Pairing, pairs: PairStore): Promise<void> {
 function comparedOf(
   { id, side, context, uid, record }: WaitingRecord,
   pairing: Pairing,
-): ComparedAnew[] {
+): ComparedRecord[] {
   const body = Buffer.concat([Buffer.from('['), record, Buffer.from(']')]);
   const page: NewPage = { context: JSON.parse(context), body, items: '', kept: null, uids: uid };
   // A change of a collection keeps the comparison key of that time.

@@ -163,7 +163,7 @@ test('dead letters have a topic of their own, and those that an older version ha
   const { id: _, ...facts } = lettersIn(later.dir)[1] ?? {};
   const both = lettersIn(later.dir);
   changeState({ dir: later.dir, sync: 'none', keepMs: 0 }, (store) =>
-    store.dropDeadLetters(store.letters.list(null), clock.now()),
+    store.dropDeadLetters(store.deadLetters.list(null), clock.now()),
   );
   await later.spool.append(anAppend({ ids: ['late'] }));
   const last = await aSpool(cluster);

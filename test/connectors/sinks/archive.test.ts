@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { archiveSink } from '../../../connectors/sinks/archive.ts';
 import { signingKeyText } from '../../../src/archive/note.ts';
-import type { Batch, Delivery, ReportSink, Sink } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, Sink, SinkReport } from '../../../src/contracts/sink.ts';
 import type { HeldPage } from '../../../src/contracts/spool.ts';
 import { readArchive } from '../../archive/a-writer.ts';
 import { aSetup } from '../../commands/a-setup.ts';
@@ -103,9 +103,9 @@ describe('the engine', () => {
 
   test('has every other sink told of a checkpoint, so that each is a witness', async () => {
     const location = join(tempDir(), 'archive');
-    const reported: ReportSink[] = [];
+    const reported: SinkReport[] = [];
     const { sink, batch } = await openSink(archiveSink, settingsOf(location), {
-      tell: async (one) => void reported.push(one),
+      report: async (one) => void reported.push(one),
     });
 
     await send(sink, batch(someEvents(2)));

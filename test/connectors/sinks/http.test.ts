@@ -100,7 +100,7 @@ test('http takes up a secret header that changed', async () => {
     position: 0,
     mark: null,
     remember: nothing,
-    tell: nothing,
+    report: nothing,
     tools,
   };
   const sink = await httpSink.open(settings, opening);

@@ -125,7 +125,7 @@ test('otlp sends what OTLPLogExporter sends', async () => {
     position: 0,
     mark: null,
     remember: nothing,
-    tell: nothing,
+    report: nothing,
   };
   const sink = await otlpSink.open(settings, { ...opening, tools: testTools() });
   const exporter = new OTLPLogExporter({

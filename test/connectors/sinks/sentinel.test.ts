@@ -271,7 +271,7 @@ test('check compares its columns with those that the rule declares, where it may
   const { look, service } = await inspected({ isReader: true });
 
   expect(await look()).toEqual({
-    told: `${azure.rule} declares all 18 columns of ${azure.stream}`,
+    summary: `${azure.rule} declares all 18 columns of ${azure.stream}`,
     isSeen: true,
   });
   expect(service.tokens).toBe(1);
@@ -325,8 +325,8 @@ test.each<[string, AzureOptions, ((path: string) => HttpAnswer | null)?]>([
 
   const seen = await look();
 
-  expect(seen).toMatchObject({ isSeen: false, told: expect.stringContaining(why) });
-  expect(seen?.told).toMatch(/could not be seen/);
+  expect(seen).toMatchObject({ isSeen: false, summary: expect.stringContaining(why) });
+  expect(seen?.summary).toMatch(/could not be seen/);
 });
 
 test.each([
