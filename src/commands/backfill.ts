@@ -267,7 +267,7 @@ async function reportEnd(
     return 1;
   }
   const reached = reachedAt === null ? '' : ` at ${new Date(reachedAt).toISOString()}`;
-  deps.err(`${source}: not all of it: ${counts}; ${counted(behind, 'event')} still to deliver`);
+  deps.err(`${source}: incomplete: ${counts}; ${counted(behind, 'event')} still to deliver`);
   if (progress?.error) {
     const { message, next } = progress.error;
     for (const line of [message, `  ${next}`]) deps.err(line);

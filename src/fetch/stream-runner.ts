@@ -260,7 +260,7 @@ export class StreamRunner {
     if (cut !== undefined) {
       this.#wake = () => {
         cut();
-        over.abort(new Error('asked now'));
+        over.abort(new Error('retried now'));
       };
       if (isAskedAgain) this.#wake();
     }

@@ -69,7 +69,7 @@ export class BackfillReading {
 
   /** Stops it: it is not wanted any more. */
   drop(): void {
-    this.#unrequested.abort(new Error('not wanted'));
+    this.#unrequested.abort(new Error('cancelled'));
   }
 
   async #run(): Promise<BackfillProgress> {

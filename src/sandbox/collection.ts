@@ -221,7 +221,7 @@ export class Collection {
 
   #ordersTargets({ op, id, count = 1, seen = true }: ChangeOrder): readonly number[] {
     const what = `changing ${this.plan.path}`;
-    if (!seen && op !== 'updated') throw new Error(`${what}: only an update can be told unseen`);
+    if (!seen && op !== 'updated') throw new Error(`${what}: only an update can be unseen`);
     if (op === 'created') {
       const from = ORDERED_FROM + this.#bornByOrder.size;
       if (id !== undefined && this.indexOf(id) !== null) throw new Error(`${what}: ${id} exists`);

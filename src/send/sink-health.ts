@@ -165,7 +165,7 @@ export class SinkHealth {
     const { clock, fingerprint } = this.#deps;
     const over = new AbortController();
     const either = AbortSignal.any([stop, over.signal]);
-    this.#wake = () => over.abort(new Error('asked now'));
+    this.#wake = () => over.abort(new Error('retried now'));
     try {
       await Promise.race([
         clock.sleep(ms, either),

@@ -141,7 +141,7 @@ async function aRefused(): Promise<{
   const { err, code } = await sluice(args);
   expect(code).toBe(1);
   expect(err.join('\n')).toMatch(
-    /audit: not all of it: 100 records read, 100 events held .* 0 events still[\s\S]*403/,
+    /audit: incomplete: 100 records read, 100 events held .* 0 events still[\s\S]*403/,
   );
   setup.sandbox.control.setFaults({});
   return { setup, args, ids };

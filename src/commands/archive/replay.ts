@@ -149,7 +149,7 @@ async function replayed(doing: Doing): Promise<0 | 1> {
   }
   const why = error === null ? 'it was stopped' : error.message;
   deps.err(
-    cleanText(`not all of it: ${counted(left, 'event')} still held for ${sink}: ${why}`, 500),
+    cleanText(`incomplete: ${counted(left, 'event')} still waiting for ${sink}: ${why}`, 500),
   );
   deps.err('nothing is lost: the same command line resumes from there');
   return 1;

@@ -107,7 +107,7 @@ export class MovesKnown {
       }
       for (const [at, { where }] of this.#plan.routes.entries()) {
         if (where === undefined || !new RegExp(`["']${old}["']`).test(where)) continue;
-        yield `routes[${at}].where names ${old}: events of ${successor} have ${successor} in its place; change the filter before the cutover`;
+        yield `routes[${at}].where names ${old}: events of ${successor} have ${successor} as source; change the filter before the cutover`;
       }
       const known = new Set(
         sources.find(({ name }) => name === old)?.streams.map(({ company }) => company),
@@ -116,7 +116,7 @@ export class MovesKnown {
         company === undefined || known.has(undefined) || known.has(company) ? [] : [company],
       );
       if (unknown.length === 0) continue;
-      yield `sources.${successor}: ${old} does not read ${unknown.length === 1 ? 'company' : 'companies'} ${unknown.slice(0, 5).join(', ')}: records of it are in ${successor} only, and each waits for patience before the cutover`;
+      yield `sources.${successor}: ${old} does not read ${unknown.length === 1 ? 'company' : 'companies'} ${unknown.slice(0, 5).join(', ')}: these records are in ${successor} only, and each waits for patience before the cutover`;
     }
   }
 

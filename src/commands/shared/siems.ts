@@ -176,7 +176,7 @@ const known: readonly Known[] = [
     file: 'secops-receiver.txt',
     receiver: () => [
       '1. Google Cloud, IAM: a role with the permission chronicle.events.import, a service account with this role, and a JSON',
-      '   key of it at /run/secrets/secops.json.',
+      '   key of this account at /run/secrets/secops.json.',
       '2. SecOps, SIEM Settings, Profile: the customer id is instance in the config. Set project and location there as well.',
       '',
       `${changes}`,
