@@ -41,7 +41,7 @@ export const acls = defineCommand({
 function principalOf({ sasl }: NonNullable<Config['state']['kafka']>): string {
   if (sasl !== undefined) return `User:${sasl.username}`;
   throw new UsageError(
-    'whose rights? state.kafka.sasl names no user, so say it: --principal User:CN=sluice',
+    'state.kafka.sasl has no username: add the account, such as --principal User:CN=sluice',
   );
 }
 
