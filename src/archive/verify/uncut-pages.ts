@@ -41,7 +41,7 @@ export class UncutPages {
     this.#spool = spool;
   }
 
-  /** A page with events. `isCounted`: false for one that was not asked for. */
+  /** A page with events. `isCounted`: false for a page that was not requested. */
   page(index: number, { kept, place }: PageEntry, isCounted: boolean): void {
     if (kept === 0 || !isCounted) return;
     if (this.#pages.length >= pagesMax) this.#isOverflown = true;

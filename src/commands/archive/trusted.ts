@@ -17,7 +17,6 @@ import type { Config } from '../../config/config.ts';
 import { inShards } from '../../config/shards.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import type { ObjectStore } from '../../objects/store.ts';
-import type { Means } from '../shared/command.ts';
 import { keyOption, keysGiven, openArchive, shardAt, signedHead } from './given.ts';
 
 /** `--key` of commands that also work without it. */
@@ -60,7 +59,7 @@ export async function trustedHead(
 export async function trustedArchive(
   location: string,
   trusted: readonly Verifier[] | null,
-  env: Means['env'],
+  env: Readonly<Record<string, string | undefined>>,
 ): Promise<ProvenReader> {
   const { store } = await openArchive(location, env);
   try {
@@ -103,7 +102,7 @@ function keysOf({ sinks }: Config, location: string): readonly Verifier[] {
     const { success, data } = archiveSettings.safeParse(settings);
     if (settings.type !== 'archive' || !success) return [];
     const place = placeOf(data.location);
-    // Of several shards the location of all may be asked for, too.
+    // With several shards, the location of all logs is accepted as well.
     const isAsked = place === asked || (data.shard !== undefined && place.startsWith(`${asked}/`));
     if (!isAsked) return [];
     try {

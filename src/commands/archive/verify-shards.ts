@@ -120,7 +120,7 @@ function alone(location: string, judged: Judged, deps: ShardDeps): Judged {
   const report = judged.get(location);
   if (report == null) return judged;
   if (unshardedBreak(location, report, deps) !== null) {
-    const remark = `by its newest start no shard writes this log: if ${location} is the location of a shard, another archive is in its place`;
+    const remark = `by its newest start no shard writes this log: if ${location} is the location of a shard, another archive is there`;
     return new Map([[location, { ...report, remarks: [...report.remarks, remark] }]]);
   }
   if (report.siblings.length === 0) return judged;
