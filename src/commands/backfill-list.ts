@@ -1,44 +1,27 @@
-// `sluice backfill list` and `cancel`: what was begun and how far it is, and how one that is not
-// wanted any more is forgotten. Both work while another process runs, which looks at the requests.
-// What must stay true: the live streams' memory is not touched, and what a backfill has held for
-// the sinks is delivered like all that is held.
+// `sluice backfill list` and `cancel`: the backfills with their progress, and how an unfinished one is
+// deleted. Invariant: the live streams' memory is not touched, and what a backfill has stored for the
+// sinks is delivered like all stored events.
 
-import { type Config, readConfig } from '../config/config.ts';
-import { inShards } from '../config/shards.ts';
+import type { Config } from '../config/config.ts';
 import { UsageError } from '../contracts/errors.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
-import {
-  type BackfillProgress,
-  type BackfillRequest,
-  backfillsIn,
-  cancelBackfill,
-  forgetBackfill,
-} from '../hold/backfills.ts';
-import { holderOf } from '../hold/lock.ts';
-import { changeState, lookInto } from '../hold/store.ts';
+import { type BackfillProgress, type BackfillRequest, backfillsIn } from '../hold/backfills.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { counted, type Mood, painted } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { systemClock } from '../tools/clock.ts';
 import { spanText, timeText } from '../tools/time-text.ts';
-import { notHere } from '../watch/state.ts';
-import { whereItRuns } from './shared/at-work.ts';
-import { cancelRemote } from './shared/backfill-board.ts';
 import { configOption, defineCommand } from './shared/command.ts';
-import { partsAtWork } from './shared/parts.ts';
-import { isRemote, isServed, withCopy } from './shared/remote.ts';
+import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 
-/** `waiting`: asked for, and not taken up yet. */
+/** `waiting`: requested, and not started yet. */
 type StatusView = 'waiting' | BackfillProgress['state'];
 
 interface Begun extends BackfillRequest {
   readonly state: StatusView;
 }
 
-/** Whoever reads a backfill says so several times a second; with a machine under load in mind. */
+/** The reader of a backfill notes its progress several times a second; a machine under load needs longer. */
 const activeWithinMs = 5_000;
-const letGoWithinMs = 10_000;
-const lookEveryMs = 100;
 /** As many of an id's characters as people are shown; any beginning that only one has will do. */
 const idLength = 8;
 
@@ -49,15 +32,17 @@ export const backfillList = defineCommand({
   options: { config: configOption, json: { about: 'one JSON object per line' } },
   async run({ config: file, json }, deps) {
     const { out } = deps;
-    const parts = partsAtWork(file, deps).map(({ config }) => config);
-    const begun = await Promise.all(parts.map(begunIn));
-    for (const [at, config] of parts.entries()) {
-      for (const one of begun[at] ?? []) {
+    const parts = partsAtWork(file, deps);
+    const seen = await Promise.all(parts.map(begunIn));
+    for (const [at, { config }] of parts.entries()) {
+      for (const one of seen[at]?.begun ?? []) {
         for (const line of json ? [JSON.stringify(factsOf(one))] : linesOf(one, config)) out(line);
       }
     }
-    if (!json && begun.flat().length === 0) {
-      out(`no backfill was begun${parts.map(notHere).find((text) => text !== '') ?? ''}`);
+    if (!json && seen.every(({ begun }) => begun.length === 0)) {
+      out(
+        `no backfill was begun${seen.map(({ missing }) => missing).find((text) => text !== '') ?? ''}`,
+      );
     }
     return 0;
   },
@@ -69,54 +54,48 @@ export const cancel = defineCommand({
   about: 'cancel an unfinished backfill; events that it stored are still delivered',
   arguments: { id: { about: 'id, as shown by backfill list' } },
   options: { config: configOption },
-  async run({ id, config: file }, { env, out }) {
-    const parts = inShards(readConfig(file, { env })).map((part) => whereItRuns(part).config);
-    const config = await partWith(id, parts);
-    const request = await found(id, config);
+  async run({ id, config: file }, deps) {
+    const { out } = deps;
+    const { operator, ...seen } = await partWith(id, partsAtWork(file, deps));
+    const request = found(id, seen);
     const { source, progress, state } = request;
     if (state === 'done') {
       throw new UsageError(`${shown(request)} is done: there is nothing to cancel`);
     }
-    if (isRemote(config)) await cancelRemote(config, request);
-    else await cancelHere(request, config);
+    await operator.backfill.cancel(request);
     const held = counted(progress?.held ?? 0, 'event');
     out(`${source}: the backfill ${shown(request)} is forgotten; the ${held} it has held go out`);
     return 0;
   },
 });
 
-async function cancelHere(request: Begun, { state }: Config): Promise<void> {
-  changeState(state, (store) => cancelBackfill(store, request));
-  const isRead = request.state === 'reading' || request.state === 'delivering';
-  if (!isRead || !(await letGo(request, state))) {
-    changeState(state, (store) => forgetBackfill(store, request));
-  }
+interface Seen {
+  readonly begun: readonly Begun[];
+  /** Why none is known: there is no state; else empty. */
+  readonly missing: string;
 }
 
-/** The part in which one of that id was begun; where none was, the first, which says so. */
-async function partWith(id: string, parts: readonly Config[]): Promise<Config> {
-  const [first] = parts as readonly [Config];
-  for (const part of parts.length === 1 ? [] : parts) {
-    if ((await begunIn(part)).some((one) => one.id.startsWith(id))) return part;
-  }
-  return first;
+/** The part in which one of that id was begun; where none was, the first. */
+async function partWith(
+  id: string,
+  parts: readonly PartAtWork[],
+): Promise<Seen & Pick<PartAtWork, 'operator'>> {
+  const all = await Promise.all(
+    parts.map(async (part) => ({ operator: part.operator, ...(await begunIn(part)) })),
+  );
+  const [first] = all as [(typeof all)[number]];
+  return all.find(({ begun }) => begun.some((one) => one.id.startsWith(id))) ?? first;
 }
 
-async function begunIn(config: Config): Promise<readonly Begun[]> {
-  const { state } = config;
-  if (isRemote(config)) {
-    const holder = (await isServed(config.state)) ? 'the process that works' : null;
-    return await withCopy(config, (copy) => existingIn(copy.state, holder));
-  }
-  const holder = holderOf(state.dir);
-  if (holder === null) importBackfillFiles(state);
-  return existingIn(state, holder);
-}
-
-function existingIn({ dir }: Config['state'], holder: string | null): readonly Begun[] {
-  return backfillsIn(dir)
-    .map((request) => ({ ...request, state: statusOf(request, holder) }))
-    .toSorted((a, b) => a.askedAt - b.askedAt);
+async function begunIn({ operator }: PartAtWork): Promise<Seen> {
+  const holder = await operator.holder();
+  return await operator.status(({ config: { state }, isCopy, missing }) => {
+    if (holder === null && !isCopy) importBackfillFiles(state);
+    const begun = backfillsIn(state.dir)
+      .map((request) => ({ ...request, state: statusOf(request, holder) }))
+      .toSorted((a, b) => a.askedAt - b.askedAt);
+    return { begun, missing };
+  });
 }
 
 function statusOf({ isRequested, progress }: BackfillRequest, holder: string | null): StatusView {
@@ -127,27 +106,13 @@ function statusOf({ isRequested, progress }: BackfillRequest, holder: string | n
   return isActive && (state === 'reading' || state === 'delivering') ? state : 'waiting';
 }
 
-async function found(id: string, config: Config): Promise<Begun> {
-  const begun = await begunIn(config);
+function found(id: string, { begun, missing }: Seen): Begun {
   const [one, another] = begun.filter((request) => id !== '' && request.id.startsWith(id));
   if (one !== undefined && another === undefined) return one;
   const known = begun.map(shown).join(', ');
-  const there = known === '' ? `none was begun${notHere(config)}` : `there are ${known}`;
+  const there = known === '' ? `none was begun${missing}` : `there are ${known}`;
   const what = one === undefined ? 'no backfill' : 'more than one backfill';
   throw new UsageError(`there is ${what} ${cleanText(id, 80)}; ${there}`);
-}
-
-/** Waits until whoever reads it has forgotten it; false where nobody seems to read it any more. */
-async function letGo({ row }: BackfillRequest, { dir }: Config['state']): Promise<boolean> {
-  const clock = systemClock();
-  const deadline = clock.monotonic() + letGoWithinMs;
-  const isThere = () =>
-    lookInto(dir, false, ({ requests }) => requests.all().some(({ id }) => id === row));
-  while (isThere()) {
-    if (clock.monotonic() > deadline) return false;
-    await clock.sleep(lookEveryMs);
-  }
-  return true;
 }
 
 function linesOf(begun: Begun, config: Config): readonly string[] {

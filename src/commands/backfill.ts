@@ -1,14 +1,14 @@
-// `sluice backfill`: the events of a past time, delivered to every sink. Where a process runs with
-// the config it is asked to do it beside its live streams, and followed; else it is done here.
-// Either way the same command line goes on where it was cut short. What must stay true: an event
-// comes with the uid that the live stream gives it, so that a receiver can tell what it has
-// already, and whoever asks is told that it does come again.
+// `sluice backfill`: delivers the events of a past time to every sink. If a process runs with the
+// config, it gets the request and reads beside its live streams, and this command follows it; else the
+// command reads. The same command line resumes an unfinished one. Invariant: an event has the uid that
+// the live stream gives it, so that a receiver recognises repeats, and the command says that it repeats.
 
 import { type Config, readConfig } from '../config/config.ts';
 import { planFrom, type WholePlan } from '../config/plan.ts';
 import { ExportError, UsageError } from '../contracts/errors.ts';
 import type { BackfillProgress, BackfillRequest, Past } from '../hold/backfills.ts';
 import { holderOf } from '../hold/lock.ts';
+import { type Operator, operatorOf, ownOperator } from '../operator/index.ts';
 import type { Summary } from '../pipeline.ts';
 import { listsOf } from '../run/backfill.ts';
 import { runAlone } from '../run/backfill-alone.ts';
@@ -20,7 +20,6 @@ import { cleanText } from '../tools/clean-text.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { backfillList, cancel } from './backfill-list.ts';
 import { whereItRuns } from './shared/at-work.ts';
-import { type BackfillBoardOptions, boardHere, remoteBoard } from './shared/backfill-board.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
 import {
   type CommandGroup,
@@ -32,7 +31,6 @@ import {
   type Means,
 } from './shared/command.ts';
 import { partWithSource } from './shared/parts.ts';
-import { isRemote, isServed } from './shared/remote.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
 const options = {
@@ -47,6 +45,9 @@ type Options = Given<typeof options>;
 
 /** How long a process that is restarted may be away. */
 const awayMsMax = 60_000;
+/** How often the request is read, and by when its process accepts it, or never does. */
+const paceHere = { lookEveryMs: 250, acceptedWithinMs: 15_000 };
+const paceRemote = { lookEveryMs: 1_000, acceptedWithinMs: 60_000 };
 const stoppedWithinMs = 10_000;
 
 /** 0: read and delivered; 1: not, or not all of it, saying why. */
@@ -80,8 +81,9 @@ async function backfilled(options: Options, deps: Means): Promise<ExitCode> {
     const plan = planFrom(config, tools);
     refuseWithoutList(past, plan);
     const isAnew = options.restart === true;
-    const doing = { past, isAnew, config, plan, tools, stop: shutdown.stop, meter, deps };
-    return await carryOut(doing);
+    const operator = operatorOf(config, whole);
+    const doing = { past, isAnew, config, operator, plan, tools, meter, deps };
+    return await carryOut({ ...doing, stop: shutdown.stop });
   } finally {
     meter.clear();
     await tools.http.close();
@@ -94,6 +96,7 @@ interface Backfilling {
   /** What was begun alike is forgotten. */
   readonly isAnew: boolean;
   readonly config: Config;
+  readonly operator: Operator;
   readonly plan: WholePlan;
   readonly tools: BootTools;
   readonly stop: AbortSignal;
@@ -102,7 +105,7 @@ interface Backfilling {
 }
 
 interface Doing extends Backfilling {
-  readonly board: BackfillBoardOptions;
+  readonly pace: typeof paceHere;
 }
 
 function pastOf(options: Options, { sources }: Config, now: number): Past {
@@ -134,12 +137,13 @@ function introduction({ source, from, to }: BackfillRequest): readonly string[] 
 async function carryOut(given: Backfilling): Promise<ExitCode> {
   const { past, isAnew, config, stop, deps } = given;
   const journey = await openHere(given);
-  const board = isRemote(config) ? remoteBoard(config) : boardHere(config);
-  const doing: Doing = { ...given, board };
+  const operator = journey === null ? given.operator : ownOperator(config);
+  const isHere = holderOf(config.state.dir) !== null;
+  const doing: Doing = { ...given, operator, pace: isHere ? paceHere : paceRemote };
   try {
-    const asked = await board.ask(past, isAnew);
+    const asked = await operator.backfill.begin(past, isAnew);
     for (const line of introduction(asked)) deps.err(line);
-    const holder = board.holder() ?? 'another process';
+    const holder = (await operator.holder()) ?? 'another process';
     if (journey === null) deps.err(`${holder} runs with this config and gets the request`);
     const alone = journey && runAlone(asked, journey, doing);
     const until = alone === null ? stop : AbortSignal.any([stop, alone.stuck]);
@@ -154,7 +158,7 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
     const { read, behind } = await alone.end({ delivers: progress?.state === 'failed' });
     const held = Math.max(0, ...behind.map((sink) => sink.held));
     // What is cancelled is no longer written down.
-    const come = (await board.now(asked)) === undefined ? read : progress;
+    const come = (await operator.backfill.now(asked)) === undefined ? read : progress;
     const code = await reportEnd(doing, asked, come && { ...come, behind: held });
     for (const line of behindLines(behind)) deps.err(line);
     return code;
@@ -163,16 +167,14 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
   }
 }
 
-/** The journey, where no process runs it; null: one does, which takes the request up. */
-async function openHere({ config, plan, tools }: Backfilling): Promise<Journey | null> {
-  if (holderOf(config.state.dir) !== null) return null;
-  if (isRemote(config) && (await isServed(config.state))) return null;
+/** The journey, where no process runs it; null: one does, which gets the request. */
+async function openHere({ config, operator, plan, tools }: Backfilling): Promise<Journey | null> {
+  if ((await operator.holder()) !== null) return null;
   try {
     return await openJourney(plan, config.state, tools, { polls: false });
   } catch (error) {
     const isLocked = error instanceof ExportError && error.code === 'state_locked';
-    // Else it is a process elsewhere that has the state, in Kafka.
-    if (isLocked && holderOf(config.state.dir) !== null) return null;
+    if (isLocked && (await operator.holder()) !== null) return null;
     throw error;
   }
 }
@@ -183,45 +185,42 @@ async function follow(
   asked: BackfillRequest,
   { until, isAlone }: { readonly until: AbortSignal; readonly isAlone: boolean },
 ): Promise<BackfillProgress | null> {
-  const { board, tools, meter } = doing;
+  const { operator, pace, tools, meter } = doing;
   const { clock } = tools;
   const askedAt = clock.monotonic();
   let seenAt = askedAt;
   let last: BackfillProgress | null = null;
   while (!until.aborted) {
-    const request = await board.now(asked);
+    const request = await operator.backfill.now(asked);
     if (!request?.isRequested) return request?.progress ?? last;
     const { progress } = request;
     if (progress !== null && progress.at >= asked.askedAt) {
       last = progress;
       meter.show(progress);
     }
-    if (board.holder() !== null) seenAt = clock.monotonic();
+    if (isAlone || (await operator.holder()) !== null) seenAt = clock.monotonic();
     if (clock.monotonic() - seenAt > awayMsMax) throw left(doing);
     const isLate = last === null && !isAlone;
-    if (isLate && clock.monotonic() - askedAt > board.takenWithinMs) {
-      await board.stop(asked, null);
-      throw notTaken(doing);
+    if (isLate && clock.monotonic() - askedAt > pace.acceptedWithinMs) {
+      await operator.backfill.stop(asked);
+      throw notAccepted(doing, await operator.holder());
     }
-    await clock.sleep(board.lookEveryMs, until).catch(() => undefined);
+    await clock.sleep(pace.lookEveryMs, until).catch(() => undefined);
   }
   return last;
 }
 
-/** Whoever reads it writes over what is written here, once it has let go. */
+/** Waits until its reader has stored how far it came. */
 async function stopThere(
-  doing: Doing,
+  { operator, pace, tools: { clock } }: Doing,
   request: BackfillRequest,
   last: BackfillProgress | null,
 ): Promise<BackfillProgress | null> {
-  const { board, tools } = doing;
-  const { clock } = tools;
-  const at = clock.now();
-  await board.stop(request, last && { ...last, at });
+  const at = (await operator.backfill.stop(request))?.progress?.at;
   const deadline = clock.monotonic() + stoppedWithinMs;
-  const now = async () => (await board.now(request))?.progress ?? null;
+  const now = async () => (await operator.backfill.now(request))?.progress ?? null;
   while (last !== null && (await now())?.at === at && clock.monotonic() < deadline) {
-    await clock.sleep(board.lookEveryMs);
+    await clock.sleep(pace.lookEveryMs);
   }
   return (await now()) ?? last;
 }
@@ -236,8 +235,8 @@ function left({ past, config }: Doing): ExportError {
   );
 }
 
-function notTaken({ past, board }: Doing): ExportError {
-  const holder = board.holder() ?? 'the process that held the state directory';
+function notAccepted({ past }: Doing, running: string | null): ExportError {
+  const holder = running ?? 'the process that had the state';
   return new ExportError(
     'state_locked',
     `backfilling ${past.source}: ${holder} does not accept the request`,
@@ -262,7 +261,7 @@ async function reportEnd(
     deps.out(`${source}: ${counts}; every sink has them`);
     return 0;
   }
-  if ((await doing.board.now(request)) === undefined) {
+  if ((await doing.operator.backfill.now(request)) === undefined) {
     deps.err(`${source}: cancelled: ${counts}; stored events are still delivered`);
     return 1;
   }

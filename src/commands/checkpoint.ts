@@ -1,25 +1,16 @@
-// `sluice checkpoint`: where a stream stands, and the two ways to move it by hand. Both are for the
-// rare day when a checkpoint no longer fits: they touch nothing that is held for the sinks, and
-// keep the identities of what was read, so that what is read again is not delivered again;
-// `--forget` is for those who want just that. A process that runs rewinds a stream itself
-// (requests.ts), and has to be stopped for a reset; with a state in Kafka whoever works there does
-// both, for commands on machines where nothing runs. Cursors are shown by their digest only.
+// `sluice checkpoint`: shows the checkpoint of a stream, and the two ways to move it by hand, for the
+// rare day when a checkpoint no longer fits. They do not touch what is stored for the sinks, and keep
+// the identities of records, so that a record that is read again is not delivered again; `--forget`
+// deletes identities too. Cursors are shown by their digest only.
 
-import { z } from 'zod';
-import { type Config, readConfig } from '../config/config.ts';
-import { inShards } from '../config/shards.ts';
-import { forgetDelivered } from '../hold/delivered.ts';
-import { takeLock } from '../hold/lock.ts';
 import { lookInto } from '../hold/store.ts';
 import type { StreamExtent } from '../hold/streams.ts';
-import { type Rewind, type Rewound, resetStream, rewindStream } from '../run/checkpoint-moves.ts';
+import type { Operator, RewoundStream, Stored } from '../operator/index.ts';
 import { counted, factLines } from '../terminal/table.ts';
-import { notHere, readState, type StreamState } from '../watch/state.ts';
-import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
+import { readState, type StreamState } from '../watch/state.ts';
+import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
-import { askAtWork, isAtWork } from './shared/process-requests.ts';
-import { isRemote, withCopy } from './shared/remote.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
 
@@ -35,21 +26,18 @@ export const show = defineCommand({
   about: 'show the checkpoint of a stream, without its cursor',
   options,
   async run({ config: file, stream }, deps) {
-    const { config, isElsewhere } = await partWithStream(partsAtWork(file, deps), stream);
-    const show = async (looked: Config) => {
-      const state = await find(looked, stream);
+    const { operator } = await partWithStream(partsAtWork(file, deps), stream);
+    const lines = await operator.status(async (stored) => {
+      const state = await find(stored, stream);
       if (state === null) {
-        deps.out(`${stream} has no checkpoint and starts from the beginning${notHere(looked)}`);
-        return;
+        return [`${stream} has no checkpoint and starts from the beginning${stored.missing}`];
       }
-      const { dir } = looked.state;
+      const { dir } = stored.config.state;
       const extent = lookInto(dir, null, ({ streams }) => streams.extent(stream));
       // A copy has no identities of records.
-      const facts = factsOf(state, isElsewhere ? undefined : extent, stream);
-      for (const line of factLines(facts)) deps.out(line);
-    };
-    if (isElsewhere && isRemote(config)) await withCopy(config, show);
-    else await show(config);
+      return factLines(factsOf(state, stored.isCopy ? undefined : extent, stream));
+    });
+    for (const line of lines) deps.out(line);
     return 0;
   },
 });
@@ -101,20 +89,11 @@ const reset = defineCommand({
     ...options,
     forget: { about: 'forget the records read, so that all are delivered again' },
   },
-  async run({ config: file, stream, forget = false }, { env, out }) {
-    const parts = inShards(readConfig(file, { env })).map((config) => ({ config }));
-    const { config } = await partWithStream(parts, stream);
-    await find(config, stream);
-    const { forgotten } = isRemote(config)
-      ? await askAtWork(config, {
-          name: stream,
-          wish: { what: 'reset', forget },
-          shape: z.object({ forgotten: z.number().nullable() }),
-        })
-      : { forgotten: locked(config, stream, () => resetStream(config, stream, forget)) };
-    const who = isRemote(config) ? 'the process that works' : 'the next run';
-    out(`${stream}: its checkpoint is gone; ${who} reads it from its start`);
-    out(
+  async run({ config: file, stream, forget = false }, deps) {
+    const operator = await withStream(file, stream, deps);
+    const forgotten = await operator.checkpoint.reset(stream, forget);
+    deps.out(`${stream}: checkpoint deleted; the stream is read again from its start`);
+    deps.out(
       forgotten === null
         ? 'records already read (at least half a million) are still known and not delivered again; --forget would deliver them again'
         : `${forgotten} records are forgotten: those that upstream still has are delivered again`,
@@ -137,15 +116,9 @@ const rewind = defineCommand({
   },
   async run({ config: file, stream, to: typed, forget = false }, deps) {
     const to = timeTyped('to', typed);
-    const { config } = await partWithStream(partsAtWork(file, deps), stream);
-    await find(config, stream);
-    const wish: Rewind = { what: 'rewind', to, forget };
-    const isRunning = isAtWork(config);
-    const rewound = isRunning
-      ? await askAtWork(config, { name: stream, wish, shape: rewoundShape })
-      : locked(config, stream, () => rewindStream(config, stream, wish));
-    const who = isRunning ? 'the running process' : 'the next run';
-    for (const line of rewoundLines(rewound, to, who)) deps.out(`${stream}: ${line}`);
+    const operator = await withStream(file, stream, deps);
+    const rewound = await operator.checkpoint.rewind(stream, { to, forget });
+    for (const line of rewoundLines(rewound, to)) deps.out(`${stream}: ${line}`);
     return 0;
   },
 });
@@ -157,38 +130,29 @@ export const checkpoint: CommandGroup = {
   commands: [show, reset, rewind],
 };
 
-function rewoundLines({ place, forgotten }: Rewound, to: number, who: string): readonly string[] {
+function rewoundLines({ place, forgotten }: RewoundStream, to: number): readonly string[] {
   return [
     place === null
-      ? `${who} reads it again from its beginning`
-      : `resumes where it was at ${time(place.at)} (cursor with digest ${place.digest})`,
+      ? 'the stream is read again from its start'
+      : `the stream resumes where it was at ${time(place.at)} (cursor with digest ${place.digest})`,
     forgotten === null
       ? 'records already read are still known and not delivered again; --forget would deliver those read since then again'
       : `${counted(forgotten, 'record')} read since ${time(to)} forgotten: only those that upstream still has are delivered again`,
   ];
 }
 
-/** What is held of the stream of that name, which is in the config or left over in the state. */
-async function find(config: Config, stream: string): Promise<StreamState | null> {
+/** The operator of the state that has the stream. Throws a UsageError if neither config nor state knows the stream. */
+async function withStream(file: string, stream: string, deps: Means): Promise<Operator> {
+  const { operator } = await partWithStream(partsAtWork(file, deps), stream);
+  await operator.status((stored) => find(stored, stream));
+  return operator;
+}
+
+/** The stored state of the stream of that name, which is in the config or left over in the state. */
+async function find({ config }: Stored, stream: string): Promise<StreamState | null> {
   const { streams } = readState(config.state.dir);
   refuseUnknown('stream', stream, [...(await streamNames(config)), ...streams.keys()]);
   return streams.get(stream) ?? null;
-}
-
-const rewoundShape = z.object({
-  place: z.object({ at: z.number(), digest: z.string().regex(/^[0-9a-f]+$/) }).nullable(),
-  forgotten: z.number().nullable(),
-});
-
-/** Moves a checkpoint while no run can: a runner's memory would overrule the change. */
-function locked<T>(config: Config, stream: string, move: () => T): T {
-  const lock = takeLock(config.state.dir);
-  try {
-    forgetDelivered(config.state.dir, stream);
-    return move();
-  } finally {
-    lock.release();
-  }
 }
 
 function time(at: unknown): string {

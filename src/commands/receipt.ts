@@ -10,14 +10,14 @@ import { openNote, type Signer, signNote } from '../archive/note.ts';
 import { signerOf, signingSettings } from '../archive/signing.ts';
 import type { Config } from '../config/config.ts';
 import { errorText } from '../contracts/errors.ts';
+import type { Stored } from '../operator/index.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { notHere, readState, type State } from '../watch/state.ts';
+import { readState, type State } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
-import { partsAtWork } from './shared/parts.ts';
+import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
-import { isRemote, withCopy } from './shared/remote.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 const lengthMax = 500;
@@ -32,8 +32,8 @@ const print = defineCommand({
   },
   async run({ config: file, sink, json }, deps) {
     let whole = true;
-    for (const { config } of partsAtWork(file, deps)) {
-      whole = (await report(config, { sink, json }, deps)) && whole;
+    for (const part of partsAtWork(file, deps)) {
+      whole = (await report(part, { sink, json }, deps)) && whole;
     }
     return whole ? 0 : 1;
   },
@@ -41,12 +41,12 @@ const print = defineCommand({
 
 /** Prints what is known of a sink in a part of the work; true: all is there. */
 async function report(
-  config: Config,
+  { config, operator }: PartAtWork,
   { sink, json }: { readonly sink: string; readonly json: boolean | undefined },
   { out, err }: Means,
 ): Promise<boolean> {
   refuseUnknown('sink', sink, Object.keys(config.sinks));
-  const state = await stateOf(config);
+  const { state, missing } = await operator.status(stateIn);
   const reported = receiptOf(sink, {
     ...{ config, plan: await planToLook(config), state },
     now: Date.now(),
@@ -56,20 +56,20 @@ async function report(
   if (json) out(JSON.stringify({ ...reported, note }, null, 2));
   else for (const line of (note ?? text).trimEnd().split('\n')) out(line);
   if (note === null) err('not signed: the config has no archive whose key signs here');
-  const missing = isRemote(config) ? '' : notHere(config);
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
   return reported.whole;
 }
 
-/** What is committed: a copy on this disk is older where another process has the state in Kafka. */
-async function stateOf(config: Config): Promise<State> {
-  if (!isRemote(config)) return readState(config.state.dir);
-  return await withCopy(config, ({ state: { dir } }) => {
-    const stored = readState(dir);
-    // Pages are not copied, so which are still held is not known.
-    const positions = [...stored.sinks.values()].flatMap(({ position }) => position ?? []);
-    return { ...stored, spool: { ...stored.spool, oldest: Math.min(0, ...positions) } };
-  });
+function stateIn({ config, isCopy, missing }: Stored): {
+  readonly state: State;
+  readonly missing: string;
+} {
+  const state = readState(config.state.dir);
+  if (!isCopy) return { state, missing };
+  // Pages are not copied, so which are still held is not known.
+  const positions = [...state.sinks.values()].flatMap(({ position }) => position ?? []);
+  const spool = { ...state.spool, oldest: Math.min(0, ...positions) };
+  return { state: { ...state, spool }, missing };
 }
 
 const check = defineCommand({

@@ -3,23 +3,18 @@
 // true: a sink that a running process has is not removed, and without a yes nothing is.
 
 import { z } from 'zod';
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
 import { backlog } from '../contracts/spool.ts';
 import { holderOf } from '../hold/lock.ts';
-import { changeState } from '../hold/store.ts';
-import { type GivenUp, removeSink } from '../run/give-up-sink.ts';
+import type { Stored } from '../operator/index.ts';
 import { runningIn } from '../run/running-config.ts';
 import { counted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { joinedRemoved, removedSinksOf } from '../watch/removed-sinks.ts';
-import { notHere, readState, type State } from '../watch/state.ts';
+import { readState, type State } from '../watch/state.ts';
 import type { RemovedSink } from '../watch/status-facts.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
-import { partsAtWork } from './shared/parts.ts';
-import { askAtWork } from './shared/process-requests.ts';
+import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';
-import { isRemote, isServed, withCopy } from './shared/remote.ts';
 import { unknownText } from './shared/typed.ts';
 
 const lengthMax = 500;
@@ -36,11 +31,9 @@ const list = defineCommand({
   about: 'show the sinks that the state knows, and the events that wait for each',
   options: { config: configOption, json: { about: 'as JSON' } },
   async run({ config: file, json }, deps) {
-    const configs = partsAtWork(file, deps).map(({ config }) => config);
-    const listed = await listedIn(configs);
+    const { listed, missing } = await listedIn(partsAtWork(file, deps));
     if (json) deps.out(JSON.stringify({ sinks: listed }, null, 2));
     else for (const line of sinkLines(listed)) deps.out(line);
-    const missing = configs.map(notHere).find((text) => text !== '') ?? '';
     if (missing !== '') deps.err(cleanText(`nothing is known${missing}`, lengthMax));
     return 0;
   },
@@ -53,8 +46,8 @@ const remove = defineCommand({
   options: { config: configOption, yes: { about: 'do not prompt' } },
   async run({ name, config: file, yes }, deps) {
     const { out, err } = deps;
-    const configs = partsAtWork(file, deps).map(({ config }) => config);
-    const listed = await listedIn(configs);
+    const parts = partsAtWork(file, deps);
+    const { listed, knowing } = await listedIn(parts);
     const found = listed.find((sink) => sink.name === name);
     if (found === undefined) {
       err(
@@ -66,7 +59,7 @@ const remove = defineCommand({
       );
       return 1;
     }
-    const user = await userOf(name, found, configs);
+    const user = await userOf(name, found, parts);
     if (user !== null) {
       err(
         cleanText(
@@ -82,7 +75,7 @@ const remove = defineCommand({
       return 1;
     }
     let events = 0;
-    for (const config of configs) events += (await giveUp(config, name)).events;
+    for (const { operator } of knowing(name)) events += await operator.sinks.remove(name);
     const letters =
       found.dead_letters === 0 ? '' : `; ${counted(found.dead_letters, 'dead letter')} stay`;
     out(`${name}: ${counted(events, 'event')} given up${letters}`);
@@ -98,38 +91,24 @@ export const sinks: CommandGroup = {
   alone: list,
 };
 
-const givenUpShape = z.object({ events: z.number() });
-
-async function giveUp(config: Config, name: string): Promise<GivenUp> {
-  const wish = { what: 'remove_sink' } as const;
-  try {
-    if (isRemote(config)) return await askAtWork(config, { name, wish, shape: givenUpShape });
-    return changeState(config.state, (store) =>
-      store.transaction(() => removeSink(store, name, [])),
-    );
-  } catch (error) {
-    // One part of the state may not know it.
-    if (error instanceof ExportError && error.code === 'config_invalid') return { events: 0 };
-    throw error;
-  }
-}
-
 /** Who has a sink and so keeps it from being removed; null: nothing does. */
 async function userOf(
   name: string,
   { in_config: inConfig, kept, missing_since: since }: ListedSink,
-  configs: readonly Config[],
+  parts: readonly PartAtWork[],
 ): Promise<string | null> {
   if (inConfig) return 'the config has it';
-  for (const { state } of configs) {
+  for (const {
+    config: { state },
+  } of parts) {
     const running = runningIn(state.dir);
     if (running !== null && sinksOf(running.config).includes(name)) {
       return `${holderOf(state.dir) ?? 'a running process'} has it`;
     }
   }
   if (!kept || since !== null) return null;
-  for (const config of configs) {
-    const isUsed = isRemote(config) ? await isServed(config.state) : config.state.kafka !== null;
+  for (const { config, operator } of parts) {
+    const isUsed = config.state.kafka !== null && (await operator.holder()) !== null;
     if (isUsed) return 'a running process may have it';
   }
   return null;
@@ -140,31 +119,43 @@ function sinksOf(config: unknown): readonly string[] {
   return Object.keys(shape.safeParse(config).data?.sinks ?? {});
 }
 
-/** The sinks of all parts, those of the config first. */
-async function listedIn(configs: readonly Config[]): Promise<readonly ListedSink[]> {
-  const parts = await Promise.all(configs.map(lookedAt));
+interface Listed {
+  /** The sinks of all parts, those of the config first. */
+  readonly listed: readonly ListedSink[];
+  /** Why a part knows none: it has no state; else empty. */
+  readonly missing: string;
+  /** The parts whose state knows a sink. */
+  readonly knowing: (name: string) => readonly PartAtWork[];
+}
+
+async function listedIn(parts: readonly PartAtWork[]): Promise<Listed> {
+  const seen = await Promise.all(parts.map(({ operator }) => operator.status(sinksIn)));
   const types = new Map(
-    configs.flatMap(({ sinks }) =>
+    parts.flatMap(({ config: { sinks } }) =>
       Object.entries(sinks).map(([name, { settings }]) => [name, settings.type] as const),
     ),
   );
-  return joinedRemoved(parts)
+  const listed = joinedRemoved(seen.map(({ sinks }) => sinks))
     .map((sink) => {
       const type = types.get(sink.name) ?? null;
       return { ...sink, in_config: type !== null, type };
     })
     .toSorted((a, b) => Number(b.in_config) - Number(a.in_config));
+  const missing = seen.map((part) => part.missing).find((text) => text !== '') ?? '';
+  const knowing = (name: string) =>
+    parts.filter((_, at) => seen[at]?.sinks.some((sink) => sink.name === name));
+  return { listed, missing, knowing };
 }
 
-async function lookedAt(config: Config): Promise<readonly RemovedSink[]> {
-  const look = ({ state: { dir, removedSinksMs } }: Config) => {
-    const state = readState(dir);
-    return [
-      ...Object.keys(config.sinks).map((name) => presentIn(state, name)),
-      ...removedSinksOf(state, { present: Object.keys(config.sinks), removedSinksMs }),
-    ];
-  };
-  return isRemote(config) ? await withCopy(config, look) : look(config);
+function sinksIn({ config, missing }: Stored) {
+  const { dir, removedSinksMs } = config.state;
+  const state = readState(dir);
+  const present = Object.keys(config.sinks);
+  const sinks: readonly RemovedSink[] = [
+    ...present.map((name) => presentIn(state, name)),
+    ...removedSinksOf(state, { present, removedSinksMs }),
+  ];
+  return { sinks, missing };
 }
 
 function presentIn({ sinks, spool }: State, name: string): RemovedSink {

@@ -78,7 +78,7 @@ export function readProgress(written: JsonObject | null): BackfillProgress | nul
  * Requests a backfill within the caller's transaction: resumes an unfinished one with the same
  * request, or creates one. `isAnew` discards the unfinished one.
  */
-export function askForBackfill(
+function askForBackfill(
   store: Store,
   past: Past,
   { now, isAnew }: { readonly now: number; readonly isAnew: boolean },
@@ -145,7 +145,7 @@ export function backfillMemory({ id }: Pick<BackfillRequest, 'id'>): string {
 }
 
 /** Stops the reading process; a repeated request resumes. */
-export function stopBackfill(
+function stopBackfill(
   { requests }: Store,
   { row }: BackfillRequest,
   last: BackfillProgress | null,
@@ -155,13 +155,8 @@ export function stopBackfill(
 }
 
 /** Makes the reading process discard the backfill. */
-export function cancelBackfill({ requests }: Store, { row }: BackfillRequest): void {
+function cancelBackfill({ requests }: Store, { row }: BackfillRequest): void {
   requests.answer(row, cancelled);
-}
-
-/** Discards a backfill that no process reads. */
-export function forgetBackfill(store: Store, request: BackfillRequest): void {
-  store.transaction(() => forget(store, request));
 }
 
 /**

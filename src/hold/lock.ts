@@ -45,9 +45,10 @@ export interface Lock {
 
 /**
  * Locks the state directory, creating it if needed; throws `state_locked`, `state_unwritable` or
- * `state_damaged`.
+ * `state_damaged`. `isBrief`: a command holds it for one change, so that a process that starts
+ * meanwhile waits (`isBrieflyHeld`).
  */
-export function takeLock(dir: string): Lock {
+export function takeLock(dir: string, { isBrief = false } = {}): Lock {
   const doing = `opening the state directory ${dir}`;
   let release: () => void;
   try {
@@ -70,7 +71,7 @@ export function takeLock(dir: string): Lock {
       cause: error,
     });
   }
-  nameOwner(dir);
+  nameOwner(dir, isBrief);
   return { release };
 }
 
@@ -99,9 +100,10 @@ function refuseOther(path: string): void {
  * Writes the holder's name to a new file that then takes the name, so that an existing file is
  * never written to.
  */
-function nameOwner(dir: string): void {
+function nameOwner(dir: string, isBrief: boolean): void {
   const next = join(dir, `${randomUUID()}.part`);
-  const owner = { pid: process.pid, host: hostname(), since: new Date().toISOString() };
+  const since = new Date().toISOString();
+  const owner = { pid: process.pid, host: hostname(), since, ...(isBrief && { brief: true }) };
   try {
     const file = openSync(next, 'wx', 0o600);
     try {
@@ -134,16 +136,31 @@ export function holderOf(dir: string): string | null {
   }
 }
 
+/** Whether a command holds the directory for one change (`takeLock`), and not a process that runs. */
+export function isBrieflyHeld(dir: string): boolean {
+  return holderOf(dir) !== null && ownerOf(dir)?.brief === true;
+}
+
 function holder(dir: string): string {
+  const { pid, host } = ownerOf(dir) ?? {};
+  if (pid === undefined || host === undefined) return 'another process';
+  return `process ${String(pid)} on ${String(host)}`;
+}
+
+interface Owner {
+  readonly pid?: unknown;
+  readonly host?: unknown;
+  readonly brief?: unknown;
+}
+
+/** What the holder has written about itself; null: nothing yet, or it cannot, and the lock is held all the same. */
+function ownerOf(dir: string): Owner | null {
   try {
     const owner: unknown = JSON.parse(smallText(join(dir, 'owner.json')));
-    if (typeof owner === 'object' && owner !== null && 'pid' in owner && 'host' in owner) {
-      return `process ${String(owner.pid)} on ${String(owner.host)}`;
-    }
+    return typeof owner === 'object' ? owner : null;
   } catch {
-    // The holder has not written its name yet, or cannot: the lock is held anyway.
+    return null;
   }
-  return 'another process';
 }
 
 /** More than the holder's name needs. */

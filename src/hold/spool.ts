@@ -43,6 +43,8 @@ export interface SpoolSettings extends Omit<WorkerSettings, 'readOnly' | 'isCach
   readonly bytesMax: number;
   /** Cached body bytes, also of large pages. Default: adapts to the page size. */
   readonly recentBytesMax?: number;
+  /** One command has it, for one change (`takeLock`); default: false. */
+  readonly isBrief?: boolean;
   /** The log that the database is a cache of. Default: the database is the state itself. */
   readonly log?: SpoolLog;
 }
@@ -110,7 +112,7 @@ const tickMs = 1_000;
 const answersMany = 1_000;
 /** Opens and locks the state directory. Throws `state_locked`, `state_damaged` or `disk_full`. */
 export async function openSpool(settings: SpoolSettings): Promise<OwnSpool> {
-  const lock = takeLock(settings.dir);
+  const lock = takeLock(settings.dir, settings);
   try {
     const { log, ...own } = settings;
     const thread = new SpoolThread(own, log?.commit ?? null);

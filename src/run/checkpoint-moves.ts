@@ -1,8 +1,6 @@
-// The two ways to move a stream's checkpoint by hand, as one transaction on the state database
-// while nothing of the stream is under way: what it remembers would overrule what is changed under
-// it. What must stay true: nothing is touched that is held for the sinks, and identities are
-// forgotten only where that is asked for; and the answer to a request stands beside what it has
-// moved, so that it is never carried out twice.
+// The two ways to move a stream's checkpoint by hand, within the caller's transaction, while nothing
+// of the stream is under way: a poller's memory would overrule the change. Invariants: nothing that
+// is stored for the sinks is touched, and identities are forgotten only where the operator asks for it.
 
 import type { Config } from '../config/config.ts';
 import { ExportError } from '../contracts/errors.ts';
@@ -16,7 +14,7 @@ import {
 import { noHorizon } from '../fetch/list/horizon.ts';
 import { parseParentsCheckpoint } from '../fetch/parents/state.ts';
 import type { Wish } from '../hold/requests.ts';
-import { changeState, type Store } from '../hold/store.ts';
+import type { Store } from '../hold/store.ts';
 import { commandText } from '../terminal/command-text.ts';
 import { cursorDigest } from '../watch/state.ts';
 
@@ -32,24 +30,11 @@ export interface Rewound {
 }
 
 /**
- * Has a list read again: from the newest place before a time where all that was read since stands
- * behind it, else from its beginning, and answers the request for it where there is one. Throws
- * `checkpoint_mismatch` where it cannot be; then nothing was changed.
+ * Has a list read again: from the newest position before a time if the list is known to grow after
+ * that position, else from its beginning. Throws `checkpoint_mismatch` where neither is possible;
+ * then nothing was changed.
  */
 export function rewindStream(
-  config: Config,
-  stream: string,
-  rewind: Rewind,
-  request: number | null = null,
-): Rewound {
-  return changing(config, (store) => {
-    const rewound = rewindIn(store, { config, stream, rewind });
-    if (request !== null) store.requests.answer(request, { ...rewound });
-    return rewound;
-  });
-}
-
-function rewindIn(
   store: Store,
   of: { readonly config: Config; readonly stream: string; readonly rewind: Rewind },
 ): Rewound {
@@ -71,26 +56,15 @@ function rewindIn(
   return { place: place && { at: place.at, digest: cursorDigest(place.cursor) }, forgotten };
 }
 
-/** Deletes the checkpoint: the stream is read from its start. Returns what is forgotten, which answers a request. */
+/** Deletes the checkpoint: the stream is read from its start. Returns the number of forgotten records, null where none were to be. */
 export function resetStream(
-  config: Config,
+  { streams, parents }: Store,
   stream: string,
   isForgotten: boolean,
-  request: number | null = null,
 ): number | null {
-  return changing(config, ({ streams, parents, requests }) => {
-    streams.reset(stream);
-    parents.reset(stream);
-    const forgotten = isForgotten
-      ? streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0)
-      : null;
-    if (request !== null) requests.answer(request, { forgotten });
-    return forgotten;
-  });
-}
-
-function changing<T>({ state }: Config, work: (store: Store) => T): T {
-  return changeState(state, (store) => store.transaction(() => work(store)));
+  streams.reset(stream);
+  parents.reset(stream);
+  return isForgotten ? streams.forgetSince(stream, 0) + parents.forgetSince(stream, 0) : null;
 }
 
 /** Forgotten blocks' numbers are given anew: an open walk must not take them for old. */

@@ -13,7 +13,7 @@ import { driftKey } from '../drift/state.ts';
 import { forgetLeft } from '../fetch/collection/left.ts';
 import { settlePairs } from '../fetch/succession/settle.ts';
 import { importBackfillFiles } from '../hold/backfill-files.ts';
-import { type OwnSpool, openSpool } from '../hold/spool.ts';
+import { type OwnSpool, openSpool, type SpoolSettings } from '../hold/spool.ts';
 import { Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/heap.ts';
 import { Findings } from '../watch/findings.ts';
@@ -27,6 +27,7 @@ import { RemovedSinks } from './removed-sinks.ts';
 import { repairState } from './repair-state.ts';
 import type { BootTools } from './tools.ts';
 import { ConfigWatch } from './watch-configs.ts';
+import { whenFree } from './when-free.ts';
 
 /** A pipeline on its spool. */
 export interface Journey {
@@ -52,6 +53,8 @@ export interface Journey {
 interface Opening {
   /** Default: true. */
   readonly polls?: boolean;
+  /** A command opens it for one change, so that processes that start meanwhile wait; default: false. */
+  readonly isBrief?: boolean;
   /** Left out: a state in Kafka that another process has is refused, instead of waited for. */
   readonly standBy?: {
     /** Ends the wait; opening then rejects with its reason. */
@@ -82,7 +85,7 @@ export async function openJourney(
   plan: Plan & EndsPlan,
   opened: Config['state'],
   tools: BootTools,
-  { polls = true, standBy }: Opening = {},
+  { polls = true, isBrief = false, standBy }: Opening = {},
 ): Promise<Journey> {
   const { state, configRuns } = withRunningConfig(opened);
   let shard: ShardLog | null = null;
@@ -96,11 +99,14 @@ export async function openJourney(
     if (ownership !== null) tools.permit.isGiven = ownership.hasContact;
     const taken = await takeShard(state, tools, ownership);
     shard = taken?.shard ?? null;
-    repairState(plan, state, { log, now: clock.now(), found: findings.add });
+    const free = { clock, log, stop: standBy?.stop };
+    const repairing = { log, now: clock.now(), found: findings.add };
+    await whenFree(state.dir, free, () => repairState(plan, state, repairing));
     importBackfillFiles(state);
     const before = readState(state.dir);
     resumeCeilings(state.dir, tools.throttles);
-    const opening = openSpool({
+    const settings: SpoolSettings = {
+      isBrief,
       dir: state.dir,
       sync: shard === null ? state.sync : 'none',
       ...(shard === null ? {} : { log: shard }),
@@ -108,7 +114,8 @@ export async function openJourney(
       removedSinksMs: state.removedSinksMs,
       bytesMax: state.maxBytes,
       sinks: readersOf(plan),
-    });
+    };
+    const opening = whenFree(state.dir, free, () => openSpool(settings));
     // The spool's thread works meanwhile. Where this fails the first request tells it.
     tools.http.ready().catch(() => undefined);
     const spool = await opening;

@@ -5,14 +5,13 @@
 
 import { asExportError } from '../contracts/errors.ts';
 import type { Json } from '../contracts/json.ts';
-import { type BackfillProgress, backfillsAmong, carryOutAbout } from '../hold/backfills.ts';
+import type { Log } from '../contracts/tools.ts';
+import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
 import type { Request } from '../hold/requests.ts';
 import { changeState } from '../hold/store.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type BackfillDeps, BackfillReading } from './backfill.ts';
-import { resetStream, rewindStream } from './checkpoint-moves.ts';
-import { deadLettersOf, moveDeadLetters } from './dead-letter-moves.ts';
-import { removeSink } from './give-up-sink.ts';
+import { type Move, makeMove } from './moves.ts';
 import { turnPair } from './succession.ts';
 
 /** What requests are carried out with. */
@@ -86,9 +85,10 @@ async function carryOut(request: Request, deps: Doing, stop: AbortSignal): Promi
   }
 }
 
-/** What came of it; null for one that takes long, or is answered with what it has changed. */
-async function answerTo({ id, name, wish }: Request, deps: Doing): Promise<Json> {
-  const { made, pipeline, spool, tools } = deps;
+/** The answer; null for a request that takes long, or whose answer is stored with its change. */
+async function answerTo(request: Request, deps: Doing): Promise<Json> {
+  const { name, wish } = request;
+  const { pipeline, tools } = deps;
   switch (wish.what) {
     case 'retry':
       tools.log.info('retry_requested', 'retry requested by an operator', { name });
@@ -98,67 +98,47 @@ async function answerTo({ id, name, wish }: Request, deps: Doing): Promise<Json>
       tools.log.info(
         'suspects_dead_lettered',
         'suspects moved to the dead letters by an operator',
-        {
-          sink: name,
-          suspects,
-        },
+        { sink: name, suspects },
       );
       return { added: suspects };
     }
-    case 'rewind': {
-      await pipeline.whileStill(name, async () => {
-        rewindStream(made().config, name, wish, id);
-        await spool.moved(name);
-      });
-      tools.log.info('stream_rewound', 'stream rewound by an operator', { stream: name });
-      return null;
-    }
-    case 'reset':
-      await pipeline.whileStill(name, async () => {
-        resetStream(made().config, name, wish.forget, id);
-        await spool.moved(name);
-      });
-      tools.log.info('stream_reset', 'stream reset by an operator', { stream: name });
-      return null;
-    case 'letters': {
-      const { config } = made();
-      changeState(config.state, (store) =>
-        store.transaction(() => {
-          const moved = moveDeadLetters(store, deadLettersOf(store, wish), wish.does, config);
-          store.requests.answer(id, { ...moved });
-        }),
-      );
-      tools.log.info('dead_letters_moved', 'dead letters moved by an operator', {
-        does: wish.does,
-      });
-      return null;
-    }
     case 'cut_over':
       return await turnPair(name, wish, deps);
-    case 'remove_sink':
-      changeState(made().config.state, (store) =>
-        store.transaction(() => {
-          const removed = removeSink(store, name, Object.keys(made().config.sinks));
-          store.requests.answer(id, { ...removed });
-        }),
-      );
-      tools.log.info('removed_sink_given_up', 'removed sink given up by an operator', {
-        sink: name,
-      });
-      return null;
-    case 'begin_backfill':
-    case 'about_backfill': {
-      const isRead = (row: number) => row === deps.read;
-      changeState(made().config.state, (store) =>
-        store.transaction(() => {
-          const how = { now: tools.clock.now(), isRead };
-          const request = carryOutAbout(store, { name, wish }, how);
-          store.requests.answer(id, { request: request && { ...request } } as unknown as Json);
-        }),
-      );
-      return null;
-    }
     case 'backfill':
       return null;
+    default:
+      await move(request, wish, deps);
+      reportMove(name, wish, tools.log);
+      return null;
+  }
+}
+
+async function move({ id, name }: Request, wish: Move, deps: Doing): Promise<void> {
+  const { made, pipeline, spool, tools, read } = deps;
+  const change = () => {
+    const { config } = made();
+    changeState(config.state, (store) =>
+      store.transaction(() => {
+        const how = { config, now: tools.clock.now(), isRead: (row: number) => row === read };
+        store.requests.answer(id, makeMove(store, { name, wish }, how));
+      }),
+    );
+  };
+  if (wish.what !== 'rewind' && wish.what !== 'reset') return change();
+  await pipeline.whileStill(name, async () => {
+    change();
+    await spool.moved(name);
+  });
+}
+
+function reportMove(name: string, wish: Move, log: Log): void {
+  if (wish.what === 'rewind') {
+    log.info('stream_rewound', 'stream rewound by an operator', { stream: name });
+  } else if (wish.what === 'reset') {
+    log.info('stream_reset', 'stream reset by an operator', { stream: name });
+  } else if (wish.what === 'letters') {
+    log.info('dead_letters_moved', 'dead letters moved by an operator', { does: wish.does });
+  } else if (wish.what === 'remove_sink') {
+    log.info('removed_sink_given_up', 'removed sink given up by an operator', { sink: name });
   }
 }

@@ -1,6 +1,7 @@
 // The commands that look at the state directory and mend it: status, checkpoint, dead-letters.
 
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { runHere, runOnceHere, startSluice } from '../support/cli.ts';
@@ -154,7 +155,9 @@ describe('checkpoint', () => {
     const summary = await once(config);
 
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^audit: resumes where it was at 20.*digest [0-9a-f]{12}\)$/m);
+    expect(stdout).toMatch(
+      /^audit: the stream resumes where it was at 20.*digest [0-9a-f]{12}\)$/m,
+    );
     expect(summary).toContain('0 new records');
     expect(sandbox.control.requests()[auditPath]?.requests).toBeLessThan(4);
     expect(delivered()).toHaveLength(370);
@@ -190,29 +193,29 @@ describe('checkpoint', () => {
     const summary = await once(config);
 
     expect(early.exitCode).toBe(0);
-    expect(early.stdout).toContain('audit: the next run reads it again from its beginning');
+    expect(early.stdout).toContain('audit: the stream is read again from its start');
     expect(wrong.exitCode).toBe(64);
     expect(summary).toContain('0 new records');
     expect(sandbox.control.requests()[auditPath]?.requests).toBeGreaterThan(2);
     expect(delivered()).toHaveLength(250);
   });
 
-  test('reset is refused while a run holds the directory, naming it', async () => {
-    const { config } = await aSetup();
+  test('reset --forget beside a running process is carried out by that process', async () => {
+    const { config, delivered } = await aSetup();
     const sluice = startSluice(['run', '-c', config]);
-    await sluice.waitForLine('"running"');
+    const has = (count: number) => () =>
+      existsSync(join(dirname(config), 'events.ndjson')) && delivered().length === count;
+    await waitUntil(has(250), { what: '250 events' });
+    const args = ['checkpoint', 'reset', '-c', config, '--stream', 'audit', '--forget'];
 
-    const { stderr, exitCode } = await runHere([
-      'checkpoint',
-      'reset',
-      '-c',
-      config,
-      '--stream',
-      'audit',
-    ]);
+    const { stdout, stderr, exitCode } = await runHere(args);
+    await waitUntil(has(500), { what: 'all events again' });
 
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain(`process ${sluice.pid}`);
+    expect([exitCode, stderr, sluice.running]).toEqual([0, '', true]);
+    expect(stdout).toContain('audit: checkpoint deleted; the stream is read again from its start');
+    expect(stdout).toContain('250 records are forgotten');
+    expect(new Set(delivered()).size).toBe(250);
+    await sluice.kill();
   });
 });
 

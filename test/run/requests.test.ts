@@ -126,7 +126,9 @@ test('rewind beside a running process delivers again what was read since, and th
   await hasDelivered(setup, 493);
 
   expect([known.exitCode, forgotten.exitCode, sluice.running]).toEqual([0, 0, true]);
-  expect(known.stdout).toMatch(/^audit: resumes where it was at 20.*digest [0-9a-f]{12}\)$/m);
+  expect(known.stdout).toMatch(
+    /^audit: the stream resumes where it was at 20.*digest [0-9a-f]{12}\)$/m,
+  );
   expect(forgotten.stdout).toContain('120 records read since');
   const [before, again] = [delivered().slice(250, 370), delivered().slice(370, 490)];
   expect(new Set(again)).toEqual(new Set(before));

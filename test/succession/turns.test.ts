@@ -1,7 +1,9 @@
 // Cutover and rollback, with and without a running process, and kills in every phase.
 
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runHere, startSluice } from '../support/cli.ts';
+import { isBrieflyHeld } from '../../src/hold/lock.ts';
+import { runHere, runSluice, startSluice } from '../support/cli.ts';
 import { waitUntil } from '../support/temp.ts';
 import { aMove, type Move } from './a-move.ts';
 
@@ -73,4 +75,30 @@ test('a stopped pair is cut over and moved back', async () => {
   expect([cut.exitCode, cut.stderr]).toEqual([0, '']);
   expect(move.delivered().repeated).toEqual([]);
   expect(namesIn(move).filter((name) => name === 'new_audit').length).toBeGreaterThanOrEqual(5);
+});
+
+test('a run that starts while a cutover holds the state waits for it, and a second run does not', async () => {
+  const move = await aMove({ succeeds: quick });
+  const { pair, config, dir } = move;
+  pair.addMany(5);
+  const first = startSluice(['run', '-c', config]);
+  await move.complete();
+  const second = await runSluice(['run', '-c', config]);
+  await first.kill();
+  const answers = Promise.withResolvers<void>();
+  pair.onRequest('old', () => answers.promise);
+
+  const cutting = startSluice(['succession', 'cutover', '--force', '-c', config, 'new_audit']);
+  await waitUntil(() => isBrieflyHeld(join(dir, 'state')), { what: 'the cutover to begin' });
+  const run = startSluice(['run', '-c', config]);
+  await run.waitForLine('state_waited_for');
+  answers.resolve();
+  const cut = await cutting.exited;
+  await run.waitForLine('"running"');
+  pair.addMany(5, { timeMs: Date.now() });
+  await move.complete();
+
+  expect([second.exitCode, second.stderr.includes('state_locked')]).toEqual([1, true]);
+  expect([cut.exitCode, (await run.kill()).exitCode]).toEqual([0, 0]);
+  expect(move.delivered().repeated).toEqual([]);
 });

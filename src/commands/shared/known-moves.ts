@@ -4,13 +4,13 @@
 import type { Config } from '../../config/config.ts';
 import { inShards } from '../../config/shards.ts';
 import type { PairReport } from '../../contracts/succession.ts';
+import { operatorOf } from '../../operator/index.ts';
 import { planToLook } from '../../run/plan-to-look.ts';
 import type { UpstreamEnd } from '../../upstream/ends.ts';
 import { readState, type State } from '../../watch/state.ts';
 import type { StoredUpstream } from '../../watch/status-facts.ts';
 import { announcedOf, storedEnds } from '../../watch/stored.ts';
 import { whereItRuns } from './at-work.ts';
-import { isRemote, withCopy } from './remote.ts';
 
 /** The ends of all upstreams of a config, and its pairs. */
 export interface KnownMoves {
@@ -38,6 +38,5 @@ export async function knownEnds(config: Config): Promise<ReadonlyMap<string, Ups
 }
 
 async function storedOf(config: Config): Promise<State> {
-  const look = ({ state }: Config) => readState(state.dir);
-  return isRemote(config) ? await withCopy(config, look) : look(config);
+  return await operatorOf(config).status(({ config: { state } }) => readState(state.dir));
 }

@@ -5,6 +5,7 @@
 import type { Config } from '../../config/config.ts';
 import { inShards, shardsOf } from '../../config/shards.ts';
 import { holderOf } from '../../hold/lock.ts';
+import { type Operator, operatorOf } from '../../operator/index.ts';
 import { type MemberNote, memberIn } from '../../run/member-note.ts';
 import { readState } from '../../watch/state.ts';
 import { type ConfigAtWork, readConfigAtWork, whereItRuns } from './at-work.ts';
@@ -13,6 +14,8 @@ import { streamNames } from './looking.ts';
 
 /** A part, and whether this machine has it. */
 export interface PartAtWork extends ConfigAtWork {
+  /** Of the state of this part. */
+  readonly operator: Operator;
   /** A process of this machine takes part in the state, and another process has this part. */
   readonly isElsewhere: boolean;
 }
@@ -37,13 +40,16 @@ export function wholeAtWork(file: string, deps: Means): WholeAtWork {
     return member.shards?.owned.includes(shard) !== true;
   };
   const parts = inShards(whole.config).map((part) => {
-    if (part === whole.config) return { ...whole, isElsewhere: isElsewhere(part) };
+    if (part === whole.config) {
+      return { ...whole, isElsewhere: isElsewhere(part), operator: operatorOf(part) };
+    }
     const { config, running } = whereItRuns(part);
     return {
       ...whole,
       config,
       refused: running?.refused ?? null,
       isElsewhere: isElsewhere(config),
+      operator: operatorOf(config, whole.config),
     };
   });
   return { whole, parts, member };
@@ -62,17 +68,22 @@ export function shardsElsewhere({ whole, member }: WholeAtWork): readonly number
 }
 
 /** The one with a stream, in the config or left over in its state; where none has it, the first. */
-export async function partWithStream<T extends { readonly config: Config }>(
-  parts: readonly T[],
+export async function partWithStream(
+  parts: readonly PartAtWork[],
   stream: string,
-): Promise<T> {
-  const [first] = parts as readonly [T];
+): Promise<PartAtWork> {
+  const [first] = parts as readonly [PartAtWork];
   if (parts.length === 1) return first;
   for (const part of parts) {
     if ((await streamNames(part.config)).includes(stream)) return part;
   }
-  const isLeft = ({ config }: T) => readState(config.state.dir).streams.has(stream);
-  return parts.find(isLeft) ?? first;
+  for (const part of parts) {
+    const isLeft = await part.operator.status(({ config: { state } }) =>
+      readState(state.dir).streams.has(stream),
+    );
+    if (isLeft) return part;
+  }
+  return first;
 }
 
 /** The one with a source; where none has it, the config, which says so. */

@@ -39,6 +39,12 @@ export const stateEvents = {
     fields: ['error'],
     meaning: 'The release of events could not be reported. sluice reports the release later.',
   },
+  state_waited_for: {
+    level: 'info',
+    fields: [],
+    meaning:
+      'A command such as `sluice succession cutover` holds the state directory for one change. sluice waits for its end, 60 s at most.',
+  },
   state_rebuilt: {
     level: 'info',
     fields: ['streams', 'pages'],

@@ -3,7 +3,6 @@
 
 import { describe, expect, test } from 'vitest';
 import { sources } from '../../../connectors/sources/index.ts';
-import type { Config } from '../../../src/config/config.ts';
 import type { CollectionReading } from '../../../src/contracts/definition.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Spool } from '../../../src/contracts/spool.ts';
@@ -11,6 +10,7 @@ import type { Upstream } from '../../../src/contracts/upstream.ts';
 import { contentHash } from '../../../src/fetch/collection/canonical.ts';
 import { forgetLeft } from '../../../src/fetch/collection/left.ts';
 import { readCollectionCheckpoint } from '../../../src/fetch/collection/state.ts';
+import { changeState } from '../../../src/hold/store.ts';
 import { resetStream } from '../../../src/run/checkpoint-moves.ts';
 import { readState } from '../../../src/watch/state.ts';
 import { okOf, pagination } from '../../support/made-up-list.ts';
@@ -279,8 +279,7 @@ describe('R3.3: a source that leaves the config and returns', () => {
     await before.read(7);
     await before.collection.spool.close();
     const learned = readState(dir).streams.get('src')?.checkpoint?.compared;
-    // Only its state is looked at.
-    resetStream({ state: { dir, sync: 'normal' } } as Config, 'src', false);
+    changeState({ dir, sync: 'normal', keepMs: 0 }, (store) => resetStream(store, 'src', false));
 
     const after = await watched({ at: () => at(50) }, {}, await aSpool(dir));
     await after.read(3);

@@ -1,0 +1,4 @@
+// The entry point of the package: all that commands need to operate a state.
+
+export type { Stored } from './adapter.ts';
+export { type Operator, operatorOf, ownOperator, type RewoundStream } from './operator.ts';

@@ -1,0 +1,68 @@
+// A process of this machine holds the state directory: a request is a row of its database
+// (hold/requests.ts), which that process looks for several times a second. Invariant: the row is
+// removed together with the look that finds no answer, so that no later process carries it out.
+
+import type { Config } from '../config/config.ts';
+import { ExportError } from '../contracts/errors.ts';
+import type { JsonObject } from '../contracts/json.ts';
+import { holderOf } from '../hold/lock.ts';
+import type { Wish } from '../hold/requests.ts';
+import { Store } from '../hold/store.ts';
+import { systemClock } from '../tools/clock.ts';
+import { notHere } from '../watch/state.ts';
+import type { Adapter, Stored } from './adapter.ts';
+
+const lookEveryMs = 50;
+const patienceMs = 20_000;
+
+/** Reads the state directory beside the process, and leaves requests to it. */
+export class RunningProcess implements Adapter {
+  readonly holder: string;
+  readonly #config: Config;
+
+  constructor(config: Config, holder: string) {
+    this.#config = config;
+    this.holder = holder;
+  }
+
+  async look<T>(read: (stored: Stored) => Promise<T> | T): Promise<T> {
+    const config = this.#config;
+    return await read({ config, missing: notHere(config), isCopy: false });
+  }
+
+  async carryOut(name: string, wish: Wish): Promise<JsonObject | null> {
+    const { state } = this.#config;
+    const clock = systemClock();
+    const store = new Store(state);
+    try {
+      const row = store.requests.ask(name, wish, clock.now());
+      const deadline = clock.monotonic() + patienceMs;
+      let answer: JsonObject | null = null;
+      let hasEnded = false;
+      while (answer === null && !hasEnded && clock.monotonic() < deadline) {
+        await clock.sleep(lookEveryMs);
+        hasEnded = holderOf(state.dir) === null;
+        answer = answerIn(store, row);
+      }
+      answer = store.transaction(() => {
+        const last = answerIn(store, row);
+        store.requests.withdraw(row);
+        return last;
+      });
+      if (answer === null && !hasEnded) throw unanswered(this.holder, name);
+      return answer;
+    } finally {
+      store.close();
+    }
+  }
+}
+
+function answerIn(store: Store, row: number): JsonObject | null {
+  return store.requests.all().find(({ id }) => id === row)?.answer ?? null;
+}
+
+function unanswered(holder: string, name: string): ExportError {
+  return new ExportError('state_locked', `request to ${holder} about ${name}: no response`, {
+    next: 'The process may be shutting down, or another command holds the lock; retry when it has finished. Nothing was changed.',
+  });
+}

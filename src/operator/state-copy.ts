@@ -1,0 +1,35 @@
+// A state in Kafka, read on a machine that does not have it: a copy of what is committed, in a directory
+// that is deleted afterwards. No process of the state is disturbed.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StateLogSettings } from '../cluster/log/settings.ts';
+import type { Config } from '../config/config.ts';
+import { systemClock } from '../tools/clock.ts';
+import type { Stored } from './adapter.ts';
+
+/** Reads a copy of a state. Throws `sink_unreachable` or `sink_refused`. */
+export async function withCopy<T>(
+  config: Config,
+  kafka: StateLogSettings,
+  read: (stored: Stored) => Promise<T> | T,
+): Promise<T> {
+  // Its client takes long to load.
+  const { StateCopy } = await import('../cluster/copy.ts');
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
+  const copy = new StateCopy(kafka, dir, systemClock());
+  try {
+    const isThere = await copy.catchUp().finally(() => copy.close());
+    const missing = isThere
+      ? ''
+      : `: there is no state ${kafka.prefix} in Kafka, so no process has run with it yet`;
+    return await read({
+      config: { ...config, state: { ...config.state, dir } },
+      missing,
+      isCopy: true,
+    });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,46 @@
+// A state directory that a command holds for one change, such as `succession cutover`, is free again
+// soon: a process that opens it meanwhile waits for that. Invariant: the wait is bounded, and a
+// directory that a running process holds is refused without it.
+
+import { ExportError } from '../contracts/errors.ts';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { holderOf, isBrieflyHeld } from '../hold/lock.ts';
+
+/** A cutover reads two sources to their tails (10 s) and delivers what is stored (`shutdown.timeout`). */
+const waitMsMax = 60_000;
+const lookEveryMs = 100;
+
+interface FreeDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends the wait; opening then rejects with its reason. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/** Opens something in a state directory, as soon as no command holds that. Throws what `open` throws. */
+export async function whenFree<T>(
+  dir: string,
+  { clock, log, stop }: FreeDeps,
+  open: () => Promise<T> | T,
+): Promise<T> {
+  const since = clock.monotonic();
+  let isWaiting = false;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const waited = clock.monotonic() - since;
+      const isLocked = error instanceof ExportError && error.code === 'state_locked';
+      // Trying takes a second, within which a holder has written who it is.
+      if (!isLocked || waited > waitMsMax || !isBrief(dir)) throw error;
+      if (!isWaiting) log.info('state_waited_for', `${error.message}; waiting for its end`);
+      isWaiting = true;
+      await clock.sleep(lookEveryMs, stop);
+    }
+  }
+}
+
+/** Also where it has been released since: the next try shows who has it then. */
+function isBrief(dir: string): boolean {
+  return holderOf(dir) === null || isBrieflyHeld(dir);
+}

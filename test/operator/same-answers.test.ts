@@ -1,0 +1,226 @@
+// Every command of an operator, on a stopped process, a running one, one on another machine by a real Apache Kafka, and on a state
+// in Kafka that no process has: each prints the same and ends with the same code. Where no process runs, two commands say so,
+// because they concern a running pipeline.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runHere, startSluice } from '../support/cli.ts';
+import { startHttpReceiver } from '../support/http-receiver.ts';
+import { kafkaBrokers } from '../support/kafka.ts';
+import { startMovingUpstreams } from '../support/moving/upstreams.ts';
+import { tempDir, waitUntil } from '../support/temp.ts';
+
+interface Situation {
+  readonly name: string;
+  readonly isOnKafka: boolean;
+  readonly isRunning: boolean;
+}
+
+const situations: readonly Situation[] = [
+  { name: 'a stopped process', isOnKafka: false, isRunning: false },
+  { name: 'a running process', isOnKafka: false, isRunning: true },
+  { name: 'a remote process', isOnKafka: true, isRunning: true },
+  { name: 'no process', isOnKafka: true, isRunning: false },
+];
+
+/** A command line, the code, and what is printed of stdout and stderr. */
+type Row = readonly [words: string, code: number, printed: string];
+
+const records = 40;
+const later = 10;
+
+const rows = (isRunning: boolean): readonly Row[] => [
+  [
+    'retry disk',
+    0,
+    isRunning
+      ? 'disk: retrying now'
+      : 'disk: no process runs with this config; the next start retries at once',
+  ],
+  [
+    'retry nothing',
+    1,
+    'there is no stream or sink nothing; known: old_audit, new_audit, disk, post',
+  ],
+  [
+    'dead-letters list',
+    0,
+    'ID SINK TIME STREAM UID REASON | 1 post TIME old_audit UID REASON | 2 post TIME old_audit UID REASON',
+  ],
+  [
+    'dead-letters list --json',
+    0,
+    '{id sink uid source stream at reason} | {id sink uid source stream at reason}',
+  ],
+  ['dead-letters retry --uid FIRST', 0, 'post: 1 put back, to be sent again'],
+  [
+    'dead-letters drop',
+    1,
+    '1 dead letter would be deleted for good; nothing was dropped: --yes drops them',
+  ],
+  ['dead-letters drop --yes', 0, 'dropped 2 of post: UID'],
+  ['dead-letters retry', 0, 'no dead letters'],
+  ['dead-letters list', 0, 'no dead letters'],
+  [
+    'dead-letters add --sink post --yes',
+    isRunning ? 0 : 1,
+    isRunning
+      ? 'post: no such suspects'
+      : 'no process runs with this config: start it, then suspects can be moved',
+  ],
+  [
+    'sinks',
+    0,
+    `SINK TYPE PENDING DEAD LETTERS IN THE CONFIG KEPT UNTIL RELEASED | disk file 0 0 yes - 0 | post http PENDING 0 yes - 0`,
+  ],
+  [
+    'sinks --json',
+    0,
+    '{sinks: name kept pending dead_letters missing_since kept_until released in_config type}',
+  ],
+  [
+    'sinks remove disk',
+    1,
+    'the sink disk is not removed: the config has it. Remove it from the config first: restart without it, or reload with --allow-removal.',
+  ],
+  ['sinks remove nothing', 1, 'there is no sink nothing; known: disk, post'],
+  [
+    'succession cutover new_audit',
+    0,
+    'new_audit: new_audit delivers from now on, old_audit does not',
+  ],
+  [
+    'succession cutover new_audit',
+    1,
+    'new_audit: not done: it is cut over already | `--force` has it deliver nevertheless.',
+  ],
+  [
+    'succession rollback new_audit',
+    0,
+    'new_audit: old_audit delivers from now on, new_audit does not',
+  ],
+  ['backfill list', 0, 'no backfill was begun'],
+  ['backfill cancel nothing', 64, 'error: there is no backfill nothing; none was begun'],
+  ['checkpoint rewind --stream old_audit --to 2020-01-01T00:00:00Z', 0, ''],
+  ['checkpoint rewind --stream nothing --to 2020-01-01T00:00:00Z', 64, ''],
+  ['checkpoint reset --stream old_audit', 0, ''],
+  ['checkpoint reset --stream old_audit --forget', 0, ''],
+];
+
+test.each(situations)(
+  'each command prints the same of $name',
+  async ({ isOnKafka, isRunning }) => {
+    const dir = tempDir();
+    const pair = await startMovingUpstreams({ pageMax: 20 });
+    const marks = pair
+      .addMany(records)
+      .slice(0, 2)
+      .map(({ mark }) => mark);
+    const receiver = await startHttpReceiver();
+    receiver.answer(({ body }) => {
+      const isRefused = marks.some((mark) => body.includes(mark));
+      return { answer: 'reply', status: isRefused ? 400 : 200 };
+    });
+    const kafka = {
+      brokers: await kafkaBrokers(),
+      prefix: `p-${crypto.randomUUID()}`,
+      session_timeout: '6s',
+    };
+    const config = (instance: string) => {
+      const usual = { type: 'logs', every: '100ms', rewind_every: '1s', reconcile_every: '1s' };
+      const file = join(dir, `${instance}.yaml`);
+      const text = {
+        state: { dir: join(dir, instance), ...(isOnKafka && { kafka: { ...kafka, instance } }) },
+        upstreams: pair.upstreams,
+        sources: {
+          old_audit: {
+            ...{ ...usual, upstream: 'old', path: '/audit', time: ['eventTime'] },
+            pagination: { style: 'page', page_param: 'page', size_param: 'page_size' },
+          },
+          new_audit: {
+            ...{ ...usual, upstream: 'new', path: '/api/logs/v1/audit', time: ['event_time'] },
+            ...{ pagination: { style: 'cursor' } },
+            succeeds: { source: 'old_audit', patience: '1m', overlap: '1s' },
+          },
+        },
+        sinks: {
+          disk: { type: 'file', path: join(dir, 'events.ndjson') },
+          post: { type: 'http', url: receiver.url, format: 'json' },
+        },
+      };
+      writeFileSync(file, JSON.stringify(text));
+      return file;
+    };
+    const own = config('own');
+    const elsewhere = isOnKafka ? config('elsewhere') : own;
+    const command = (...words: readonly string[]) => runHere([...words, '-c', elsewhere]);
+    const lines = async (...words: readonly string[]) =>
+      (await command(...words)).stdout.split('\n').slice(0, -1);
+
+    const sluice = startSluice(['run', '-c', own]);
+    await sluice.waitForLine('running');
+    pair.addMany(later, { timeMs: Date.now() });
+    let seen = '';
+    const isReady = async () => {
+      const letters = await lines('dead-letters', 'list', '--json');
+      const { sinks } = JSON.parse((await command('sinks', '--json')).stdout);
+      const { sources } = JSON.parse((await command('succession', '--json')).stdout);
+      seen = JSON.stringify({ letters: letters.length, sinks, sources });
+      const isSent = sinks.every(({ pending }: { pending: number }) => pending === 0);
+      return isSent && letters.length === 2 && sources[0]?.phase === 'ready' && letters;
+    };
+    const letters = await waitUntil(isReady, {
+      what: () => `all to be sent: ${seen}`,
+      everyMs: 500,
+    });
+    const [first] = letters.map((line: string) => JSON.parse(line) as { readonly uid: string });
+    receiver.answer({ answer: 'reply', status: 200 });
+    if (!isRunning) await sluice.kill();
+
+    const printed: Row[] = [];
+    for (const [words] of rows(isRunning)) {
+      const args = words.replace('FIRST', first?.uid ?? '').split(' ');
+      const { stdout, stderr, exitCode } = await command(...args);
+      printed.push([words, exitCode ?? -1, plain(`${stdout}${stderr}`)]);
+    }
+    if (isRunning) expect((await sluice.kill()).exitCode).toBe(0);
+
+    expect(printed).toEqual(rows(isRunning));
+  },
+  900_000,
+);
+
+/** A line for each line: of JSON its keys, and of each time, id and number of a process that there is one. */
+function plain(text: string): string {
+  const json = /^\{[\s\S]*\}\n$/.test(text) ? keysIn(text) : null;
+  return (json ?? text)
+    .replaceAll(/\b[0-9a-f]{64}\b/g, 'UID')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/digest [0-9a-f]{12}/g, 'DIGEST')
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trim().replaceAll(/ +/g, ' '))
+    .join(' | ');
+}
+
+/** The keys of a JSON text, or of one on each line. */
+function keysIn(text: string): string | null {
+  try {
+    return keysOf(JSON.parse(text));
+  } catch {
+    return text
+      .trimEnd()
+      .split('\n')
+      .map((line) => keysOf(JSON.parse(line)))
+      .join('\n');
+  }
+}
+
+function keysOf(value: unknown): string {
+  if (Array.isArray(value)) return `[${[...new Set(value.map(keysOf))].join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return '';
+  return `{${Object.entries(value)
+    .map(([key, one]) => `${key}${keysOf(one)}`)
+    .join(' ')}}`;
+}
