@@ -169,7 +169,7 @@ function canonicalBelow(above: string, name: string): string {
 }
 
 /**
- * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: only letters and digits, as the standard
+ * `sluiceFlowBytesToserver` for `flow.bytes_toserver`: only [A-Za-z0-9], as the standard
  * requires, with the vendor in front. Null if nothing readable is left of the path, or if the key
  * is in the table.
  */

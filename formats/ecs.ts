@@ -256,7 +256,7 @@ export function ecsEvent(event: Event, rawData: boolean, looks?: Look[]): Readon
   const { texts, message } = textsOfSentence(event);
   looks?.push(...texts.map((text) => looked(text, 'line')));
   if (message !== undefined) looks?.push({ ...looked(message, 'text'), bytesMax: ownMessageMax });
-  // The sentence contains all of it; OpenSearch accepts no longer term.
+  // The sentence contains the whole message; OpenSearch accepts no longer term.
   if (message !== undefined && message.length > ownMessageMax) delete rest.message;
   const time = dateOf(ocsf.time);
   if (time === undefined) rest.time = ocsf.time;

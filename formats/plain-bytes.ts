@@ -1,7 +1,7 @@
 // Tests which records can be in a line as their own bytes: UTF-8 without a character that is
 // written differently there (control characters and line separators: text.ts, json-text.ts). Most
 // can, and are then copied and never converted to text. Invariant: as text, a plain record is
-// unchanged by `oneLine` and `visibleJson`, and no byte of it changes when decoded and encoded
+// unchanged by `oneLine` and `visibleJson`, and none of its bytes changes when decoded and encoded
 // again.
 
 import { isUtf8 } from 'node:buffer';

@@ -154,7 +154,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       }
     },
 
-    // No position is committed, and readers of committed records see none of it.
+    // No position is committed, and readers of committed records see no record.
     async tryOut(batch, signal): Promise<Delivery> {
       const { records, refused } = sift(maker.recordsOf(batch), settings.max_message);
       const [first] = refused;

@@ -203,7 +203,7 @@ function listStreams(
   return companies.flatMap((company) => listStreamOf(settings, opening, kind, { company }) ?? []);
 }
 
-/** The list of a company, or of a parent of it; null for an id that a path cannot contain. */
+/** The list of a company, or of one of its parents; null for an id that a path cannot contain. */
 export function listStreamOf(
   settings: ListSourceSettings,
   { name: source, upstream }: SourceOpening,

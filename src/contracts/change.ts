@@ -7,7 +7,7 @@ import type { Json } from './json.ts';
 
 /** One difference between two scans of a collection. */
 export interface ChangeRecord {
-  /** `baseline`: a summary of the first generation; `state`: one entity of it, in full. */
+  /** `baseline`: a summary of the first generation; `state`: one of its entities, in full. */
   readonly change: 'created' | 'updated' | 'deleted' | 'baseline' | 'state';
   /** `object`, `policy` or `rule`; for a baseline, the summarised resource. */
   readonly entity_kind: string;

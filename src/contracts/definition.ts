@@ -134,7 +134,7 @@ export interface SinkSpec<F extends Fields> {
   /**
    * The promise if processes on several machines share the state: a process that was paused and
    * resumes may write events that its successor has written. Default: `assurance`, because the
-   * destination rejects such a write.
+   * destination rejects that write.
    */
   shared?(settings: Settings<F>): SharedPromise;
   /** Advice for valid settings; sentences, for `check`. */

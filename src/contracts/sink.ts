@@ -1,7 +1,7 @@
 // The interface of a sink, for its author. The engine owns every loop, wait, retry and limit: a
 // sink sends one batch once and returns the receiver's response. Between calls it keeps only its
 // connection. Order of calls: open, then send (at most `inFlightMax` unresolved, in spool order),
-// then close. Most sinks take events; a sink that proves upstream's responses takes pages
+// then close. Most receive events; a sink that proves upstream's responses takes pages
 // (`SinkSpec.takes`), each whole and as stored.
 
 import type { ConditionRecord } from './change.ts';

@@ -46,8 +46,8 @@ export interface PairRecord {
   /** Epoch milliseconds; null: no valid time. */
   readonly happenedAt: number | null;
   /**
-   * JSON object: by folded path, a type letter and a digest of the folded value. Equal digests are
-   * equal values, whatever the letters.
+   * JSON object: by folded path, a type code and a digest of the folded value. Equal digests are
+   * equal values, whatever the type codes.
    */
   readonly fields: string;
   /** Digests under which the other side may have stored its id before the pairing. */
@@ -154,7 +154,7 @@ export interface PairReport {
   readonly notReady: readonly string[];
 }
 
-/** Names of the value types that the letters in `fields` stand for. */
+/** Names of the value types that the type codes in `fields` stand for. */
 export const pairTypeNames: Readonly<Record<string, string>> = {
   ...{ s: 'text', n: 'number', b: 'boolean', a: 'array', t: 'time', e: 'epoch time' },
 };

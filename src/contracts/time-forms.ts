@@ -118,7 +118,7 @@ function timeOf(parts: Parts): number {
   // 60 is a leap second; it counts as the following second.
   if (!(year >= 1000 && hour <= 23 && minute <= 59 && second <= 60)) return Number.NaN;
   const midnight = new Date(Date.UTC(year, month - 1, day));
-  // Date.UTC rolls an invalid month or day over into the next; such a date is rejected.
+  // Date.UTC rolls an invalid month or day over into the next; that date is rejected.
   if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return Number.NaN;
   return (
     midnight.getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + ms - offsetMs(parts.offset)

@@ -7,6 +7,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
 /** The keys of a `tls` block that name files. */
 export const tlsFileKeys = ['ca_file', 'cert_file', 'key_file'] as const;
+
+/** One of `tlsFileKeys`. */
 export type TlsFileKey = (typeof tlsFileKeys)[number];
 
 /** The content of the files that are configured and readable. */

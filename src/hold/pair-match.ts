@@ -5,7 +5,7 @@
 import type { PairRecord, PairSide } from '../contracts/succession.ts';
 import type { Row } from './statements.ts';
 
-/** Folded fields of a record: by path, a type letter and a digest. */
+/** Folded fields of a record: by path, a type code and a digest. */
 export type FoldedFields = Readonly<Record<string, string>>;
 
 /** Rules for candidates. */

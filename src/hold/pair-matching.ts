@@ -94,7 +94,7 @@ export class PairMatching {
       return 'drop';
     }
     const id = this.#rows.add(state.id, { record, side, uid, now, stream, isKnown: false });
-    // It may be an event of the other side with a different value, or another version of it: that
+    // It may be an event of the other side with a different value, or another of its versions: that
     // is decided if no equal record appears until patience is over.
     const mayBeDelivered = others.some((row) => row.state === 0);
     if (delivers && !mayBeDelivered) return 'deliver';

@@ -5,7 +5,7 @@ import type { NewPage } from '../contracts/spool.ts';
 import { uidBytes } from '../contracts/spool.ts';
 import type { WaitingRow } from './pair-rows.ts';
 
-/** The page with some of its kept records; null: nothing of it is stored. */
+/** The page with some of its kept records; null: nothing is stored. */
 export function pageWith(page: NewPage, delivered: readonly number[]): NewPage | null {
   return delivered.length === 0 ? answerOf(page) : without(page, delivered);
 }

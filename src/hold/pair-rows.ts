@@ -147,7 +147,7 @@ export class PairRows {
     if (state !== 0) this.#unwait(Number(id));
   }
 
-  /** A waiting record is left out: an event of the other side stands for it. */
+  /** A waiting record is left out, because an event of the other side stands for it. */
   leaveOut(id: number, event: number): void {
     this.#statements.run(
       'UPDATE pair_record SET state = 2, counterpart = ? WHERE id = ?',

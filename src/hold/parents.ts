@@ -85,7 +85,7 @@ export class Parents {
     return [...rows, ...ofRank(2, 'due <=', [until, lostAtOnce])].map(parentRow);
   }
 
-  /** Of the parents due last, and of the ended ones, those requested last. */
+  /** Of the parents due last, and of the ended ones seen last, those with the latest request. */
   answered(stream: string, until: number, max: number): readonly ParentRow[] {
     const ofRank = (rank: number, after: number) =>
       this.#statements.rows(

@@ -1,5 +1,5 @@
 // Sinks outside the config when a state database is built from others. Invariant: pages that one of
-// the others retains for such a sink are retained in the new one, for as long as before; pages of a
+// the others retains for that sink are retained in the new one, for as long as before; pages of a
 // database that retains none for it do not wait for it.
 
 import type { Offset } from '../contracts/event.ts';

@@ -1,4 +1,4 @@
-// A damaged state database is set aside and another built in its place, before any other opens it:
+// A damaged state database is set aside and a new one built instead, before any other opens it:
 //
 //   look       damage.ts finds damage; most starts end here
 //   save       `sluice.db.partial` is filled with all readable rows (salvage.ts)

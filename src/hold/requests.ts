@@ -10,7 +10,7 @@ import type { Row, Statements } from './statements.ts';
  * The requested operation. `retry`: poll a waiting or halted stream, or try a sink, now. `rewind`:
  * read a stream again from its position at `to` (epoch milliseconds); `forget`: and deliver again
  * what was read since. `give_up`: make dead letters of a sink's suspects, all or those with these
- * uids. `reset`: read a stream from its start; `forget`: and deliver all of it again. `letters`:
+ * uids. `reset`: read a stream from its start; `forget`: and deliver everything again. `letters`:
  * put dead letters back for their sinks, or delete them, each named by id and uid. `remove_sink`:
  * give up the events retained for a sink that no running config has. `backfill`: read a source's
  * events from `from` (inclusive) to `to` (exclusive); not `isBounded`: no end was given, and `to`

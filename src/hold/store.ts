@@ -104,7 +104,7 @@ export class Store {
     return this.holders.known;
   }
 
-  /** Runs `work` in one transaction: all of it becomes durable, or nothing. */
+  /** Runs `work` in one transaction: everything becomes durable, or nothing. */
   transaction<T>(work: () => T): T {
     this.#statements.run('BEGIN IMMEDIATE');
     const before = this.#pages.mark;

@@ -1,7 +1,7 @@
 // Changes between two scans of a collection, as OCSF: Entity Management with the entity before and
 // after, or the class that a source's mapping names. The documents show few fields of any entity,
 // so its name is searched under the usual keys; the whole entity is in the event in any case.
-// Invariant: a change that a mapping cannot place, or with malformed fields, is still delivered.
+// Invariant: a change that no mapping fits, or with malformed fields, is still delivered.
 
 import type { ChangeRecord } from '../contracts/change.ts';
 import type { Mapping } from '../contracts/definition.ts';

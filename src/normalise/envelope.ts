@@ -9,7 +9,7 @@ import type { Reading } from './reading.ts';
 import { slots } from './slots.ts';
 import { sameWord } from './values.ts';
 
-/** An event or a part of it under construction. */
+/** An event, or one of its parts, under construction. */
 export type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The OCSF release that events conform to. */

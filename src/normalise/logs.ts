@@ -1,4 +1,4 @@
-// Log records as OCSF events of the class that their mapping names. The mapping places its values;
+// Log records as OCSF events of the class that their mapping names. The mapping sets its attributes;
 // time, id, severity, result and message are also found under the common names; everything else is
 // in `unmapped`. A record that lacks a required attribute of the class becomes a Base Event with
 // the whole record in `unmapped`.

@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
 import type { LookupName, NumberNames } from '../contracts/lookups.ts';
 import { canonicalName } from './slots.ts';
 
-/** Members that hold such a number, by the names that upstreams use. */
+/** Members that hold an assigned number, by the names that upstreams use. */
 const members: ReadonlyMap<string, LookupName> = new Map(
   Object.entries({
     ip_protocols:

@@ -61,7 +61,7 @@ const verbRows: readonly (readonly [api: number, entity: number, words: string])
   [3, 13, 'resume unsuspend'],
 ];
 
-/** HTTP's `OPTIONS` reads nothing; `POST` and `PUT` alone mean create and update. */
+/** HTTP methods. `OPTIONS` is absent, because it is not a read; `POST` and `PUT` alone mean create and update. */
 const methods: Readonly<Record<string, number>> = {
   GET: 2,
   HEAD: 2,

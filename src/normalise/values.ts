@@ -101,7 +101,7 @@ export function integerOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(number) && String(number) === value ? number : undefined;
 }
 
-/** True if two words differ at most in the case of ASCII letters. */
+/** True if two words differ at most in the case of A to Z. */
 export function sameWord(one: string, two: string): boolean {
   if (one.length !== two.length) return false;
   for (let at = 0; at < one.length; at++) {

@@ -128,7 +128,7 @@ export class Rows {
     return attributes;
   }
 
-  /** Places an object's members; returns those without a column, or undefined. */
+  /** Puts an object's members into columns; returns those without a column, or undefined. */
   #placeGroup(object: JsonObject, group: GroupRows, entry: number): Rest {
     let rest: Rest;
     let empty = true;

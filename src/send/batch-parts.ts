@@ -1,4 +1,4 @@
-// Parts of a batch that are sent instead of it. Invariants: a part has its own id, because an id
+// Parts of a batch that are sent instead of the whole. Invariants: a part has its own id, because an id
 // stands for the same events at each attempt; its lines belong to its events.
 
 import type { Offset } from '../contracts/event.ts';

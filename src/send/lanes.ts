@@ -1,8 +1,8 @@
 // Destinations of a sink that reject all of their events while others accept theirs. The events of
-// such a destination are set aside durably, in order, and later ones follow them, so that they do
+// that destination are set aside durably, in order, and later ones follow them, so that they do
 // not block other destinations. A probe sends the first one again with growing waits; once it is
 // accepted, all follow in order. Invariants: while events of a destination are set aside, no later
-// event of it is sent before them; an event is blamed only by the rule of trial.ts, among the
+// event for it is sent before them; an event is blamed only by the rule of trial.ts, among the
 // set-aside events.
 
 import type { Event } from '../contracts/event.ts';

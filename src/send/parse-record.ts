@@ -1,7 +1,7 @@
 // Parses records so that no number changes its value on the way out. A double keeps 15 significant
 // digits; longer numbers of upstream (64-bit ids, `1e400`, nanoseconds) would be rounded or become
 // null. They become the text that upstream wrote: a string is safe in every format and for every
-// reader, while the next reader would round a long number literal. Integers beyond 2^53 always
+// reader, while the next reader would lose digits of a long number literal. Integers beyond 2^53 always
 // become text, even if a double represents one exactly, so that a field of ids has one type.
 // Invariant: a record without long numbers costs nothing here: the scan of a page reports it
 // (`Slices.exact`), otherwise a search finds it.

@@ -1,7 +1,7 @@
 // The loop of one sink: cut a batch, send it, settle its acknowledgement (settlement.ts). There are
 // two ways of sending:
 //
-//   one at a time   send -> acknowledgement -> position. The same batch is sent again until all of it is settled.
+//   one at a time   send -> acknowledgement -> position. The same batch is sent again until every event is settled.
 //   pipelined       up to `inFlightMax` batches in flight, for sinks with slow acknowledgements (settling). The first
 //                   one other than `delivered` ends the pipeline: its batch is cut again and settled by itself.
 //                   Acknowledgements of later batches are kept, and only the other batches are sent again.

@@ -88,7 +88,7 @@ export class SinkHealth {
     this.#deps.backOff.reset();
   }
 
-  /** A probe has ended, and the receiver rejected all of it. */
+  /** A probe has ended, and the receiver rejected every event. */
   probed(): void {
     this.#probes += 1;
   }

@@ -53,7 +53,7 @@ export interface LastingBackOff {
 
 const lastingMsMin = 1_000;
 
-/** Half jitter: between half of the time since the first call, and all of it. */
+/** Half jitter: between half of the time since the first call, and the whole. */
 export function lastingBackOff({
   clock,
   random,

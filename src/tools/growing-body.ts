@@ -54,7 +54,7 @@ export class GrowingBody {
 
 const nothing = Buffer.allocUnsafeSlow(0);
 
-/** Releases a buffer at once; no view of it may be in use. */
+/** Releases a buffer at once; none of its views may be in use. */
 export function free({ buffer }: Buffer<ArrayBuffer>): void {
   if (buffer.byteLength > 0) buffer.transfer(0);
 }

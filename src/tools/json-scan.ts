@@ -110,7 +110,7 @@ export class JsonScan {
     /** Of the level: the sum of an object's members, or an array's elements so far. */
     let sum1 = 0;
     let sum2 = 0;
-    /** Exclusions within the next value: all of it, some paths, or none. */
+    /** Exclusions within the next value: everything, some paths, or none. */
     let path: IgnoredPaths | 'all' | null = this.#ignore;
     /** The next token is a key. */
     let isKey = false;

@@ -1,6 +1,6 @@
 // Text that keeps each byte that is not UTF-8. RFC 8259 requires UTF-8 for JSON, but some servers
 // send other bytes. A decoder turns each of them into U+FFFD, so that two different bytes look
-// equal. Here such a byte becomes the lone surrogate U+DC00 + byte, from U+DC80 to U+DCFF, as in
+// equal. Here that byte becomes the lone surrogate U+DC00 + byte, from U+DC80 to U+DCFF, as in
 // Python's `surrogateescape` (PEP 383). Invariants: UTF-8 bytes give the same text as a decoder;
 // converting bytes to text and back changes nothing.
 

@@ -1,7 +1,7 @@
 // The records of a page that was read: found, checked and measured in one pass over the body, and
 // parsed only on demand. A stored record is parsed once, on its way to the sinks; until then only
 // its bytes exist, which limits the memory of pages in flight to their size. Invariant: a body is
-// accepted exactly if all of it is well-formed JSON, so that a page is never stored in part and
+// accepted exactly if the whole is well-formed JSON, so that a page is never stored in part and
 // every stored record can be sent.
 
 import { hash } from 'node:crypto';

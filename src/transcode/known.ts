@@ -15,6 +15,7 @@ export interface Kind {
   uses: number;
 }
 
+/** A shape of records, with its known kinds. */
 export interface KnownShape {
   readonly shape: RecordShape;
   leaves: readonly ShapeLeaf[];

@@ -81,7 +81,7 @@ export class Runs {
     return ends;
   }
 
-  /** A shape, or a kind of it, is known now. */
+  /** A shape, or one of its kinds, is known now. */
   add(shape: KnownShape, kind?: Kind): void {
     // Dropped tables are rebuilt with the whole knowledge when needed.
     if (!this.#tables?.isKept) return;

@@ -21,7 +21,7 @@ export class Gaps {
       if (!Number.isNaN(sentinel.time)) this.#addTime(sentinel.time, leaf);
     }
     const texts = [...this.#known.keys()].map((one) => one.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'));
-    // A number may be next to a letter, but not inside another number.
+    // A number may be next to [A-Za-z], but not inside another number.
     this.#pattern = new RegExp(`(?<!\\d)(?:${texts.join('|')})(?!\\d)`, 'g');
   }
 

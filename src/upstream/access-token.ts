@@ -70,7 +70,7 @@ interface Outage {
 }
 
 /**
- * A token is renewed at this share of its life or a minute before its end, never before half of it.
+ * A token is renewed at this share of its life or a minute before its end, never before half its life.
  */
 const renewShare = 0.8;
 const renewBeforeMs = 60_000;

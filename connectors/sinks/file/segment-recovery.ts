@@ -1,5 +1,5 @@
 // Determines the content of a file sink's segments when it is opened, from the note beside them,
-// and the part of it that this state knows. Invariant: an event counts as present only if it is
+// and the part that this state knows. Invariant: an event counts as present only if it is
 // verified in the file, so that a note without its files prevents no event from being written
 // again.
 

@@ -1,4 +1,4 @@
-// The content of the bucket when the sink is opened, and the part of it that this state knows: its
+// The content of the bucket when the sink is opened, and the part that this state knows: its
 // last cut may have been written completely, in part or not at all, and a restored or lost state
 // does not know the newest objects. Invariant: a cut counts only if the object with its own name
 // exists, which is written last.

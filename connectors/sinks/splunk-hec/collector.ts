@@ -84,7 +84,7 @@ export class HecConnection {
     this.#posting += 1;
     this.#unsettled += 1;
     const posted = this.#inTurn(() => this.#post(batch, signal)).finally(this.#posted);
-    // Not in a closure that references the batch, which would stay in memory until all of it is
+    // Not in a closure that references the batch, which would stay in memory until the whole is
     // indexed.
     return untilAborted(posted.then(settled), signal, this.#giveUp).finally(this.#settled);
   }

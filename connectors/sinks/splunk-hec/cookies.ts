@@ -1,6 +1,6 @@
 // The cookies by which a load balancer routes related requests to the same indexer. Invariant: a
 // changed value means that another indexer responds, unless it changes with every response, as with
-// some balancers and firewalls: such a cookie means nothing, and is only sent back.
+// some balancers and firewalls: that cookie means nothing, and is only sent back.
 
 /**
  * After this many changes in a row without an acknowledgement in between, a cookie means nothing.

@@ -269,7 +269,7 @@ export class SyslogConnection {
     if (this.#state === 'finishing' && this.#carried.oldest === undefined) this.#letGo();
   }
 
-  /** All of it was read. */
+  /** Everything was read. */
   #letGo(): void {
     this.#carried.settle();
     this.#socket.destroy();

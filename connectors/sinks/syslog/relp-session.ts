@@ -45,7 +45,7 @@ export interface SessionEnd {
 
 /** Maximum unanswered bytes; one message is always allowed. */
 const bytesMax = 1024 * 1024;
-/** Each write has a cost: the window is refilled once this share of it is free. */
+/** Each write has a cost: the window is refilled once this share is free. */
 const refillShare = 4;
 const closeMs = 5_000;
 // Version 0 is the version of every deployed peer, although the specification says 1.

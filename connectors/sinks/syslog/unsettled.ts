@@ -17,7 +17,7 @@ export interface UnsettledBatch {
   /** Bytes written up to and with this batch. */
   readonly end: number;
   readonly writtenMs: number;
-  /** When this kernel had accepted all of it; infinite until then. */
+  /** When this kernel had accepted the whole batch; infinite until then. */
   flushedMs: number;
   readonly waiter: Waiter;
 }

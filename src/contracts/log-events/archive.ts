@@ -2,6 +2,7 @@
 
 import type { EventDeclarations } from './declaration.ts';
 
+/** Events of the archive, by name. */
 export const archiveEvents = {
   anchor_failed: {
     level: 'warn',

@@ -8,6 +8,7 @@ const changes = [
   ...(['added', 'changed', 'removed', 'unchanged'] as const),
 ] as const;
 
+/** Events of the process, by name. */
 export const processEvents = {
   running: {
     level: 'info',

@@ -2,6 +2,7 @@
 
 import type { EventDeclarations } from './declaration.ts';
 
+/** Events of the first stage, by name. */
 export const readingEvents = {
   token_failed: {
     level: 'warn',

@@ -3,6 +3,7 @@
 
 import type { EventDeclarations } from './declaration.ts';
 
+/** Events of the third stage, by name. */
 export const sendingEvents = {
   sink_failed: {
     level: 'warn',

@@ -2,6 +2,7 @@
 
 import type { EventDeclarations } from './declaration.ts';
 
+/** Events of the state, by name. */
 export const stateEvents = {
   state_damaged: {
     level: 'error',

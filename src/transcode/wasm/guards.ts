@@ -1,4 +1,4 @@
-// What is asked of values, as ../guards.ts does it; what is rare is `unsure`, and left to that.
+// The guards of values, as in ../guards.ts; a rare case gives `unsure` and is left to that file.
 
 import {
   atCare,
@@ -13,12 +13,12 @@ import {
   times,
 } from './memory';
 
-/** The answer that a value is not what was asked, and that it is for the other transcoder. */
+/** The answer of a failed test, and the answer that leaves the value to the other transcoder. */
 const isNot: i32 = 3;
 const unsure: i32 = -1;
 const timeMax: f64 = 253402300799999;
 
-/** What `ask` is in numbers: `asks` of ../tables.ts. */
+/** `ask` as a number: the index in `asks` of ../tables.ts. */
 export function answerOf(ask: u32, isText: bool, leaf: usize, start: usize, end: usize): i32 {
   const care = load<u32>(cares + leaf * 4);
   if ((care & rareEscapeCare) !== 0) return unsure;
@@ -65,7 +65,7 @@ function inRange(ask: u32, start: usize, end: usize): bool {
   return end - start <= 5 && digitsAt(start, <u32>(end - start)) <= 65535;
 }
 
-/** The number that so many digits make, at most nine. */
+/** The number of `count` digits, at most nine. */
 function digitsAt(at: usize, count: u32): u32 {
   let value: u32 = 0;
   for (let i: u32 = 0; i < count; i += 1) value = value * 10 + load<u8>(at + i) - 0x30;
@@ -77,7 +77,7 @@ function areDigits(at: usize, count: u32): bool {
   return true;
 }
 
-/** Of a time as RFC 3339 has it in UTC; every other text is for who knows more of them. */
+/** For a time in RFC 3339 in UTC; any other text is `unsure`. */
 function timeAnswer(ask: u32, leaf: usize, start: usize, end: usize): i32 {
   if (end - start < 20 || load<u8>(end - 1) !== 0x5a) return unsure;
   const isLike =
@@ -100,7 +100,7 @@ function timeAnswer(ask: u32, leaf: usize, start: usize, end: usize): i32 {
   const minute = digitsAt(start + 14, 2);
   const second = digitsAt(start + 17, 2);
   if (month - 1 > 11 || day - 1 > 27 || hour > 23 || minute > 59 || second > 59) {
-    // The last days of months are not told apart here.
+    // The last days of months are not checked here.
     const isLate = month - 1 <= 11 && day - 29 <= 1 && month !== 2;
     if (!isLate || hour > 23 || minute > 59 || second > 59) return unsure;
   }
@@ -144,7 +144,7 @@ function epochAnswer(leaf: usize, care: u32, start: usize, end: usize): i32 {
   return isSeconds ? 0 : 1;
 }
 
-/** One IPv4 address is told here, all else is not. */
+/** Only a single IPv4 address is decided here. */
 function addressAnswer(start: usize, end: usize): i32 {
   let dots: u32 = 0;
   let octet: i32 = -1;
@@ -211,7 +211,7 @@ function isHost(start: usize, end: usize): bool {
   return true;
 }
 
-/** With hyphens it is written otherwise by some. */
+/** Some formats write a MAC address with hyphens differently. */
 function macAnswer(start: usize, end: usize): i32 {
   if (end - start !== 17) return isNot;
   for (let i: usize = 0; i < 17; i += 1) {

@@ -1,19 +1,19 @@
-// The kind of a record: what decides of its values, and what must hold of them, as
-// ../transcoder.ts has it.
+// The kind of a record: its deciding values, and the conditions on the others, as in
+// ../transcoder.ts.
 
 import { answerOf } from './guards';
 import { cares, copy, ends, highCare, same, starts } from './memory';
 import { isLine } from './values';
 
-/** The deciding values and the answers of the record that was found last, as bytes. */
+/** The deciding values and guard answers of the last found record, as bytes. */
 const keyBytesMax: usize = 4096;
 const key: usize = memory.data(4096 + 16);
 const buckets: u32 = 64;
 
-/** What any value of the record needs care for. */
+/** The care that any value of the record needs. */
 export let allCares: u32 = 0;
 
-/** The kind of the record that was found, by its deciding values and the answers; 0: none. */
+/** The kind of the found record, by its deciding values and guard answers; 0: unknown. */
 export function kindOf(shape: usize): usize {
   const count = load<u32>(shape);
   let place = load<u32>(shape, 4);
@@ -45,7 +45,7 @@ export function kindOf(shape: usize): usize {
   return 0;
 }
 
-/** Tells keys apart, in most cases. */
+/** Distinguishes keys, in most cases. */
 export function hashOf(from: usize, length: usize): u32 {
   let hash: u64 = 0x9e3779b97f4a7 ^ length;
   let done: usize = 0;
@@ -57,7 +57,7 @@ export function hashOf(from: usize, length: usize): u32 {
   return <u32>(hash >> 32);
 }
 
-/** What the format looks at beyond the guards. */
+/** The conditions of the format beyond the guards. */
 export function holds(kind: usize): bool {
   let at: usize = load<u32>(kind, 24);
   for (let left = load<u32>(kind, 28); left > 0; left -= 1, at += 8) {
@@ -76,7 +76,7 @@ export function holds(kind: usize): bool {
   for (let left = load<u32>(kind, 36); left > 0; left -= 1, at += 8) {
     const leaf = load<u32>(at) * 4;
     if ((load<u32>(cares + leaf) & load<u32>(at, 4)) === 0) continue;
-    // Those of a `line` are looked at more closely, those that are to be written as they are not.
+    // Values of a `line` are checked closely; values that must be written verbatim are not.
     const isOfLine = (load<u32>(at, 4) & highCare) !== 0;
     if (!isOfLine || !isLine(load<u32>(starts + leaf), load<u32>(ends + leaf))) return false;
   }

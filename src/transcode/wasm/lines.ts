@@ -1,38 +1,38 @@
-// AssemblyScript, compiled to ../lines.wasm by `npm run wasm`. One call writes the lines of records,
-// one after the other, from tables that ../tables.ts has made of what was learned, and returns at the
-// first record of which it is not certain, which is for ../transcoder.ts. What must stay true: a line
-// that is written is the one that the transcoder would write; where it would write none, none is.
+// AssemblyScript, compiled to ../lines.wasm by `npm run wasm`. One call writes the lines of
+// consecutive records, from the tables of ../tables.ts, and returns at the first record that is not
+// certain, which is left to ../transcoder.ts. Invariant: a written line equals the transcoder's; if
+// the transcoder would write none, none is written.
 
 import { allCares, hashOf, holds, kindOf } from './kinds';
 import { copy, ends, highCare, markCare, pageStamp, prepare, starts, times } from './memory';
 import { find } from './shapes';
 import { clock, hex, isPlain, milliseconds, stamp, value } from './values';
 
-/** What `run` says of the record that it stopped at. */
+/** Whether `run` stopped for lack of space. */
 let isFull: bool = false;
 
 export { hashOf };
 
-/** To be called once, first: returns where memory begins that nothing here uses. */
+/** To be called once, first: returns the start of the memory that is unused here. */
 export function begin(): usize {
   prepare();
   return __heap_base;
 }
 
-/** Where the text of the page's time is to be written, 24 bytes. */
+/** Address for the text of the page's time, 24 bytes. */
 export function stampPlace(): usize {
   return pageStamp;
 }
 
-/** True where the last run ended since there was no room. */
+/** True if the last run ended for lack of space. */
 export function wasFull(): bool {
   return isFull;
 }
 
 /**
- * Writes the lines of `count` records, whose starts and ends stand at `records` and whose uids at
- * `uids`, to `out` and not beyond `outEnd`, an LF behind each. The place of each LF goes to
- * `lineEnds`, or 0 for a record that has no line. Returns how many records were done.
+ * Writes the lines of `count` records, with their byte ranges at `records` and their uids at
+ * `uids`, to `out`, at most up to `outEnd`, with an LF after each. The address of each LF is stored
+ * in `lineEnds`, or 0 for a record without a line. Returns the number of processed records.
  */
 export function run(
   root: usize,
@@ -72,7 +72,7 @@ export function run(
   return count;
 }
 
-/** Room for the line of the record that was found last. */
+/** Required space for the line of the found record. */
 function roomFor(template: usize, from: usize, to: usize): usize {
   let bytes: usize = load<u32>(template, 4);
   let step = template + 8;
@@ -88,7 +88,7 @@ function roomFor(template: usize, from: usize, to: usize): usize {
   return bytes;
 }
 
-/** Writes a record's line and returns where it ends; 0 where that is not certain. */
+/** Writes a record's line and returns its end; 0 if not certain. */
 function write(
   template: usize,
   from: usize,

@@ -1,7 +1,7 @@
-// Memory that the modules here share, and what is done with bytes in it. Whatever is read may be read
-// up to 16 bytes beyond, and whatever is written written over up to 16 bytes beyond.
+// Memory that the modules here share, and operations on its bytes. Reads and writes may extend up
+// to 16 bytes past the end of a value.
 
-/** What a text needs care for, as in ../shape-tree.ts. */
+/** Kinds of care for a text, as in ../shape-tree.ts. */
 export const escapeCare: u32 = 2;
 export const highCare: u32 = 4;
 export const markCare: u32 = 8;
@@ -12,12 +12,12 @@ export const fractionCare: u32 = 64;
 export const digitsMax: usize = 15;
 export const timeMin: f64 = 1e12;
 
-/** Of the record that was found last: where each value begins and ends, its cares, its time. */
+/** Of the last found record: start and end of each value, its care, its time. */
 export const starts: usize = memory.data(256 * 4);
 export const ends: usize = memory.data(256 * 4);
 export const cares: usize = memory.data(256 * 4);
 export const times: usize = memory.data(256 * 8, 16);
-/** The time at which the page was read, as text. */
+/** The page's read time as text. */
 export const pageStamp: usize = memory.data(24 + 16);
 /** 16 bytes of which the first n are 0xff, for each n up to 16. */
 const masks: usize = memory.data(17 * 16, 16);
@@ -27,7 +27,7 @@ export function prepare(): void {
   for (let n = 0; n <= 16; n += 1) memory.fill(masks + n * 16, 0xff, n);
 }
 
-/** True where `length` bytes are the same in two places. */
+/** True if two ranges of `length` bytes are equal. */
 export function same(one: usize, two: usize, length: usize): bool {
   let done: usize = 0;
   for (; done + 16 <= length; done += 16) {
@@ -37,7 +37,7 @@ export function same(one: usize, two: usize, length: usize): bool {
   return !v128.any_true(v128.and(rest, v128.load(masks + (length - done) * 16)));
 }
 
-/** Copies so many bytes and returns where they end. */
+/** Copies `length` bytes and returns their end. */
 export function copy(from: usize, length: usize, to: usize): usize {
   for (let done: usize = 0; done < length; done += 16) {
     v128.store(to + done, v128.load(from + done));

@@ -1,4 +1,4 @@
-// The shape of a record, as ../shape-tree.ts finds it, sixteen bytes at a time.
+// Finds the shape of a record, as ../shape-tree.ts does, sixteen bytes at a time.
 
 import {
   atCare,
@@ -15,7 +15,7 @@ import {
   starts,
 } from './memory';
 
-/** The shape of a record; 0: none that is known. Where its values stand is noted. */
+/** The shape of a record, noting the byte ranges of its values; 0: unknown shape. */
 export function find(root: usize, from: usize, end: usize): usize {
   let node = root;
   let at = from;
@@ -43,9 +43,9 @@ export function find(root: usize, from: usize, end: usize): usize {
   return 0;
 }
 
-/** Where the text ends that begins here. */
+/** The end of the text that starts here. */
 function text(from: usize, leaf: usize): usize {
-  // By the higher and the lower half of a byte: a bit for each of `"`, `\`, `=`, `@`, `|`, `^` and DEL.
+  // By the high and the low half of a byte: a bit for each of `"`, `\`, `=`, `@`, `|`, `^` and DEL.
   const high = i8x16(0, 0, 1, 4, 8, 2 | 32, 0, 16 | 64, 0, 0, 0, 0, 0, 0, 0, 0);
   const low = i8x16(8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2 | 16, 4, 32, 64);
   const nibble = i8x16.splat(15);
@@ -86,7 +86,7 @@ function text(from: usize, leaf: usize): usize {
   }
 }
 
-/** Where the number ends that begins here; `from` where it would be written otherwise. */
+/** The end of the number that starts here; `from` if it would be written differently. */
 function number(from: usize, leaf: usize): usize {
   const start = load<u8>(from) === 0x2d ? from + 1 : from;
   let at = start;

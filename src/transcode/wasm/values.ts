@@ -1,5 +1,5 @@
-// How what stands in a line's gaps is written, as ../template.ts and ../escaping.ts do it. Where that
-// is not certain 0 is returned, else where it ends.
+// Writes the content of a line's gaps, as ../template.ts and ../escaping.ts do. Returns its end, or
+// 0 if not certain.
 
 import {
   atCare,
@@ -14,7 +14,7 @@ import {
   timeMin,
 } from './memory';
 
-/** `forms` of ../tables.ts, as far as they are told apart here. */
+/** The forms of ../tables.ts that are distinguished here. */
 const cefForm: u32 = 0;
 const leefForm: u32 = 1;
 const textForm: u32 = 2;
@@ -26,12 +26,12 @@ const months: usize = memory.data<u8>([
   117, 103, 83, 101, 112, 79, 99, 116, 78, 111, 118, 68, 101, 99,
 ]);
 
-/** A text or a number, as the form has it. */
+/** A text or a number in the form of the line. */
 export function value(leaf: usize, form: u32, at: usize): usize {
   const start = load<u32>(starts + leaf * 4);
   const end = load<u32>(ends + leaf * 4);
   const care = load<u32>(cares + leaf * 4) & ~(atCare | fractionCare);
-  // Pairs of keys and values are written without the blanks at their ends.
+  // Keys and values of pairs are written without blanks at their ends.
   if (form <= leefForm && (load<u8>(start) === 0x20 || load<u8>(end - 1) === 0x20)) return 0;
   if (care !== 0) {
     if (form === leefForm || form === textForm) return plainText(start, end, form === leefForm, at);
@@ -41,13 +41,13 @@ export function value(leaf: usize, form: u32, at: usize): usize {
   return copy(start, end - start, at);
 }
 
-/** A C1 control, or the line or paragraph separator, begins here in UTF-8. */
+/** A C1 control, or the line or paragraph separator, starts here in UTF-8. */
 function isUnseen(byte: u32, at: usize): bool {
   if (byte === 0xc2) return load<u8>(at, 1) < 0xa0;
   return byte === 0xe2 && load<u8>(at, 1) === 0x80 && (load<u8>(at, 2) & 0xfe) === 0xa8;
 }
 
-/** True where every character can be seen. */
+/** True if every character is visible. */
 export function isPlain(start: usize, end: usize): bool {
   for (let at = start; at < end; at += 1) {
     const byte = <u32>load<u8>(at);
@@ -57,7 +57,7 @@ export function isPlain(start: usize, end: usize): bool {
   return true;
 }
 
-/** True where every character can be seen and none is an escaped line feed. */
+/** True if every character is visible and none is an escaped line feed. */
 export function isLine(start: usize, end: usize): bool {
   for (let at = start; at < end; at += 1) {
     if (load<u8>(at) !== 0x5c) continue;
@@ -93,7 +93,7 @@ function escapedCef(start: usize, end: usize, out: usize): usize {
   return to;
 }
 
-/** As it is, on one line; `isLeef`: with look-alikes. */
+/** Verbatim, on one line; `isLeef`: with look-alikes. */
 function plainText(start: usize, end: usize, isLeef: bool, out: usize): usize {
   let to = out;
   for (let from = start; from < end; from += 1) {
@@ -119,7 +119,7 @@ function plainText(start: usize, end: usize, isLeef: bool, out: usize): usize {
   return to;
 }
 
-/** Epoch milliseconds: 13 digits, since longer ones are rare. */
+/** Epoch milliseconds of 13 digits; longer ones are rare. */
 export function milliseconds(time: f64, at: usize): usize {
   if (!(time >= timeMin && time < 1e13)) return 0;
   let left = <u64>time;
@@ -131,7 +131,7 @@ export function milliseconds(time: f64, at: usize): usize {
   return at + 13;
 }
 
-/** Where a time stands as RFC 3339 has it in UTC (guards.ts); 0 where it does not. */
+/** Address of a time's text in RFC 3339 in UTC (guards.ts); 0 if it has another form. */
 function timeText(leaf: i32): usize {
   if (leaf < 0) return pageStamp;
   const start: usize = load<u32>(starts + leaf * 4);
