@@ -79,7 +79,7 @@ export class StreamResponses {
     const { spool } = deps;
     this.#deps = deps;
     this.#encoding = new EncodingWatch(stream, deps);
-    this.stream = this.#heard(stream);
+    this.stream = this.#recording(stream);
     this.spool = {
       append: (entry) => this.#append(entry),
       recall: (name) => spool.recall(name),
@@ -112,7 +112,7 @@ export class StreamResponses {
     return result;
   }
 
-  #heard(stream: Stream): Stream {
+  #recording(stream: Stream): Stream {
     switch (stream.kind) {
       case 'list':
         return this.#ofList(stream, null);

@@ -116,7 +116,7 @@ function parsed(text: string): unknown {
 /** A page, and its selected records. */
 interface Picked {
   /** For each record that is new to the backfill, in order: whether it is requested; empty for a page of conditions. */
-  readonly wanted: readonly boolean[];
+  readonly requested: readonly boolean[];
   /** The page with only the requested records; null: none is left. */
   readonly reduced: NewPage | null;
   readonly untimed: number;
@@ -126,7 +126,7 @@ interface Picked {
 
 function pick(page: NewPage, { span, time }: BackfillSpoolDeps): Picked {
   if (page.context.kind === 'condition') {
-    return { wanted: [], reduced: page, untimed: 0, firstAt: null, lastAt: null };
+    return { requested: [], reduced: page, untimed: 0, firstAt: null, lastAt: null };
   }
   const { starts, ends, length } = page.slices ?? cutRecords(page.body, page.items);
   const body = Buffer.from(page.body.buffer, page.body.byteOffset, page.body.byteLength);
@@ -136,7 +136,7 @@ function pick(page: NewPage, { span, time }: BackfillSpoolDeps): Picked {
   );
   const requested = times.map((at) => at === null || (at >= span.fromMs && at < span.toMs));
   return {
-    wanted: requested,
+    requested: requested,
     reduced: reducedTo(page, indices, requested),
     untimed: times.filter((at) => at === null).length,
     firstAt: times.find((at) => at !== null) ?? null,
@@ -171,7 +171,7 @@ function selected(
 
 function counted(
   known: BackfillCounts,
-  { wanted: requested, untimed, firstAt, lastAt }: Picked,
+  { requested, untimed, firstAt, lastAt }: Picked,
 ): BackfillCounts {
   return {
     read: known.read + requested.length,

@@ -118,10 +118,10 @@ export class Backfill {
     const { stream, span, list } = this.#deps;
     const first = firstPlace(stream.pagination, span.fromMs - list.lookbackMs);
     // Records without ids are distinguished by counting them from the start of the list.
-    const isAnew = resume === null || countAnew;
+    const isRestart = resume === null || countAnew;
     let { firstAt } = this.#spool.counts;
     return {
-      from: isAnew ? { resume: first, overlap: null } : { resume, overlap },
+      from: isRestart ? { resume: first, overlap: null } : { resume, overlap },
       reading: 'known',
       anchored: true,
       trail: false,
@@ -147,16 +147,16 @@ export class Backfill {
    * A list with a known order is past the requested time once it is past by more than the lateness of records. The
    * known order may be wrong or outdated, so the walk itself must have moved in that direction.
    */
-  #isPast({ span: met }: Taken, begunAt: number | null): boolean {
+  #isPast({ span: reached }: Taken, begunAt: number | null): boolean {
     const { span, list } = this.#deps;
-    if (met === null || begunAt === null) return false;
+    if (reached === null || begunAt === null) return false;
     if (this.#order === 'newest_first') {
-      return met.latest < span.fromMs - list.lookbackMs && met.latest < begunAt;
+      return reached.latest < span.fromMs - list.lookbackMs && reached.latest < begunAt;
     }
     return (
       this.#order === 'oldest_first' &&
-      met.earliest > span.toMs + list.lookbackMs &&
-      met.earliest > begunAt
+      reached.earliest > span.toMs + list.lookbackMs &&
+      reached.earliest > begunAt
     );
   }
 
@@ -172,16 +172,16 @@ export class Backfill {
   async #failed(failure: Failure): Promise<PollResult> {
     this.#reader.discard();
     const { resume } = (await this.#reader.load()).end;
-    const anew = { end: { resume: null, overlap: null } };
+    const restart = { end: { resume: null, overlap: null } };
     if (failure.about === 'sort') {
       // The list now has another order, so it is walked from its start.
-      await this.#reader.commit({ server: { unsorted: true }, ...anew });
+      await this.#reader.commit({ server: { unsorted: true }, ...restart });
       return { outcome: 'retry', cause: failure.cause };
     }
     if (failure.outcome !== 'refused' || resume === null || isFirst(resume)) {
       return failure;
     }
-    await this.#reader.commit(anew);
+    await this.#reader.commit(restart);
     return { outcome: 'retry', cause: failure.cause };
   }
 

@@ -35,13 +35,13 @@ const nameLengthMax = 100;
 
 /** The look-ups of one upstream. */
 export class Lookups {
-  readonly wanted: readonly LookupName[];
+  readonly requested: readonly LookupName[];
   readonly #upstream: Upstream;
   #names: NumberNames = {};
 
   constructor(upstream: Upstream, requested: readonly LookupName[]) {
     this.#upstream = upstream;
-    this.wanted = requested;
+    this.requested = requested;
   }
 
   /** The look-ups known so far. */
@@ -68,7 +68,7 @@ export class Lookups {
     const { tables } = parseLookups((await spool.recall(key)).checkpoint);
     this.#take(tables);
     const isDue = (name: LookupName) => (tables[name]?.at ?? 0) + renewMs <= clock.now();
-    const due = this.wanted.filter((name) => tables[name]?.error != null || isDue(name));
+    const due = this.requested.filter((name) => tables[name]?.error != null || isDue(name));
     for (const name of due) {
       const before = tables[name] ?? { at: null, names: [], error: null };
       const read = await this.#read(name, { spool, clock, log }, signal);
@@ -86,14 +86,14 @@ export class Lookups {
       await spool.append({ stream: key, pages: [], checkpoint: { version: 1, tables } });
     }
     this.#take(tables);
-    const ages = this.wanted.map((name) => clock.now() - (tables[name]?.at ?? 0));
-    const isWell = this.wanted.every((name) => tables[name]?.error === null);
+    const ages = this.requested.map((name) => clock.now() - (tables[name]?.at ?? 0));
+    const isWell = this.requested.every((name) => tables[name]?.error === null);
     return isWell ? Math.max(retryMs, renewMs - Math.max(...ages)) : retryMs;
   }
 
   #take(tables: HeldLookups['tables']): void {
     this.#names = Object.fromEntries(
-      this.wanted.map((name) => [name, new Map(tables[name]?.names ?? [])]),
+      this.requested.map((name) => [name, new Map(tables[name]?.names ?? [])]),
     );
   }
 

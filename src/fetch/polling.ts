@@ -364,7 +364,7 @@ export class Polling {
       listening: (pushed) => ({
         door: this.#listeners.door(pushed.listen),
         wake: () => void this.askNow(stream.name),
-        told: (events) => this.#nudge(source.upstream, events),
+        announced: (events) => this.#nudge(source.upstream, events),
       }),
     };
     return pollerFor(source, stream, read);

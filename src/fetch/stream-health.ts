@@ -75,7 +75,7 @@ export class StreamHealth {
     if (!result.more) this.#caughtUpAt = clock.now();
     this.#doubt(result.doubt ?? null);
     this.#state = 'waiting';
-    if (result.fresh > 0 || !result.more) this.beginWaitsAnew();
+    if (result.fresh > 0 || !result.more) this.resetWaits();
     // A list that never ends and brings no record must not become a hot loop.
     if (result.more && result.againMs === undefined) {
       return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
@@ -101,7 +101,7 @@ export class StreamHealth {
   }
 
   /** The cause of growing waits is over, or an operator says so. */
-  beginWaitsAnew(): void {
+  resetWaits(): void {
     this.#failures.reset();
     this.#refusals.reset();
   }
@@ -109,7 +109,7 @@ export class StreamHealth {
   /** A wait near zero would be a hot loop: repeated ones grow. */
   #failed(failed: FailedPoll, isEnded: boolean): Wait {
     const { outcome, cause, wait = notDecided, isDefinite, advanced } = failed;
-    if (advanced === true) this.beginWaitsAnew();
+    if (advanced === true) this.resetWaits();
     const kind = outcome === 'retry' && isPatience(failed) ? 'denied' : outcome;
     const lasting = kind === 'retry' ? null : this.#refusals.next(waitMsMax[kind]);
     const isHalted = isDefinite === true || (lasting?.lastedMs ?? 0) >= passingMs(failed);

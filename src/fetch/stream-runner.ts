@@ -208,7 +208,7 @@ export class StreamRunner {
    * returned, epoch milliseconds.
    */
   askNow(): number | null {
-    this.#health.beginWaitsAnew();
+    this.#health.resetWaits();
     this.#isAskedAgain = this.#isPolling;
     const endsAt = this.#wake === null ? this.#nextPollAt : null;
     this.#wake?.();

@@ -167,7 +167,7 @@ export function lookupsOf(
     sources.flatMap((one) => (one.lookups ? [[one.upstream, one.lookups] as const] : [])),
   );
   return [...requested].flatMap(([upstream, lookups]) =>
-    lookups.wanted.map((name) => {
+    lookups.requested.map((name) => {
       const { at = null, error = null } = held.get(upstream)?.[name] ?? {};
       return { upstream, name, read_at: timeText(at), error };
     }),

@@ -190,12 +190,12 @@ export class Generation implements EntityTaker {
    * Ends a first reading. `told`: closes the baseline with the entities known by then. An entity that was reported when
    * seen, and is gone now, is an ordinary absence.
    */
-  async finishFirst(reading: FullScan, told: boolean): Promise<void> {
+  async finishFirst(reading: FullScan, closesBaseline: boolean): Promise<void> {
     const { stream } = this.#deps;
     if (reading.flaw === null && !this.#isFull) {
       for (const key of this.#missing(reading)) this.known.drop(key);
     }
-    if (!told || this.#isFull) return;
+    if (!closesBaseline || this.#isFull) return;
     const summary = { kind: stream.resource, id: stream.resource, version: 1, hash: '' };
     this.changes.push({ change: 'baseline', key: '', state: summary, count: this.known.size });
   }

@@ -56,13 +56,13 @@ export class KnownEntities {
   static async load(
     spool: Pick<Spool, 'entities'>,
     stream: string,
-    anew: boolean,
+    isRestarted: boolean,
   ): Promise<KnownEntities> {
     const known = new KnownEntities(spool, stream);
     for (let after = ''; ; ) {
       const rows = await spool.entities(stream, { after, max: rowsMax });
       for (const [key, body] of rows) {
-        if (anew) known.#drop.add(key);
+        if (isRestarted) known.#drop.add(key);
         else known.#mark(key, readEntityState(stream, body));
         after = key;
       }

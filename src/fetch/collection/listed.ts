@@ -57,7 +57,7 @@ const strangersBytesMax = 32 * 1024 * 1024;
 export class ListedEntities {
   /** Number of different keys so far. */
   count = 0;
-  readonly round: RotationShare;
+  readonly share: RotationShare;
   flaw: string | null = null;
   readonly #stream: CollectionStream;
   readonly #taker: EntityTaker;
@@ -68,10 +68,10 @@ export class ListedEntities {
   /** The list that contains the keys made from content. */
   readonly #group: string;
 
-  constructor(stream: CollectionStream, taker: EntityTaker, round: RotationShare) {
+  constructor(stream: CollectionStream, taker: EntityTaker, share: RotationShare) {
     this.#stream = stream;
     this.#taker = taker;
-    this.round = round;
+    this.share = share;
     this.#group = JSON.stringify([stream.entity.kind]);
   }
 
@@ -81,7 +81,7 @@ export class ListedEntities {
     this.#times.clear();
     this.#strangers = [];
     this.#strangersBytes = 0;
-    this.round.clear();
+    this.share.clear();
     this.flaw = null;
   }
 
@@ -103,7 +103,7 @@ export class ListedEntities {
       if (detail !== undefined) {
         const isDenied = this.#taker.known.isDenied(key);
         const text = () => losslessText(records.raw(index));
-        this.round.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
+        this.share.offer(key, { isUrgent: !isKnown, isDenied }, () => ({
           ...{ id, text: text(), listed: digestText(...words) },
         }));
       } else if (!isKnown) {

@@ -117,9 +117,9 @@ export class CollectionPoller {
       held === null ? null : readCollectionCheckpoint(stream.name, held, stream.fingerprint);
     // Versions before 0.2 reported the states of a baseline only at its end.
     const isUnreported = before?.baseline === 'open' && before.statesTold !== true;
-    const anew = before === null || (isUnreported && reading.baseline === 'full');
-    if (anew || this.#known === null) {
-      this.#known = await KnownEntities.load(spool, stream.name, anew);
+    const isRestarted = before === null || (isUnreported && reading.baseline === 'full');
+    if (isRestarted || this.#known === null) {
+      this.#known = await KnownEntities.load(spool, stream.name, isRestarted);
     }
     const checkpoint = before ?? freshCollectionCheckpoint(stream.fingerprint, randomUUID());
     return { ...checkpoint, ...(reading.baseline === 'full' ? { statesTold: true } : {}) };
@@ -147,8 +147,8 @@ export class CollectionPoller {
     const { size: known } = this.#known;
     const { rotation } = before;
     const isLasting = before.incomplete + 1 >= incompleteMax;
-    const round = { now: clock.now(), sweepMs: rules.sweepMs, known, rotation, isLasting };
-    const reading = await this.#reader.read(generation, round, signal);
+    const scanDeps = { now: clock.now(), sweepMs: rules.sweepMs, known, rotation, isLasting };
+    const reading = await this.#reader.read(generation, scanDeps, signal);
     if (reading.outcome === 'ok')
       return await this.#look(generation, { before, next, reading }, signal);
     return isScopeLost(reading) ? await this.#loseScope(generation, before, reading) : reading;

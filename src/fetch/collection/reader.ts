@@ -24,7 +24,7 @@ import {
 } from './entities.ts';
 import { type EntityTaker, idAt, ListedEntities, nothingListed } from './listed.ts';
 import { withKnownParts } from './parts.ts';
-import { type Rotation, RotationShare, type RoundDeps } from './rotation.ts';
+import { type Rotation, type RotationDeps, RotationShare } from './rotation.ts';
 import { type ReaderDeps, WholeList } from './whole-list.ts';
 
 /** One reading. Absence from an incomplete reading has no meaning. */
@@ -40,7 +40,7 @@ export interface FullScan {
 }
 
 /** The parameters of a reading. */
-export interface FullScanDeps extends RoundDeps {
+export interface FullScanDeps extends RotationDeps {
   readonly rotation?: Rotation | undefined;
   /** The previous readings were incomplete, so the cause is lasting. */
   readonly isLasting: boolean;
@@ -80,7 +80,7 @@ export class CollectionReader {
     const listing = await this.#list.read(listed, signal);
     if (listing.outcome !== 'ok') return listing;
     const { isEndless } = listing;
-    const { round } = listed;
+    const { share } = listed;
     let flaw = listing.flaw ?? this.#flawed(listed.flaw);
     await listed.end(flaw !== null && !isLasting);
     if (this.#stream.detail === undefined) {
@@ -88,7 +88,7 @@ export class CollectionReader {
     }
     const details = await this.#readDetails({ taker, listed, isLasting }, signal);
     flaw ??= details.flaw;
-    const { left, after } = round;
+    const { left, after } = share;
     return { outcome: 'ok', asked: details.asked, flaw, isEndless, left, rotation: after };
   }
 
@@ -117,7 +117,7 @@ export class CollectionReader {
     let refusal: Failure | null = null;
     let flaw: Failure | null = null;
     let patient: Failure | null = null;
-    for (const { key, id, text, listed: digest } of listed.round.chosen()) {
+    for (const { key, id, text, listed: digest } of listed.share.chosen()) {
       const bytes = losslessBytes(text);
       const element = elementOf(parseBody(bytes), bytes, ids) ?? nothingListed;
       const read = await this.#readDetail(id, element, signal);

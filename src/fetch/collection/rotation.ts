@@ -17,7 +17,7 @@ export interface Rotation {
 }
 
 /** The parameters of one reading's share. */
-export interface RoundDeps {
+export interface RotationDeps {
   readonly now: number;
   readonly sweepMs: number;
   /** Number of known entities. */
@@ -48,7 +48,7 @@ export class RotationShare {
   #candidates: Candidate[] = [];
   #left = 0;
 
-  constructor(before: Rotation | undefined, { now, sweepMs, known }: RoundDeps) {
+  constructor(before: Rotation | undefined, { now, sweepMs, known }: RotationDeps) {
     const { at, time } = before ?? { at: 0, time: now };
     this.#at = at;
     this.#now = now;

@@ -50,8 +50,8 @@ const start = z.object({
   openWalk: z.strictObject({ next: place, block: z.int() }).nullable(),
 });
 
-/** A full scan under way (read-round.ts). */
-const round = z.strictObject({
+/** A full scan under way (full-scan.ts). */
+const fullScan = z.strictObject({
   /** Its next position, and the keys of the last records before an offset, which must reappear. */
   next: place,
   overlap: z.string().nullable(),
@@ -76,7 +76,7 @@ const round = z.strictObject({
 const whole = z.object({
   /** A full scan has finished, so all identities stored by then are anchored. */
   swept: z.boolean(),
-  round: round.nullable().default(null),
+  round: fullScan.nullable().default(null),
   /** Duration of the last full scan, milliseconds. */
   sweptInMs: z.number().default(0),
 });

@@ -12,7 +12,7 @@ import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { ListPosition } from './page.ts';
 
 /** As the time of the last full scan: a full scan is due at once, because rows arrived where no walk reads. */
-export const roundRequested = 0;
+export const scanRequested = 0;
 
 /** A list stream's checkpoint. */
 export type ListCheckpoint = Readonly<z.infer<typeof listCheckpoint>>;
@@ -23,7 +23,7 @@ export type CheckpointChange = {
 };
 
 /** A full scan under way. */
-export type RoundState = NonNullable<ListCheckpoint['whole']['round']>;
+export type FullScanState = NonNullable<ListCheckpoint['whole']['round']>;
 
 /** At the start of the list, where only records are known. */
 const atStart = {
@@ -137,7 +137,7 @@ export function rewound(checkpoint: ListCheckpoint, cursor: string | null): List
   if (cursor === null) {
     const due = {
       whole: { round: null },
-      looked: { sweptAt: roundRequested },
+      looked: { sweptAt: scanRequested },
       end: { atEnd: false },
     };
     return joinedChange(checkpoint, due);

@@ -152,7 +152,7 @@ export class ReReadDrift {
   }
 
   /** Builds the condition, once. */
-  tell(stream: string, now: number): Finding {
+  report(stream: string, now: number): Finding {
     if (this.#state !== null) this.#state = { ...this.#state, toldAt: now };
     const paths = [...this.#paths];
     const what =

@@ -25,7 +25,7 @@ import {
   type Taken,
 } from './stage.ts';
 import { type Looked, TailWatch } from './tail.ts';
-import { anew, type Walk, type Walked, type WalkReader } from './walk.ts';
+import { restartedWalk, type Walk, type Walked, type WalkReader } from './walk.ts';
 
 /** Restarts of a walk after rows moved, before the poll fails. */
 const restartsMax = 3;
@@ -47,7 +47,7 @@ export async function follow(
       'rows_moved',
       'rows moved while the list was read; reading the list again from its start',
     );
-    current = anew(walk, startOf(pagination, walked.shifted));
+    current = restartedWalk(walk, startOf(pagination, walked.shifted));
   }
   const moving = `reading ${name}: rows keep moving between pages`;
   const next = 'It is read again by itself; newest first (order_by and order), rows move less.';
@@ -129,8 +129,8 @@ class Following {
         return partialPage(asked.page.partial);
       }
       if ('cause' in read) return read;
-      const { last, ...met } = read;
-      const { next, onward, taken } = met;
+      const { last, ...rest } = read;
+      const { next, onward, taken } = rest;
       const ended = next === null || this.#walk.stopAt?.(taken) === true;
       const paused = this.#pause();
       const goesOn = !ended && paused === null;
@@ -140,9 +140,9 @@ class Following {
         upcoming.catch(() => undefined);
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
-      const stage = this.#stageOf(place, met);
-      const part = met.ended === undefined ? null : this.#end.partOfWindow(place, last);
-      this.#stage(part === null ? stage : this.#anew(stage), asked.hidden);
+      const stage = this.#stageOf(place, rest);
+      const part = rest.ended === undefined ? null : this.#end.partOfWindow(place, last);
+      this.#stage(part === null ? stage : this.#restarted(stage), asked.hidden);
       if (part !== null) return part;
       if (!goesOn) {
         const verdicts = next === null ? this.#end.verdicts(place, last) : {};
@@ -185,16 +185,16 @@ class Following {
     const way = heeded && isWithin ? this.#way(ahead, taken, { sameness, mayGoOn }) : 'end';
     if (way === 'circle') return this.#circle.failure;
     const last = { page, onward: isWithin ? ahead : null, sameness, isFull };
-    const met = { taken, overlap, last };
-    if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...met };
+    const rest = { taken, overlap, last };
+    if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...rest };
     // Without a closed window, nothing was requested.
     const reported = place.window?.to === null ? undefined : null;
     const ended = !isWithin ? reported : identified.count === 0 ? 'empty' : 'again';
-    if (place.window === undefined) return { next: null, onward: ahead, ended, ...met };
+    if (place.window === undefined) return { next: null, onward: ahead, ended, ...rest };
     this.#circle = new CursorLoopWatch(this.#reader.deps.stream.name, false);
     this.#tail.enter();
     const next = isWithin ? (this.#pager.leave?.(place) ?? null) : ahead;
-    return { next, onward: next, ended, ...met };
+    return { next, onward: next, ended, ...rest };
   }
 
   /**
@@ -214,11 +214,11 @@ class Following {
   }
 
   /** Stages a partial page. The page is requested again, and its records are known then. */
-  #stagePart(place: ListPosition, { last: _, ...met }: Read): void {
-    const { identified, fresh, identities } = met.taken.judged;
+  #stagePart(place: ListPosition, { last: _, ...rest }: Read): void {
+    const { identified, fresh, identities } = rest.taken.judged;
     const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
     const configEnv = { place, nameless, left: this.#left, passed: this.#end.passed };
-    const stage = stageOfPart({ ...met, ...configEnv }, this.#pager);
+    const stage = stageOfPart({ ...rest, ...configEnv }, this.#pager);
     const step = this.#walk.step(stage);
     const isAhead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = isAhead && fresh.some((index) => identified.named[index] === 0);
@@ -227,7 +227,7 @@ class Following {
       step,
     );
     if (identities.length === 0 && !this.#reader.differs(change)) return;
-    this.#reader.stage(met.taken, change, { trail: null, findings: [] });
+    this.#reader.stage(rest.taken, change, { trail: null, findings: [] });
   }
 
   /**
@@ -288,21 +288,21 @@ class Following {
     return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
-  #stageOf(place: ListPosition, met: Omit<Read, 'last'>): Stage {
-    const { taken } = met;
+  #stageOf(place: ListPosition, rest: Omit<Read, 'last'>): Stage {
+    const { taken } = rest;
     const { identified } = taken.judged;
     const { count, named } = identified;
     const before = this.#before;
-    const overlap = before.length === 0 ? 0 : Math.max(met.overlap, sameEnd(identified, before));
+    const overlap = before.length === 0 ? 0 : Math.max(rest.overlap, sameEnd(identified, before));
     this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
     this.#end.pass(place, taken.page, count - overlap);
     const configEnv = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
-    return { ...met, ...configEnv, place, overlap, nameless };
+    return { ...rest, ...configEnv, place, overlap, nameless };
   }
 
   /** Restarts a window that ended before it was read completely. */
-  #anew(stage: Stage): Stage {
+  #restarted(stage: Stage): Stage {
     const start = startOf(this.#reader.deps.stream.pagination, stage.place);
     const resume = () => ({ resume: start, overlap: null });
     return { ...stage, next: start, onward: start, pager: { inserted: false, resume } };
@@ -321,7 +321,7 @@ class Following {
     const { name } = this.#reader.deps.stream;
     const { server, told: reported } = this.#reader.checkpoint;
     if (isFirst(place)) this.#isShort = !this.#isFull(identified);
-    const gap = hidden === null ? null : gapAt(stage, { hidden, name, told: reported.gaps });
+    const gap = hidden === null ? null : gapAt(stage, { hidden, name, reported: reported.gaps });
     const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
     const learned: CheckpointChange = {

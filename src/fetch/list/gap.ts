@@ -16,13 +16,13 @@ interface Hidden {
   /** The stream's name. */
   readonly name: string;
   /** Gaps that were reported. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 /** The gap after a page, and the checkpoint's new list of gaps; null: it was reported before. */
 export function gapAt(
   { place, next, pager }: Pick<Stage, 'place' | 'next' | 'pager'>,
-  { hidden, name, told: reported }: Hidden,
+  { hidden, name, reported }: Hidden,
 ): { readonly finding: Finding; readonly gaps: string[] } | null {
   const { resume, overlap } = pager.resume(place, next);
   const before = Buffer.from(overlap ?? '', 'base64')

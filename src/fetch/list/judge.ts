@@ -33,7 +33,7 @@ export interface WalkSoFar {
   /** Latest event time read before the walk. */
   readonly readUpTo: number;
   /** Keys that the walk has counted as new. */
-  readonly met: KeyTable;
+  readonly seen: KeyTable;
   /** Ids whose content seems to have changed; value 0: the earlier content was seen after all. */
   readonly moved: KeyTable;
 }
@@ -108,19 +108,19 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
       identities[to + word] = words[i * identityWords + word] ?? 0;
     identities[to + identityWords - 1] = value;
     repeats.add(identities, to, anchored);
-    if (named[i] === 1) question.readBefore?.met.set(identities, to, 0);
+    if (named[i] === 1) question.readBefore?.seen.set(identities, to, 0);
   };
   for (let i = 0; i < identified.count; i += 1) {
     const at = i * identityWords;
     const isNamed = named[i] === 1;
-    const met = isNamed ? meet(identified, i, memory) : 'new';
+    const match = isNamed ? matchOf(identified, i, memory) : 'new';
     // The value of a record without id is its number among its twins; with an id there is none.
     const n = isNamed ? 0 : count(i, identified, heldLike(identified, i, memory));
-    if (isNamed ? met === 'known' : n === 0) {
+    if (isNamed ? match === 'known' : n === 0) {
       joined &&= repeats.isAnchored(words, at);
       continue;
     }
-    const isVersion = met === 'version';
+    const isVersion = match === 'version';
     if (isVersion && drift.isHeld && isReadAgain(question, i)) {
       drift.see(words, at);
       joined &&= repeats.isIdAnchored(words, at);
@@ -129,7 +129,7 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
       words[at + 3] = 0;
       continue;
     }
-    if (met === 'adopted') {
+    if (match === 'adopted') {
       const anchored = repeats.isIdAnchored(words, at);
       note(i, 0, anchored);
       alreadyKnown += 1;
@@ -166,7 +166,7 @@ export function judgePage(question: PageContext, memory: JudgeDeps): Judged {
  * Whether a record with an id is known by content, by id only, or not. `adopted`: the id's stored identity follows
  * older rules, so this content counts as the stored one.
  */
-function meet(
+function matchOf(
   identified: Identified,
   index: number,
   { identifier, repeats }: JudgeDeps,
@@ -174,18 +174,18 @@ function meet(
   const { words, records } = identified;
   const at = index * identityWords;
   if (repeats.value(words, at) >= 0) return 'known';
-  const isMet = repeats.knowsId(words, at);
+  const isKnownId = repeats.knowsId(words, at);
   if (repeats.hasOlder) {
-    if (isMet && !repeats.metSince(words, at)) return 'adopted';
+    if (isKnownId && !repeats.seenSince(words, at)) return 'adopted';
     const key = identifier.older(identified, index);
     const value = key === null ? -1 : repeats.value(key, 0);
     if (key !== null && value > 0) {
       const is = repeats.hasChecked(key, value, olderCheck(records.raw(index)));
       return is ? 'adopted' : 'version';
     }
-    if (value === 0 && !isMet) return 'adopted';
+    if (value === 0 && !isKnownId) return 'adopted';
   }
-  return isMet ? 'version' : 'new';
+  return isKnownId ? 'version' : 'new';
 }
 
 /** Number of stored records equal to this one, which has no id. */
@@ -215,10 +215,10 @@ function weigh(question: PageContext, memory: JudgeDeps): void {
   let isLastNew = last >= 0;
   for (let i = 0; i <= last && readBefore !== null; i += 1) {
     if (named[i] !== 1) continue;
-    const met = meet(identified, i, memory);
-    isLastNew = met === 'new';
-    if (met === 'known') alreadyKnown.push(i);
-    if (met !== 'version' || !isReadAgain(question, i)) continue;
+    const match = matchOf(identified, i, memory);
+    isLastNew = match === 'new';
+    if (match === 'known') alreadyKnown.push(i);
+    if (match !== 'version' || !isReadAgain(question, i)) continue;
     drift.compare(identified, i);
     if (drift.isHeld && drift.isAsSeen(words, i * identityWords)) same += 1;
     else versions.push(i);
@@ -233,8 +233,8 @@ function weigh(question: PageContext, memory: JudgeDeps): void {
 function isReadAgain(question: PageContext, index: number): boolean {
   const { readBefore, identified } = question;
   if (readBefore === null) return false;
-  const { readUpTo, met } = readBefore;
-  if (met.hasFirstHalf(identified.words, index * identityWords)) return false;
+  const { readUpTo, seen } = readBefore;
+  if (seen.hasFirstHalf(identified.words, index * identityWords)) return false;
   const happenedAt = readUpTo === Number.POSITIVE_INFINITY ? null : timeIn(question, index);
   return happenedAt === null || happenedAt <= readUpTo;
 }

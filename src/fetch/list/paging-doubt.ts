@@ -24,7 +24,7 @@ export interface EndVerdicts {
 /** The sign of a list that is longer than the rows read. */
 export const totalSign = 'total';
 
-const thenAnew = 'the list is then read again from its start, without repeats';
+const thenReread = 'the list is then read again from its start, without repeats';
 
 /** The failure that ends a walk after only a part of the list. */
 export interface PartRead extends Failure {
@@ -72,7 +72,7 @@ export function doubtOfPlace({ pagination }: ListEndpoint, likely: MoreSign['lik
   if (likely !== null || name === 'address') return found;
   return {
     ...found,
-    next: `Look whether pagination.${name}_param is its name at upstream; ${thenAnew}.`,
+    next: `Look whether pagination.${name}_param is its name at upstream; ${thenReread}.`,
   };
 }
 
@@ -83,8 +83,8 @@ function doubt(
 ): Doubt {
   const names = Object.entries(likely ?? {}).map(([name, value]) => `${name}: ${value}`);
   const setting = `pagination: { ${names.join(', ')} }`;
-  const unknown = `Look in upstream's document how it is paged, and set pagination of the source; ${thenAnew}.`;
-  const next = `Most likely it is ${setting}: ${thenAnew}.`;
+  const unknown = `Look in upstream's document how it is paged, and set pagination of the source; ${thenReread}.`;
+  const next = `Most likely it is ${setting}: ${thenReread}.`;
   return {
     sign,
     said,

@@ -3,7 +3,7 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { ListReading } from '../../contracts/definition.ts';
 import type { Finding } from '../own-pages.ts';
-import { type CheckpointChange, type ListCheckpoint, roundRequested } from './checkpoint.ts';
+import { type CheckpointChange, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { follow } from './follow.ts';
 import { orderShown, type WalkGrowth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
@@ -104,7 +104,7 @@ export class Poll {
    */
   async begin(): Promise<void> {
     if (this.checkpoint.looked.rewoundAt > this.begunAt) {
-      await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: roundRequested } });
+      await this.commit({ looked: { rewoundAt: this.begunAt, sweptAt: scanRequested } });
     }
     const { since, standingBefore } = this.checkpoint.wanted;
     if (this.reader.deps.start !== 'now' || standingBefore === null || standingBefore !== since)

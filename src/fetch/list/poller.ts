@@ -7,7 +7,7 @@
 // - start (read-start.ts): walks from the first page to known records: finds new records of a list that grows at its
 //   start
 // - back (read-back.ts): walks from a cursor of some minutes ago to the end: finds late records
-// - full scan (read-round.ts): walks through the whole list, a few pages at each poll: finds everything else
+// - full scan (full-scan.ts): walks through the whole list, a few pages at each poll: finds everything else
 //
 // While the order is unknown, each poll reads both ends, and new records teach the order. Once it is learned, the other
 // end is read now and then. A full scan starts each `reconcile_every`. Only a record that arrived through the end
@@ -20,14 +20,14 @@
 import type { Failure } from '../../contracts/answer.ts';
 import { ExportError } from '../../contracts/errors.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
-import { knowsEnd, type ListCheckpoint, roundRequested } from './checkpoint.ts';
+import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
+import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';
 import { noHorizon } from './horizon.ts';
 import { isPartialPage, samePlace } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
 import { type ListTimes, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
 import { readEnd } from './read-end.ts';
-import { isBlind, readRound, roundEveryMs } from './read-round.ts';
 import { readStart } from './read-start.ts';
 import type { ListReader } from './reader.ts';
 import { isScopeLost, resetFinding, scopeFinding } from './recover.ts';
@@ -173,9 +173,9 @@ async function forgetOrder(poll: Poll, cause: ExportError): Promise<void> {
 async function readEnds(poll: Poll): Promise<Failure | null> {
   const { growth, whole, end } = poll.checkpoint;
   const { order } = growth;
-  const { swept, round } = whole;
+  const { swept, round: scan } = whole;
   // The first full scan may be stuck for long, and new records must not wait for it.
-  const isStuck = round !== null && poll.memory.failed;
+  const isStuck = scan !== null && poll.memory.failed;
   const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
   // If everything fits on one page, the end is the start.
   const isOnePage = order !== 'newest_first' && samePlace(end.resume, poll.first);
@@ -206,10 +206,10 @@ async function lookFurther(poll: Poll): Promise<Failure | null> {
     await poll.learn();
   }
   const { whole, looked } = poll.checkpoint;
-  if ((whole.round !== null && !poll.more) || poll.due('sweptAt', roundEveryMs(poll))) {
-    const anew = looked.sweptAt === roundRequested;
-    const hurried = anew || isBlind(poll.checkpoint, poll.now);
-    const failure = await readRound(poll, { hurried, anew });
+  if ((whole.round !== null && !poll.more) || poll.due('sweptAt', fullScanEveryMs(poll))) {
+    const restarts = looked.sweptAt === scanRequested;
+    const hurried = restarts || isBlind(poll.checkpoint, poll.now);
+    const failure = await runFullScan(poll, { hurried, restarts });
     if (failure !== null) return failure;
     await poll.learn();
   }

@@ -2,14 +2,14 @@
 // known, or upstream rejects it, the end is searched for: from an earlier position of the trail, or by a full scan.
 
 import type { Failure } from '../../contracts/answer.ts';
-import { knowsEnd, roundRequested } from './checkpoint.ts';
+import { knowsEnd, scanRequested } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
+import { begin, runFullScan } from './full-scan.ts';
 import { WalkGrowth } from './growth.ts';
 import type { Identified } from './identity.ts';
 import { isFirst as isFirstPlace, nameOfPlace, samePlace } from './page.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
-import { begin, readRound } from './read-round.ts';
 import {
   checkHeeded,
   fromNowFindings,
@@ -31,14 +31,14 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     const canStepBack = whole.swept && whole.round === null && !end.countAnew;
     const back = canStepBack && (await readBack(poll, Number.POSITIVE_INFINITY));
     if (typeof back === 'object') return back;
-    if (!back) return await readRound(poll, { hurried: true });
+    if (!back) return await runFullScan(poll, { hurried: true });
     await poll.commit({ wanted: { standingBefore: null } });
     return null;
   }
   const isFirst = samePlace(resume, poll.first);
   // After the last record no known record follows; in an empty list, none is known.
   const growth = new WalkGrowth(!isFirst && again === 0 && memory.remembered.length > 0);
-  const anew = isFirst ? begin(poll) : null;
+  const scan = isFirst ? begin(poll) : null;
   // Part of the window may have been read.
   const isAgain = startsWindow(poll) && !atEnd;
   const walk: Walk = {
@@ -67,7 +67,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
           ...(proven ? { provenAt: arrivedAt, arrivedAt: stage.taken.at } : {}),
         },
         // Rows were inserted before those that were read.
-        ...(stage.pager.inserted ? { looked: { sweptAt: roundRequested } } : {}),
+        ...(stage.pager.inserted ? { looked: { sweptAt: scanRequested } } : {}),
       };
     },
   };
@@ -79,9 +79,9 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     return isPlace ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;
-  if (anew === null || next === null || paused === null) return null;
+  if (scan === null || next === null || paused === null) return null;
   // Too many empty pages for one poll: a full scan continues after them.
-  await poll.commit({ end: { resume: null }, whole: { round: { ...anew, next, known: true } } });
+  await poll.commit({ end: { resume: null }, whole: { round: { ...scan, next, known: true } } });
   return null;
 }
 
@@ -136,7 +136,7 @@ function checkEnd(
 ): Failure | null {
   const ignored = checkHeeded(reader, identified, isFirst);
   if (ignored !== null || !checkpoint.memory.nameless || overlap > 0) return ignored;
-  const met = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
-  const known = reader.memory.countKnown(identified) - met;
-  return known * 2 > identified.count - met ? ignoredCursor(reader.deps.stream) : null;
+  const seen = keyCount(left ?? '') - keyCount(keysWithout(left ?? '', identified) ?? '');
+  const known = reader.memory.countKnown(identified) - seen;
+  return known * 2 > identified.count - seen ? ignoredCursor(reader.deps.stream) : null;
 }

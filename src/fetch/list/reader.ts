@@ -24,7 +24,7 @@ import {
   type ListCheckpoint,
   parseListCheckpoint,
   readCheckpoint,
-  roundRequested,
+  scanRequested,
 } from './checkpoint.ts';
 import { StepGroup } from './group.ts';
 import { remember } from './horizon.ts';
@@ -219,9 +219,9 @@ export class ListReader {
     });
     const next = joinedChange(learned, change);
     // A scan that began before has already passed the versions held back then.
-    const isRoundRequested = next.looked.sweptAt <= this.#letGoAt;
-    const checkpoint = isRoundRequested
-      ? joinedChange(next, { looked: { sweptAt: roundRequested } })
+    const isScanRequested = next.looked.sweptAt <= this.#letGoAt;
+    const checkpoint = isScanRequested
+      ? joinedChange(next, { looked: { sweptAt: scanRequested } })
       : next;
     const identities = taken?.judged.identities;
     this.#group.add({
@@ -269,7 +269,9 @@ export class ListReader {
   /** Conditions still to be reported at the end of a poll. */
   unreported(): readonly Finding[] {
     const { stream, clock } = this.deps;
-    return this.memory.drift.isUnreported ? [this.memory.drift.tell(stream.name, clock.now())] : [];
+    return this.memory.drift.isUnreported
+      ? [this.memory.drift.report(stream.name, clock.now())]
+      : [];
   }
 
   /** The conditions of a step and its page. */
@@ -277,7 +279,7 @@ export class ListReader {
     const { stream, clock } = this.deps;
     const { drift } = this.memory;
     return [
-      ...(drift.isClear ? [drift.tell(stream.name, clock.now())] : []),
+      ...(drift.isClear ? [drift.report(stream.name, clock.now())] : []),
       ...(taken !== null && stream.immutable ? violationsOn(taken) : []),
     ];
   }

@@ -105,7 +105,7 @@ export class RecordMemory {
     const readUpTo = latest === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : latest;
     const walk = this.#walks.get(counts) ?? {
       readUpTo,
-      met: new KeyTable(),
+      seen: new KeyTable(),
       moved: new KeyTable(),
     };
     this.#walks.set(counts, walk);
@@ -130,13 +130,13 @@ export function underIgnore(
     const isOld = memory.olderUpTo === byOldVersion && newest > 0;
     // In reading order, the first content seen under an id is the delivered one. Records that may be forgotten must not
     // be read as new.
-    const anew = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
+    const rescan = isOld && memory.horizon === null ? { whole: { swept: false, round: null } } : {};
     return joinedChange(held, {
       memory: { olderUpTo: Math.min(memory.olderUpTo, newest) },
-      ...anew,
+      ...rescan,
     });
   }
   // Records without ids were counted by the content under the old `ignore`.
-  const anew = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
-  return joinedChange(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...anew });
+  const recount = memory.nameless ? { end: { countAnew: true, resumePage: null } } : {};
+  return joinedChange(held, { memory: { ignore, olderUpTo: newest, drift: null }, ...recount });
 }

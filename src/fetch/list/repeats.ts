@@ -52,7 +52,7 @@ export class Repeats {
   }
 
   /** True if an identity with this id was added after those of older rules. */
-  metSince(words: Uint32Array, at: number): boolean {
+  seenSince(words: Uint32Array, at: number): boolean {
     return this.#since === null || this.#since.hasFirstHalf(words, at);
   }
 

@@ -78,15 +78,15 @@ export interface Stage {
 }
 
 /** The stage of a partial page: the walk stays at its position, where only the missing records will be new. */
-export function stageOfPart(met: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
-  const { place, taken, overlap, nameless } = met;
+export function stageOfPart(rest: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
+  const { place, taken, overlap, nameless } = rest;
   const { identified } = taken.judged;
   const resume = pager.resume(place, place);
   // Only records without ids are recognised by the page on which they were.
-  const unread = met.left === null ? '' : (keysWithout(met.left, identified) ?? '');
+  const unread = rest.left === null ? '' : (keysWithout(rest.left, identified) ?? '');
   const read = Buffer.concat([keysOf(identified, overlap), Buffer.from(unread, 'base64')]);
   const left = nameless && read.length > 0 ? read.toString('base64') : null;
-  return { ...met, left, pager: { inserted: false, resume: () => resume } };
+  return { ...rest, left, pager: { inserted: false, resume: () => resume } };
 }
 
 /** Counts of records without ids over consecutive walks. */
@@ -143,18 +143,18 @@ export function keyCount(keys: string): number {
 
 /** The keys that remain after removing those of a page, each once; null if none remain. */
 export function keysWithout(keys: string, identified: Identified): string | null {
-  const met = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (let i = 0; i < identified.count; i += 1) {
     const key = keysOf(identified, i, i + 1).toString('base64');
-    met.set(key, (met.get(key) ?? 0) + 1);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   const all = Buffer.from(keys, 'base64');
   const left: Buffer[] = [];
   for (let at = 0; at < all.length; at += keyBytes) {
     const key = all.subarray(at, at + keyBytes);
-    const count = met.get(key.toString('base64')) ?? 0;
+    const count = counts.get(key.toString('base64')) ?? 0;
     if (count === 0) left.push(key);
-    else met.set(key.toString('base64'), count - 1);
+    else counts.set(key.toString('base64'), count - 1);
   }
   return left.length === 0 ? null : Buffer.concat(left).toString('base64');
 }

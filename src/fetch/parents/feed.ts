@@ -37,7 +37,7 @@ const idCharsMax = 1_024;
 export class Feed {
   readonly #log: Log;
   readonly #followers = new Map<string, Follower>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(log: Log) {
     this.#log = log;
@@ -116,8 +116,8 @@ export class Feed {
   #usable(stream: ParentsStream, ids: readonly string[]): readonly string[] {
     return ids.filter((id) => {
       if (id.length <= idCharsMax && stream.listOf(id) !== null) return true;
-      if (!this.#told.has(stream.name)) {
-        this.#told.add(stream.name);
+      if (!this.#reported.has(stream.name)) {
+        this.#reported.add(stream.name);
         const id_began = id.slice(0, 40);
         this.#log.warn('parent_id_skipped', 'an id cannot be part of a path; skipped', {
           stream: stream.name,

@@ -35,7 +35,7 @@ export interface PushDeps {
   /** Triggers a poll, because a delivery waits. */
   readonly wake: () => void;
   /** Called with the names of the events received; null: an event without a name. */
-  readonly told: (events: ReadonlySet<string | null>) => void;
+  readonly announced: (events: ReadonlySet<string | null>) => void;
 }
 
 /** Deliveries since the stream was created, by outcome. */
@@ -179,7 +179,7 @@ export class PushPoller {
 
   /** Stores as many waiting deliveries as fit in one transaction; returns their number. */
   async #hold(known: Repeats, signal: AbortSignal): Promise<number> {
-    const { stream, spool, told: reported } = this.#deps;
+    const { stream, spool, announced: reported } = this.#deps;
     if (this.#waiting.size === 0 || !(await this.#hasRoom(signal))) return 0;
     const batch = this.#nextBatch();
     if (batch.length === 0) return 0;

@@ -47,7 +47,7 @@ export async function inheritedFor(
     known.push(old);
   }
   if (known.length === 0) return null;
-  const deps: Means = { known, of, stream, spool, log };
+  const deps: Deps = { known, of, stream, spool, log };
   return {
     async compare(all) {
       const states = await statesOf(all, deps);
@@ -75,7 +75,7 @@ export async function inheritedFor(
 
 type Compared = PairScan['entities'][number];
 
-interface Means {
+interface Deps {
   /** The predecessor's streams. */
   readonly known: readonly CollectionStream[];
   readonly of: SideOfPair;
@@ -87,7 +87,7 @@ interface Means {
 /** The predecessor's entities that the successor's complete scan did not show. */
 async function missingIn(
   has: (key: string) => boolean,
-  { known, of, stream, spool }: Means,
+  { known, of, stream, spool }: Deps,
 ): Promise<PairAlone | undefined> {
   // Only the new entity contains the id that both have.
   if (of.pairing.sides.new.changes.entityId !== null) return undefined;
@@ -120,7 +120,7 @@ async function missingIn(
 /** The predecessor's states of these entities, by the new key. */
 async function statesOf(
   changes: readonly EntityChange[],
-  { known, of, stream, spool, log }: Means,
+  { known, of, stream, spool, log }: Deps,
 ): Promise<ReadonlyMap<string, EntityState>> {
   const { changes: rules } = of.pairing.sides.new;
   const states = new Map<string, EntityState>();

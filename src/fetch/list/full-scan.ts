@@ -9,11 +9,11 @@
 import type { Failure } from '../../contracts/answer.ts';
 import {
   type CheckpointChange,
+  type FullScanState,
   joinedChange,
   knowsEnd,
   type ListCheckpoint,
-  type RoundState,
-  roundRequested,
+  scanRequested,
 } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { WalkGrowth } from './growth.ts';
@@ -35,7 +35,7 @@ const dayMs = 24 * 3_600_000;
  * nothing else is likely to be missed. Else each `reconcile_every`, and less often (at least once a day) if a scan
  * takes long.
  */
-export function roundEveryMs(poll: Poll): number {
+export function fullScanEveryMs(poll: Poll): number {
   const {
     checkpoint,
     settings,
@@ -66,22 +66,22 @@ function isRecent(at: number | null, now: number): boolean {
 }
 
 /** Continues the full scan, or starts one. `hurried`: in one poll; `anew`: from the start. */
-export async function readRound(
+export async function runFullScan(
   poll: Poll,
-  { hurried, anew = false }: { readonly hurried: boolean; readonly anew?: boolean },
+  { hurried, restarts = false }: { readonly hurried: boolean; readonly restarts?: boolean },
 ): Promise<Failure | null> {
   const { nameless } = poll.checkpoint.memory;
-  const { round } = poll.checkpoint.whole;
+  const { round: scan } = poll.checkpoint.whole;
   const { tally, polledAt } = poll.memory;
   const sinceMs = poll.begunAt - (polledAt ?? Number.NEGATIVE_INFINITY);
   const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
   const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
   // Records without ids are counted from the start of the scan; a restart forgets the counts.
-  const canGoOn = round !== null && (!nameless || samePlace(tally.at, round.next));
+  const canResume = scan !== null && (!nameless || samePlace(tally.at, scan.next));
   const failure =
-    round === null || anew || !canGoOn
+    scan === null || restarts || !canResume
       ? await walk(poll, begin(poll), until)
-      : await goOn(poll, round, until);
+      : await resume(poll, scan, until);
   if (failure?.outcome !== 'blocked' || !knowsEnd(poll.checkpoint)) return failure;
   // Rows after it cannot be read, and new records are read without this scan.
   poll.reader.deps.log.warn(
@@ -97,7 +97,7 @@ export async function readRound(
 }
 
 /** A full scan from the start of the list, with no counts. */
-export function begin(poll: Poll): RoundState {
+export function begin(poll: Poll): FullScanState {
   poll.memory.tally = { counts: new Map(), at: null };
   poll.memory.reached.pages = 0;
   const { watermark, horizon } = poll.checkpoint.memory;
@@ -106,41 +106,41 @@ export function begin(poll: Poll): RoundState {
   return { next, overlap: null, begunAt, spentMs: 0, watermark, horizon, ...nothing };
 }
 
-async function goOn(poll: Poll, round: RoundState, until: number): Promise<Failure | null> {
-  const failure = await walk(poll, round, until);
+async function resume(poll: Poll, scan: FullScanState, until: number): Promise<Failure | null> {
+  const failure = await walk(poll, scan, until);
   if (failure === null || !leadsNowhere(failure)) return failure;
   // A rejection further on may be temporary and is requested again at its position.
-  const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, round.next);
+  const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, scan.next);
   if (isRefused(failure) && hasMoved) return failure;
   // Its cursor expired before this poll: scan from the start, and in one poll this time.
   return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
 }
 
-async function walk(poll: Poll, round: RoundState, until: number): Promise<Failure | null> {
+async function walk(poll: Poll, scan: FullScanState, until: number): Promise<Failure | null> {
   const { name } = poll.reader.deps.stream;
   const { tally } = poll.memory;
   const before = poll.checkpoint;
-  const growth = new WalkGrowth(round.known);
+  const growth = new WalkGrowth(scan.known);
   const from = poll.now;
-  let current = round;
+  let current = scan;
   let atEnd: CheckpointChange = {};
   let pages = 0;
   const walked = await poll.follow({
-    from: { resume: round.next, overlap: round.overlap },
+    from: { resume: scan.next, overlap: scan.overlap },
     reading: 'known',
     anchored: true,
     trail: true,
-    passed: { read: round.read, total: round.total },
-    horizon: before.whole.swept ? round.horizon : null,
+    passed: { read: scan.read, total: scan.total },
+    horizon: before.whole.swept ? scan.horizon : null,
     tally,
     until,
     check: (identified, { isFirst }) =>
-      round.begunAt === poll.begunAt ? null : checkHeeded(poll.reader, identified, isFirst),
+      scan.begunAt === poll.begunAt ? null : checkHeeded(poll.reader, identified, isFirst),
     step: (stage) => {
       const { place, next, taken, pager } = stage;
       const { resume, overlap } = pager.resume(place, next);
       const reach = reachWith(current, stage);
-      const spentMs = round.spentMs + poll.now - from;
+      const spentMs = scan.spentMs + poll.now - from;
       current = { ...current, ...reach, ...stage.passed, next: resume, overlap, spentMs };
       growth.note(stage);
       pages += 1;
@@ -163,7 +163,7 @@ async function walk(poll: Poll, round: RoundState, until: number): Promise<Failu
     return null;
   }
   // Rows that came or went meanwhile are no sign: scan once more.
-  const isUnsure = pages > 1 && round.next.by === 'cursor' && poll.missesRows();
+  const isUnsure = pages > 1 && scan.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
   const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.end.resume, poll.first);
   await poll.commit(
@@ -171,7 +171,7 @@ async function walk(poll: Poll, round: RoundState, until: number): Promise<Failu
       whole: { round: null, swept: true, sweptInMs: current.spentMs },
       wanted: { standingBefore: null },
       looked: {
-        sweptAt: isUnsure ? roundRequested : current.begunAt,
+        sweptAt: isUnsure ? scanRequested : current.begunAt,
         rewoundAt: Math.max(before.looked.rewoundAt, current.begunAt),
         probedAt: Math.max(before.looked.probedAt, current.begunAt),
       },
