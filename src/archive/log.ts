@@ -175,7 +175,7 @@ export class ArchiveLog {
    * Adds the entry about the checkpoint in the store, unless one names it already. `siblings`: trees signed by the logs
    * of other shards.
    */
-  tell(siblings: readonly Sibling[] = []): void {
+  enterCheckpoint(siblings: readonly Sibling[] = []): void {
     if (!this.isDue || this.#published === null) return;
     this.#isReported = true;
     const { size, root, at, note } = this.#published;

@@ -22,7 +22,7 @@ import { jsonIn, readSmall } from './small-objects.ts';
 export const prunePath = 'prune.json';
 const segmentsPrefix = 'segments/';
 /** The name of no object. */
-const nobody = 'check';
+const noObject = 'check';
 
 const wishShape = z.object({
   before: z.iso.datetime(),
@@ -128,7 +128,7 @@ export class Retention {
         continue;
       }
       // If the store denies deletes, no entry must claim a deletion.
-      if (gone.length === 0) await store.remove(nobody);
+      if (gone.length === 0) await store.remove(noObject);
       const why = last < kept ? 'retention' : 'asked';
       const times = { first: timeText(Math.max(first, 0)), last: timeText(last) };
       const authority = why === 'asked' ? wished?.authority : {};

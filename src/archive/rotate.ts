@@ -28,7 +28,7 @@ export async function rotateKey(settings: ArchiveLogSettings, next: Signer): Pro
   const { vkey } = keyOfLog(next.verifier, log.deps.origin);
   if (log.heads.key !== vkey) {
     const now = clock.now();
-    log.tell();
+    log.enterCheckpoint();
     log.append({ t: 'key', at: timeText(now), vkey });
     await log.publish([], now);
   }

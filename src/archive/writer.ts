@@ -88,7 +88,7 @@ export class ArchiveWriter {
   #dueAt: number | null = null;
   #room = Promise.withResolvers<void>();
   #isStarted = false;
-  #isClockTold = false;
+  #isClockReported = false;
   /** The last entered config. */
   #config: string | null = null;
   #place: SinkPosition | null;
@@ -159,7 +159,7 @@ export class ArchiveWriter {
     if (this.#failure !== null) throw this.#failure;
     const now = this.#settings.clock.now();
     if (this.#isStarted || (await this.#lake.isBehind(this.#log))) {
-      await this.#tell(true);
+      await this.#enterSigned(true);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
       const days = enterDays(this.#log, now);
@@ -191,9 +191,9 @@ export class ArchiveWriter {
   }
 
   #reportClock({ context: { stream, fetchedAt, answer } }: HeldPage): void {
-    const difference = this.#isClockTold ? null : clockDifference(fetchedAt, answer?.date);
+    const difference = this.#isClockReported ? null : clockDifference(fetchedAt, answer?.date);
     if (difference === null) return;
-    this.#isClockTold = true;
+    this.#isClockReported = true;
     const text = `the clock of this machine is ${difference} upstream’s, and entries of the archive have its times`;
     const next =
       'If this clock is wrong, set it (NTP). `check --connect` compares it with other servers as well.';
@@ -224,7 +224,7 @@ export class ArchiveWriter {
     try {
       const pages = await Promise.all(group.map(({ page }) => page));
       const now = this.#settings.clock.now();
-      await this.#tell(false);
+      await this.#enterSigned(false);
       this.#start(now);
       await this.#lake.enter(this.#log, now);
       const gone = await this.#retention.enter(this.#log, now);
@@ -248,8 +248,8 @@ export class ArchiveWriter {
   }
 
   /** Adds the entries about earlier checkpoints. */
-  async #tell(isLast: boolean): Promise<void> {
-    this.#log.tell(this.#log.isDue ? await this.#siblings.signed(isLast) : []);
+  async #enterSigned(isLast: boolean): Promise<void> {
+    this.#log.enterCheckpoint(this.#log.isDue ? await this.#siblings.signed(isLast) : []);
     for (const entry of this.#settings.anchors?.take() ?? []) this.#log.append(entry);
   }
 

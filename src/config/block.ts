@@ -97,7 +97,7 @@ export function isPartlyUnset({ unset, isSecret, children }: WrittenValue): bool
 /** Facts from the declarations beyond zod's issues, collected while zod reports. */
 class Declared {
   readonly #keys = new Map<string, readonly string[]>();
-  readonly #wanted = new Map<string, string>();
+  readonly #forms = new Map<string, string>();
 
   readonly note: z.core.$ZodErrorMap = (issue) => {
     const { code, inst, path = [] } = issue;
@@ -107,7 +107,7 @@ class Declared {
     if (code === 'invalid_type' && inst instanceof z.ZodString) {
       // The declared form of a text also describes the error for a value that is no text.
       const refused = inst.safeParse('').error?.issues[0];
-      if (refused?.code === 'invalid_format') this.#wanted.set(placeKey(path), refused.message);
+      if (refused?.code === 'invalid_format') this.#forms.set(placeKey(path), refused.message);
     }
     return undefined;
   };
@@ -119,7 +119,7 @@ class Declared {
 
   /** The required form of the text at this location, such as `expected a duration such as 30s`. */
   formAt(path: readonly PropertyKey[]): string | null {
-    return this.#wanted.get(placeKey(path)) ?? null;
+    return this.#forms.get(placeKey(path)) ?? null;
   }
 }
 

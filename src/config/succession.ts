@@ -43,8 +43,8 @@ function flawOf(
     return `unknown source ${JSON.stringify(of)}${hint(of, sources.names)}; name a source, or remove succeeds if ${name} is cut over`;
   }
   if (of === name) return 'a source cannot succeed itself; name the source of the API that ends';
-  const circle = wayBack(name, sources);
-  if (circle !== null) return `${circle.join(' succeeds ')}: that is a cycle; remove one succeeds`;
+  const cycle = wayBack(name, sources);
+  if (cycle !== null) return `${cycle.join(' succeeds ')}: that is a cycle; remove one succeeds`;
   const other = successors.get(of);
   if (other !== undefined) {
     return `${other} succeeds ${of} already; a source has one successor, remove one succeeds`;

@@ -105,7 +105,7 @@ export class PartitionSender {
     const bases = new Map<number, bigint>();
     for (let repeats = 0; ; repeats += 1) {
       const left = batches.filter(({ partition }) => !bases.has(partition));
-      const errors = await this.#round(left, bases);
+      const errors = await this.#sendOnce(left, bases);
       const [first] = errors;
       if (first === undefined) return bases;
       const failure = failureOfAll(errors.map((error) => this.#requests.failureOf(error)));
@@ -117,7 +117,7 @@ export class PartitionSender {
   }
 
   /** One request to each leader, in parallel; resolves with the errors once all have ended. */
-  async #round(
+  async #sendOnce(
     batches: readonly PartitionBatch[],
     bases: Map<number, bigint>,
   ): Promise<readonly unknown[]> {

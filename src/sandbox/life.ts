@@ -19,7 +19,7 @@ export interface LifeEvent {
   readonly index: number;
 }
 
-const ROUND = 6;
+const CYCLE = 6;
 const CORE_SLOT = 4;
 const DELETE_SLOT = 5;
 
@@ -27,19 +27,19 @@ const DELETE_SLOT = 5;
 export function lifeOf(life: Life): Life {
   const { core, start, ages } = life;
   if (start > core && Math.max(...ages) > start - core) {
-    throw new RangeError(`a life of ${start - core} rounds has no age ${Math.max(...ages)}`);
+    throw new RangeError(`a life of ${start - core} cycles has no age ${Math.max(...ages)}`);
   }
   return life;
 }
 
 /** The change of a step; null: none. */
 export function eventAt({ core, start, ages }: Life, step: number): LifeEvent | null {
-  const [round, slot] = [Math.floor(step / ROUND), ((step % ROUND) + ROUND) % ROUND];
-  if (slot === CORE_SLOT) return core === 0 ? null : { op: 'updated', index: round % core };
+  const [cycle, slot] = [Math.floor(step / CYCLE), ((step % CYCLE) + CYCLE) % CYCLE];
+  if (slot === CORE_SLOT) return core === 0 ? null : { op: 'updated', index: cycle % core };
   if (start === core) return null;
-  if (slot === 0) return { op: 'created', index: start + round };
-  if (slot === DELETE_SLOT) return { op: 'deleted', index: core + round };
-  return { op: 'updated', index: start + round - (ages[slot - 1] ?? 0) };
+  if (slot === 0) return { op: 'created', index: start + cycle };
+  if (slot === DELETE_SLOT) return { op: 'deleted', index: core + cycle };
+  return { op: 'updated', index: start + cycle - (ages[slot - 1] ?? 0) };
 }
 
 /** The entities that exist after `done` steps, oldest first. */
@@ -52,31 +52,31 @@ export function* existing({ core, start }: Life, done: number): Generator<number
 
 /** The step of an entity's creation; negative for those of the start. */
 export function birthOf({ start }: Life, index: number): number {
-  return (index - start) * ROUND;
+  return (index - start) * CYCLE;
 }
 
 /** The step of an entity's deletion; infinite for the core. */
 export function deathOf({ core }: Life, index: number): number {
-  return index < core ? Number.POSITIVE_INFINITY : (index - core) * ROUND + DELETE_SLOT;
+  return index < core ? Number.POSITIVE_INFINITY : (index - core) * CYCLE + DELETE_SLOT;
 }
 
 /** The changes of an entity in the first `done` steps, without its creation, oldest first. */
 export function* touchesOf(life: Life, index: number, done: number): Generator<number> {
   const { core, start, ages } = life;
   if (index < core) {
-    for (let step = index * ROUND + CORE_SLOT; step < done; step += core * ROUND) yield step;
+    for (let step = index * CYCLE + CORE_SLOT; step < done; step += core * CYCLE) yield step;
     return;
   }
   for (const [at, age] of ages.entries()) {
-    const step = (index - start + age) * ROUND + at + 1;
+    const step = (index - start + age) * CYCLE + at + 1;
     if (step < done) yield step;
   }
 }
 
 function createdIn(done: number): number {
-  return Math.ceil(done / ROUND);
+  return Math.ceil(done / CYCLE);
 }
 
 function deletedIn(done: number): number {
-  return Math.floor(done / ROUND);
+  return Math.floor(done / CYCLE);
 }

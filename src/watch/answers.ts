@@ -140,7 +140,7 @@ function answerTo(desk: Desk, exchange: Exchange): Answer | null {
       return json(board.ready ? 200 : 503, reported);
     }
     case '/status.json':
-      return json(200, board.standing(query.get('find') ?? ''));
+      return json(200, board.status(query.get('find') ?? ''));
     case '/metrics':
       return {
         status: 200,

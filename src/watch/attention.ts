@@ -250,9 +250,9 @@ function deadLetterMatters(
   command: NonNullable<Judging['command']>,
 ): readonly Matter[] {
   return sinks.flatMap(
-    ({ name, dead_letters: letters, dead_letter_reasons: reasons }): Matter[] => {
-      if (letters === 0) return [];
-      const what = `has refused ${eventsText(letters)} for good`;
+    ({ name, dead_letters: deadLetters, dead_letter_reasons: reasons }): Matter[] => {
+      if (deadLetters === 0) return [];
+      const what = `has refused ${eventsText(deadLetters)} for good`;
       const look = command('dead-letters list', '--sink', name);
       const next = `Look why, then send them again or drop them: ${look}`;
       const message = reasons?.[0]?.reason ?? null;

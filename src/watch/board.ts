@@ -52,9 +52,9 @@ export class StatusBoard {
   #reportMs = 0;
   #moment: StatusMoment;
   /** The status of the last view, once it was requested. */
-  #standing: LiveStatus | null = null;
+  #status: LiveStatus | null = null;
   /** The latest sample that readers have. */
-  #told: ChartSample | undefined;
+  #reported: ChartSample | undefined;
 
   constructor(settings: BoardSettings) {
     this.#settings = settings;
@@ -86,11 +86,11 @@ export class StatusBoard {
   #reportAll(): void {
     this.#look();
     const sample = this.#history.samples.at(-1);
-    if (sample !== undefined && sample !== this.#told) {
+    if (sample !== undefined && sample !== this.#reported) {
       const text = eventText('sample', sample, sample.at);
       for (const reader of this.#readers.keys()) reader.write(text);
     }
-    this.#told = sample;
+    this.#reported = sample;
     const texts = new Map<string, string>();
     for (const [reader, { find }] of this.#readers) {
       if (reader.isBehind) continue;
@@ -112,7 +112,7 @@ export class StatusBoard {
   }
 
   /** The status, with all streams that match. */
-  standing(find: string): LiveStatus {
+  status(find: string): LiveStatus {
     this.#look();
     return reportedTo(this.#stands, { find, streamsMax: Number.POSITIVE_INFINITY });
   }
@@ -147,7 +147,7 @@ export class StatusBoard {
     const lookMs = Math.min(...this.#lookMs);
     if (lookMs > dearLookMs && now - this.#lookedAt < lookMs / shareMax) return this.#moment;
     this.#moment = look();
-    this.#standing = null;
+    this.#status = null;
     this.#lookedAt = now;
     this.#history.observe(this.#moment, clock.now(), now);
     this.#health.observe(this.#moment, now);
@@ -156,7 +156,7 @@ export class StatusBoard {
   }
 
   get #stands(): LiveStatus {
-    this.#standing ??= statusOf({
+    this.#status ??= statusOf({
       moment: this.#moment,
       history: this.#history,
       ailments: this.#health.ailments,
@@ -164,7 +164,7 @@ export class StatusBoard {
       startedAt: this.startedAt,
       forms: this.#settings.tap?.forms ?? null,
     });
-    return this.#standing;
+    return this.#status;
   }
 
   #reportedTo(find: string): LiveStatus {

@@ -34,14 +34,14 @@ const lookEveryMs = 5_000;
 const lookShareMax = 0.2;
 /** A reader that returns within this time finds the data read from Kafka. */
 const keptMs = 60_000;
-const processesToldMax = 100;
+const processesReportedMax = 100;
 const streamsReportedMax = 50;
 
 /** Looks while there are readers. */
 export class ClusterWatch {
   readonly #deps: ClusterWatchDeps;
   readonly #readers = new Set<EventStream>();
-  #told: ReportedCluster = {
+  #reported: ReportedCluster = {
     at: null,
     self: { host: hostname(), pid: process.pid },
     status: null,
@@ -59,7 +59,7 @@ export class ClusterWatch {
   add(reader: EventStream): void {
     this.#readers.add(reader);
     reader.gone.addEventListener('abort', () => this.#readers.delete(reader));
-    if (this.#readAt !== null) reader.write(eventText('cluster', this.#told));
+    if (this.#readAt !== null) reader.write(eventText('cluster', this.#reported));
   }
 
   /** Runs until the end. */
@@ -86,29 +86,34 @@ export class ClusterWatch {
     // One look at a time.
     this.#nextAt = Number.POSITIVE_INFINITY;
     try {
-      this.#told = { ...this.#told, ...tellable(await sight.look()), at: clock.now(), error: null };
+      this.#reported = {
+        ...this.#reported,
+        ...reportable(await sight.look()),
+        at: clock.now(),
+        error: null,
+      };
     } catch (error) {
       const { message, next } = asExportError(error, 'looking at the state in Kafka');
-      this.#told = { ...this.#told, error: { message, next } };
+      this.#reported = { ...this.#reported, error: { message, next } };
       log.debug('cluster_status_failed', 'reading the cluster status failed', {
         error: message,
       });
     }
     const now = clock.monotonic();
     this.#nextAt = Math.max(begunAt + lookEveryMs, now + (now - begunAt) / lookShareMax);
-    const text = eventText('cluster', this.#told);
+    const text = eventText('cluster', this.#reported);
     for (const reader of this.#readers) if (!reader.isBehind) reader.write(text);
   }
 }
 
-function tellable(statusView: ClusterStatus) {
+function reportable(statusView: ClusterStatus) {
   const { processes, streams } = statusView;
   return {
     processes_total: processes.length,
     streams_total: streams.length,
     status: {
       ...statusView,
-      processes: processes.slice(0, processesToldMax),
+      processes: processes.slice(0, processesReportedMax),
       streams: urgentFirst(streams).slice(0, streamsReportedMax),
     },
   };

@@ -124,7 +124,7 @@ class Ledger {
   takes(): boolean {
     if (this.#waiting >= queueMax) {
       this.lost += 1;
-      this.#tell('more lines wait than are kept');
+      this.#report('more lines wait than are kept');
       return false;
     }
     this.#waiting += 1;
@@ -154,7 +154,7 @@ class Ledger {
     if (left === 0) return;
     this.lost += left;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
-    this.#tell('sluice ended before the collector accepted them');
+    this.#report('sluice ended before the collector accepted them');
   }
 
   #went(): void {
@@ -169,10 +169,10 @@ class Ledger {
   #failed(count: number, error: string): void {
     this.#failing = true;
     this.lost += count;
-    this.#tell(error);
+    this.#report(error);
   }
 
-  #tell(error: string): void {
+  #report(error: string): void {
     const nowMs = performance.now();
     if (nowMs - this.#reportedMs < reportEveryMs) return;
     this.#reportedMs = nowMs;

@@ -339,9 +339,9 @@ function readDeadLetterReasons(dir: string, { sinks }: State): DeadLetterReasons
     const reasonsOf = (sink: string) => {
       const newest = deadLetters.newest(sink, deadLettersReadMax);
       const alike = Map.groupBy(newest, ({ reason }) => cleanText(reason, reasonLengthMax));
-      const reasons = Array.from(alike, ([reason, letters]) => ({
-        ...{ reason, count: letters.length },
-        last_at: timeText(letters[0]?.at ?? 0),
+      const reasons = Array.from(alike, ([reason, some]) => ({
+        ...{ reason, count: some.length },
+        last_at: timeText(some[0]?.at ?? 0),
       }));
       return reasons.toSorted((a, b) => b.count - a.count).slice(0, reasonsMax);
     };

@@ -174,16 +174,16 @@ function heldOf(store: Store): Pick<State, 'streams' | 'lookups' | 'ends'> {
 function sinksOf(store: Store): ReadonlyMap<string, SinkState> {
   const notes = store.noted('sink');
   const positions = store.positions();
-  const letters = store.deadLetters.counts();
+  const counts = store.deadLetters.counts();
   const aside = Map.groupBy(store.aside.destinations(null), ({ sink }) => sink);
-  const names = new Set([...positions.keys(), ...letters.keys(), ...notes.keys()]);
+  const names = new Set([...positions.keys(), ...counts.keys(), ...notes.keys()]);
   for (const name of names) if (ofNoStream.test(name)) names.delete(name);
   return new Map(
     Array.from(names, (name) => {
       const note = sinkNote.parse(notes.get(name) ?? {});
       const position = positions.get(name) ?? null;
       const history = store.receipts.history(name, position ?? 0);
-      const deadLetters = letters.get(name) ?? 0;
+      const deadLetters = counts.get(name) ?? 0;
       return [name, { ...note, ...history, position, deadLetters, aside: aside.get(name) ?? [] }];
     }),
   );

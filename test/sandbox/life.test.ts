@@ -81,5 +81,5 @@ it('those of the start have lived before: an old one has all its changes behind 
 });
 
 it('an age beyond the end of a life is refused', () => {
-  expect(() => lifeOf({ core: 5, start: 7, ages: [0, 1, 3] })).toThrow('a life of 2 rounds');
+  expect(() => lifeOf({ core: 5, start: 7, ages: [0, 1, 3] })).toThrow('a life of 2 cycles');
 });

@@ -165,7 +165,7 @@ class Showing {
     const { clock } = this.#deps;
     const { proof, failures } = await this.#asked(checkpoint, signal);
     if (proof !== null) this.#dueAt = clock.monotonic() + this.#anchor.everyMs;
-    if (!signal.aborted) this.#tell(failures);
+    if (!signal.aborted) this.#report(failures);
   }
 
   async #asked(checkpoint: Published, signal: AbortSignal): Promise<Anchored> {
@@ -197,7 +197,7 @@ class Showing {
     throw new SyntaxError(`${name} was changed at the same moment`);
   }
 
-  #tell(failures: readonly ExportError[]): void {
+  #report(failures: readonly ExportError[]): void {
     const { log } = this.#deps;
     const before = this.failures.map(({ message }) => message);
     this.failures = failures;

@@ -55,7 +55,7 @@ export class AnchorChecks {
   async take(index: number, { object, sha256, size }: AnchorEntry): Promise<void> {
     if (this.#named.size > namedMax) this.#named.clear();
     this.#named.add(object);
-    await this.#told({ index, object }, async () => {
+    await this.#orBreak({ index, object }, async () => {
       if (checkpointSizeOf(object) !== size) throw new SyntaxError('it is of another checkpoint');
       const bytes = await this.#deps.reader.named('anchor', object);
       if (bytes === null) throw new SyntaxError('it is missing');
@@ -67,7 +67,7 @@ export class AnchorChecks {
   /** Checks a proof without an entry, for a checkpoint within the tree. */
   async left(object: string): Promise<void> {
     if (this.#named.has(object)) return;
-    await this.#told({ index: null, object }, async () => {
+    await this.#orBreak({ index: null, object }, async () => {
       const bytes = await this.#deps.reader.named('anchor', object);
       if (bytes !== null) await this.#judge(object, bytes);
     });
@@ -112,7 +112,7 @@ export class AnchorChecks {
     ];
   }
 
-  async #told(
+  async #orBreak(
     { index, object }: Pick<Break, 'index' | 'object'>,
     judge: () => Promise<void>,
   ): Promise<void> {

@@ -131,12 +131,12 @@ export class ProvenLog {
     if (isWhole(stored) && (await isRight(stored))) return stored;
     const below = (await Promise.all(tiles.map((tile) => this.#madeOfBelow(tile)))).flat();
     const right = await firstRight(stored, below, isRight);
-    if (isJudged) this.#tell(tiles, { read, below, right });
+    if (isJudged) this.#report(tiles, { read, below, right });
     // Unproven hashes are passed on only if two sources agree.
     return right ?? stored.map((hash, i) => (hash && below[i]?.equals(hash) ? hash : null));
   }
 
-  #tell(
+  #report(
     tiles: readonly Tile[],
     { read, below, right }: { read: readonly Stored[]; below: Hashes; right: Hashes | null },
   ): void {
@@ -246,7 +246,7 @@ export class ProvenLog {
       this.#found({ index: start, through: start + width - 1, object, what });
     }
     return leaves.map((leaf, i) => {
-      const { bytes = null, told: reported = 0 } = entries[i] ?? {};
+      const { bytes = null, length: reported = 0 } = entries[i] ?? {};
       const isProven = bytes !== null && leaf !== null && leafHash(bytes).equals(leaf);
       if (isProven && bytes.length !== reported) {
         const object = tilePath({ level: 'entries', index, width });

@@ -13,7 +13,7 @@ const endsMax = 4;
 export interface SplitEntry {
   readonly bytes: Buffer;
   /** The stored length before it. */
-  readonly told: number;
+  readonly length: number;
 }
 
 /**
@@ -29,7 +29,7 @@ export function splitBundle(
   for (let at = 0; at < bytes.length && entries.length <= tileWidth; ) {
     const end = endOfEntry(bytes, at, leaves.slice(entries.length, entries.length + 2));
     const reported = at + lengthBytes <= bytes.length ? bytes.readUInt16BE(at) : 0;
-    entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), told: reported });
+    entries.push({ bytes: bytes.subarray(Math.min(at + lengthBytes, end), end), length: reported });
     at = end;
   }
   return entries;
