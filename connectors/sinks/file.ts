@@ -98,7 +98,7 @@ export const fileSink = defineSink({
         signal.throwIfAborted();
         try {
           file ??= await openFile();
-          if (file.reach.position > batch.start) return stoodThere(name);
+          if (file.reach.position > batch.start) return alreadyThere(name);
           const { events, lines } = withoutKnown(batch, file.known);
           if (events.length > 0) {
             const bytes = linesOf(lines, { from: 0, to: events.length });
@@ -181,7 +181,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** The file's position could not be read before: the engine reads it now and resumes from there. */
-function stoodThere(name: string): Delivery {
+function alreadyThere(name: string): Delivery {
   const message = `sending to ${name}: events of the batch are in the file`;
   const next = 'No action needed: the sink continues after them.';
   const cause = new ExportError('sink_unreachable', message, { next });

@@ -142,7 +142,7 @@ async function onceSink(settings: KafkaSettings, opening: SinkOpening): Promise<
       if (first !== undefined) return refusedBatch(first, context);
       try {
         const requests = requestsOf(records, settings.max_message);
-        const place = progress.placeAfter(batch);
+        const place = progress.positionAfter(batch);
         const written =
           records.length === 0
             ? new Map<number, bigint>()
@@ -224,7 +224,7 @@ async function connect(
   return new ProducerConnection({
     make: () => make(options),
     clock: tools.clock,
-    mayPutOut: tools.confirm !== undefined,
+    mayFence: tools.confirm !== undefined,
     timeoutMs: settings.timeout,
   });
 }

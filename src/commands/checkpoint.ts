@@ -71,12 +71,12 @@ function factsOf(
 }
 
 function extentFacts(extent: StreamExtent | null): Parameters<typeof factLines>[0] {
-  const { records = 0, places = 0, knownSince, oldestPlace, newestPlace } = extent ?? {};
+  const { records = 0, places = 0, knownSince, oldestPosition, newestPosition } = extent ?? {};
   return [
     ['records known', records === 0 ? '0' : `${records}, since ${time(knownSince)}`],
     [
       'positions to rewind to',
-      places === 0 ? '0' : `${places}, ${time(oldestPlace)} to ${time(newestPlace)}`,
+      places === 0 ? '0' : `${places}, ${time(oldestPosition)} to ${time(newestPosition)}`,
     ],
   ];
 }

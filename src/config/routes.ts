@@ -109,8 +109,8 @@ export function checkFilter(
   try {
     const { paths, flags, comparisons } = filterParts(where);
     const wrong = new Set(paths.flatMap((one) => pathFlaw(one, classes, 'named') ?? []));
-    for (const { place, value } of comparisons) {
-      const what = place === 'source' ? sourceFlaw(value, from) : valueFlaw(place, value, classes);
+    for (const { path: read, value } of comparisons) {
+      const what = read === 'source' ? sourceFlaw(value, from) : valueFlaw(read, value, classes);
       if (what !== null) wrong.add(what);
     }
     for (const what of wrong) report(what);

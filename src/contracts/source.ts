@@ -145,7 +145,7 @@ export interface PushStream extends StreamFacts {
   readonly records: RecordKind;
   /** If it differs, a checkpoint is not resumed. */
   readonly fingerprint: string;
-  readonly listen: ListenPlace;
+  readonly listen: ListenAddress;
   readonly rules: DeliveryRules;
   readonly registration: Registration;
 }
@@ -157,7 +157,7 @@ export interface Registration {
 }
 
 /** The listening address; several streams may share it under their own paths. */
-export interface ListenPlace extends HostPort {
+export interface ListenAddress extends HostPort {
   readonly path: string;
   /** Default: plain HTTP. */
   readonly tls?: ServerTls | undefined;

@@ -12,7 +12,7 @@ import type { Json } from '../contracts/json.ts';
 import { replacePrivateFile } from './private-files.ts';
 
 /** A stream's position at which every earlier event was delivered. */
-export interface DeliveredPlace {
+export interface DeliveredPosition {
   readonly checkpoint: Json;
   /** The newest block of identities by then: later ones may not have been delivered. */
   readonly block: number;
@@ -25,7 +25,7 @@ export interface DeliveredCopy {
   /** Spool id and end offset: the copy is not valid for a database with a smaller end. */
   readonly spool: string;
   readonly end: Offset;
-  readonly streams: Readonly<Record<string, DeliveredPlace>>;
+  readonly streams: Readonly<Record<string, DeliveredPosition>>;
 }
 
 /** The copy's name within the state directory. */
@@ -59,12 +59,12 @@ export function forgetDelivered(dir: string, stream: string): void {
 /** A position that counts as delivered once every sink has reached `end`. */
 interface Step {
   readonly end: Offset;
-  readonly place: DeliveredPlace;
+  readonly place: DeliveredPosition;
 }
 
 /** A stream's delivered position and the two later candidates: next and latest. */
 interface Track {
-  delivered: DeliveredPlace | null;
+  delivered: DeliveredPosition | null;
   next: Step | null;
   latest: Step | null;
 }
@@ -93,7 +93,7 @@ export class Delivered {
   /**
    * A stream's position, delivered once every sink has passed `end`. Block 0: no new identities.
    */
-  note(stream: string, end: Offset, place: DeliveredPlace): void {
+  note(stream: string, end: Offset, place: DeliveredPosition): void {
     this.#newestBlock = Math.max(this.#newestBlock, place.block);
     const track = this.#tracks.get(stream) ?? { delivered: null, next: null, latest: null };
     this.#tracks.set(stream, track);

@@ -27,7 +27,7 @@ export function lockFile(path: string, writer: FileWriter): FileLock {
   const held: FileLock[] = [];
   try {
     held.push(locked(beside, real, writer));
-    for (const place of hardLinkPlace(real)) held.push(locked(place, real, writer));
+    for (const place of hardLinkLock(real)) held.push(locked(place, real, writer));
   } catch (error) {
     for (const lock of held) lock.release();
     throw error;
@@ -45,7 +45,7 @@ export function lockFile(path: string, writer: FileWriter): FileLock {
 export function fileInUse(path: string): ExportError | null {
   try {
     const real = realPathOf(path);
-    for (const place of [lockPath(real), ...hardLinkPlace(real)]) {
+    for (const place of [lockPath(real), ...hardLinkLock(real)]) {
       if (statSync(place, { throwIfNoEntry: false }) === undefined) continue;
       try {
         exclusiveOn(place)();
@@ -102,7 +102,7 @@ function ownerPath(lock: string): string {
 }
 
 /** A second lock for a file with several names, by its inode, in a directory of this user. */
-function hardLinkPlace(path: string): readonly string[] {
+function hardLinkLock(path: string): readonly string[] {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined || !found.isFile() || found.nlink < 2) return [];
   const dir = join(tmpdir(), `sluice-files-${userInfo().uid}`);

@@ -40,7 +40,7 @@ export interface ThreadListener {
 }
 
 /** Options of a request. */
-interface Asking<T> {
+interface RequestOptions<T> {
   readonly transfer: ArrayBuffer[];
   /** Computes the result at the moment of the reply. */
   readonly onAnswer: (result: unknown, memory: readonly ArrayBuffer[]) => T;
@@ -145,7 +145,7 @@ export class SpoolThread {
     await this.#worker.terminate();
   }
 
-  #ask<T>(op: keyof Operations, args: readonly unknown[], how: Asking<T>): Promise<T> {
+  #ask<T>(op: keyof Operations, args: readonly unknown[], how: RequestOptions<T>): Promise<T> {
     if (this.#over !== null) return Promise.reject(this.#over);
     this.#lastId += 1;
     const question: WorkerRequest = { id: this.#lastId, op, args };

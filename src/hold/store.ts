@@ -130,7 +130,7 @@ export class Store {
     const { stream, checkpoint, identities, trail, entities } = entry;
     const pages = entry.pages.map((page) => (page.pair ? this.pairs.judge(page, now) : page));
     if (entry.scan) this.pairs.scan(entry.stream, entry.scan, now);
-    const firsts = pages.map((page) => (page === null ? noPlace : this.hold(page, now)));
+    const firsts = pages.map((page) => (page === null ? noOffset : this.hold(page, now)));
     if (checkpoint !== undefined) {
       if (entry.parent === undefined) this.streams.saveCheckpoint(stream, checkpoint, now);
       else {
@@ -360,7 +360,7 @@ export class Store {
 }
 
 /** The offset of a page that was not stored. */
-const noPlace: Offset = -1;
+const noOffset: Offset = -1;
 
 function withoutBody(page: NewPage | null): Omit<NewPage, 'body'> | null {
   if (page === null) return null;

@@ -7,7 +7,7 @@ import type { Json } from '../contracts/json.ts';
 import type { EntityChange, EntityChoice, StreamMemory, TrailEntry } from '../contracts/spool.ts';
 import { identityBytes } from '../contracts/spool.ts';
 import { damageError } from './database.ts';
-import type { DeliveredPlace } from './delivered.ts';
+import type { DeliveredPosition } from './delivered.ts';
 import type { Row, Statements } from './statements.ts';
 
 /** The most recent cursors are all kept; of older ones one per minute, for a day. */
@@ -33,8 +33,8 @@ export interface StreamExtent {
   readonly knownSince: number | null;
   /** Positions that it can be rewound to. */
   readonly places: number;
-  readonly oldestPlace: number | null;
-  readonly newestPlace: number | null;
+  readonly oldestPosition: number | null;
+  readonly newestPosition: number | null;
 }
 
 /** The tables of streams. */
@@ -64,7 +64,7 @@ export class Streams {
   }
 
   /** Each stream's present position, without streams that have entities. */
-  *places(): Iterable<readonly [stream: string, place: DeliveredPlace]> {
+  *places(): Iterable<readonly [stream: string, place: DeliveredPosition]> {
     const newest = this.#statements.row('SELECT max(block) AS block FROM identities');
     const block = Number(newest?.block ?? 0);
     const whole = 'SELECT * FROM checkpoint WHERE stream NOT IN (SELECT stream FROM entity)';
@@ -99,8 +99,8 @@ export class Streams {
       records: Number(known?.n ?? 0) / identityBytes,
       knownSince: timeOrNull(known?.since),
       places: Number(trail?.n ?? 0),
-      oldestPlace: timeOrNull(trail?.oldest),
-      newestPlace: timeOrNull(trail?.newest),
+      oldestPosition: timeOrNull(trail?.oldest),
+      newestPosition: timeOrNull(trail?.newest),
     };
   }
 

@@ -91,7 +91,7 @@ const passedOn: Attention['passedOn'] = new Map([
 ]);
 
 /** Options for records that are similar to audit records. */
-interface AuditWishes {
+interface AuditOptions {
   /** Default: all common names. */
   readonly vocabulary?: Vocabulary;
   /** Fills slots that the common names have left empty. */
@@ -104,7 +104,7 @@ interface AuditWishes {
 export function auditNormaliser(
   asked: SourcePaths,
   product: Product | undefined,
-  { vocabulary = auditVocabulary(), complete }: AuditWishes = {},
+  { vocabulary = auditVocabulary(), complete }: AuditOptions = {},
 ): BaseEvent {
   const reading = new Reading({ vocabulary, ...asked, slotCount, readStatus: statusReader() });
   const metadataOf = metadataMaker(product);

@@ -96,7 +96,7 @@ function classify(name: string, verbs: ReadonlyMap<string, Verb>): Operation {
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '');
-  const place = verbPlace(name, words, verbs);
+  const place = verbIndex(name, words, verbs);
   const verb = place < 0 ? undefined : verbOf(words[place], verbs);
   const text = words.join(' ');
   return {
@@ -116,7 +116,7 @@ function loginOf(text: string): number {
 /**
  * `policy.rule.update` ends with its verb, `UpdatePolicyRule` starts with it; otherwise any word.
  */
-function verbPlace(
+function verbIndex(
   name: string,
   words: readonly string[],
   verbs: ReadonlyMap<string, Verb>,

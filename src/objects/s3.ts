@@ -31,14 +31,14 @@ const partBytes = 8 * 1024 * 1024;
 const partsMax = 10_000;
 
 /** The bucket and the prefix. */
-export interface BucketPlace extends BucketSettings {
+export interface BucketLocation extends BucketSettings {
   readonly bucket: string;
   /** Prefix of each name; empty or ending in `/`. */
   readonly prefix: string;
 }
 
 /** The objects of a bucket below a prefix; sends no request yet. */
-export async function openBucket(settings: BucketPlace): Promise<Bucket> {
+export async function openBucket(settings: BucketLocation): Promise<Bucket> {
   const sdk = await loaded();
   return new Bucket(sdk, settings);
 }
@@ -66,7 +66,7 @@ export class Bucket implements ObjectStore {
   readonly #isConditional: boolean;
   readonly #closed = new AbortController();
 
-  constructor(sdk: Sdk, settings: BucketPlace) {
+  constructor(sdk: Sdk, settings: BucketLocation) {
     this.#sdk = sdk;
     this.#bucket = settings.bucket;
     this.#prefix = settings.prefix;

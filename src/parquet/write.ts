@@ -147,7 +147,7 @@ function levelsByTime(rows: Rows): ReadonlyMap<NestingLevel, SortedLevel> {
     if (entries === 0) return { definitions: zeros, repetitions: zeros, places: null };
     const definitions = above === null ? zeros : level.definitions;
     if (order === null) return { definitions, repetitions, places: null };
-    const places = placesOf(level, order);
+    const places = newPositionsOf(level, order);
     const all = { definitions: placed(definitions, places), places };
     return { ...all, repetitions: placed(repetitions, places) };
   };
@@ -169,7 +169,10 @@ function rowOrder({ count, time }: Rows): Uint32Array | null {
  * New position of each entry of a level; the entries of a row begin where the repetition level is
  * 0.
  */
-function placesOf({ above, entries, repetitions }: NestingLevel, order: Uint32Array): Uint32Array {
+function newPositionsOf(
+  { above, entries, repetitions }: NestingLevel,
+  order: Uint32Array,
+): Uint32Array {
   const starts: number[] = [];
   for (let entry = 0; entry < entries; entry++) {
     if (above === null || repetitions[entry] === 0) starts.push(entry);

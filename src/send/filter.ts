@@ -12,12 +12,12 @@ import type { Event } from '../contracts/event.ts';
 /** True if the event passes. */
 export type Filter = (event: Event) => boolean;
 
-/** Names from the event down; null stands for any element of a list. */
+/** Names from the event down; null means any element of a list. */
 export type EventPath = readonly (string | null)[];
 
 /** A comparison of a path's value, or of the event's source, with a constant. */
 export interface FilterComparison {
-  readonly place: EventPath | 'source';
+  readonly path: EventPath | 'source';
   readonly value: string | number | bigint | boolean;
 }
 
@@ -83,12 +83,12 @@ export function filterParts(expression: string): FilterParts {
 }
 
 /** All event paths that an expression may read, by names from the event down. */
-export function placesSeen(expression: string): readonly (readonly string[])[] {
+export function pathsRead(expression: string): readonly (readonly string[])[] {
   const seen: (readonly string[])[] = [];
   const walk = (node: ASTNode) => {
-    const place = wayTo(node);
-    if (place === null) for (const inner of nodesIn(node.args)) walk(inner);
-    else seen.push(place);
+    const path = wayTo(node);
+    if (path === null) for (const inner of nodesIn(node.args)) walk(inner);
+    else seen.push(path);
   };
   walk(parsed(expression).ast);
   return seen;
@@ -125,13 +125,13 @@ export function valuesNeeded(
             [right, left],
           ];
     for (const [one, other] of sides as [ASTNode, ASTNode][]) {
-      const place = placeOf(one, scope, { paths: [], flags: [], comparisons: [] });
+      const path = pathOf(one, scope, { paths: [], flags: [], comparisons: [] });
       const values = nodesIn(other.op === 'list' ? other.args : [other]).map((value) =>
         value.op === 'value' ? scalarOf(value.args) : null,
       );
       const isWhole = node.op === '==' || other.op === 'list';
-      if (!isWhole || place === null || place.includes(null)) continue;
-      if (values.every((value) => value !== null)) needed[place.join('.')] = values;
+      if (!isWhole || path === null || path.includes(null)) continue;
+      if (values.every((value) => value !== null)) needed[path.join('.')] = values;
     }
   };
   walk(parsed(expression).ast);
@@ -154,43 +154,43 @@ interface Parts extends FilterParts {
 type Scope = ReadonlyMap<string, EventPath>;
 
 /** The event path of a value; null: none. The paths it uses are added to `parts`. */
-function placeOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
-  const place = ownPlace(node, scope, parts);
-  if (place !== null) parts.paths.push(place);
-  return place;
+function pathOf(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
+  const path = ownPath(node, scope, parts);
+  if (path !== null) parts.paths.push(path);
+  return path;
 }
 
-function ownPlace(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
+function ownPath(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
   switch (node.op) {
     case 'id':
       return scope.get(node.args) ?? null;
     case '.':
     case '.?':
-      return below(placeOf(node.args[0], scope, parts), node.args[1]);
+      return below(pathOf(node.args[0], scope, parts), node.args[1]);
     case '[]':
     case '[?]': {
       const [whole, at] = node.args;
-      const place = placeOf(whole, scope, parts);
-      placeOf(at, scope, parts);
+      const path = pathOf(whole, scope, parts);
+      pathOf(at, scope, parts);
       if (at.op !== 'value') return null;
-      return below(place, typeof at.args === 'string' ? at.args : null);
+      return below(path, typeof at.args === 'string' ? at.args : null);
     }
     case 'rcall': {
       const [name, receiver, args] = node.args;
       const inner = new Map(scope);
-      const place = placeOf(receiver, scope, parts);
+      const path = pathOf(receiver, scope, parts);
       const [variable, ...rest] = args;
       if (variable?.op !== 'id' || !(name === 'bind' || loops.has(name))) {
-        for (const arg of args) placeOf(arg, scope, parts);
+        for (const arg of args) pathOf(arg, scope, parts);
         return null;
       }
       inner.delete(variable.args);
       const bound = name === 'bind' ? rest.shift() : undefined;
-      const stands = bound === undefined ? below(place, null) : placeOf(bound, scope, parts);
-      if (stands !== null) inner.set(variable.args, stands);
-      const last = rest.map((arg) => placeOf(arg, inner, parts)).at(-1) ?? null;
+      const element = bound === undefined ? below(path, null) : pathOf(bound, scope, parts);
+      if (element !== null) inner.set(variable.args, element);
+      const last = rest.map((arg) => pathOf(arg, inner, parts)).at(-1) ?? null;
       if (name === 'bind') return last;
-      return name === 'filter' ? place : null;
+      return name === 'filter' ? path : null;
     }
     case '!_':
     case '&&':
@@ -212,28 +212,28 @@ function ownPlace(node: ASTNode, scope: Scope, parts: Parts): EventPath | null {
     case '?:': {
       const [condition, ...either] = node.args;
       flagAt(condition, scope, parts);
-      for (const inner of either) placeOf(inner, scope, parts);
+      for (const inner of either) pathOf(inner, scope, parts);
       return null;
     }
     default:
-      for (const inner of nodesIn(node.args)) placeOf(inner, scope, parts);
+      for (const inner of nodesIn(node.args)) pathOf(inner, scope, parts);
       return null;
   }
 }
 
 function flagAt(node: ASTNode, scope: Scope, parts: Parts): void {
-  const place = placeOf(node, scope, parts);
-  if (place !== null) parts.flags.push(place);
+  const path = pathOf(node, scope, parts);
+  if (path !== null) parts.flags.push(path);
 }
 
 function compare(one: ASTNode, others: readonly ASTNode[], scope: Scope, parts: Parts): void {
   const isSource = one.op === 'id' && one.args === 'source' && !scope.has('source');
-  const place = isSource ? 'source' : placeOf(one, scope, parts);
-  if (place === null) return;
+  const path = isSource ? 'source' : pathOf(one, scope, parts);
+  if (path === null) return;
   for (const { op, args: value } of others) {
     if (op !== 'value') continue;
     if (['string', 'number', 'bigint', 'boolean'].includes(typeof value)) {
-      parts.comparisons.push({ place, value: value as FilterComparison['value'] });
+      parts.comparisons.push({ path, value: value as FilterComparison['value'] });
     }
   }
 }
@@ -241,8 +241,8 @@ function compare(one: ASTNode, others: readonly ASTNode[], scope: Scope, parts: 
 /** CEL's macros: their first argument is a variable for each element. */
 const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 
-function below(place: EventPath | null, step: string | null): EventPath | null {
-  return place === null ? null : [...place, step];
+function below(path: EventPath | null, step: string | null): EventPath | null {
+  return path === null ? null : [...path, step];
 }
 
 /**

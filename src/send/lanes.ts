@@ -218,11 +218,11 @@ export class Lanes {
     // A fault of the destination blames no event: another event sent now could only overtake this
     // one.
     if (refusal === undefined || refusal.by === 'destination') return false;
-    return await this.#askOthers(lane, first, signals);
+    return await this.#probeOthers(lane, first, signals);
   }
 
   /** Sends other events of the destination; if one is accepted, the suspect once more. */
-  async #askOthers(lane: Lane, suspect: HeldAside, signals: StopSignals): Promise<boolean> {
+  async #probeOthers(lane: Lane, suspect: HeldAside, signals: StopSignals): Promise<boolean> {
     for (const other of await this.#others(lane, suspect)) {
       const fates = await this.#send([other], signals);
       if (!fates.accepted.has(other.uid)) continue;

@@ -6,7 +6,7 @@
 import type { Event, OcsfEvent } from '../contracts/event.ts';
 import { isObject, type JsonObject } from '../contracts/json.ts';
 import type { Choosing } from '../transcode/learn.ts';
-import { compileFilter, type Filter, placesSeen } from './filter.ts';
+import { compileFilter, type Filter, pathsRead } from './filter.ts';
 
 /** One entry of `routes`. */
 export interface Route {
@@ -90,7 +90,7 @@ export function selectionFor(
     key: JSON.stringify(ways.map((route) => [route.where ?? null, route.redact ?? []])),
     select,
     choosing: {
-      seen: ways.flatMap(({ where }) => (where === undefined ? [] : placesSeen(where))),
+      seen: ways.flatMap(({ where }) => (where === undefined ? [] : pathsRead(where))),
       redacts: ways.some(({ redact = [] }) => redact.length > 0),
       choose(event) {
         isTrial = true;

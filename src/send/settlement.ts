@@ -261,7 +261,7 @@ export class Settlement {
     const left = picked(batch, rest);
     if (first !== undefined) return await this.#tryOne(part, { ...first, batch: left }, signals);
     if (accepted.length + deadLetters.length === 0)
-      await this.#health.pause(nothingTaken(this.#deps.name), signals.stop);
+      await this.#health.pause(nothingAccepted(this.#deps.name), signals.stop);
     return [remainingPart(part, left, part.since)];
   }
 
@@ -466,7 +466,7 @@ function deadLetterFor(event: Event, reason: string): DeadLetter {
   };
 }
 
-function nothingTaken(sink: string): ExportError {
+function nothingAccepted(sink: string): ExportError {
   return new ExportError(
     'sink_unreachable',
     `sending to ${sink}: no event of a batch was accepted`,

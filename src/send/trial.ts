@@ -79,7 +79,7 @@ export async function probeUntilSettled(
   signals: StopSignals,
 ): Promise<TrialEnd> {
   const trial = new Trial(refused, deps);
-  const atOnce = await trial.askOthers(spare, signals);
+  const atOnce = await trial.probeOthers(spare, signals);
   if (atOnce !== null) return atOnce;
   deps.log.warn(
     'event_suspected',
@@ -133,16 +133,16 @@ class Trial {
     if (this.#deps.isGivenUp(event.uid)) return this.#guilty('moved to the dead letters by hand');
     const end = await this.#sendSuspect(signals);
     if (end !== 'refused') return end;
-    const others = await this.askOthers(othersMax, signals);
+    const others = await this.probeOthers(othersMax, signals);
     if (others === null) this.#deps.health.probed();
     return others;
   }
 
   /** Sends events of other streams; then, if one was accepted, the suspect. */
-  async askOthers(most: number, signals: StopSignals): Promise<TrialEnd | null> {
+  async probeOthers(most: number, signals: StopSignals): Promise<TrialEnd | null> {
     const { evidence, health } = this.#deps;
     let sent = 0;
-    if (most === 0 || !this.#canAskOthers) return null;
+    if (most === 0 || !this.#canProbeOthers) return null;
     for await (const other of this.#ahead.next(most)) {
       const [event] = other.events;
       if (event === undefined) continue;
@@ -165,7 +165,7 @@ class Trial {
     return null;
   }
 
-  get #canAskOthers(): boolean {
+  get #canProbeOthers(): boolean {
     const { committed, tryOut } = this.#deps.sink;
     return committed === undefined || tryOut !== undefined;
   }

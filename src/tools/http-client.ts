@@ -214,7 +214,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       return;
     }
     body.add(chunk);
-    this.#letGo(chunk as Buffer<ArrayBuffer>);
+    this.#releasePrevious(chunk as Buffer<ArrayBuffer>);
     if (this.#lease === null || this.#lease.add(chunk.length)) return;
     this.#pausedAt ??= performance.now();
     controller.pause();
@@ -240,7 +240,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
    * has finished with it by then. Until a garbage collection tens of megabytes would pile up. Only
    * memory that mostly belongs to the chunk is its own, not a pool.
    */
-  #letGo(chunk: Buffer<ArrayBuffer>): void {
+  #releasePrevious(chunk: Buffer<ArrayBuffer>): void {
     const before = this.#chunk;
     if (before !== null && before.buffer !== chunk.buffer) free(before);
     this.#chunk = chunk.length > chunk.buffer.byteLength / 2 ? chunk : null;

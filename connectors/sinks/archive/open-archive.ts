@@ -84,7 +84,7 @@ export class OpenArchive implements Sink {
   async #settled(taking: Promise<Taken | null>): Promise<Delivery> {
     try {
       const taken = await taking;
-      if (taken === null) return stoodThere(this.#opening.name);
+      if (taken === null) return alreadyThere(this.#opening.name);
       await taken.added;
       return { outcome: 'delivered' };
     } catch (error) {
@@ -196,7 +196,7 @@ const openToAll: Notice = {
 /**
  * The archive's position could not be read before: the engine reads it now and resumes from there.
  */
-function stoodThere(name: string): Delivery {
+function alreadyThere(name: string): Delivery {
   const message = `sending to ${name}: pages of the batch are in the archive`;
   const next = 'No action needed: the sink continues after them.';
   const cause = new ExportError('sink_unreachable', message, { next });

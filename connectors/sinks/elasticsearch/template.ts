@@ -7,7 +7,7 @@
 import { isDaily } from './bulk-record.ts';
 
 /** Input of a template. */
-export interface TemplateWishes {
+export interface TemplateInput {
   /** The setting `index`. */
   readonly index: string;
   readonly format: 'ecs' | 'json';
@@ -21,11 +21,11 @@ const keyword = { type: 'keyword', ignore_above: lengthMax };
 const stored = { type: 'keyword', index: false, doc_values: false };
 
 /** Its name, and the body of `_index_template`. */
-export function templateFor(wishes: TemplateWishes): {
+export function templateFor(input: TemplateInput): {
   readonly name: string;
   readonly body: object;
 } {
-  const { index, format, isOpenSearch } = wishes;
+  const { index, format, isOpenSearch } = input;
   const open = isOpenSearch
     ? { type: 'flat_object' }
     : { type: 'flattened', depth_limit: 100, ignore_above: lengthMax };

@@ -21,7 +21,7 @@ export interface ConnectionOptions {
    * The creation of a producer confirms that it is this process's turn
    * (`KafkaTransactions.confirm`).
    */
-  readonly mayPutOut: boolean;
+  readonly mayFence: boolean;
 }
 
 /** A producer on demand. One use at a time. */
@@ -51,7 +51,7 @@ export class ProducerConnection {
       this.#producer = null;
       producer.destroy();
       if (!(error instanceof KafkaFailure && error.kind === 'fenced')) throw error;
-      if (this.#options.mayPutOut) {
+      if (this.#options.mayFence) {
         throw new KafkaFailure('passing', error.message, { answered: true, cause: error });
       }
       this.#fenced = error;

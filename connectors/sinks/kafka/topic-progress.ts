@@ -83,7 +83,7 @@ export class TopicProgress {
   }
 
   /** The position to commit with a batch. */
-  placeAfter({ end }: Batch): CommittedPosition {
+  positionAfter({ end }: Batch): CommittedPosition {
     const unknown = this.#known.size === 0 ? undefined : this.#unknown;
     const note = writtenNote({ epoch: presentEpoch(this.#settings.numbering), unknown });
     return { position: end, note };

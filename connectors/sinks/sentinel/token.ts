@@ -22,7 +22,7 @@ export interface Identity {
 }
 
 /** Context of a token request. */
-interface Asking {
+interface TokenRequestContext {
   readonly tools: Tools;
   /** Start of every error message. */
   readonly doing: string;
@@ -63,7 +63,7 @@ export class AzureToken {
   readonly #doing: string;
   #kept: { readonly text: string; readonly renewAt: number } | null = null;
 
-  constructor(identity: Identity, audience: Audience, { tools, doing }: Asking) {
+  constructor(identity: Identity, audience: Audience, { tools, doing }: TokenRequestContext) {
     this.#identity = identity;
     this.#audience = audience;
     this.#tools = tools;

@@ -147,7 +147,7 @@ export class SyslogConnection {
     if (this.#state === 'over') return;
     if (this.#state === 'open') {
       this.#state = 'finishing';
-      if (this.#carried.isForsaken) {
+      if (this.#carried.isAbandoned) {
         if (this.#flushed < this.#written) this.#socket.destroy();
         else this.#socket.destroySoon();
         this.#end(null);
@@ -186,7 +186,7 @@ export class SyslogConnection {
 
   #unanswered(): void {
     const waitMs = this.#habit.answerMsMax;
-    if (this.#habit.unanswered() === 'delivered') this.#letGo();
+    if (this.#habit.unanswered() === 'delivered') this.#confirm();
     else this.#break(() => this.#notClosed(waitMs));
   }
 
@@ -210,7 +210,7 @@ export class SyslogConnection {
     } else if (this.#state === 'finishing') {
       const nowMs = this.#clock.monotonic();
       this.#habit.answered(nowMs - (this.#finMs ?? nowMs), this.#written);
-      this.#letGo();
+      this.#confirm();
     }
   }
 
@@ -266,11 +266,11 @@ export class SyslogConnection {
     const isSettled = ({ end, flushedMs }: UnsettledBatch) =>
       end <= this.#arrival.bytes && Math.max(flushedMs, this.#healthySinceMs) + windowMs <= nowMs;
     this.#carried.settle(isSettled);
-    if (this.#state === 'finishing' && this.#carried.oldest === undefined) this.#letGo();
+    if (this.#state === 'finishing' && this.#carried.oldest === undefined) this.#confirm();
   }
 
   /** Everything was read. */
-  #letGo(): void {
+  #confirm(): void {
     this.#carried.settle();
     this.#socket.destroy();
     this.#end(null);

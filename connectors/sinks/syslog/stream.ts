@@ -143,7 +143,7 @@ export class SyslogStream {
     const events = {
       room: () => this.#pump(),
       due: () => this.#rotate(),
-      ended: () => void this.#letGoOn(connection),
+      ended: () => void this.#releaseSuccessor(connection),
       over: (cause: ExportError | null) => this.#over(connection, cause),
     };
     const to = { address: this.#to.address, habit: this.#habit };
@@ -168,7 +168,7 @@ export class SyslogStream {
   }
 
   // Until then the receiver has enough to read.
-  async #letGoOn(confirming: SyslogConnection): Promise<void> {
+  async #releaseSuccessor(confirming: SyslogConnection): Promise<void> {
     const waitMs = Math.max(waitMsLeast, this.#habit.settling.windowMs * waitShare);
     await this.#clock.sleep(waitMs);
     if (this.#confirming !== confirming) return;

@@ -32,7 +32,7 @@ export class Unsettled {
   }
 
   /** True if no caller waits for any of them. */
-  get isForsaken(): boolean {
+  get isAbandoned(): boolean {
     return this.#batches.every(({ waiter }) => waiter.signal.aborted);
   }
 

@@ -9,7 +9,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ExportError } from '../../contracts/errors.ts';
 import { hostPortText } from '../../contracts/settings.ts';
-import type { ListenPlace, ServerTls } from '../../contracts/source.ts';
+import type { ListenAddress, ServerTls } from '../../contracts/source.ts';
 import { tlsFaults } from '../../contracts/tls-files.ts';
 import type { Tools } from '../../contracts/tools.ts';
 import { Callers } from '../../tools/callers.ts';
@@ -67,7 +67,7 @@ export class Listeners {
   }
 
   /** An endpoint that is not open yet. */
-  door(place: ListenPlace): DeliveryPort {
+  door(place: ListenAddress): DeliveryPort {
     const { host, port, path, tls } = place;
     const name = hostPortText(place);
     const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
@@ -117,13 +117,13 @@ class Address {
     this.#tools = tools;
   }
 
-  listen(place: Omit<ListenPlace, 'path'>): Promise<void> {
+  listen(place: Omit<ListenAddress, 'path'>): Promise<void> {
     const opened = this.#opening.then(() => this.#listen(place));
     this.#opening = opened.catch(() => undefined);
     return opened;
   }
 
-  async #listen({ host, port, tls }: Omit<ListenPlace, 'path'>): Promise<void> {
+  async #listen({ host, port, tls }: Omit<ListenAddress, 'path'>): Promise<void> {
     const print = fingerprintOf(tls ?? null);
     if (this.#server !== null && print !== this.#tls && this.doors.size > 1) {
       throw this.#failure('another source listens there with other tls settings');
