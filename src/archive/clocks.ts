@@ -36,7 +36,7 @@ export class ClockDifferences {
   }
 
   /** The remark for the reader. */
-  tell(): readonly string[] {
+  remarks(): readonly string[] {
     if (this.#pages === 0) return [];
     const pages = `${this.#pages} page${this.#pages === 1 ? '' : 's'}`;
     return [

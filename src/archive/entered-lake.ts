@@ -9,7 +9,7 @@ import { entriesOf } from './logged.ts';
 import type { PlaceInSpool } from './pages.ts';
 import type { ArchiveReader } from './reader.ts';
 
-/** An object of the lake by its entries: as it was written, or as an erasure left it. */
+/** A lake object by its entries: as written, or after an erasure. */
 export interface EnteredObject {
   /** SHA-256 in hex, and length. */
   readonly versions: Map<string, number>;
@@ -51,7 +51,7 @@ function addVersion(object: EnteredObject | undefined, entry: EntryOf<'lake_eras
   if (object?.versions.has(entry.from)) object.versions.set(entry.sha256, entry.bytes);
 }
 
-/** The bytes of an object. Throws a SyntaxError that names it where they are not those of an entry. */
+/** The bytes of an object. Throws a SyntaxError that names it if no entry has their hash. */
 export async function enteredBytes(
   reader: ArchiveReader,
   { objects }: EnteredLake,

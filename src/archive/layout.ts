@@ -1,47 +1,47 @@
-// What lies where in an archive besides the tree's tiles (tiles.ts):
+// The objects of an archive apart from the tree's tiles (tiles.ts):
 //
-//   archive.json                        what the archive is; written once
+//   archive.json                        the archive's description; written once
 //   checkpoint                          the newest signed checkpoint, the only evidence that changes
-//   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, for good; beside it, as <size>.tsr, its time
+//   checkpoints/YYYY/MM/DD/<size>.note  each checkpoint, permanently; beside it, as <size>.tsr, its time
 //                                       stamp, and as <size>.cosig the note with its cosignatures
 //   segments/YYYY/MM/DD/<index>.zst     bodies of pages; named by the index of the segment's entry
-//   manifests/<stream>/YYYY-MM-DD.json   what a day of a stream comes to (manifests.ts)
-//   holds/<id>.json                     legal holds, which entries tell of as well
-//   erase/<uid>.json                    records that an operator has asked to be erased; no evidence
-//   prune.json                          what an operator has asked to go; no evidence of anything
-//   writer                              who writes at present; no evidence of anything
+//   manifests/<stream>/YYYY-MM-DD.json  the totals of a stream's day (manifests.ts)
+//   holds/<id>.json                     legal holds, which entries contain as well
+//   erase/<uid>.json                    requests to erase a record; no evidence
+//   prune.json                          a request to prune; no evidence
+//   writer                              the claim of the present writer; no evidence
 //
-// What must stay true: an object of evidence is named by what it holds, and is never written anew
-// once a checkpoint covers it.
+// Invariant: an object of evidence has a name derived from its content or position, and is never
+// rewritten once a checkpoint covers it.
 
 import { z } from 'zod';
 import { parseVkey, type Verifier } from './note.ts';
 import { jsonIn } from './small-objects.ts';
 
-/** Name of the object that says what the archive is. */
+/** Name of the archive's description. */
 export const manifestPath = 'archive.json';
-/** Name of the newest checkpoint, as C2SP tlog-tiles has it. */
+/** Name of the newest checkpoint, by C2SP tlog-tiles. */
 export const checkpointPath = 'checkpoint';
-/** Name of the object that says who writes. */
+/** Name of the writer's claim. */
 export const writerPath = 'writer';
 
 const formatName = 'sluice-archive';
-/** Readers of a version read all before it. */
+/** Each version reads all earlier ones. */
 const formatVersion = 1;
 
 /** `archive.json`. */
 export interface Manifest {
   readonly format: string;
   readonly version: number;
-  /** The log's name: that of its keys, and the first line of its checkpoints. */
+  /** The log's name: the name of its keys, and the first line of its checkpoints. */
   readonly origin: string;
-  /** The first key, a vkey; others follow by entries. */
+  /** The first key, a vkey; entries name later ones. */
   readonly key: string;
-  /** Key of the hashes by which entries name cursors, 32 bytes in hex. */
+  /** Key of the hashes that replace cursors in entries, 32 bytes in hex. */
   readonly salt: string;
   /** RFC 3339. */
   readonly created_at: string;
-  /** Requests to remove something have to be signed unless the config says otherwise; absent in older archives. */
+  /** Requests for removal must be signed unless the config allows unsigned ones; absent in older archives. */
   readonly requests?: 'signed' | undefined;
   /** Each cut of the lake is signed before it is entered; absent in older archives. */
   readonly cuts?: 'signed' | undefined;
@@ -59,8 +59,8 @@ const manifestShape = z.looseObject({
 });
 
 /**
- * Whether unsigned requests are carried out where the config does not say: only in archives that older versions began.
- * An archive that began with `accept_requests: true` has no `requests`, and needs signatures when that line is removed.
+ * Whether unsigned requests are accepted without a setting in the config: only in archives of older versions. An
+ * archive created with `accept_requests: true` has no `requests`, and requires signatures once that line is removed.
  */
 export function acceptsByDefault({ requests, cuts }: Pick<Manifest, 'requests' | 'cuts'>): boolean {
   return requests !== 'signed' && cuts !== 'signed';
@@ -77,7 +77,7 @@ export class NewerFormatError extends SyntaxError {
   override readonly name = 'NewerFormatError';
 }
 
-/** Parses it, and its key. Throws a SyntaxError, of a format that is newer than this a NewerFormatError. */
+/** Parses it, including its key. Throws a SyntaxError, and a NewerFormatError for a newer format. */
 export function parseManifest(bytes: Uint8Array): Manifest & { readonly verifier: Verifier } {
   const manifest = manifestShape.safeParse(jsonOrNull(bytes));
   if (!manifest.success) throw new SyntaxError('archive.json is not that of an archive of sluice');
@@ -97,25 +97,25 @@ function jsonOrNull(bytes: Uint8Array): unknown {
   }
 }
 
-/** Name of the segment whose entry has this index. `at`: epoch milliseconds. */
+/** Name of the segment with this entry index. `at`: epoch milliseconds. */
 export function segmentPath(index: number, at: number): string {
   return `segments/${dayOf(at)}/${digits(index)}.zst`;
 }
 
-/** Name under which a checkpoint of this size stays. `at`: epoch milliseconds. */
+/** Permanent name of a checkpoint of this size. `at`: epoch milliseconds. */
 export function keptCheckpointPath(size: number, at: number): string {
   return `${keptCheckpointsPrefix}${dayOf(at)}/${digits(size)}.note`;
 }
 
-/** Name of what somebody outside has said of that checkpoint. */
+/** Name of an external proof for that checkpoint. */
 export function anchorPath(size: number, at: number, kind: 'tsr' | 'cosig'): string {
   return `${keptCheckpointsPrefix}${dayOf(at)}/${digits(size)}.${kind}`;
 }
 
-/** Where those are. */
+/** Prefix of these names. */
 export const keptCheckpointsPrefix = 'checkpoints/';
 
-/** The size of the checkpoint that an object of `checkpoints/` is, or is about; null: of none. */
+/** The size of the checkpoint that an object of `checkpoints/` is or proves; null: another object. */
 export function checkpointSizeOf(name: string): number | null {
   const [, size] = /\/(\d{20})\.(?:note|tsr|cosig)$/.exec(name) ?? [];
   return size === undefined ? null : Number(size);

@@ -1,5 +1,5 @@
-// What an archive says, read without proof: for whoever looks something up, and proves what it finds
-// or does not need to. A damaged archive is a SyntaxError.
+// Reads an archive's log without proof, for callers that prove the result or need no proof. A damaged archive is a
+// SyntaxError.
 
 import { parseCheckpoint } from './checkpoint.ts';
 import { type Entry, type EntryOf, parseEntry } from './entries.ts';
@@ -8,26 +8,26 @@ import { parseNote, withoutFence } from './note.ts';
 import type { ArchiveReader } from './reader.ts';
 import { decodeBundle, tilePath, tileWidth } from './tiles.ts';
 
-/** The signed note under which an archive is read, and what it says. */
+/** The signed note of the newest checkpoint, and its content. */
 export async function newestCheckpoint(reader: ArchiveReader) {
   const note = await reader.small(checkpointPath);
   if (note === null) throw new SyntaxError('the archive has no checkpoint');
   return { note: withoutFence(note), ...parseCheckpoint(parseNote(note).text) };
 }
 
-/** How many entries a reader has: those of its proven tree, else those under the newest checkpoint. */
+/** Number of entries: of the reader's proven tree, else under the newest checkpoint. */
 export async function sizeOf(reader: ArchiveReader): Promise<number> {
   return reader.head?.size ?? (await newestCheckpoint(reader)).size;
 }
 
-/** An entry with its place and its bytes in the log. */
+/** An entry with its index and its bytes. */
 export interface LoggedEntry {
   readonly index: number;
   readonly bytes: Buffer;
   readonly entry: Entry;
 }
 
-/** The log's first `size` entries in order, those before `from` left out. */
+/** The log's first `size` entries in order, beginning at `from`. */
 export async function* loggedEntries(
   reader: ArchiveReader,
   size: number,
@@ -38,7 +38,7 @@ export async function* loggedEntries(
   }
 }
 
-/** The same, not parsed. */
+/** The same, unparsed. */
 async function* loggedBytes(
   reader: ArchiveReader,
   size: number,
@@ -60,8 +60,8 @@ async function* loggedBytes(
 }
 
 /**
- * The entries of some kinds under the checkpoint that a reader has, in order. Others are not parsed, which is most of
- * what reading a log costs.
+ * The entries of some kinds under the reader's checkpoint, in order. Others are not parsed, because parsing is most of
+ * the cost of reading a log.
  */
 export async function* entriesOf<T extends Entry['t']>(
   reader: ArchiveReader,
@@ -77,7 +77,7 @@ export async function* entriesOf<T extends Entry['t']>(
 
 const gone = new WeakMap<ArchiveReader, Promise<ReadonlySet<string>>>();
 
-/** True where an entry says that the segment went (retention.ts): its pages are to be left out. */
+/** True if an entry says that the segment was deleted (retention.ts): its pages are skipped. */
 export async function isPruned(reader: ArchiveReader, segment: string): Promise<boolean> {
   const known = gone.get(reader) ?? prunedIn(reader);
   gone.set(reader, known);

@@ -1,4 +1,4 @@
-// Pages of an archive as a spool would hold them, for callers that make events of them again. A body and its uids are
+// Pages of an archive in the form of a spool, for callers that create events from them again. A body and its uids are
 // proven by the page's entry; whether the entry is proven depends on the reader. A damaged archive is a SyntaxError
 // that names the page.
 
@@ -11,12 +11,12 @@ import type { ArchiveReader } from './reader.ts';
 import { type ArchivedPage, pageRange, readPage } from './segments.ts';
 import { tileWidth } from './tiles.ts';
 
-/** How far something has come: an epoch of a spool, and the number of the next event. */
+/** A position in a spool: its epoch, and the number of the next event. */
 export type PlaceInSpool = readonly [epoch: number, next: Offset];
 
 /**
- * The index from which on a log of this size has every page behind a place: pages stand in the order
- * of their places, so it is looked for from the end.
+ * The first index from which all pages of a log of this size are after a position. Pages are in the order of their
+ * positions, so the search starts at the end.
  */
 export async function indexBehind(
   reader: ArchiveReader,
@@ -34,7 +34,7 @@ export async function indexBehind(
   return from;
 }
 
-/** The page of an entry, its events numbered from `first` on; null where its body was let go. */
+/** The page of an entry, its events numbered from `first` on; null: its body was deleted. */
 export async function archivedPage(
   reader: ArchiveReader,
   entry: PageEntry,
@@ -54,7 +54,7 @@ export async function archivedPage(
   };
 }
 
-/** What `read` returns; a SyntaxError that it throws names the page. */
+/** The result of `read`; a SyntaxError from it names the page. */
 async function namingPage<T>({ stream, seq, body }: PageEntry, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
@@ -65,7 +65,7 @@ async function namingPage<T>({ stream, seq, body }: PageEntry, read: () => Promi
   }
 }
 
-/** As it was archived, or without the records that were erased since. */
+/** The page as archived, or without the records erased later. */
 async function existingPage(
   reader: ArchiveReader,
   entry: PageEntry,
@@ -82,7 +82,7 @@ async function existingPage(
   }
 }
 
-/** The page with those of its kept records only that are not erased. */
+/** The page without its erased records. */
 function without({ body, uids, kept }: ArchivedPage, erased: ErasedRecords): ArchivedPage {
   const places = kept ?? Uint32Array.from({ length: uids.length / uidBytes }, (_, i) => i);
   const left = [...places.keys()].filter((i) => !erased.has(places[i] ?? -1));

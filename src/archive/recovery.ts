@@ -1,8 +1,7 @@
-// Opens an archive for writing: a new one, or one as whatever ended its last writer has left it.
-// The store's checkpoint says how far the log is, the mark (heads.ts) what was about to be signed
-// then. What must stay true: nothing is written before it is known whose archive it is; a tree that
-// may have been signed is signed again or nothing is; and an archive that has less than this state
-// has seen signed is refused, since another root for such a size would prove the archive false.
+// Opens an archive for writing: a new one, or one in the state in which its last writer ended. The store's checkpoint
+// gives the log's size, the mark (heads.ts) the tree that was about to be signed. Invariants: nothing is written before
+// the owner of the archive is known; a tree that may have been signed is signed again, or nothing is; an archive with
+// less than this state has seen signed is rejected, because a second root for one size would prove the archive false.
 
 import { hash, randomBytes } from 'node:crypto';
 import type { Json } from '../contracts/json.ts';
@@ -52,28 +51,28 @@ import {
 } from './refusals.ts';
 import { readSmall } from './small-objects.ts';
 
-/** How an archive is opened for writing. */
+/** Settings of an archive opened for writing. */
 export interface ArchiveLogSettings {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly signer: Signer;
-  /** Whose log it is of several that the key signs. */
+  /** The log's shard, if the key signs several logs. */
   readonly shard?: number | undefined;
-  /** Signs as well: the key that takes over. */
+  /** The next key during a rotation; signs as well. */
   readonly next?: Signer;
   /** The spool whose pages are archived. */
   readonly spool: string;
-  /** Its present epoch. */
+  /** The spool's present epoch. */
   readonly epoch?: number;
-  /** Another's claim counts for so long without being renewed. */
+  /** Another claim is valid for this long after its renewal, milliseconds. */
   readonly staleMs: number;
-  /** Absent: as the archive says, in a new one only signed requests. */
+  /** Default: as the archive says; in a new one only signed requests. */
   readonly accept_requests?: boolean | undefined;
   /** Keys that may sign requests beside the archive's own. Default: none. */
   readonly operators?: readonly Verifier[] | undefined;
-  /** The location as the config has it; the same text may lead another process elsewhere. */
+  /** The location as the config names it; for another process the same text may be another directory. */
   readonly configured?: string | undefined;
-  /** What was remembered last; null: nothing is known. */
+  /** The last stored mark; null: nothing is known. */
   readonly mark: Json | null;
   remember(mark: Json): Promise<void>;
 }
@@ -84,15 +83,15 @@ interface StoredCheckpoint extends Checkpoint {
   readonly note: Uint8Array;
 }
 
-/** Opens it. Throws an ExportError that says what is wrong with it, where something is. */
+/** Opens the archive. Throws an ExportError with the reason and the next step if it cannot be opened. */
 export async function openArchiveLog(settings: ArchiveLogSettings): Promise<ArchiveLog> {
   return await reported(settings.store, () => opened(settings));
 }
 
 /**
- * Looks, without writing, whether the archive is one that this key signs, goes on from what was
- * remembered of it, and is not at work for another state; there may be none. Resolves to its newest
- * checkpoint, null where it has none, and to who signs the next.
+ * Checks without writing that this key signs the archive, that it continues the mark, and that no other state is
+ * writing to it; the archive may not exist yet. Returns its newest checkpoint (null: none), and the signer of the next
+ * one.
  */
 export async function checkArchive(
   asked: Pick<ArchiveLogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark' | 'staleMs'>,
@@ -106,15 +105,15 @@ export async function checkArchive(
     const archive = hash('sha256', manifest.body, 'hex');
     const about = { stored, known, key, archive, now };
     const { published: newest } = await read(store, [signer], about);
-    // Before the first checkpoint this state's own process, which cannot sign, may hold it.
+    // Before the first checkpoint this state's own process, which cannot sign yet, may hold the claim.
     if (newest !== null && known === null) await refuseClaimed(store, { now, staleMs });
     return { newest, signer };
   });
 }
 
 /**
- * Throws where the store is to be the one that the state has written, and is not: one directory name leads two
- * processes to two directories, and each log would have a part of every stream.
+ * Throws if the store should be the one that the state has written, and is not: one directory name can be two
+ * directories for two processes, and each log would have a part of every stream.
  */
 function refuseElsewhere(
   { location, configured: before }: SigningMark,
@@ -132,7 +131,7 @@ function refuseElsewhere(
   throw new ElsewhereError(`this state has written it in ${location}, and it is not here`);
 }
 
-/** What stands there, as far as that says what is wrong with it, and the mark where it is of that. */
+/** The stored objects as far as they show a flaw, and the mark if it belongs to them. */
 async function look(
   asked: Pick<ArchiveLogSettings, 'store' | 'signer' | 'shard' | 'configured' | 'mark'>,
 ) {
@@ -159,9 +158,9 @@ async function look(
 }
 
 /**
- * Throws where a checkpoint was kept of more than is known to be signed: a copy is kept once it is
- * signed, so what it covers would be written over, and another root signed for such a size. Also throws
- * where such a copy proves nothing: it may be a true one that is damaged.
+ * Throws if a permanent copy of a checkpoint has more entries than the known signed ones: a copy is stored after its
+ * signature, so its entries would be overwritten, and another root signed for one size. Also throws if that copy proves
+ * nothing, because it may be a damaged true one.
  */
 async function refuseBehindKept(
   store: ObjectStore,
@@ -185,7 +184,7 @@ async function refuseBehindKept(
   );
 }
 
-/** Whether the key has signed what a kept checkpoint says, and it is of the size in its name. */
+/** Whether the key has signed a stored copy, and its size is that of its name. */
 async function isSignedCopy(
   store: ObjectStore,
   { name, size }: { readonly name: string; readonly size: number },
@@ -234,7 +233,7 @@ async function opened(settings: ArchiveLogSettings): Promise<ArchiveLog> {
   return await resumed(deps, { stored, known, key, archive, now: clock.now() });
 }
 
-/** What stands there before anything was signed proves nothing: others may have written or changed it. */
+/** Objects from before the first signature prove nothing: others may have written or changed them. */
 async function writeManifest(
   store: ObjectStore,
   bytes: Uint8Array,
@@ -248,8 +247,8 @@ async function writeManifest(
 }
 
 /**
- * The checkpoint as another version of itself. Whoever had the claim before and is still at work
- * signs none any more: its objects, which no checkpoint covers, are about to be written over.
+ * Rewrites the checkpoint as another version of itself. An earlier writer that is still running can then sign no more:
+ * its objects, which no checkpoint covers, are about to be overwritten.
  */
 async function fenced(store: ObjectStore, stored: StoredCheckpoint): Promise<StoredCheckpoint> {
   const tag = await store.replace(checkpointPath, [stored.note, fenceLine()], stored.tag);
@@ -308,7 +307,7 @@ interface Known {
   readonly now: number;
 }
 
-/** The log with all that was signed, and with what the mark says was about to be. */
+/** The log with all signed entries, and with those of the mark that were about to be signed. */
 async function resumed(deps: LogDeps, about: Known): Promise<ArchiveLog> {
   const { stored, known } = about;
   const { published, ...found } = await read(deps.store, deps.signers, about);
@@ -318,7 +317,7 @@ async function resumed(deps: LogDeps, about: Known): Promise<ArchiveLog> {
   return log;
 }
 
-/** The same, read and held against each other. */
+/** The same, read and compared. */
 async function read(
   store: ObjectStore,
   signers: readonly Signer[],
@@ -338,7 +337,7 @@ async function read(
   const root = isAhead ? Buffer.from(known.root, 'hex') : (stored?.root ?? emptyRoot);
   const signed = { size: isAhead ? known.size : size, root };
   const heads = await headsAt(new ProvenReader(store, signed), { known, key });
-  // It names the key of cursors' hashes and who may request removals; without a mark only the log vouches for it.
+  // The file has the key of cursor hashes and the rule for requests; without a mark only the log vouches for the file.
   if (heads.archive !== null && heads.archive !== archive) {
     throw new SyntaxError('archive.json is not the one that the log names: it was changed');
   }
@@ -366,7 +365,7 @@ async function read(
   return { tree, heads, published };
 }
 
-/** Whether entries are gone that were durable before the mark told of them. */
+/** Whether entries are missing that were durable before the mark was stored. */
 async function isCut(store: ObjectStore, from: number, size: number): Promise<boolean> {
   try {
     for await (const _ of readEntries(store, from, size));
@@ -377,13 +376,13 @@ async function isCut(store: ObjectStore, from: number, size: number): Promise<bo
   }
 }
 
-/** What the log comes to, from the mark as far as that is of this log, and from its proven entries. */
+/** The log's state, from the mark if it belongs to this log, and from its proven entries. */
 async function headsAt(
   reader: ProvenReader,
   { known, key }: { known: SigningMark | null; key: string },
 ): Promise<Heads> {
   const { size } = reader.head;
-  // The mark of a version without days says all but those: its entries are read once more.
+  // The mark of a version without daily totals has the other fields: its entries are read again.
   const days = known?.heads.days ?? null;
   const from = known === null || days === null ? 0 : known.size;
   const heads =

@@ -1,16 +1,16 @@
-// Why an archive cannot be opened for writing, and what an operator does then.
+// The reasons why an archive cannot be opened for writing, with the next steps.
 
 import { ExportError, errorText } from '../contracts/errors.ts';
 import type { ObjectStore } from '../objects/store.ts';
 import { NewerEntryError } from './entries.ts';
 import { checkpointPath, NewerFormatError } from './layout.ts';
 
-/** It is signed by another key. */
+/** Another key signs the archive. */
 export class OtherKeyError extends SyntaxError {
   override readonly name = 'OtherKeyError';
 }
 
-/** Its newest checkpoint is gone or an older one, and this copy of it is there. */
+/** Its newest checkpoint is missing or older than this existing copy. */
 export class CheckpointGoneError extends SyntaxError {
   override readonly name = 'CheckpointGoneError';
   readonly copy: string;
@@ -21,7 +21,9 @@ export class CheckpointGoneError extends SyntaxError {
   }
 }
 
-/** This kept checkpoint is newer than the newest one by its name, and the archive's key has not signed it. */
+/**
+ * A permanent copy has a larger size in its name than the newest checkpoint, and the archive's key has not signed it.
+ */
 export class UnprovenCopyError extends SyntaxError {
   override readonly name = 'UnprovenCopyError';
   readonly copy: string;
@@ -34,12 +36,12 @@ export class UnprovenCopyError extends SyntaxError {
   }
 }
 
-/** This process does not see the archive that its state has written. */
+/** The process does not see the archive that its state has written. */
 export class ElsewhereError extends SyntaxError {
   override readonly name = 'ElsewhereError';
 }
 
-/** Runs `work`. Throws an ExportError with the next step in place of a SyntaxError. */
+/** Runs `work`. Replaces a SyntaxError by an ExportError with the next step. */
 export async function reported<T>({ place }: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,7 +1,6 @@
-// Whether a stream sends text that is not UTF-8, which RFC 8259 demands of JSON. Its records are
-// kept as they came, and each event has a marker (normalise/encoding.ts); here the condition, once
-// for each stream. What must stay true: the state knows that it was reported, in one transaction
-// with it, so that no restart reports it again.
+// Detects a stream whose texts are not UTF-8, which RFC 8259 requires of JSON. Its records are stored unchanged, and
+// each of its events has a marker (normalise/encoding.ts); this file reports the condition, once per stream. Invariant:
+// the stored state has the report, in one transaction with the condition, so no restart reports it again.
 
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
@@ -11,17 +10,17 @@ import type { Clock, Log } from '../contracts/tools.ts';
 import { Identifier } from './list/identity.ts';
 import { conditionRecord, type OnFinding, ownPage, pageContext } from './own-pages.ts';
 
-/** What a watch stores and reports with. */
+/** Dependencies of the check. */
 export interface EncodingDeps {
   readonly spool: Pick<FetchSpool, 'append' | 'recall'>;
   readonly tools: { readonly clock: Clock; readonly log: Log };
   readonly found?: OnFinding | undefined;
 }
 
-/** What is stored beside a stream's checkpoint, under `encodingKey`. */
+/** The fact stored beside a stream's checkpoint, under `encodingKey`. */
 const reported = z.object({ version: z.literal(1), reported: z.literal(true) });
 
-/** The name that this is stored by, which no stream has. */
+/** The name under which the fact is stored; no stream has this name. */
 function encodingKey(stream: string): string {
   return `${stream}#encoding`;
 }

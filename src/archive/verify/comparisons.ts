@@ -12,7 +12,7 @@ export class Comparisons {
   #differing: Compared[] = [];
 
   /** In the order of the log. */
-  get told(): readonly Compared[] {
+  get reported(): readonly Compared[] {
     const reported = new Set([...this.#differing, ...this.#last.values()]);
     return [...reported].toSorted((a, b) => a.index - b.index);
   }

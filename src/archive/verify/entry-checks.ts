@@ -1,6 +1,6 @@
-// What each entry says, against what it speaks of: a page against its body and its stream, a
-// segment against its bytes, an older checkpoint against the tree. Entries come in the log's order.
-// What must stay true: one that is damaged is told with its place, and nothing is concluded from it.
+// Checks each entry against its subject, in the order of the log: a page against its body and its stream, a segment
+// against its bytes, an earlier checkpoint against the tree. Invariant: a damaged entry is reported with its index, and
+// nothing is concluded from it.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
@@ -34,42 +34,42 @@ import { SegmentPages } from './segment-pages.ts';
 import type { LogKeys } from './signatures.ts';
 import type { Strays } from './strays.ts';
 
-/** What entries are checked with. */
+/** Dependencies of the checks. */
 export interface EntryDeps {
   readonly reader: ArchiveReader;
-  /** Entries as the signed tree has them. */
+  /** Entries proven by the signed tree. */
   readonly proven: ProvenReader;
   /** True: each removed body is a break. */
   readonly nothingGone: boolean;
-  /** All of the log's; looked up only where something is not as it was archived. */
+  /** All erasures of the log; read only if something does not match its own entry. */
   readonly erasures: () => Promise<Erasures>;
   /** Of the tree as far as it was walked. */
   readonly hashes: NodeHashes;
   readonly keys: LogKeys;
-  /** Of `archive.json`, as it stands there. */
+  /** Of the stored `archive.json`. */
   readonly manifestSha256: string;
   readonly accounts: StreamAccounts;
   readonly anchors: AnchorChecks;
   readonly lake: LakeChecks;
   readonly days: DayChecks;
   readonly strays: Strays;
-  /** True for pages read at a time that was asked for: bodies of others are not looked at. */
+  /** True for pages read in the requested time: bodies of others are not checked. */
   readonly isAsked: (at: string) => boolean;
-  /** `at`: when its page was read, where it is known by then. */
+  /** `at`: reading time of its page, if known. */
   readonly found: (one: Break, at?: string) => Break;
 }
 
-/** The segment that pages are read from, and what is known of it. */
+/** The segment of the present pages. */
 interface OpenSegment {
   readonly index: number;
-  /** Null where its entry is damaged. */
+  /** Null if its entry is damaged. */
   readonly entry: EntryOf<'segment'> | null;
   readonly reading: SegmentReading;
   isRead: boolean;
   isBroken: boolean;
 }
 
-/** Changes of the config that are told. */
+/** Limit of reported config changes. */
 const configsMax = 10_000;
 /** Checks entry by entry. */
 export class EntryChecks {
@@ -90,9 +90,9 @@ export class EntryChecks {
   work: Report['work'] = null;
   unsharded: Report['unsharded'] = null;
   readonly clocks = new ClockDifferences();
-  /** The first entry of which this version does not know what it says. */
+  /** The first entry of a kind that this version does not know. */
   newer: { readonly index: number; readonly what: string } | null = null;
-  /** Object of the checkpoint that an entry named last. */
+  /** Object of the last named checkpoint. */
   lastKept: string | null = null;
 
   constructor(deps: EntryDeps) {
@@ -184,13 +184,13 @@ export class EntryChecks {
     }
   }
 
-  /** Looks at what can only be judged when the last page of a segment was read. */
+  /** Checks that need the last page of a segment. */
   async end(): Promise<void> {
     const segment = this.#segment;
     this.#segment = null;
     if (segment === null || segment.entry === null || !segment.isRead) return;
     const flaw = await segment.reading.flaw();
-    // What a page has told already is where the damage is.
+    // A break in one of its pages already locates the damage.
     if (flaw === null || segment.isBroken) return;
     const { object } = segment.entry;
     if (!(await this.removals.isRewritten(object))) this.#break(segment.index, flaw, object);
@@ -202,7 +202,7 @@ export class EntryChecks {
     await this.end();
   }
 
-  /** Versions that know no shards of logs do not say whose requests they carry out either. */
+  /** Versions without shard logs do not state their rules for requests either. */
   #shards(index: number, { at, shards, requests }: EntryOf<'start'>): void {
     if (shards !== undefined) this.work = { index, at, shards };
     this.unsharded = shards === undefined && requests !== undefined ? { index, at } : null;
@@ -230,7 +230,7 @@ export class EntryChecks {
     this.#deps.found({ index, stream: null, seq: null, object, what });
   }
 
-  /** An entry that is not what the tree says, or is gone with its bundle. */
+  /** An entry that differs from the tree, or is missing with its bundle. */
   #lose(index: number, leaf: Buffer, bytes: Buffer | null): void {
     const { found } = this.#deps;
     const damaged = bytes === null ? null : parsed(bytes);
@@ -329,7 +329,7 @@ function parsed(bytes: Buffer): Entry | NewerEntryError | null {
   }
 }
 
-/** What records of conditions say, by condition. */
+/** The messages of condition records, by condition. */
 function messagesOf(records: readonly Uint8Array[]): ReadonlyMap<string, string> {
   return new Map(
     records.flatMap((record) => {

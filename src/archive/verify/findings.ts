@@ -1,24 +1,24 @@
-// What a verification finds, as everybody gets it: the command, its JSON and its page.
+// The results of a verification, for the command, its JSON and its page.
 
 import type { ArchiveComparison } from '../comparison.ts';
 import type { EntryOf } from '../entries.ts';
 import type { Verifier } from '../note.ts';
 
-/** Something that is not as the signed log says, and where. */
+/** A contradiction to the signed log, with its location. */
 export interface Break {
-  /** The entry's index in the log; null where no single entry is concerned. */
+  /** The entry's index in the log; null: it concerns no single entry. */
   readonly index: number | null;
-  /** The last entry concerned, where there are several in a row. */
+  /** The last affected entry of several in a row. */
   readonly through?: number;
   readonly stream: string | null;
   /** The entry's number within its stream. */
   readonly seq: number | null;
-  /** The object concerned, by its name in the archive. */
+  /** The affected object, by its name in the archive. */
   readonly object: string | null;
   readonly what: string;
 }
 
-/** Something that sluice could not have, and said so at the time: the archive tells of it rightly. */
+/** Data that sluice could not get and reported at the time; the archive is correct about it. */
 export interface ReportedGap {
   readonly index: number;
   readonly stream: string;
@@ -26,11 +26,11 @@ export interface ReportedGap {
   /** RFC 3339. */
   readonly at: string;
   readonly what: string;
-  /** False where a later entry shows that it has ended. */
+  /** False if a later entry shows that it has ended. */
   readonly isOpen: boolean;
 }
 
-/** What one day of a stream holds. */
+/** The totals of one day of a stream. */
 export interface StreamDay {
   pages: number;
   records: number;
@@ -38,32 +38,32 @@ export interface StreamDay {
   breaks: number;
 }
 
-/** One stream, as far as it was read. */
+/** The totals of one stream, as far as it was read. */
 export interface VerifiedStream {
   readonly stream: string;
   pages: number;
-  /** Answers of upstream among them. */
+  /** Number of responses of upstream among the pages. */
   answers: number;
   records: number;
-  /** When the first and the last page were read, RFC 3339. */
+  /** Reading times of the first and the last page, RFC 3339. */
   first: string;
   last: string;
-  /** By day (UTC) on which pages were read. */
+  /** By the day (UTC) on which pages were read. */
   readonly days: Map<string, StreamDay>;
 }
 
-/** That somebody outside has seen the log: its first `size` entries existed `at` that time. */
+/** An external proof: the log's first `size` entries existed `at` that time. */
 export interface WitnessedSize {
   readonly size: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Who says so. */
+  /** The proving parties. */
   readonly by: readonly string[];
-  /** Until when the certificates behind a stamp are valid, epoch milliseconds. */
+  /** Until when the certificates of a stamp are valid, epoch milliseconds. */
   readonly until?: number;
 }
 
-/** A config that was in force from then on. */
+/** A config in force from an entry on. */
 export interface ConfigChange {
   readonly index: number;
   /** RFC 3339. */
@@ -76,7 +76,7 @@ export interface SuccessionSeen extends Omit<EntryOf<'succession'>, 't' | 'strea
   readonly index: number;
 }
 
-/** Records that went from one page, and why. */
+/** Records erased from one page, with the reason. */
 export interface Erasure {
   readonly index: number;
   /** RFC 3339. */
@@ -88,19 +88,19 @@ export interface Erasure {
   readonly reason: string;
 }
 
-/** What was removed as entries say, by cause. */
+/** Removed data by its entries, by cause. */
 export interface Removed {
-  /** Segments and cuts of the lake that retention (`keep`) removed, and the pages of these segments. */
+  /** Segments and lake cuts deleted by retention (`keep`), and the pages of these segments. */
   readonly retention: { objects: number; pages: number };
-  /** The same, removed on request (`archive prune`). */
+  /** The same, on request (`archive prune`). */
   readonly asked: { objects: number; pages: number };
-  /** Erased records, and the erasures whose rest of the body is not proven. */
+  /** Erased records, and erasures without a proven rest of the body. */
   readonly erased: { records: number; unproven_rest: number };
   /** Rows of the lake that were erased with their records. */
   lake_rows: number;
 }
 
-/** A comparison of a stream with what upstream served then, as the log tells of it. */
+/** A comparison of a stream with upstream's data, from the log. */
 export interface Compared extends ArchiveComparison {
   readonly index: number;
   readonly stream: string;
@@ -117,7 +117,7 @@ export interface SiblingSeen {
   readonly root: string;
 }
 
-/** What was found of an archive. */
+/** The result of a verification. */
 export interface Report {
   readonly place: string;
   readonly origin: string;
@@ -129,41 +129,41 @@ export interface Report {
   readonly signedBy: readonly Verifier[];
   /** Older checkpoints that were checked against the tree. */
   readonly checkpoints: number;
-  /** Time stamps that stand, and the newest of them. */
+  /** Number of valid time stamps, and the newest of them. */
   readonly stamps: number;
   readonly stamp: WitnessedSize | null;
-  /** Checkpoints that as many witnesses as were asked for have cosigned, and the newest of them. */
+  /** Number of checkpoints with the required cosignatures, and the newest of them. */
   readonly cosigned: number;
   readonly cosignature: WitnessedSize | null;
   readonly pages: number;
   readonly records: number;
-  /** Bodies of pages that were read, in bytes as upstream sent them. */
+  /** Size of the bodies that were read, in bytes as upstream sent them. */
   readonly bodyBytes: number;
   readonly streams: readonly VerifiedStream[];
   readonly gaps: readonly ReportedGap[];
   readonly erasures: readonly Erasure[];
   readonly removed: Removed;
-  /** Objects that no entry names, at most a thousand; no evidence of anything. */
+  /** Objects that no entry names, at most a thousand; no evidence. */
   readonly strays: readonly string[];
-  /** The first one, and each that differs from the one before. */
+  /** The first one, and each that differs from the previous one. */
   readonly configs: readonly ConfigChange[];
   readonly successions: readonly SuccessionSeen[];
-  /** Of the logs of other shards, one each. */
+  /** One for the log of each other shard. */
   readonly siblings: readonly SiblingSeen[];
-  /** The shards that have work by the newest start, and when that was (RFC 3339); null: no entry says. */
+  /** The shards with work, from the newest start and its time (RFC 3339); null: no entry has them. */
   readonly work: {
     readonly index: number;
     readonly at: string;
     readonly shards: readonly number[];
   } | null;
-  /** The newest start, where it is of this version and names no shards: its writer was not that of a shard. */
+  /** The newest start, if it is of this version and names no shards: its writer was not the writer of a shard. */
   readonly unsharded: { readonly index: number; readonly at: string } | null;
-  /** The last comparison of each stream, and before it those that have found something. */
+  /** The last comparison of each stream, and earlier ones with differences. */
   readonly compared: readonly Compared[];
   /** In the order of the log. */
   readonly breaks: readonly Break[];
-  /** Found beyond as many as are listed. */
+  /** Number of breaks beyond the listed ones. */
   readonly breaksOmitted: number;
-  /** What a reader has to know of what was not, or cannot be, checked. */
+  /** Facts that were not, or cannot be, checked. */
   readonly remarks: readonly string[];
 }

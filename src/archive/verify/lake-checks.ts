@@ -1,7 +1,6 @@
-// The lake against the log: each cut and object against its entry, the events of a cut's objects
-// against those of the pages that it came from, and what stands there that no entry tells of. What
-// must stay true: memory is bounded by one cut; an object that waits for its entry, as after a crash
-// or beside a writer at work, is told and is no break; any other that is not entered is one.
+// Checks the lake against the log: each cut and object against its entry, the events of a cut's objects against those
+// of its pages, and objects without an entry. Invariants: memory is bounded by one cut; an object that waits for its
+// entry, as after a crash or during writing, is reported and is no break; any other object without an entry is a break.
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText } from '../../contracts/errors.ts';
@@ -20,25 +19,25 @@ import { SegmentReading } from './page-bodies.ts';
 import type { Strays } from './strays.ts';
 import { UncutPages } from './uncut-pages.ts';
 
-/** What a lake is checked with. */
+/** Dependencies of the checks. */
 export interface LakeDeps {
   readonly reader: ArchiveReader;
-  /** Entries as the signed tree has them. */
+  /** Entries proven by the signed tree. */
   readonly proven: ProvenReader;
   readonly strays: Strays;
-  /** True for what was read in a time that was asked for, as a whole or in part; RFC 3339. */
+  /** True for data read completely or partly in the requested time; RFC 3339. */
   readonly isAsked: (first: string, last?: string) => boolean;
   readonly found: (one: Break) => unknown;
-  /** All of the log's; looked up only where something is not as it was archived. */
+  /** All erasures of the log; read only if something does not match its own entry. */
   readonly erasures: () => Promise<Erasures>;
 }
 
-/** A cut whose objects are looked at. */
+/** A cut whose objects are being checked. */
 interface OpenCut {
   readonly index: number;
   readonly entry: EntryOf<'lake_cut'>;
   readonly isAsked: boolean;
-  /** How often each uid stands in its objects, less how often in its pages. */
+  /** By uid: occurrences in its objects minus occurrences in its pages. */
   readonly uids: Map<string, { left: number; readonly index: number; readonly object: string }>;
   objects: number;
   isBroken: boolean;
@@ -51,19 +50,19 @@ export class LakeChecks {
   readonly #deps: LakeDeps;
   #cut: OpenCut | null = null;
   #lastCut = '';
-  /** Hashes of the names of all that entries name, with the index of their cut: names could be many megabytes. */
+  /** Hashes of the names in entries, with the index of their cut: the names themselves could be many megabytes. */
   readonly #entered = new Map<string, number>();
   readonly #lakeObjects: LakeObjects;
   readonly uncut = new UncutPages();
   #objects = 0;
   #rows = 0;
-  /** Events that went with their records. */
+  /** Events erased with their records. */
   #erased = 0;
   #pruned = 0;
   #absent = 0;
-  /** Cuts that older versions entered as their files said. */
+  /** Cuts that older versions entered without a signature. */
   #unsigned = 0;
-  /** Events whose pages could not be named, or are gone. */
+  /** Events whose pages are unknown or deleted. */
   #uncompared = 0;
 
   constructor(deps: LakeDeps) {
@@ -84,7 +83,7 @@ export class LakeChecks {
     this.#entered.set(keyOf(entry.object), index);
   }
 
-  /** The entry of an object of the cut before. */
+  /** The entry of an object of the previous cut. */
   async object(index: number, entry: EntryOf<'lake'>): Promise<void> {
     const cut = this.#cut;
     this.#entered.set(keyOf(entry.object), cut?.index ?? index);
@@ -116,23 +115,23 @@ export class LakeChecks {
     }
   }
 
-  /** Index of the entry of the cut that an object is of, or that has this name; null: no entry names it. */
+  /** Index of the cut's entry for an object or cut with this name; null: no entry names it. */
   cutOf(object: string): number | null {
     return this.#entered.get(keyOf(object)) ?? null;
   }
 
-  /** A cut that went with its objects. */
+  /** A cut that was deleted with its objects. */
   pruned({ object }: EntryOf<'pruned'>): void {
     if (this.#lakeObjects.prune(object)) this.#pruned += 1;
   }
 
-  /** An object that is written anew without some events. */
+  /** An object that is rewritten without some events. */
   erased(index: number, entry: EntryOf<'lake_erased'>): void {
     if (this.#entered.has(keyOf(entry.object))) this.#lakeObjects.erase(entry);
     else this.#break(index, 'no entry names the object that this erases from', entry.object);
   }
 
-  /** Looks at what can only be judged when the last object of a cut was read. */
+  /** Checks that need the last object of a cut. */
   async end(): Promise<void> {
     const cut = this.#cut;
     this.#cut = null;
@@ -151,7 +150,7 @@ export class LakeChecks {
     }
   }
 
-  /** False where entries between are damaged, which is reported where they are. */
+  /** False if entries in between are damaged, which is reported there. */
   async #isCompared(cut: OpenCut, entries: readonly [number, number]): Promise<boolean> {
     try {
       return await this.#compare(cut, entries);
@@ -161,7 +160,7 @@ export class LakeChecks {
     }
   }
 
-  /** Compares a cut's events with those of its pages; false where these are not there. */
+  /** Compares a cut's events with those of its pages; false if the pages are unavailable. */
   async #compare({ index, entry, uids }: OpenCut, [from, to]: readonly [number, number]) {
     const { reader, proven, found } = this.#deps;
     let absent = 0;
@@ -176,7 +175,7 @@ export class LakeChecks {
       if (reading?.object !== body.segment)
         reading = new SegmentReading(reader, body.segment, null);
       const kept = await uidsIn(reading, page);
-      // Whatever is wrong with the page itself is told where its body is read.
+      // A flaw of the page itself is reported where its body is read.
       if (kept === null) return false;
       for (let i = own.from; i < own.to; i += 1) {
         const known = uids.get(kept.toString('hex', i * uidBytes, (i + 1) * uidBytes));
@@ -206,10 +205,10 @@ export class LakeChecks {
     return true;
   }
 
-  /** Tells of what is missing though no entry says that it went, and of what was never entered. */
+  /** Reports missing objects whose deletion has no entry, and objects that were never entered. */
   async finish(): Promise<readonly string[]> {
     await this.end();
-    const undone = await this.#lakeObjects.tell();
+    const undone = await this.#lakeObjects.finish();
     const waiting = await this.#others();
     const reported = (count: number, what: string) => (count === 0 ? [] : [what]);
     return [
@@ -246,7 +245,7 @@ export class LakeChecks {
     ];
   }
 
-  /** Tells of what no entry does; gives the names of those that wait for theirs. */
+  /** Reports objects without an entry; returns the names of those that wait for theirs. */
   async #others(): Promise<readonly string[]> {
     const { reader } = this.#deps;
     const others: string[] = [];
@@ -264,7 +263,7 @@ export class LakeChecks {
     return others.filter((name) => waiting.has(name));
   }
 
-  /** Adds what a cut lists. */
+  /** Adds the objects that a cut lists. */
   async #isCut(name: string, waiting: Set<string>): Promise<boolean> {
     try {
       const body = await this.#deps.reader.named('cut', name);
@@ -276,7 +275,7 @@ export class LakeChecks {
     }
   }
 
-  /** True for an object of a cut that is being written, or was broken off. */
+  /** True for an object of a cut that is being written, or was interrupted. */
   async #isWaiting(name: string): Promise<boolean> {
     try {
       const { bytes = 0 } = (await this.#deps.reader.store.facts(name)) ?? {};
@@ -306,7 +305,7 @@ async function uidsIn(reading: SegmentReading, page: EntryOf<'page'>): Promise<B
   }
 }
 
-/** Loaded where there is a lake: reading tables takes a large schema. */
+/** Loaded only if there is a lake: the Parquet reader has a large schema. */
 function tables() {
   return import('../../parquet/read.ts');
 }

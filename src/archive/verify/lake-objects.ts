@@ -92,7 +92,7 @@ export class LakeObjects {
   }
 
   /** Reports missing objects whose deletion has no entry; returns remarks for the reader. */
-  async tell(): Promise<readonly string[]> {
+  async finish(): Promise<readonly string[]> {
     for (const one of [...this.#missing.values()].flat()) this.#deps.found(one);
     const undone: string[] = [];
     for (const [object, facts] of this.#erased) {

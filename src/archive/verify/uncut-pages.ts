@@ -1,24 +1,24 @@
-// Pages of which the lake has no events: each entry of a cut says which numbers of the spool its events have, and each
-// page which numbers its own have. The lake is made from pages, so these events are not lost; a reader of the lake alone
-// does not see them. What must stay true: memory is bounded, and an archive without a lake reports nothing.
+// Counts pages whose events are in no lake cut: the entry of a cut has the spool numbers of its events, and each page
+// the numbers of its own. The lake is made from pages, so these events are not lost, but a reader of the lake alone
+// does not see them. Invariants: memory is bounded; an archive without a lake reports nothing.
 
 import type { EntryOf, PageEntry } from '../entries.ts';
 import { stemOfCut } from '../lake-cuts.ts';
 import { eventsWithin } from '../lake-entries.ts';
 
-/** Events of a page that no cut has so far. */
+/** A page whose events are in no cut so far. */
 interface Uncut {
   readonly index: number;
-  /** Of the spool: an id, and the epoch. */
+  /** Of the spool: its id, and the epoch. */
   readonly spool: string;
   readonly page: Pick<PageEntry, 'kept' | 'place'>;
   events: number;
 }
 
-/** Beyond so many pages without a cut nothing is counted: 100 bytes each. */
+/** Above this number of pages without a cut, counting stops: 100 bytes each. */
 const pagesMax = 1_000_000;
 
-/** Pages and events, with the entries of the first and the last of these pages. */
+/** Pages and events, with the entries of the first and the last page. */
 interface Count {
   pages: number;
   events: number;
@@ -26,17 +26,17 @@ interface Count {
   last: number;
 }
 
-/** Counts them, entry by entry. */
+/** Counts these pages, entry by entry. */
 export class UncutPages {
   #spool = '';
   #pages: Uncut[] = [];
-  /** Those that no later cut can have: cuts follow each other in the order of pages. */
+  /** Pages that no later cut can contain: cuts follow the order of pages. */
   #settled: Count | null = null;
   #isOverflown = false;
-  /** The index of the last page that a cut has events of; null: there is no cut. */
+  /** The index of the last page with events in a cut; null: there is no cut. */
   #lastCut: number | null = null;
 
-  /** From here on numbers are of this spool. */
+  /** From here on, numbers belong to this spool. */
   start({ spool }: Pick<EntryOf<'start'>, 'spool'>): void {
     this.#spool = spool;
   }
@@ -48,7 +48,7 @@ export class UncutPages {
     else this.#pages.push({ index, spool: this.#spool, page: { kept, place }, events: kept });
   }
 
-  /** A cut of the lake. Where it names no pages, its numbers say which those are. */
+  /** A cut of the lake. If it names no pages, its numbers identify them. */
   cut({ object, numbers, entries }: EntryOf<'lake_cut'>): void {
     const epoch = Number(stemOfCut(object).split('-', 1)[0]);
     for (const one of this.#pages) {
@@ -68,7 +68,7 @@ export class UncutPages {
     this.#pages = this.#pages.filter(({ index, events }) => index >= first && events > 0);
   }
 
-  /** What a reader of the lake has to know. */
+  /** The remarks for a reader of the lake. */
   remarks(): readonly string[] {
     const lastCut = this.#lastCut;
     if (lastCut === null) return [];
@@ -91,7 +91,7 @@ export class UncutPages {
   }
 }
 
-/** The pages added to a count. */
+/** Adds pages to a count. */
 function counted(pages: readonly Uncut[], to: Count | null = null): Count | null {
   let count = to;
   for (const { index, events } of pages) {

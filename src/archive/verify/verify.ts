@@ -1,9 +1,8 @@
-// Proves an archive from its objects alone: no config, no state, no network but to where it lies.
-// One pass in the order of the log, from the tree (proven-log.ts) to what its entries say of each
-// other and of bodies (entry-checks.ts). What must stay true: whatever is not as the signed log
-// says becomes a break with its place, and the walk goes on behind it; only an archive that cannot
-// be read at all ends it. Nothing is believed because it looks whole: in the end a key that the
-// reader gave has to have signed the root that everything led to.
+// Verifies an archive from its objects alone: without config or state, and without network except to its store. One
+// pass in the order of the log, from the tree (proven-log.ts) to the entries, their relations and the bodies
+// (entry-checks.ts). Invariants: any contradiction to the signed log becomes a break with its location, and the walk
+// continues after it; only an unreadable archive ends the walk; nothing is trusted because it looks complete: at the
+// end, a key given by the reader must have signed the root to which everything led.
 
 import { hash } from 'node:crypto';
 import { ExportError } from '../../contracts/errors.ts';
@@ -29,27 +28,27 @@ import { splitBundle } from './split-bundle.ts';
 import { Strays } from './strays.ts';
 import { wishRemarks } from './wishes.ts';
 
-/** What is asked of a verification. */
+/** The parameters of a verification. */
 export interface VerifyOptions extends Outside {
-  /** Keys that the reader trusts, not from the archive. */
+  /** Keys that the reader trusts, from outside the archive. */
   readonly trusted: readonly Verifier[];
-  /** Whose archive it has to be, of those of several shards that a trusted key signs. */
+  /** The required shard, if a trusted key signs the logs of several. */
   readonly shard?: number | undefined;
   /** An older checkpoint of the log, as a signed note from elsewhere. */
   readonly since?: Uint8Array;
   /** Bodies of pages read in this time, in epoch milliseconds; the tree is proven as a whole. */
   readonly from?: number;
   readonly to?: number;
-  /** Each removed body is a break, also where an entry excuses it. */
+  /** Each removed body is a break, even if an entry explains it. */
   readonly nothingGone?: boolean;
-  /** Told now and then how many of the entries were looked at, and how many there are. */
+  /** Called from time to time with the number of checked entries, and of all entries. */
   readonly progress?: (done: number, of: number) => void;
 }
 
-/** Breaks listed; of an archive with more it is known that it is broken. */
+/** Limit of listed breaks; an archive with more is broken anyway. */
 const breaksMax = 10_000;
 
-/** Proves an archive. Throws an ExportError where it cannot be read. */
+/** Verifies an archive. Throws an ExportError if it cannot be read. */
 export async function verifyArchive(
   reader: ArchiveReader,
   options: VerifyOptions,
@@ -132,7 +131,7 @@ class Verification {
       this.#options.progress?.(done, size);
     }
     await checks.finish();
-    this.#remarks.push(...(await checks.removals.finish()), ...checks.clocks.tell());
+    this.#remarks.push(...(await checks.removals.finish()), ...checks.clocks.remarks());
     if (since !== null && since.size > size) {
       this.#break(
         `the archive has ${size} entries, and had ${since.size} when the given checkpoint was signed: its end is missing, or an older state was put back`,
@@ -141,7 +140,7 @@ class Verification {
     }
   }
 
-  /** The newest checkpoint; where it is damaged the newest one that was kept stands in for it. */
+  /** The newest checkpoint; if it is damaged, the newest permanent copy replaces it. */
   async #head(isArchive: boolean): Promise<FoundCheckpoint> {
     const bytes = await this.#reader.small(checkpointPath);
     const head = bytes === null ? null : headOf(bytes);
@@ -179,7 +178,7 @@ class Verification {
     throw unreadable(this.#reader, 'archive.json names no key, and none was given');
   }
 
-  /** True where the log's first entry has `archive.json` just as it stands there. */
+  /** True if the log's first entry has the stored `archive.json`. */
   async #isWritten(manifest: Uint8Array, size: number): Promise<boolean> {
     const bundle = await this.#reader.bundle(0, Math.min(size, tileWidth));
     const [first] = bundle === null ? [] : splitBundle(bundle.bytes, []);
@@ -201,7 +200,7 @@ class Verification {
     try {
       if (Buffer.compare(await rootAt(size, log.hashes), root) === 0) return;
     } catch (error) {
-      // Said where what is missing lies, which leaves open whether the rest is that log.
+      // Reported where the missing data is; whether the rest is that log stays open.
       if (error instanceof SyntaxError) return;
       throw error;
     }
@@ -209,15 +208,14 @@ class Verification {
     this.#break(what, checkpointPath);
   }
 
-  /** What nobody trusted has signed is no newer format, but a break. */
+  /** An entry that no trusted key has signed is a break, and not a newer format. */
   #reportNewer({ index, what }: { index: number; what: string }, isSigned: boolean): void {
     if (isSigned) throw unreadable(this.#reader, `entry ${index}: ${what}; so there is no verdict`);
     this.#found({ index, stream: null, seq: null, object: null, what });
   }
 
   /**
-   * Who has signed the root: known only when the walk has found the log's keys. True where a trusted
-   * key leads to who has.
+   * Checks the signatures of the root, once the walk has found the log's keys. True if a trusted key leads to a signer.
    */
   #checkSignatures({ bytes }: FoundCheckpoint, keys: LogKeys): boolean {
     const { since, trusted } = this.#options;
@@ -244,7 +242,7 @@ class Verification {
     return why === null && this.#signedBy.length > 0;
   }
 
-  /** Each shard's log is whole in itself, also where it lies in the place of another's. */
+  /** Each shard's log is valid by itself, even in the location of another shard. */
   #checkShard({ origin }: LogKeys): void {
     const { shard, trusted } = this.#options;
     const found = trusted.map((key) => shardOfLog(key, origin)).find((one) => one !== null);
@@ -253,7 +251,7 @@ class Verification {
     this.#break(what, manifestPath);
   }
 
-  /** Kept checkpoints that no entry names, of this size and of more, and what is beside them. */
+  /** Checks permanent copies without an entry, of this size and larger, and the proofs beside them. */
   async #checkNewer(
     { bytes, checkpoint }: FoundCheckpoint,
     keys: LogKeys,
@@ -272,7 +270,7 @@ class Verification {
         this.#break('the kept copy of the newest checkpoint is another note', name);
         continue;
       }
-      // A writer that is at work has signed that one since, and the checkpoint before its copy.
+      // A running writer has signed this checkpoint meanwhile, before its copy.
       const now = headOf((await this.#reader.small(checkpointPath)) ?? kept.subarray(0, 0));
       if (now !== null && now.checkpoint.size >= size) continue;
       const what = !isNote
@@ -287,7 +285,7 @@ class Verification {
     }
   }
 
-  /** Entries that no checkpoint covers yet: a commit under way, or one broken off. */
+  /** Entries without a checkpoint: of a commit under way, or an interrupted one. */
   async #checkBeyond(size: number): Promise<void> {
     const { index, width } = tileOf('entries', size, size);
     for await (const found of this.#reader.widthsOf({ level: 'entries', index })) {
@@ -324,7 +322,7 @@ class Verification {
       ...seen,
       ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
       ...{ configs, successions, erasures: removals.erasures, removed: removals.removed },
-      compared: checks.comparisons.told,
+      compared: checks.comparisons.reported,
       ...{ siblings: [...checks.siblings.values()], work: checks.work },
       unsharded: checks.unsharded,
       ...{ root: Buffer.from(root).toString('base64'), streams, gaps },
@@ -359,7 +357,7 @@ function strayTexts({
   ];
 }
 
-/** That no verdict can be given. */
+/** The error if no verdict is possible. */
 function unreadable({ store }: ArchiveReader, why: string): ExportError {
   return new ExportError('sink_refused', `reading the archive at ${store.place}: ${why}`, {
     next: 'Name the location of the archive, or read it with the version of sluice that wrote it.',
