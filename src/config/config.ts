@@ -71,6 +71,8 @@ export interface Config {
     readonly port: number;
     readonly token: Secret | null;
     readonly basicAuth: { readonly username: string; readonly password: Secret } | null;
+    /** The share of the streams that must advance for /readyz to answer 200. */
+    readonly readyShare: number;
     readonly tail: boolean;
     readonly telemetry: Omit<Telemetry, 'http' | 'instance'> | null;
   } | null;
@@ -194,6 +196,7 @@ function readTop(
             ...listen,
             token: status.token ?? null,
             basicAuth: status.basic_auth ?? null,
+            readyShare: status.ready.streams,
             tail: status.tail,
             telemetry: status.otlp
               ? { ...collectorOf(status.otlp), everyMs: status.otlp.every }

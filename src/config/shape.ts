@@ -19,6 +19,7 @@ import {
 } from '../contracts/settings.ts';
 import { connectionFields } from '../kafka/index.ts';
 import { upstreamFields } from '../upstream/settings.ts';
+import { usualReadyShare } from '../watch/health.ts';
 import { needsToken, parseListen } from './listen.ts';
 
 /** Names of sources, sinks and upstreams: parts of stream names, files and headers. */
@@ -148,6 +149,19 @@ export const statusBlock = z
       })
       .optional()
       .describe('name and password for clients; browsers prompt for them'),
+    ready: z
+      .strictObject({
+        streams: z
+          .number()
+          .min(0)
+          .max(1)
+          .default(usualReadyShare)
+          .describe(
+            'share of the streams that must advance for /readyz to answer 200, from 0 to 1; if none advances, the answer is 503. Streams that do not advance stay in attention, metrics and alerts',
+          ),
+      })
+      .prefault({})
+      .describe('when the export counts as ready'),
     tail: z
       .boolean()
       .default(true)

@@ -3,7 +3,7 @@
 
 import type { Clock, Log } from '../contracts/tools.ts';
 import { type EventStream, eventText } from './event-stream.ts';
-import { Health, type Patience } from './health.ts';
+import { Health, type Patience, usualReadyShare } from './health.ts';
 import { type ChartSample, History, stepMs } from './history.ts';
 import type { StatusMoment } from './live.ts';
 import { type Family, metricFamilies } from './metrics.ts';
@@ -18,6 +18,8 @@ export interface BoardSettings {
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
+  /** The share of the streams that must advance for the export to be ready, from 0 to 1; default: a half. */
+  readonly readyShare?: number;
   /** The live tail, whose forms may change with a reload; null: there is none. */
   readonly tap: Pick<EventTap, 'forms'> | null;
 }
@@ -101,7 +103,7 @@ export class StatusBoard {
   }
 
   get ready(): boolean {
-    return this.#health.ailments.length === 0;
+    return this.#stands.ready;
   }
 
   /** The body of /readyz. */
@@ -162,6 +164,7 @@ export class StatusBoard {
       ailments: this.#health.ailments,
       now: this.#settings.clock.now(),
       startedAt: this.startedAt,
+      readyShare: this.#settings.readyShare ?? usualReadyShare,
       forms: this.#settings.tap?.forms ?? null,
     });
     return this.#status;

@@ -29,6 +29,28 @@ export interface Ailment {
   readonly message: string;
 }
 
+/** The default of `status.ready.streams`. */
+export const usualReadyShare = 0.5;
+
+/**
+ * True if the export counts as ready: no shard, sink or spool is unwell, and at least this share of the streams
+ * advances, so that one company that is refused makes nothing red for the others. A stream that waits because upstream
+ * limits the requests advances. If no stream advances, the export is not ready, whatever the share.
+ */
+export function isReady(
+  ailments: readonly Ailment[],
+  { streams, share }: { readonly streams: readonly Standstill[]; readonly share: number },
+): boolean {
+  if (ailments.some(({ part }) => part !== 'stream')) return false;
+  if (ailments.length === 0) return true;
+  const limited = new Set(
+    streams.flatMap(({ name, error }) => (error?.code === 'upstream_throttled' ? [name] : [])),
+  );
+  const still = ailments.filter(({ name }) => !limited.has(name)).length;
+  const advancing = streams.length - still;
+  return advancing > 0 && advancing >= share * streams.length;
+}
+
 /** How long parts may stand still. */
 export interface Patience {
   /** For a stream: this many of its intervals, and at least `streamMs`. */

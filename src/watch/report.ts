@@ -3,7 +3,7 @@
 
 import { epochOf, timeText } from '../tools/time-text.ts';
 import { attentionOf } from './attention.ts';
-import type { Ailment } from './health.ts';
+import { type Ailment, isReady } from './health.ts';
 import type { History } from './history.ts';
 import type { StatusMoment } from './live.ts';
 import {
@@ -23,13 +23,15 @@ export interface Observed {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly startedAt: number;
+  /** The share of the streams that must advance for the export to be ready, from 0 to 1. */
+  readonly readyShare: number;
   /** The forms of the live tail; null: there is none. */
   readonly forms: readonly string[] | null;
 }
 
 /** The full status. */
 export function statusOf(observed: Observed): LiveStatus {
-  const { moment, history, ailments, now, startedAt, forms } = observed;
+  const { moment, history, ailments, now, startedAt, readyShare, forms } = observed;
   const unwell = Map.groupBy(ailments, ({ part }) => part);
   const isWell = (part: Ailment['part']) => {
     const names = new Set(unwell.get(part)?.map(({ name }) => name));
@@ -61,7 +63,7 @@ export function statusOf(observed: Observed): LiveStatus {
   return {
     at: timeText(now),
     started_at: timeText(startedAt),
-    ready: ailments.length === 0,
+    ready: isReady(ailments, { streams: moment.streams, share: readyShare }),
     reasons: ailments
       .slice(0, reasonsMax)
       .map(({ part, name, reason, message }) => ({ part, name, reason, message })),

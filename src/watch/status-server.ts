@@ -41,6 +41,8 @@ export interface StatusSettings {
   readonly clock: Clock;
   readonly log: Log;
   readonly patience?: Patience;
+  /** The share of the streams that must advance for /readyz to answer 200, from 0 to 1; default: a half. */
+  readonly readyShare?: number;
 }
 
 /** A running server. */

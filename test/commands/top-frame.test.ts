@@ -20,7 +20,15 @@ describe('a screen of top', () => {
     });
     const ailments = [anAilment('s-0', 'halted')];
     const now = Date.UTC(2026, 0, 31, 8, 1);
-    const whole = { moment, history, ailments, now, startedAt: now - 60_000, forms: null };
+    const whole = {
+      moment,
+      history,
+      ailments,
+      now,
+      startedAt: now - 60_000,
+      readyShare: 0.5,
+      forms: null,
+    };
     const statusView = statusOf(whole);
     const [sink] = statusView.sinks;
     if (sink === undefined) throw new Error('there is a sink');

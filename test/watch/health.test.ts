@@ -1,7 +1,7 @@
 // When the journey is well and when it is not, told to the health as a journey of states with their times.
 
 import { expect, test } from 'vitest';
-import { Health, type Patience } from '../../src/watch/health.ts';
+import { Health, isReady, type Patience } from '../../src/watch/health.ts';
 import type { StatusMoment } from '../../src/watch/live.ts';
 import type { ShardShare } from '../../src/watch/status-facts.ts';
 import { aFailure, aMoment, aSink, aSpool, aStream } from './a-moment.ts';
@@ -176,4 +176,28 @@ test('Health expects nothing of a stream whose API has ended, and of its success
     [],
     ['stream later not_advancing'],
   ]);
+});
+
+const halted = (name: string, code = 'upstream_denied') =>
+  aStream({ name, state: 'halted', error: { ...aFailure(), code } });
+
+test.each<[string, Partial<StatusMoment>, number, boolean]>([
+  ['nothing to read', {}, 1, true],
+  ['half of the streams', { streams: [aStream({ name: 'a' }), halted('b')] }, 0.5, true],
+  ['less than half', { streams: [aStream({ name: 'a' }), halted('b'), halted('c')] }, 0.5, false],
+  [
+    'a stream that upstream limits counts as advancing',
+    { streams: [halted('a', 'upstream_throttled'), halted('b')] },
+    0.5,
+    true,
+  ],
+  ['no stream at all, whatever the share', { streams: [halted('a')] }, 0, false],
+  ['a sink that refuses everything', { sinks: [aSink({ state: 'refused' })] }, 0, false],
+  ['a full spool', { spool: aSpool({ bytes: 100, max_bytes: 100 }) }, 0, false],
+])('isReady: %s', (_what, moment, share, expected) => {
+  const health = new Health(patience);
+  const whole = aMoment({ streams: [], ...moment });
+  health.observe(whole, 0);
+
+  expect(isReady(health.ailments, { streams: whole.streams, share })).toBe(expected);
 });

@@ -14,7 +14,9 @@ import { aMoment, aSink, aStream } from './a-moment.ts';
 function numbersOf(moment: StatusMoment): string {
   const observed = { moment, history: new History(), ailments: [], now: 2_000, startedAt: 1_000 };
   const facts = { ...moment, residentBytes: 5, cpuSeconds: 0.5 };
-  return metricsText(metricFamilies(statusOf({ ...observed, forms: null }), facts));
+  return metricsText(
+    metricFamilies(statusOf({ ...observed, readyShare: 0.5, forms: null }), facts),
+  );
 }
 
 test('metricsText tells each number under its type', () => {

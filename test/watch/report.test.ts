@@ -12,7 +12,16 @@ const now = Date.UTC(2026, 0, 2);
 function aReport(moment: StatusMoment, parts: Partial<Observed & StreamFilter> = {}) {
   const history = new History();
   history.observe(moment, now, 0);
-  const observed = { moment, history, ailments: [], now, startedAt: now, forms: null, ...parts };
+  const observed = {
+    moment,
+    history,
+    ailments: [],
+    now,
+    startedAt: now,
+    readyShare: 0.5,
+    forms: null,
+    ...parts,
+  };
   return reportedTo(statusOf(observed), { find: '', streamsMax: 100, ...parts });
 }
 

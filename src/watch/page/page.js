@@ -146,10 +146,14 @@ function drawVerdict(state, now) {
   const urgent = state.attention.filter(({ mood }) => mood === 'bad').length;
   const rest = state.attention_total - urgent;
   if (isSilent) verdict('warn', 'no connection');
-  else if (!state.ready) verdict('bad', needsAttention(urgent));
+  else if (state.reasons_total > 0) verdict('bad', needsAttention(urgent));
   else if (rest > 0) verdict('warn', `running; ${count(rest, 'thing')} to check`);
   else verdict('good', 'all is well');
-  document.title = isSilent ? '(?) sluice' : state.ready ? 'sluice' : `(${urgent}) sluice`;
+  document.title = isSilent
+    ? '(?) sluice'
+    : state.reasons_total === 0
+      ? 'sluice'
+      : `(${urgent}) sluice`;
   const runsFor = now - Date.parse(state.started_at);
   at('link').textContent = isSilent
     ? `no update for ${span(silentMs)}; reconnecting`
