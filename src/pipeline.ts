@@ -1,7 +1,7 @@
-// fetch -> hold -> send, joined here and nowhere else. The pipeline polls the streams of a plan and
-// sends to its sinks around one spool, changes to another plan while it runs, and ends them in
-// order: first polling stops, then what is held goes out to the sinks that take it, then what is
-// under way is settled. What must stay true: a stage knows the others only through the spool.
+// Joins fetch, hold and send. The pipeline polls the streams of a plan and sends to its sinks
+// around one spool, changes to another plan while it runs, and stops in order: polling ends first,
+// then stored events go out to the sinks that accept them, then the batches in flight are settled.
+// Invariant: a stage knows the others only through the spool.
 
 import { aborted } from 'node:util';
 
@@ -24,24 +24,26 @@ import { type PlannedSink, Senders } from './send/sending.ts';
 import type { TranscodedOf } from './send/transcoders.ts';
 import type { UnreadTimesOf } from './send/unread-times.ts';
 
-/** Everything that the config says, as objects. */
+/** The whole config as objects. */
 export interface Plan {
   readonly sources: readonly PlannedSource[];
   readonly sinks: readonly PlannedSink[];
   readonly routes: readonly Route[];
-  /** SHA-256 of the config, without its secrets; left out: it is of none. */
+  /** SHA-256 of the config without its secrets; absent: no config. */
   readonly config?: string;
-  /** What is watched against which trail; null or left out: nothing. */
+  /** The compared changes and trail; null or absent: none. */
   readonly drift?: DriftSettings | null;
 }
 
-/** What a change of plan leaves as it is, by name: what it would make no differently. */
+/**
+ * The parts that a change of plan leaves running, by name, because both plans define them alike.
+ */
 export interface Kept {
   readonly streams: ReadonlySet<string>;
   readonly sinks: ReadonlySet<string>;
 }
 
-/** What status and metrics show. */
+/** State for status and metrics. */
 export interface PipelineState {
   readonly streams: readonly RunnerState[];
   readonly sinks: readonly (SenderState & { readonly name: string })[];
@@ -50,20 +52,20 @@ export interface PipelineState {
   readonly unreadTimes: readonly UnreadTimesOf[];
 }
 
-/** Reports when upstreams end. */
+/** Reports the ends of upstreams. */
 interface EndsWatch {
-  /** Looks until aborted. */
+  /** Runs until aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** Looks now; `isFinal`: no response follows. */
+  /** Checks now; `isFinal`: no response follows. */
   look(isFinal?: boolean): Promise<void>;
-  /** When an upstream ends, epoch milliseconds; null: never. */
+  /** The end of an upstream, epoch milliseconds; null: never. */
   endOf?(upstream: string): number | null;
 }
 
-/** How `once` ended. */
+/** The result of `once`. */
 export interface Summary {
   readonly failed: readonly FailedStream[];
-  /** Sinks with events still held for them. */
+  /** Sinks with undelivered events. */
   readonly behind: readonly {
     readonly sink: string;
     readonly held: number;
@@ -72,27 +74,30 @@ export interface Summary {
   readonly records: number;
 }
 
-/** What was asked now. */
+/** A stream or sink that was requested to retry. */
 export interface RetryRequest {
   readonly part: 'stream' | 'sink';
-  /** Epoch milliseconds until which the far side wants to be left; null: it is asked now. */
+  /**
+   * Epoch milliseconds until which upstream or the receiver requested to wait; null: it retries
+   * now.
+   */
   readonly waitsUntil: number | null;
 }
 
-/** How often sinks' states are noted for `status`. */
+/** How often the state of sinks is noted for `status`. */
 const noteEveryMs = 2_000;
-/** Share of the time given to a stop in which sinks may catch up before it settles. */
+/** Share of the stop time in which sinks may catch up before they settle. */
 const catchUpShare = 0.5;
-/** A sink that is not trying again has so many chances a second to be seen at the end. */
+/** Check interval for sinks that catch up. */
 const catchUpLookMs = 20;
 
-/** What a pipeline is made with. */
+/** Dependencies of a pipeline. */
 interface PipelineDeps extends PollingDeps {
-  /** Left out: the ends of upstreams are not reported. */
+  /** Default: the ends of upstreams are not reported. */
   readonly ends?: EndsWatch;
 }
 
-/** The whole journey. */
+/** Runs the whole path of events. */
 export class Pipeline {
   readonly #deps: PipelineDeps;
   readonly #polling: Polling;
@@ -123,7 +128,9 @@ export class Pipeline {
     };
   }
 
-  /** Runs until `stop` aborts, then drains within `drainMs`. Resolves when all is settled. */
+  /**
+   * Runs until `stop` aborts, then drains within `drainMs`. Resolves when everything is settled.
+   */
   async run(stop: AbortSignal, drainMs: number): Promise<void> {
     const opening = this.#send();
     opening.catch((error) => this.#opened.reject(error));
@@ -143,7 +150,7 @@ export class Pipeline {
       await Promise.race([this.#polling.stop(), failed]);
       await Promise.race([this.#caughtUp(drainMs * catchUpShare), failed]);
     } finally {
-      // Also when a sender has failed: the others settle what they have under way.
+      // Also if a sender has failed: the others settle their batches in flight.
       this.#isOpen = false;
       over.abort(new Error('stopping'));
       await this.#changing?.catch(() => undefined);
@@ -155,8 +162,8 @@ export class Pipeline {
   }
 
   /**
-   * Reads every stream to its tail once and delivers all that is held, within `limit`. What is held
-   * `afterwards`, which is asked for where all was read, is delivered as well.
+   * Reads every stream to its tail once and delivers all stored events, within `limit`.
+   * `afterwards` is called if everything was read; events that it stores are delivered too.
    */
   async once(
     limit: AbortSignal,
@@ -167,10 +174,10 @@ export class Pipeline {
     this.#opened.resolve();
     const over = new AbortController();
     const halt = AbortSignal.any([limit, over.signal]);
-    // Without a sender that goes on, a full spool would never have room again.
+    // If a sender ends, a full spool would never have space again.
     sending.failed.catch((error) => over.abort(error));
     const read = new AbortController();
-    // Pages wait for it, and polling for room.
+    // The comparison retains pages, and polling waits for space.
     const watching = this.#drift?.run(AbortSignal.any([halt, read.signal]));
     const failed = await this.#polling.once(halt);
     read.abort(new Error('read'));
@@ -194,9 +201,9 @@ export class Pipeline {
   }
 
   /**
-   * Changes to another plan while `run` runs: what is not kept ends as at a stop, sinks within
-   * `withinMs`, and what the plan has instead starts from checkpoint and position. Where a sink of
-   * it cannot be opened, all is as before, and that is thrown.
+   * Changes to another plan during `run`: parts that are not kept end as at a stop, sinks within
+   * `withinMs`, and the plan's new parts start from checkpoint and position. If a new sink cannot
+   * be opened, the old plan stays in effect and the error is thrown.
    */
   async change(plan: Plan, kept: Kept, withinMs: number): Promise<void> {
     await this.#opened.promise;
@@ -244,7 +251,7 @@ export class Pipeline {
     }
   }
 
-  /** Has the stream and the sink of this name asked now that wait; empty: there is neither. */
+  /** Makes the waiting stream and sink of this name retry now; empty: neither exists. */
   askNow(name: string): readonly RetryRequest[] {
     const [stream, sink] = [this.#polling.askNow(name), this.#sending?.askNow(name)];
     return [
@@ -253,29 +260,34 @@ export class Pipeline {
     ];
   }
 
-  /** True where the successor of a source delivers and is read: the end of its API is no fault. */
+  /**
+   * True if the source's successor delivers and is read: then the end of the source's API is not a
+   * fault.
+   */
   hasMoved(source: string): boolean {
     return this.#polling.hasMoved(source);
   }
 
-  /** Reads a source's streams to their tails, from now on; null, or why that cannot be. */
+  /** Reads a source's streams to their tails, starting now; null, or the reason if not possible. */
   async readNow(source: string, withinMs: number): Promise<string | null> {
     await this.#opened.promise;
     return await this.#polling.readNow(source, withinMs);
   }
 
-  /** Makes dead letters of a sink's suspects, of all or of those with these uids; returns how many. */
+  /**
+   * Makes dead letters of a sink's suspects, all or those with these uids; returns their number.
+   */
   async giveUp(sink: string, uids: readonly string[] | null): Promise<number> {
     return (await this.#sending?.giveUp(sink, uids)) ?? 0;
   }
 
-  /** Does work while nothing of a stream is under way, and no other config is put in place. */
+  /** Does work while a stream has nothing in flight and no other config is being applied. */
   async whileStill<T>(stream: string, work: () => Promise<T>): Promise<T> {
     await this.#opened.promise;
     return await this.#polling.whileStill(stream, work);
   }
 
-  /** Opens all sinks and sends. */
+  /** Opens all sinks and starts sending. */
   async #send(): Promise<Senders> {
     const sending = new Senders(this.#deps, this.#plan);
     const opened = await sending.open(this.#plan.sinks);
@@ -290,19 +302,19 @@ export class Pipeline {
     if (failure !== undefined) throw failure;
   }
 
-  /** Waits, for a while, until each sink that takes events has got what is held. */
+  /** Waits, up to a limit, until each sink that accepts events has received all stored ones. */
   async #caughtUp(withinMs: number): Promise<void> {
     const { spool, tools } = this.#deps;
     const { clock } = tools;
     this.#sending?.finish();
     const deadline = clock.monotonic() + withinMs;
-    // What a sink tells as it finishes is held meanwhile.
+    // A sink may report a condition while it finishes, which stores another event.
     const waiting = () =>
       this.#sending?.state.some((sink) => sink.position < spool.gauge.end && !isStuck(sink));
     while (waiting() && clock.monotonic() < deadline) await clock.sleep(catchUpLookMs);
   }
 
-  /** Waits until every sink has everything, has refused everything, or the limit is over. */
+  /** Waits until every sink has received everything or rejects everything, or the limit is over. */
   async #delivered(limit: AbortSignal): Promise<void> {
     const { clock } = this.#deps.tools;
     this.#sending?.finish();

@@ -1,22 +1,26 @@
-// `npm run bundle`, which `npm ci` runs as well: joins the sources, and the packages that each start needs, into a few
-// files that sluice.js starts for as long as the sources are those (bundled.js). What must stay true: nothing else changes.
-// Names are kept, other packages stay where they are, and what a module finds by its own address is found by that of its
-// source. Without rolldown (`npm ci --omit=dev`) there is no bundle, and sluice runs from its sources.
+// `npm run bundle`, also run by `npm ci`: joins the sources, and the packages that each start
+// needs, into a few files that sluice.js starts as long as the sources are unchanged (bundled.js).
+// Invariant: the bundle behaves as the sources: names are kept, other packages stay where they are,
+// and a module that loads files by its own address uses the address of its source. Without rolldown
+// (`npm ci --omit=dev`) there is no bundle, and sluice runs from its sources.
 
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { bundleDir, isBundled, root, stampOf, stampsName } from './bundled.js';
 
-/** Packages that nothing but sluice's own files import. */
+/** Packages that only sluice's own files import. */
 const joined = /^(commander|undici|yaml|zod)(\/|$)/;
-/** Threads, which are started from the bundle as well. */
+/** Worker threads, which are started from the bundle too. */
 const workers = ['src/hold/spool-worker.ts', 'src/parquet/erase-worker.ts'];
 
 const rolldown = await import('rolldown').catch(() => null);
 if (rolldown === null) process.stdout.write('sluice is not bundled: there is no rolldown\n');
 else if (!isBundled()) await bundle(rolldown);
 
-/** Made aside and put in its place whole, since another process may start meanwhile. */
+/**
+ * Built in another directory and renamed when complete, because another process may start
+ * meanwhile.
+ */
 async function bundle({ build }) {
   const dir = `${bundleDir}-${process.pid}`;
   mkdirSync(dir, { recursive: true });
@@ -36,7 +40,8 @@ async function bundle({ build }) {
       ],
       output: {
         ...{ dir, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
-        // V8 keeps the text of what it has loaded: without comments and indentation it is half as long.
+        // V8 keeps the text of loaded code: without comments and indentation it has half the
+        // length.
         minify: { compress: false, mangle: false, codegen: true },
       },
       logLevel: 'warn',
@@ -52,7 +57,7 @@ async function bundle({ build }) {
   }
 }
 
-/** Lets each module have the address of its source, but for the threads. */
+/** Gives each module the address of its source, except the threads. */
 function sourceAddresses() {
   const threads = new RegExp(
     `new URL\\('\\./(${workers.map((path) => basename(path, '.ts')).join('|')})\\.ts', import\\.meta\\.url\\)`,
@@ -77,7 +82,7 @@ function sourceAddresses() {
   };
 }
 
-/** A text with a single other character takes two bytes for each of them all in V8. */
+/** In V8, one non-Latin-1 character makes every character of a text take two bytes. */
 function asciiOnly() {
   return {
     name: 'ascii-only',

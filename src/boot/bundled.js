@@ -1,40 +1,40 @@
-// Which module a start begins with: main.ts, or what bundle.js has made of it. To find, read and link 400 small files
-// takes Node more CPU than all else that a short command does. What must stay true: what runs is what the sources say, so
-// each file that went into the bundle is looked at, and where one has changed since, the sources are run. Plain
-// JavaScript, as sluice.js is.
+// Selects the module of a start: main.ts, or its bundle from bundle.js. Finding, reading and
+// linking 400 small files takes Node more CPU than all other work of a short command. Invariant:
+// the running code equals the sources, so each file in the bundle is checked, and if one has
+// changed since, the sources are run. Plain JavaScript, like sluice.js.
 
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** Of the project, and of all paths here. */
+/** Root of the project, and of all paths here. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Beside the packages, so that `npm ci` takes it away together with them. */
+/** Inside node_modules, so that `npm ci` deletes it together with the packages. */
 export const bundleDir = `${root}node_modules/.cache/sluice-bundle`;
 
-/** In it: `stampOf` each file that it was made of, by the file's path below the root. */
+/** In that directory: `stampOf` each bundled file, by the file's path below the root. */
 export const stampsName = 'made-of.json';
 
-/** What shows that a file has changed; throws where there is none. */
+/** A stamp that shows whether a file has changed; throws if the file is missing. */
 export function stampOf(path) {
   const { size, mtimeMs } = statSync(root + path);
   return `${size} ${mtimeMs}`;
 }
 
-/** True for a bundle of the sources as they are. */
+/** True if there is a bundle of the present sources. */
 export function isBundled() {
   try {
     const stamps = JSON.parse(readFileSync(`${bundleDir}/${stampsName}`, 'utf8'));
     return Object.entries(stamps).every(([path, stamp]) => stampOf(path) === stamp);
   } catch {
-    return false; // None was made, or one of its sources is gone.
+    return false; // There is no bundle, or one of its sources is missing.
   }
 }
 
-/** `SLUICE_FROM=sources` is for those who look into a start: the files keep their names. */
+/** `SLUICE_FROM=sources` is for profiling a start: the files keep their names. */
 export function mainModule() {
-  const isWanted = process.env.SLUICE_FROM !== 'sources';
+  const isRequested = process.env.SLUICE_FROM !== 'sources';
   return pathToFileURL(
-    isWanted && isBundled() ? `${bundleDir}/main.mjs` : `${root}src/boot/main.ts`,
+    isRequested && isBundled() ? `${bundleDir}/main.mjs` : `${root}src/boot/main.ts`,
   );
 }

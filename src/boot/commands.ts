@@ -1,6 +1,6 @@
-// Which commands there are, in the order in which the help has them. Each one's file is loaded only
-// when it is named, so that a command waits for nothing that others need. Names are what people's
-// scripts rely on: none is ever renamed.
+// The list of commands, in the order of the help. Each one's file is loaded only when it is named,
+// so that a command does not load the code of others. Invariant: a command is never renamed,
+// because users' scripts rely on the names.
 
 import type * as commander from 'commander';
 import type { Command, CommandGroup, Means } from '../commands/shared/command.ts';
@@ -8,7 +8,7 @@ import { commandLine } from '../commands/shared/command-line.ts';
 
 type Loaded = Promise<Command | CommandGroup>;
 
-/** Each is told the word behind its own, by which a group loads no more than that. */
+/** Each function gets the word after its own name, so that a group loads only that subcommand. */
 const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
   run: async () => (await import('../commands/run.ts')).run,
   init: async () => (await import('../commands/init.ts')).init,
@@ -37,18 +37,18 @@ const commands: Readonly<Record<string, (below?: string) => Loaded>> = {
     (await import('../commands/completion.ts')).shellCompletion(wholeCommandLine),
 };
 
-/** The command that the words of a command line begin with; all, where there is none. */
+/** The command that the first words of a command line name; all commands if they name none. */
 export async function commandsFor([name, below]: readonly string[]): Promise<
   readonly (Command | CommandGroup)[]
 > {
-  // Which version it is, no command has to say.
+  // The version needs no command.
   if (name === '--version' || name === '-V') return [];
   const named = Object.entries(commands).filter(([known]) => known === name);
   const requested = named.length > 0 ? named : Object.entries(commands);
   return await Promise.all(requested.map(([, load]) => load(below)));
 }
 
-/** The command line with all commands, for those who tell of it. */
+/** The command line with all commands, for help, completion and documentation. */
 export async function wholeCommandLine(deps: Means): Promise<commander.Command> {
   return commandLine(await commandsFor([]), { deps, end: () => undefined });
 }

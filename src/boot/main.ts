@@ -1,18 +1,19 @@
 #!/usr/bin/env node
-// Where the program begins and ends: hands the command line to program.ts, and turns the outcome
-// into an exit code. No other file ends the process. sluice.js has made sure of the runtime before;
-// what still starts this file, as a link or a unit of 0.1.0 does, does without that and its memory
+// Start and end of the program: passes the command line to program.ts, and turns the result into an
+// exit code. Invariant: no other file ends the process. sluice.js has checked the runtime before; a
+// link or a systemd unit of 0.1.0 starts this file directly, without that check and its memory
 // flags.
 
 import type { ExitCode, Means } from '../commands/shared/command.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
-// As in sluice.js, for who starts this file: SIGUSR1 starts no debugger, SIGUSR2 ends nothing.
+// As in sluice.js, for a direct start of this file: SIGUSR1 starts no debugger, SIGUSR2 ends
+// nothing.
 for (const name of ['SIGUSR1', 'SIGUSR2'] as const) process.on(name, () => undefined);
 
 const unread = new AbortController();
-// Without a listener a reader that goes away (`sluice status | head`) would end the process with a
-// stack trace.
+// Without a listener, a closed reader (`sluice status | head`) would end the process with a stack
+// trace.
 process.stdout.on('error', () =>
   unread.abort(new Error('the reader of standard output closed the pipe')),
 );
@@ -23,7 +24,7 @@ const ended = (code: ExitCode) => {
   isEnding = true;
   process.exit(code);
 };
-// Every exit leaves a line with its reason. Node ends by itself when nothing is left to wait for.
+// Every exit writes a line with its reason. Node ends by itself when nothing is left to wait for.
 process.on('exit', (code) => {
   if (isEnding) return;
   deps.err(
@@ -48,7 +49,7 @@ const code = await runProgram(process.argv.slice(2), deps);
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
 ended(code);
 
-/** A pipe may take its time; ending before it has taken everything would cut the last lines. */
+/** A pipe may be slow; ending before it has accepted everything would cut the last lines. */
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed || stream.writableLength === 0) resolve();

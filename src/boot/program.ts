@@ -1,6 +1,6 @@
-// One command line from its words to its exit code. Whatever goes wrong on the way is told on
-// stderr in the same form, and what it is decides the code. Exit codes are what people's scripts
-// rely on: none ever changes its meaning.
+// Runs one command line and returns its exit code. Every failure is written to stderr in the same
+// form, and its kind decides the code. Invariant: an exit code never changes its meaning, because
+// users' scripts rely on it.
 
 import { CommanderError } from 'commander';
 import { type ExitCode, failureText, type Means } from '../commands/shared/command.ts';
@@ -9,11 +9,11 @@ import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
 import { visibleOutput } from '../contracts/text.ts';
 import { commandsFor } from './commands.ts';
 
-/** Runs one command line. Whatever happens is told on stderr and becomes an exit code. */
+/** Runs one command line. Every failure is written to stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
   const deps: Means = {
     ...given,
-    // Whatever a command tells, as text or as JSON: nothing in it steers the terminal.
+    // The output of a command, as text or as JSON, contains nothing that controls the terminal.
     out: (line) => given.out(visibleOutput(line)),
     err: (line) => given.err(visibleOutput(line)),
   };
@@ -30,14 +30,14 @@ export async function runProgram(args: readonly string[], given: Means): Promise
   }
 }
 
-/** An error that nobody expected, with a request to report it. */
+/** The text of an unexpected error, with a request to report it. */
 export function unexpectedText(error: unknown): string {
   return failureText(asExportError(error, 'an error that sluice did not expect'));
 }
 
 function reportFailure(error: unknown, { err }: Means): ExitCode {
   if (error instanceof CommanderError) {
-    // Commander has said by itself what is wrong; asking for help or the version is nothing wrong.
+    // Commander has written its own message; a request for help or the version is not an error.
     return error.exitCode === 0 ? 0 : 64;
   }
   if (error instanceof UsageError) {

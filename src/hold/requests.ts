@@ -87,7 +87,7 @@ export class RequestTable {
     return Number(asked.lastInsertRowid);
   }
 
-  /** Requests again what has an answer already. */
+  /** Clears a request's answer, so that it is executed again. */
   askAgain(id: number, at: number): void {
     this.#statements.run('UPDATE request SET at = ?, answer = NULL WHERE id = ?', at, id);
   }
