@@ -18,7 +18,7 @@ import {
 } from './backfill-spool.ts';
 import { parseListCheckpoint } from './list/checkpoint.ts';
 import { follow } from './list/follow.ts';
-import { firstPlace, isFirst } from './list/page.ts';
+import { firstPosition, isFirst } from './list/page.ts';
 import { type ListDeps, ListReader } from './list/reader.ts';
 import { recordTime } from './list/record-time.ts';
 import type { Taken } from './list/stage.ts';
@@ -116,7 +116,7 @@ export class Backfill {
   #walk(): Walk {
     const { resume, overlap, countAnew } = this.#reader.checkpoint.end;
     const { stream, span, list } = this.#deps;
-    const first = firstPlace(stream.pagination, span.fromMs - list.lookbackMs);
+    const first = firstPosition(stream.pagination, span.fromMs - list.lookbackMs);
     // Records without ids are distinguished by counting them from the start of the list.
     const isRestart = resume === null || countAnew;
     let { firstAt } = this.#spool.counts;
@@ -130,12 +130,12 @@ export class Backfill {
         firstAt ??= recordTime(taken.page.records.at(0) ?? null, this.#deps.stream.time);
         return this.#isPast(taken, firstAt);
       },
-      step: ({ place, next, pager, taken }) => {
+      step: ({ position, next, pager, taken }) => {
         const { fresh, identified } = taken.judged;
         const isCounted = fresh.some((index) => identified.named[index] === 0);
         return {
           end: {
-            ...(next === null ? {} : pager.resume(place, next)),
+            ...(next === null ? {} : pager.resume(position, next)),
             ...(isCounted ? { countAnew: true } : {}),
           },
         };

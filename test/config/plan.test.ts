@@ -97,7 +97,7 @@ test('planFrom opens every upstream, and sources ask through it', async () => {
   if (stream?.kind !== 'list') throw new Error('audit is read as a list');
   const fetched = await fetchPage(
     stream,
-    { place: { by: 'cursor', cursor: null }, limit: 7 },
+    { position: { by: 'cursor', cursor: null }, limit: 7 },
     new AbortController().signal,
   );
 

@@ -12,7 +12,7 @@ import type {
   Stream,
 } from '../../src/contracts/source.ts';
 import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
-import { firstPlace, type ListPosition, type PageAnswer } from '../../src/fetch/list/page.ts';
+import { firstPosition, type ListPosition, type PageAnswer } from '../../src/fetch/list/page.ts';
 import { askObject } from '../../src/fetch/parents/ask-object.ts';
 import { readParentState } from '../../src/fetch/parents/state.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -101,12 +101,12 @@ function breakAll(sandbox: Sandbox, fault: FaultRule['fault']): void {
   });
 }
 
-function ask(stream: ListStream, place: ListPosition): Promise<PageAnswer> {
-  return fetchPage(stream, { place, limit: 7 }, never);
+function ask(stream: ListStream, position: ListPosition): Promise<PageAnswer> {
+  return fetchPage(stream, { position, limit: 7 }, never);
 }
 
-async function pageAt(stream: ListStream, place: ListPosition) {
-  const fetched = await ask(stream, place);
+async function pageAt(stream: ListStream, position: ListPosition) {
+  const fetched = await ask(stream, position);
   if (fetched.outcome !== 'ok') throw fetched.cause;
   return fetched.page;
 }
@@ -124,23 +124,23 @@ async function readWhole(stream: CollectionStream | ObjectStream, signal: AbortS
 
 const unknown = readParentState(null, 0);
 
-/** Every place of a list in order. */
+/** Every position of a list in order. */
 async function placesOf(stream: ListStream): Promise<readonly ListPosition[]> {
-  const places: ListPosition[] = [];
-  let place: ListPosition | null = firstPlace(stream.pagination);
-  while (place !== null) {
-    places.push(place);
-    const page = await pageAt(stream, place);
-    if (place.by === 'offset') {
-      place =
+  const positions: ListPosition[] = [];
+  let position: ListPosition | null = firstPosition(stream.pagination);
+  while (position !== null) {
+    positions.push(position);
+    const page = await pageAt(stream, position);
+    if (position.by === 'offset') {
+      position =
         page.records.length === 0
           ? null
-          : { by: 'offset', offset: place.offset + page.records.length };
+          : { by: 'offset', offset: position.offset + page.records.length };
     } else {
-      place = typeof page.next === 'string' ? { by: 'cursor', cursor: page.next } : null;
+      position = typeof page.next === 'string' ? { by: 'cursor', cursor: page.next } : null;
     }
   }
-  return places;
+  return positions;
 }
 
 test('every source in the list is covered here', () => {
@@ -192,9 +192,9 @@ describe.for(cases)('$name', (one) => {
     for (const [index, stream] of streams.entries()) {
       const other = others[index];
       if (stream.kind !== 'list' || other?.kind !== 'list') continue;
-      const places = await placesOf(stream);
-      for (const place of places.toReversed()) {
-        const [first, second] = [await pageAt(stream, place), await pageAt(other, place)];
+      const positions = await placesOf(stream);
+      for (const position of positions.toReversed()) {
+        const [first, second] = [await pageAt(stream, position), await pageAt(other, position)];
         expect(Buffer.from(second.body).toString()).toBe(Buffer.from(first.body).toString());
         expect(second.next).toBe(first.next);
       }
@@ -220,7 +220,7 @@ describe.for(cases)('$name', (one) => {
 
     const asked = streams.map((stream) =>
       stream.kind === 'list'
-        ? fetchPage(stream, { place: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
+        ? fetchPage(stream, { position: { by: 'cursor', cursor: null }, limit: 7 }, stop.signal)
         : readWhole(stream, stop.signal),
     );
     setTimeout(() => stop.abort(new Error('stopping')), 100);

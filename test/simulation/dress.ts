@@ -51,7 +51,7 @@ export function dressOf({ paging, cursor, total, shared }: Traits, random: Rando
   ]);
   const isAddress = style === 'link' || style === 'next_url';
   const posted = !isAddress && random.chance(0.2);
-  // There is no place for a cursor or a flag beside lines.
+  // There is no position for a cursor or a flag beside lines.
   const isFlagged = isNumbered({ style, within }) && beyond === 'refusal';
   const isBare = style === 'link' || (paging !== 'cursor' && style !== 'next_url');
   const lines = isBare && !isFlagged && random.chance(0.3);
@@ -104,10 +104,10 @@ export function askedFor(
   const plain = queryIn({ ...request, query });
   const window = from === undefined ? null : { from: Number(from), to: Number(to) };
   // In pages, until the server knows how long they are.
-  const place = isNumbered(dress)
+  const position = isNumbered(dress)
     ? ({ by: 'offset', offset: Number(page) - 1 } as const)
-    : plain.place;
-  return { ...plain, place, window };
+    : plain.position;
+  return { ...plain, position, window };
 }
 
 /** What an answer has beside its records: a member each, and headers. */

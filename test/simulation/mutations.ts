@@ -31,7 +31,7 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'list', file: `${list}/page-pager.ts` },
     what: 'the page before is not asked for again',
-    from: "if (asked.outcome !== 'ok' || isFirst(place) || this.#tail.length === 0) return asked;",
+    from: "if (asked.outcome !== 'ok' || isFirst(position) || this.#tail.length === 0) return asked;",
     to: 'if (Number.isFinite(tries)) return asked;',
   },
   {
@@ -55,8 +55,8 @@ export const mutations: readonly Mutation[] = [
   {
     ...{ of: 'list', file: `${list}/window-pager.ts` },
     what: 'a window is left at its first page',
-    from: 'return next === null ? this.leave(place) : { ...next, window };',
-    to: 'return this.leave(place);',
+    from: 'return next === null ? this.leave(position) : { ...next, window };',
+    to: 'return this.leave(position);',
   },
   {
     ...{ of: 'list', file: `${list}/read-back.ts` },

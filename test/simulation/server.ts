@@ -37,7 +37,7 @@ export class ModelServer {
   readonly #random: Random;
   readonly #dress: Dress;
   #query: PageQuery & { readonly window: TimeWindow | null } = {
-    place: { by: 'cursor', cursor: null },
+    position: { by: 'cursor', cursor: null },
     limit: null,
     window: null,
   };
@@ -63,10 +63,10 @@ export class ModelServer {
     const asked = query.limit ?? usual;
     if (limitMax !== null && limitOver === 'refuse' && query.limit !== null && asked > limitMax) {
       // Only some name it.
-      return refused(400, isFirst(query.place) ? undefined : 'limit');
+      return refused(400, isFirst(query.position) ? undefined : 'limit');
     }
     const limit = Math.min(asked, limitMax ?? asked);
-    const { place } = query;
+    const { position: place } = query;
     if (place.by === 'offset' && isNumbered(this.#dress)) {
       return this.#numberedPage(place.offset, limit, now);
     }
@@ -220,7 +220,7 @@ export class ModelServer {
     return this.troubled && this.#random.chance(this.#traits.trouble * share);
   }
 
-  #trouble({ place }: PageQuery, now: number): Answer<Body> | null {
+  #trouble({ position: place }: PageQuery, now: number): Answer<Body> | null {
     if (!this.troubled) return null;
     if (this.#chance(0.1)) this.#outageUntil = now + this.#random.below(3 * 3_600_000);
     if (now < this.#outageUntil || this.#chance(1)) {

@@ -37,7 +37,7 @@ export function answeredBy(
 export function queryIn({ query }: UpstreamRequest): PageQuery {
   const { cursor = null, limit = null, offset } = Object.fromEntries(query);
   return {
-    place:
+    position:
       offset === undefined ? { by: 'cursor', cursor } : { by: 'offset', offset: Number(offset) },
     limit: limit === null ? null : Number(limit),
   };

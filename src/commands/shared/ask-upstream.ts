@@ -12,13 +12,13 @@ import type {
 import { askSingle } from '../../fetch/collection/reader.ts';
 import { fetchPage } from '../../fetch/list/fetch-page.ts';
 import {
-  firstPlace,
+  firstPosition,
   type ListPosition,
-  nameOfPlace,
+  nameOfPosition,
   type Page,
   wholeSecond,
 } from '../../fetch/list/page.ts';
-import { doubtError, doubtOfFirst, doubtOfPlace } from '../../fetch/list/paging-doubt.ts';
+import { doubtError, doubtOfFirst, doubtOfPosition } from '../../fetch/list/paging-doubt.ts';
 import { askObject } from '../../fetch/parents/ask-object.ts';
 import { readParentState } from '../../fetch/parents/state.ts';
 
@@ -78,17 +78,17 @@ export async function askList(
 ): Promise<ParsedRecord | null> {
   const windows = stream.pagination.window;
   const now = Date.now();
-  const first = firstPlace(stream.pagination);
+  const first = firstPosition(stream.pagination);
   const place = windows
     ? { ...first, window: { from: wholeSecond(now - windows.stepMs), to: wholeSecond(now) } }
     : first;
   const limit = stream.pageLimit === null ? null : 1;
-  let fetched = await fetchPage(stream, { place, limit }, signal);
+  let fetched = await fetchPage(stream, { position: place, limit }, signal);
   if (fetched.outcome === 'refused' && fetched.about === 'limit') {
-    fetched = await fetchPage(stream, { place, limit: null }, signal);
+    fetched = await fetchPage(stream, { position: place, limit: null }, signal);
   }
   if (fetched.outcome === 'refused' && stream.sorting.length > 0) {
-    fetched = await fetchPage(stream, { place, limit: null, unsorted: true }, signal);
+    fetched = await fetchPage(stream, { position: place, limit: null, unsorted: true }, signal);
   }
   if (fetched.outcome !== 'ok') throw fetched.cause;
   const { page } = fetched;
@@ -112,7 +112,7 @@ async function askFurther(
   const ask = async (offset: number) => {
     const fetched = await fetchPage(
       stream,
-      { place: { ...first, by: 'offset', offset }, limit },
+      { position: { ...first, by: 'offset', offset }, limit },
       signal,
     );
     if (fetched.outcome !== 'ok') throw fetched.cause;
@@ -120,12 +120,12 @@ async function askFurther(
   };
   const before = recordsText(page);
   const { length } = page.records;
-  const further = nameOfPlace(stream.pagination) === 'page' ? 1 : length;
+  const further = nameOfPosition(stream.pagination) === 'page' ? 1 : length;
   // Rows may move by one between two answers, and records without ids may be alike.
   const isSame = length > 0 && before === (await ask(further)) && before === (await ask(0));
   const { more } = page;
   if (!isSame || (stream.id === null && more === null)) return;
-  throw doubtError(stream, doubtOfPlace(stream, more?.likely ?? null));
+  throw doubtError(stream, doubtOfPosition(stream, more?.likely ?? null));
 }
 
 function recordsText({ records }: Page): string {

@@ -13,7 +13,7 @@ import { type CheckpointChange, freshCheckpoint, joinedChange } from '../list/ch
 import { nonePassed } from '../list/end-watch.ts';
 import { follow } from '../list/follow.ts';
 import { type Identified, Identifier } from '../list/identity.ts';
-import { firstPlace, isFirst, type ListPosition, type Page } from '../list/page.ts';
+import { firstPosition, isFirst, type ListPosition, type Page } from '../list/page.ts';
 import { type FetchedPage, PageAsker } from '../list/page-asker.ts';
 import type { Resume } from '../list/pager.ts';
 import { identityWords, keyBytes } from '../list/repeats.ts';
@@ -85,7 +85,7 @@ export class WholeList implements WalkReader {
   async read(taker: PageTaker, signal: AbortSignal): Promise<Answer<Listing>> {
     this.#taker = taker;
     const empties = { count: 0 };
-    const first = firstPlace(this.#stream.list.pagination);
+    const first = firstPosition(this.#stream.list.pagination);
     let from: Resume = { resume: first, overlap: null };
     let passed = nonePassed;
     this.#begin();
@@ -128,9 +128,9 @@ export class WholeList implements WalkReader {
     return null;
   }
 
-  #add({ place, taken }: Stage): void {
+  #add({ position, taken }: Stage): void {
     // Rows have moved, and the list is read again.
-    if (isFirst(place)) this.#begin();
+    if (isFirst(position)) this.#begin();
     this.#pages += 1;
     this.#waiting = taken;
     const { page, judged } = taken;
@@ -170,8 +170,8 @@ export class WholeList implements WalkReader {
     return this.#asker.limit;
   }
 
-  ask(place: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
-    return this.#asker.ask({ place, overlap, isEnd: false, unsorted: false }, signal);
+  ask(position: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
+    return this.#asker.ask({ position, overlap, isEnd: false, unsorted: false }, signal);
   }
 
   /** A row with an id is the same row with any content, which may differ in each response. */

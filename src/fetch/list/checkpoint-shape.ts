@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 const window = z.strictObject({ from: z.number(), to: z.number().nullable() }).exactOptional();
-const place = z.union([
+const position = z.union([
   z.strictObject({ by: z.literal('cursor'), cursor: z.string().nullable(), window }),
   z.strictObject({ by: z.literal('offset'), offset: z.int().min(0), window }),
 ]);
@@ -23,7 +23,7 @@ const growth = z.object({
 /** The end of the list (read-end.ts). Keys are keys of records, in base64. */
 const end = z.object({
   /** Position from which the next poll reads new records; null: a full scan must find it. */
-  resume: place.nullable(),
+  resume: position.nullable(),
   /** A walk ended at `resume`, so every later record there is new. */
   atEnd: z.boolean().default(false),
   /** Records already read that the response at `resume` may contain again. */
@@ -47,13 +47,13 @@ const end = z.object({
 /** The start of the list (read-start.ts). */
 const start = z.object({
   /** A walk that has not yet reached known records: its next position and its first block of identities. */
-  openWalk: z.strictObject({ next: place, block: z.int() }).nullable(),
+  openWalk: z.strictObject({ next: position, block: z.int() }).nullable(),
 });
 
 /** A full scan under way (full-scan.ts). */
 const fullScan = z.strictObject({
   /** Its next position, and the keys of the last records before an offset, which must reappear. */
-  next: place,
+  next: position,
   overlap: z.string().nullable(),
   begunAt: z.number(),
   /** Time spent on the scan, milliseconds. */

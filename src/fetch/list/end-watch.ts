@@ -8,7 +8,7 @@ import { keysOf } from './keys.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';
 import {
   doubtOfPage,
-  doubtOfPlace,
+  doubtOfPosition,
   doubtOfTotal,
   type EndVerdicts,
   type PartRead,
@@ -62,9 +62,9 @@ export class EndWatch {
   }
 
   /** Adds a page with `rows` rows that were not passed before. */
-  pass(place: ListPosition, { total }: Page, rows: number): void {
+  pass(position: ListPosition, { total }: Page, rows: number): void {
     // In a window, the length is that of the window.
-    if (place.window !== undefined && isFirst(place)) this.#read = 0;
+    if (position.window !== undefined && isFirst(position)) this.#read = 0;
     if (this.#read === null) return;
     if (this.#read === 0) this.#total = total;
     this.#read += rows;
@@ -75,12 +75,12 @@ export class EndWatch {
    * the list has more than this page.
    */
   isHeeded(
-    place: ListPosition,
+    position: ListPosition,
     page: Page,
     { identified, isFull }: { identified: Identified; isFull: boolean },
   ): boolean | PartRead {
     const { count, named } = identified;
-    if (place.by === 'cursor' || count === 0) return true;
+    if (position.by === 'cursor' || count === 0) return true;
     const keys = keysOf(identified);
     const isOne = keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
     const text = keys.toString('base64');
@@ -90,38 +90,38 @@ export class EndWatch {
     if (this.#same < sameMax(count)) return true;
     const { more, total } = page;
     // After its last page a list may show that page again.
-    const begun = place.offset - this.#same;
+    const begun = position.offset - this.#same;
     const isLast = begun > 1 || (begun === 1 && this.#read !== null);
     if (isLast && withinWindow(this.#stream.pagination).style === 'page') return false;
     if (more === null && !isFull && (total ?? 0) <= count) return false;
-    return partRead(this.#stream, doubtOfPlace(this.#stream, more?.likely ?? null));
+    return partRead(this.#stream, doubtOfPosition(this.#stream, more?.likely ?? null));
   }
 
   /** The failure if a window of time ends before it was read completely. Call after `pass`. */
-  partOfWindow(place: ListPosition, last: Last): PartRead | null {
-    if (place.window === undefined) return null;
-    const { page, whole } = this.verdicts(place, { ...last, onward: null });
+  partOfWindow(position: ListPosition, last: Last): PartRead | null {
+    if (position.window === undefined) return null;
+    const { page, whole } = this.verdicts(position, { ...last, onward: null });
     const doubt = page ?? whole ?? null;
     return doubt && partRead(this.#stream, doubt);
   }
 
   /** The verdicts at the end of a walk. Call after `pass`. */
-  verdicts(place: ListPosition, { page, onward, sameness, isFull }: Last): EndVerdicts {
+  verdicts(position: ListPosition, { page, onward, sameness, isFull }: Last): EndVerdicts {
     const { more } = page;
     const leadsOn = typeof page.next === 'string' || onward !== null;
     const isAgain = leadsOn && sameness === 'first' && isFull;
     const whole = isAgain
-      ? { whole: doubtOfPlace(this.#stream, more?.likely ?? null) }
-      : this.#ofTotal(place, page);
+      ? { whole: doubtOfPosition(this.#stream, more?.likely ?? null) }
+      : this.#ofTotal(position, page);
     if (leadsOn) return { page: null, ...whole };
     return { page: more && doubtOfPage(this.#stream, more), ...whole };
   }
 
-  #ofTotal(place: ListPosition, { total, records }: Page): Pick<EndVerdicts, 'whole'> {
+  #ofTotal(position: ListPosition, { total, records }: Page): Pick<EndVerdicts, 'whole'> {
     const isPage = withinWindow(this.#stream.pagination).style === 'page';
-    const isEmptyOffset = place.by === 'offset' && records.length === 0 && !isPage;
-    const read = isEmptyOffset ? place.offset : this.#read;
-    if ((!this.#isWhole && place.window === undefined) || read === null) return {};
+    const isEmptyOffset = position.by === 'offset' && records.length === 0 && !isPage;
+    const read = isEmptyOffset ? position.offset : this.#read;
+    if ((!this.#isWhole && position.window === undefined) || read === null) return {};
     const least = isEmptyOffset ? total : Math.min(total ?? 0, this.#total ?? 0);
     const isMore = least !== null && least > read;
     return { whole: isMore ? doubtOfTotal(this.#stream, least, read) : null };

@@ -40,12 +40,12 @@ export async function fetchPage(
 
 function requestFor(
   { request, sorting, pagination }: ListEndpoint,
-  { place, limit, unsorted }: PageQuery,
+  { position, limit, unsorted }: PageQuery,
 ): UpstreamRequest {
   const { style, cursor_param, limit_param, offset_param } = withinWindow(pagination);
   const { window } = pagination;
-  if (place.by === 'cursor' && place.cursor !== null && namesAddress(pagination)) {
-    return { ...request, address: place.cursor };
+  if (position.by === 'cursor' && position.cursor !== null && namesAddress(pagination)) {
+    return { ...request, address: position.cursor };
   }
   const parameters: [name: string, value: string | number][] = [];
   const add = (name: string, value: string | number | null) => {
@@ -53,16 +53,16 @@ function requestFor(
   };
   for (const [name, value] of unsorted === true ? [] : sorting) add(name, value);
   add(limit_param, limit);
-  if (window !== undefined && place.window !== undefined) {
-    const { from, to } = place.window;
+  if (window !== undefined && position.window !== undefined) {
+    const { from, to } = position.window;
     invariant(to !== null, 'a requested window has an end');
     add(window.from_param, timeIn(window, from));
     add(window.to_param, timeIn(window, to));
   }
-  if (place.by === 'offset' && style === 'page') {
-    add(pagination.page_param ?? 'page', place.offset + (pagination.first_page ?? 1));
-  } else if (place.by === 'offset') add(offset_param, place.offset);
-  else if (style !== 'none') add(cursor_param, place.cursor);
+  if (position.by === 'offset' && style === 'page') {
+    add(pagination.page_param ?? 'page', position.offset + (pagination.first_page ?? 1));
+  } else if (position.by === 'offset') add(offset_param, position.offset);
+  else if (style !== 'none') add(cursor_param, position.cursor);
   if (request.body !== undefined) {
     return { ...request, body: { ...request.body, ...Object.fromEntries(parameters) } };
   }
@@ -169,7 +169,7 @@ function textAt(value: Json, text: Uint8Array, path: string): string | null | un
 /** A rejected page request, with the part of the request that caused the rejection. */
 function aboutWhat(
   { name, pagination, sorting }: ListEndpoint,
-  { place, limit, unsorted }: PageQuery,
+  { position, limit, unsorted }: PageQuery,
   refusal: Failure,
 ): Failure {
   const { status = 0, cause } = refusal;
@@ -185,20 +185,20 @@ function aboutWhat(
     return { ...refusal, about: 'sort' };
   }
   const mayBe = (...names: string[]) => field === undefined || names.includes(field);
-  if (isFirst(place)) {
-    const { window } = place;
+  if (isFirst(position)) {
+    const { window } = position;
     const reported = window && isValidation ? windowRefused(name, window, cause) : cause;
     const isLimit = isValidation && mayBe() && limit !== null;
     return { ...refusal, cause: reported, ...(isLimit && { about: 'limit' }) };
   }
-  if (place.by === 'cursor') {
+  if (position.by === 'cursor') {
     const isCursor = cursorStatuses.has(status) && mayBe('cursor', cursor_param);
     return isCursor ? { ...refusal, about: 'cursor' } : refusal;
   }
   const isPage = withinWindow(pagination).style === 'page';
-  const isPlace = isPage ? mayBe(pagination.page_param ?? '') : mayBe(offset_param);
-  if (!(isPage ? cursorStatuses.has(status) : isValidation) || !isPlace) return refusal;
-  return { ...refusal, cause: offsetRefused(name, place, isPage, cause) };
+  const isPosition = isPage ? mayBe(pagination.page_param ?? '') : mayBe(offset_param);
+  if (!(isPage ? cursorStatuses.has(status) : isValidation) || !isPosition) return refusal;
+  return { ...refusal, cause: offsetRefused(name, position, isPage, cause) };
 }
 
 function windowRefused(name: string, { from, to }: TimeWindow, cause: ExportError): ExportError {

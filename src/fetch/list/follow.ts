@@ -112,20 +112,20 @@ class Following {
 
   async #follow(signal: AbortSignal): Promise<Ended> {
     const deps: PagerDeps = {
-      ask: (place, overlap) => this.#reader.ask(place, overlap, signal),
+      ask: (position, overlap) => this.#reader.ask(position, overlap, signal),
       identify: (page) => this.#reader.identify(page),
       isFull: (identified) => this.#isFull(identified),
     };
-    const ask = (place: ListPosition) => fetchWith(this.#pager, place, deps);
-    let place = this.#walk.from.resume;
-    let upcoming = ask(place);
+    const ask = (position: ListPosition) => fetchWith(this.#pager, position, deps);
+    let position = this.#walk.from.resume;
+    let upcoming = ask(position);
     for (;;) {
-      const asked = await this.#arrival(upcoming, () => ask(place));
+      const asked = await this.#arrival(upcoming, () => ask(position));
       if (asked.outcome !== 'ok') return asked;
-      const read = this.#read(place, asked);
-      if (read === 'shifted') return { shifted: place };
+      const read = this.#read(position, asked);
+      if (read === 'shifted') return { shifted: position };
       if (asked.page.partial !== null) {
-        if (!('cause' in read)) this.#stagePart(place, read);
+        if (!('cause' in read)) this.#stagePart(position, read);
         return partialPage(asked.page.partial);
       }
       if ('cause' in read) return read;
@@ -140,34 +140,34 @@ class Following {
         upcoming.catch(() => undefined);
       }
       if (this.#left !== null) this.#left = keysWithout(this.#left, taken.judged.identified);
-      const stage = this.#stageOf(place, rest);
-      const part = rest.ended === undefined ? null : this.#end.partOfWindow(place, last);
+      const stage = this.#stageOf(position, rest);
+      const part = rest.ended === undefined ? null : this.#end.partOfWindow(position, last);
       this.#stage(part === null ? stage : this.#restarted(stage), asked.hidden);
       if (part !== null) return part;
       if (!goesOn) {
-        const verdicts = next === null ? this.#end.verdicts(place, last) : {};
+        const verdicts = next === null ? this.#end.verdicts(position, last) : {};
         const leadsOn = next === null && onward !== null && taken.page.records.length === 0;
         const walked = { fresh: this.#fresh, paused: ended ? null : paused, next, verdicts };
         return { outcome: 'ok', ...walked, leadsOn };
       }
       if (this.#reader.isWhole) await this.#flush();
-      place = next;
+      position = next;
       if (this.#reading === 'resume' && this.#left === null) this.#reading = 'onward';
     }
   }
 
   /** Accepts the new records of a page and finds the next position. */
-  #read(place: ListPosition, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
+  #read(position: ListPosition, { page, hidden }: FetchedPage): Read | Failure | 'shifted' {
     const identified = this.#reader.identify(page);
-    if (page.partial !== null) return this.#readPart(place, page, identified);
+    if (page.partial !== null) return this.#readPart(position, page, identified);
     const isFull = this.#isFull(identified);
-    const heeded = this.#end.isHeeded(place, page, { identified, isFull });
+    const heeded = this.#end.isHeeded(position, page, { identified, isFull });
     if (typeof heeded === 'object') return heeded;
     const accepted = this.#pager.accept(identified);
     if (accepted === null) return 'shifted';
     this.#tally.at = null;
     // Counted rows cannot loop, and some rows are requested twice on purpose.
-    const sameness = place.by === 'offset' ? 'other' : this.#circle.look(identified, isFull);
+    const sameness = position.by === 'offset' ? 'other' : this.#circle.look(identified, isFull);
     if (sameness === 'circle') return this.#circle.failure;
     const overlap = Math.max(accepted, this.#again(identified, sameness));
     const seen = { isFirst: this.#isFirst, left: this.#left, overlap };
@@ -178,22 +178,22 @@ class Following {
     this.#circle.note(taken.span);
     const ahead =
       hidden === null
-        ? this.#pager.next(place, page, identified)
-        : this.#pager.past(place, page, identified);
+        ? this.#pager.next(position, page, identified)
+        : this.#pager.past(position, page, identified);
     const mayGoOn = isFull && sameness === 'other' && this.#circle.isOneSecond;
-    const isWithin = ahead !== null && sameWindow(ahead, place);
+    const isWithin = ahead !== null && sameWindow(ahead, position);
     const way = heeded && isWithin ? this.#way(ahead, taken, { sameness, mayGoOn }) : 'end';
     if (way === 'circle') return this.#circle.failure;
     const last = { page, onward: isWithin ? ahead : null, sameness, isFull };
     const rest = { taken, overlap, last };
     if (way === 'on') return { next: ahead, onward: ahead, ended: undefined, ...rest };
     // Without a closed window, nothing was requested.
-    const reported = place.window?.to === null ? undefined : null;
+    const reported = position.window?.to === null ? undefined : null;
     const ended = !isWithin ? reported : identified.count === 0 ? 'empty' : 'again';
-    if (place.window === undefined) return { next: null, onward: ahead, ended, ...rest };
+    if (position.window === undefined) return { next: null, onward: ahead, ended, ...rest };
     this.#circle = new CursorLoopWatch(this.#reader.deps.stream.name, false);
     this.#tail.enter();
-    const next = isWithin ? (this.#pager.leave?.(place) ?? null) : ahead;
+    const next = isWithin ? (this.#pager.leave?.(position) ?? null) : ahead;
     return { next, onward: next, ended, ...rest };
   }
 
@@ -201,7 +201,7 @@ class Following {
    * Accepts the records of a page from which others are missing, and ends the walk: the position is not passed. Fails
    * if its records cannot be distinguished from known ones.
    */
-  #readPart(place: ListPosition, page: Page, identified: Identified): Read | Failure {
+  #readPart(position: ListPosition, page: Page, identified: Identified): Read | Failure {
     const known = this.#pager.accept(identified);
     const seen = { isFirst: this.#isFirst, left: this.#left, overlap: known ?? 0 };
     const isUnclear = known === null && identified.named.includes(0);
@@ -209,15 +209,15 @@ class Following {
     if (flaw !== null || isUnclear) return flaw ?? partialPage(page.partial as ExportError);
     this.#tally.at = null;
     const taken = this.#take(page, identified, known ?? 0);
-    const last = { page, onward: place, sameness: 'other', isFull: false } as const;
-    return { next: place, onward: place, ended: undefined, taken, overlap: known ?? 0, last };
+    const last = { page, onward: position, sameness: 'other', isFull: false } as const;
+    return { next: position, onward: position, ended: undefined, taken, overlap: known ?? 0, last };
   }
 
   /** Stages a partial page. The page is requested again, and its records are known then. */
-  #stagePart(place: ListPosition, { last: _, ...rest }: Read): void {
+  #stagePart(position: ListPosition, { last: _, ...rest }: Read): void {
     const { identified, fresh, identities } = rest.taken.judged;
     const nameless = this.#reader.checkpoint.memory.nameless || identified.named.includes(0);
-    const configEnv = { place, nameless, left: this.#left, passed: this.#end.passed };
+    const configEnv = { position, nameless, left: this.#left, passed: this.#end.passed };
     const stage = stageOfPart({ ...rest, ...configEnv }, this.#pager);
     const step = this.#walk.step(stage);
     const isAhead = this.#reading === 'known' && step.end?.resume === undefined;
@@ -288,7 +288,7 @@ class Following {
     return this.#circle.follow(onward, { progress, isEmpty: identified.count === 0 });
   }
 
-  #stageOf(place: ListPosition, rest: Omit<Read, 'last'>): Stage {
+  #stageOf(position: ListPosition, rest: Omit<Read, 'last'>): Stage {
     const { taken } = rest;
     const { identified } = taken.judged;
     const { count, named } = identified;
@@ -296,14 +296,14 @@ class Following {
     const overlap = before.length === 0 ? 0 : Math.max(rest.overlap, sameEnd(identified, before));
     this.#before = keysOf(identified, Math.max(0, count - overlapMax));
     const nameless = this.#reader.checkpoint.memory.nameless || named.includes(0);
-    this.#end.pass(place, taken.page, count - overlap);
+    this.#end.pass(position, taken.page, count - overlap);
     const configEnv = { pager: this.#pager, passed: this.#end.passed, left: this.#left };
-    return { ...rest, ...configEnv, place, overlap, nameless };
+    return { ...rest, ...configEnv, position, overlap, nameless };
   }
 
   /** Restarts a window that ended before it was read completely. */
   #restarted(stage: Stage): Stage {
-    const start = startOf(this.#reader.deps.stream.pagination, stage.place);
+    const start = startOf(this.#reader.deps.stream.pagination, stage.position);
     const resume = () => ({ resume: start, overlap: null });
     return { ...stage, next: start, onward: start, pager: { inserted: false, resume } };
   }
@@ -315,12 +315,12 @@ class Following {
   }
 
   #stage(stage: Stage, hidden: ExportError | null): void {
-    const { place, next, taken } = stage;
+    const { position, next, taken } = stage;
     const { identified, fresh, changed, identities } = taken.judged;
     const step = this.#walk.step(stage);
     const { name } = this.#reader.deps.stream;
     const { server, told: reported } = this.#reader.checkpoint;
-    if (isFirst(place)) this.#isShort = !this.#isFull(identified);
+    if (isFirst(position)) this.#isShort = !this.#isFull(identified);
     const gap = hidden === null ? null : gapAt(stage, { hidden, name, reported: reported.gaps });
     const ahead = this.#reading === 'known' && step.end?.resume === undefined;
     const countAnew = ahead && fresh.some((index) => identified.named[index] === 0);
@@ -332,8 +332,8 @@ class Following {
     };
     const change = joinedChange(learned, step);
     // A window is found again by its time, so it needs no trail.
-    const isOnTrail = this.#walk.trail && place.window === undefined && next !== null;
-    const trail = isOnTrail && place.by === 'cursor' ? place.cursor : null;
+    const isOnTrail = this.#walk.trail && position.window === undefined && next !== null;
+    const trail = isOnTrail && position.by === 'cursor' ? position.cursor : null;
     if (identities.length > 0 || changed.length > 0 || this.#reader.differs(change)) {
       this.#reader.stage(taken, change, { trail, findings: gap === null ? [] : [gap.finding] });
     }

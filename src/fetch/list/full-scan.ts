@@ -18,7 +18,7 @@ import {
 import { nonePassed } from './end-watch.ts';
 import { WalkGrowth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { isPartialPage, samePlace } from './page.ts';
+import { isPartialPage, samePosition } from './page.ts';
 import { isPartRead } from './paging-doubt.ts';
 import type { Poll } from './poll.ts';
 import { checkHeeded, gapBefore, isRefused, leadsNowhere, noReach, reachWith } from './recover.ts';
@@ -77,7 +77,7 @@ export async function runFullScan(
   const sliceMs = Math.min(sinceMs, poll.settings.reconcileEveryMs) * timeShare;
   const until = hurried ? Number.POSITIVE_INFINITY : poll.now + sliceMs;
   // Records without ids are counted from the start of the scan; a restart forgets the counts.
-  const canResume = scan !== null && (!nameless || samePlace(tally.at, scan.next));
+  const canResume = scan !== null && (!nameless || samePosition(tally.at, scan.next));
   const failure =
     scan === null || restarts || !canResume
       ? await walk(poll, begin(poll), until)
@@ -110,7 +110,7 @@ async function resume(poll: Poll, scan: FullScanState, until: number): Promise<F
   const failure = await walk(poll, scan, until);
   if (failure === null || !leadsNowhere(failure)) return failure;
   // A rejection further on may be temporary and is requested again at its position.
-  const hasMoved = !samePlace(poll.checkpoint.whole.round?.next ?? null, scan.next);
+  const hasMoved = !samePosition(poll.checkpoint.whole.round?.next ?? null, scan.next);
   if (isRefused(failure) && hasMoved) return failure;
   // Its cursor expired before this poll: scan from the start, and in one poll this time.
   return await walk(poll, begin(poll), Number.POSITIVE_INFINITY);
@@ -137,8 +137,8 @@ async function walk(poll: Poll, scan: FullScanState, until: number): Promise<Fai
     check: (identified, { isFirst }) =>
       scan.begunAt === poll.begunAt ? null : checkHeeded(poll.reader, identified, isFirst),
     step: (stage) => {
-      const { place, next, taken, pager } = stage;
-      const { resume, overlap } = pager.resume(place, next);
+      const { position, next, taken, pager } = stage;
+      const { resume, overlap } = pager.resume(position, next);
       const reach = reachWith(current, stage);
       const spentMs = scan.spentMs + poll.now - from;
       current = { ...current, ...reach, ...stage.passed, next: resume, overlap, spentMs };
@@ -165,7 +165,7 @@ async function walk(poll: Poll, scan: FullScanState, until: number): Promise<Fai
   // Rows that came or went meanwhile are no sign: scan once more.
   const isUnsure = pages > 1 && scan.next.by === 'cursor' && poll.missesRows();
   const now = poll.now;
-  const blind = knowsEnd(before) && growth.atEnd && !samePlace(before.end.resume, poll.first);
+  const blind = knowsEnd(before) && growth.atEnd && !samePosition(before.end.resume, poll.first);
   await poll.commit(
     joinedChange(atEnd, {
       whole: { round: null, swept: true, sweptInMs: current.spentMs },

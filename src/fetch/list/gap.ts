@@ -21,10 +21,10 @@ interface Hidden {
 
 /** The gap after a page, and the checkpoint's new list of gaps; null: it was reported before. */
 export function gapAt(
-  { place, next, pager }: Pick<Stage, 'place' | 'next' | 'pager'>,
+  { position, next, pager }: Pick<Stage, 'position' | 'next' | 'pager'>,
   { hidden, name, reported }: Hidden,
 ): { readonly finding: Finding; readonly gaps: string[] } | null {
-  const { resume, overlap } = pager.resume(place, next);
+  const { resume, overlap } = pager.resume(position, next);
   const before = Buffer.from(overlap ?? '', 'base64')
     .subarray(-keyBytes)
     .toString('base64');

@@ -25,11 +25,11 @@ export class WalkGrowth {
   }
 
   /** Adds a page of the walk. */
-  note({ place, next, taken, overlap }: Stage): void {
+  note({ position, next, taken, overlap }: Stage): void {
     const { fresh } = taken.judged;
     const count = taken.page.records.length;
     const known = count - overlap - fresh.length;
-    if (isFirst(place)) this.#firstIsNew ||= fresh[0] === 0;
+    if (isFirst(position)) this.#firstIsNew ||= fresh[0] === 0;
     // Rows of the previous page say nothing about later ones. Neither does a page that ends as the previous one did: at
     // its end a list may repeat its last rows.
     const last = lastKey(taken.judged.identified);

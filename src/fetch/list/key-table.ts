@@ -28,7 +28,7 @@ export class KeyTable {
 
   /** The slot of a key, or -1. */
   find(words: Uint32Array, at: number): number {
-    const slot = this.#place(words, at);
+    const slot = this.#position(words, at);
     return this.#isFree(slot) ? -1 : slot;
   }
 
@@ -57,7 +57,7 @@ export class KeyTable {
     if (!(words[at] || words[at + 1] || words[at + 2] || words[at + 3])) return;
     if ((this.#size + 1) / (this.#mask + 1) > loadMax) this.#grow();
     const slots = this.#slots;
-    const slot = this.#place(words, at);
+    const slot = this.#position(words, at);
     if (this.#isFree(slot)) {
       for (let i = 0; i < wordsPerKey; i += 1) slots[slot * stride + i] = words[at + i] ?? 0;
       this.#size += 1;
@@ -66,7 +66,7 @@ export class KeyTable {
   }
 
   /** The slot of a key, or the free slot for it. */
-  #place(words: Uint32Array, at: number): number {
+  #position(words: Uint32Array, at: number): number {
     const slots = this.#slots;
     const mask = this.#mask;
     const w0 = words[at] ?? 0;

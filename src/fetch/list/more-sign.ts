@@ -151,7 +151,7 @@ function flagged(members: readonly Member[], { value, more }: Shown): MoreSign |
 }
 
 /** Pages may be counted from 1 or from 0: the last but one may be the last. */
-function numbered(members: readonly Member[], { query: { place } }: Shown): MoreSign | null {
+function numbered(members: readonly Member[], { query: { position } }: Shown): MoreSign | null {
   const find = (names: RegExp) =>
     members.find(([path, name, value]) => names.test(name) && isCount(value) && path !== '');
   const current = find(pageNumbers);
@@ -160,7 +160,7 @@ function numbered(members: readonly Member[], { query: { place } }: Shown): More
   );
   const count = numberOf(pages?.[2]);
   if (pages === undefined || count === null) return null;
-  const first = isFirst(place);
+  const first = isFirst(position);
   const at = numberOf(current?.[2]) ?? (first ? 1 : count);
   const left = count - at;
   const isMore = left >= 2 || (left === 1 && first && at === 1);

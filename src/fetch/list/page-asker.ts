@@ -17,7 +17,7 @@ export type ServerTraits = Pick<ListCheckpoint['server'], 'limitMax' | 'hasNext'
 
 /** One request for a page. */
 interface Requested {
-  readonly place: ListPosition;
+  readonly position: ListPosition;
   /** Rows of the page that were read before. */
   readonly overlap: number;
   /** The list ended at this position at the last request. */
@@ -96,22 +96,22 @@ export class PageAsker {
   }
 
   /** Whether the sorting may be the cause of a rejection; after the first page the position may be. */
-  #maybeSort({ place, unsorted }: Requested, { about, status }: Failure): boolean {
+  #maybeSort({ position, unsorted }: Requested, { about, status }: Failure): boolean {
     if (this.#deps.stream.sorting.length === 0 || unsorted) return false;
-    return about === 'sort' || (isFirst(place) && (status === 400 || status === 422));
+    return about === 'sort' || (isFirst(position) && (status === 400 || status === 422));
   }
 
   async #ask(
-    { place, overlap, isEnd, unsorted }: Requested,
+    { position, overlap, isEnd, unsorted }: Requested,
     signal: AbortSignal,
   ): Promise<Answer<FetchedPage>> {
     let mayEnd = isEnd;
     let smaller: number | null = null;
     let blocked: Failure | null = null;
     for (;;) {
-      const limit: number | null = smaller ?? this.#limit(place);
+      const limit: number | null = smaller ?? this.#limit(position);
       await this.#deps.spool.room(signal);
-      const query = { place, limit, ...(unsorted ? { unsorted } : {}) };
+      const query = { position, limit, ...(unsorted ? { unsorted } : {}) };
       const fetched = await fetchPage(this.#deps.stream, query, signal);
       if (fetched.outcome === 'blocked') {
         blocked = fetched;
@@ -119,7 +119,7 @@ export class PageAsker {
         const isPaged = style === 'cursor' || style === 'offset';
         smaller = isPaged ? lessThan(limit ?? blockedLimit, overlap) : 0;
         // With another limit, page numbers mean other pages.
-        if (smaller === 0 && (place.by === 'cursor' || style === 'page')) return fetched;
+        if (smaller === 0 && (position.by === 'cursor' || style === 'page')) return fetched;
         if (smaller === 0) return { outcome: 'ok', page: noRows(), hidden: fetched.cause };
         continue;
       }
@@ -139,7 +139,7 @@ export class PageAsker {
       if (page.partial !== null) return { outcome: 'ok', page, hidden: null };
       this.#noteTaken(limit);
       const hidden = smaller === overlap ? (blocked?.cause ?? null) : null;
-      if (this.#hasNext(place, page) || (mayEnd && !this.traits.endsWithNull)) {
+      if (this.#hasNext(position, page) || (mayEnd && !this.traits.endsWithNull)) {
         return { outcome: 'ok', page, hidden };
       }
       if (this.traits.endsWithNull) return { outcome: 'retry', cause: this.#withoutNext() };
@@ -155,8 +155,8 @@ export class PageAsker {
     return limitMax === 0 ? null : Math.min(asked, limitMax);
   }
 
-  #limit(place: ListPosition): number | null {
-    const triesMore = isFirst(place) && this.#deps.clock.monotonic() >= this.#tryMoreAt;
+  #limit(position: ListPosition): number | null {
+    const triesMore = isFirst(position) && this.#deps.clock.monotonic() >= this.#tryMoreAt;
     return triesMore ? this.#deps.stream.pageLimit : this.limit;
   }
 
@@ -202,8 +202,8 @@ export class PageAsker {
    * list was seen to end with null, the missing key is an error. Else this server may end a list so, and a second
    * response must confirm it.
    */
-  #hasNext(place: ListPosition, { next }: Page): boolean {
-    if (this.#deps.stream.pagination.style === 'none' || place.by === 'offset') return true;
+  #hasNext(position: ListPosition, { next }: Page): boolean {
+    if (this.#deps.stream.pagination.style === 'none' || position.by === 'offset') return true;
     if (next === undefined) return !this.traits.hasNext;
     const endsWithNull = this.traits.endsWithNull || next === null;
     this.traits = { ...this.traits, hasNext: true, endsWithNull };

@@ -37,26 +37,26 @@ export class PagePager implements Pager {
     this.#tail = Buffer.from(from.overlap ?? '', 'base64');
   }
 
-  ask(place: ListPosition): ListPosition {
-    return place;
+  ask(position: ListPosition): ListPosition {
+    return position;
   }
 
   async fetch(
-    place: ListPosition,
+    position: ListPosition,
     { ask, identify, isFull }: PagerDeps,
   ): Promise<Answer<FetchedPage>> {
-    const before = { by: 'offset', offset: pageOf(place) - 1 } as const;
+    const before = { by: 'offset', offset: pageOf(position) - 1 } as const;
     this.#isBefore = false;
     this.#isAgain = false;
-    if (this.#mayBeLast && !isFirst(place) && this.#tail.length > 0) {
+    if (this.#mayBeLast && !isFirst(position) && this.#tail.length > 0) {
       this.#mayBeLast = false;
       const last = whole(await ask(before, 0));
       if (last.outcome !== 'ok' || last.page.next === null) return this.#asLast(last, identify);
     }
     for (let tries = 1; ; tries += 1) {
-      const asked = await ask(place, 0);
+      const asked = await ask(position, 0);
       this.#known = 0;
-      if (asked.outcome !== 'ok' || isFirst(place) || this.#tail.length === 0) return asked;
+      if (asked.outcome !== 'ok' || isFirst(position) || this.#tail.length === 0) return asked;
       if (asked.page.partial !== null) return asked;
       const identified = identify(asked.page);
       this.#known = Math.max(0, overlapEnd(identified, this.#tail));
@@ -103,9 +103,9 @@ export class PagePager implements Pager {
     return this.#known;
   }
 
-  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
+  next(position: ListPosition, page: Page, identified: Identified): ListPosition | null {
     const { count } = identified;
-    const offset = pageOf(place) + (this.#isBefore ? 0 : 1);
+    const offset = pageOf(position) + (this.#isBefore ? 0 : 1);
     const resume: ListPosition = { by: 'offset', offset };
     if (count > (this.#known ?? 0)) {
       const fresh = keysOf(identified, this.#known ?? 0);
@@ -113,13 +113,13 @@ export class PagePager implements Pager {
       this.#read = { resume, overlap: this.#tail.toString('base64') };
     }
     // A page of known rows may be one that many rows were inserted before.
-    const isOver = count === 0 || (this.#isAgain && pageOf(place) > 1);
+    const isOver = count === 0 || (this.#isAgain && pageOf(position) > 1);
     const isLast = page.next === null && (this.#isLast || !this.#isBefore);
     return isOver || isLast ? null : resume;
   }
 
-  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
-    return this.next(place, page, identified) ?? place;
+  past(position: ListPosition, page: Page, identified: Identified): ListPosition {
+    return this.next(position, page, identified) ?? position;
   }
 
   resume(): Resume {
@@ -139,6 +139,6 @@ function isOneTwin(identified: Identified): boolean {
   return isOne && identified.named[0] !== 1;
 }
 
-function pageOf(place: ListPosition): number {
-  return place.by === 'offset' ? place.offset : 0;
+function pageOf(position: ListPosition): number {
+  return position.by === 'offset' ? position.offset : 0;
 }

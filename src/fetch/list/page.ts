@@ -23,7 +23,7 @@ export interface TimeWindow {
 
 /** The request for one page. */
 export interface PageQuery {
-  readonly place: ListPosition;
+  readonly position: ListPosition;
   /** Records per page; null: the parameter is omitted. */
   readonly limit: number | null;
   /** Omit the source's sorting, because upstream rejects it. */
@@ -87,39 +87,39 @@ export function namesAddress({ style }: Pick<Pagination, 'style'>): boolean {
 }
 
 /** The name of a position in messages: the parameter's name, or `address`. */
-export function nameOfPlace(pagination: Pagination): 'cursor' | 'offset' | 'page' | 'address' {
+export function nameOfPosition(pagination: Pagination): 'cursor' | 'offset' | 'page' | 'address' {
   const { style } = withinWindow(pagination);
   if (namesAddress(pagination)) return 'address';
   return style === 'offset' || style === 'page' ? style : 'cursor';
 }
 
 /** The first position of a list. `since`: start of its first window, epoch milliseconds. */
-export function firstPlace(pagination: Pagination, since: number | null = null): ListPosition {
+export function firstPosition(pagination: Pagination, since: number | null = null): ListPosition {
   const { style } = withinWindow(pagination);
   const isCounted = style === 'offset' || style === 'page';
-  const place: ListPosition = isCounted
+  const position: ListPosition = isCounted
     ? { by: 'offset', offset: 0 }
     : { by: 'cursor', cursor: null };
   const from = wholeSecond(since ?? 0);
-  return { ...place, ...(pagination.style === 'window' && { window: { from, to: null } }) };
+  return { ...position, ...(pagination.style === 'window' && { window: { from, to: null } }) };
 }
 
-/** The first position of a list, or of the window that `place` is in. */
+/** The first position of a list, or of the window that `position` is in. */
 export function startOf(pagination: Pagination, { window }: ListPosition): ListPosition {
-  const first = firstPlace(withinWindow(pagination));
+  const first = firstPosition(withinWindow(pagination));
   return window === undefined ? first : { ...first, window };
 }
 
 /** A position whose window has an end: as far as the window is over now, at least one second long. */
 export function closed(
-  place: ListPosition,
+  position: ListPosition,
   windows: TimeWindows | undefined,
   now: number,
 ): ListPosition {
-  if (windows === undefined || place.window?.to !== null) return place;
-  const { from } = place.window;
+  if (windows === undefined || position.window?.to !== null) return position;
+  const { from } = position.window;
   const over = Math.min(from + windows.stepMs, wholeSecond(now - windows.lagMs));
-  return { ...place, window: { from, to: Math.max(from + 1_000, over) } };
+  return { ...position, window: { from, to: Math.max(from + 1_000, over) } };
 }
 
 /** Window bounds are whole seconds, which every time format can express. */
@@ -128,8 +128,8 @@ export function wholeSecond(time: number): number {
 }
 
 /** True for the first position of a list or window. */
-export function isFirst(place: ListPosition): boolean {
-  return place.by === 'cursor' ? place.cursor === null : place.offset === 0;
+export function isFirst(position: ListPosition): boolean {
+  return position.by === 'cursor' ? position.cursor === null : position.offset === 0;
 }
 
 /** True for positions of one window, or if there are no windows. */
@@ -138,7 +138,7 @@ export function sameWindow(a: ListPosition, b: ListPosition): boolean {
 }
 
 /** True for equal positions. */
-export function samePlace(a: ListPosition | null, b: ListPosition | null): boolean {
+export function samePosition(a: ListPosition | null, b: ListPosition | null): boolean {
   if (a === null || b === null) return a === b;
   if (!sameWindow(a, b)) return false;
   if (a.by === 'cursor') return b.by === 'cursor' && a.cursor === b.cursor;

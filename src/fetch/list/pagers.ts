@@ -48,19 +48,19 @@ export function pagerFor(pagination: Pagination, from: Resume, now: number): Pag
 }
 
 function byCursor(nextOf: (page: Page) => string | null): Pager {
-  const next = (place: ListPosition, page: Page): ListPosition | null => {
+  const next = (position: ListPosition, page: Page): ListPosition | null => {
     const cursor = nextOf(page);
     if (cursor === null) return null;
-    return place.by === 'cursor' && place.cursor === cursor ? null : { by: 'cursor', cursor };
+    return position.by === 'cursor' && position.cursor === cursor ? null : { by: 'cursor', cursor };
   };
   return {
     overlap: 0,
     inserted: false,
-    ask: (place) => place,
+    ask: (position) => position,
     accept: () => 0,
     next,
-    past: (place, page) => next(place, page) ?? place,
-    resume: (place, ahead) => ({ resume: ahead ?? place, overlap: null }),
+    past: (position, page) => next(position, page) ?? position,
+    resume: (position, ahead) => ({ resume: ahead ?? position, overlap: null }),
   };
 }
 
@@ -87,8 +87,8 @@ class OffsetPager implements Pager {
     return this.#rows;
   }
 
-  ask(place: ListPosition): ListPosition {
-    return { by: 'offset', offset: Math.max(0, offsetOf(place) - this.#rows) };
+  ask(position: ListPosition): ListPosition {
+    return { by: 'offset', offset: Math.max(0, offsetOf(position) - this.#rows) };
   }
 
   accept(identified: Identified): number | null {
@@ -121,8 +121,8 @@ class OffsetPager implements Pager {
     return keysIn(keys).some((key) => read.has(key)) ? -1 : 0;
   }
 
-  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
-    const asked = offsetOf(this.ask(place));
+  next(position: ListPosition, page: Page, identified: Identified): ListPosition | null {
+    const asked = offsetOf(this.ask(position));
     const { count } = identified;
     const onward = count > this.#known ? this.#take(asked, identified) : null;
     if (page.next === null) return null;
@@ -137,12 +137,12 @@ class OffsetPager implements Pager {
     // Nothing new, but the page may just be short: the end is an empty page.
     this.#blindly = 'end';
     this.#rows = 0;
-    return place;
+    return position;
   }
 
-  past(place: ListPosition, _page: Page, identified: Identified): ListPosition {
+  past(position: ListPosition, _page: Page, identified: Identified): ListPosition {
     const isNew = identified.count > this.#known;
-    const before = isNew ? this.#take(offsetOf(this.ask(place)), identified) : place;
+    const before = isNew ? this.#take(offsetOf(this.ask(position)), identified) : position;
     // A hidden row cannot be searched for either.
     this.#rows = 0;
     this.#blindly = 'hidden';
@@ -189,8 +189,8 @@ class ShownPager implements Pager {
     return this.#pager.inserted;
   }
 
-  ask(place: ListPosition): ListPosition {
-    return this.#pager.ask(place);
+  ask(position: ListPosition): ListPosition {
+    return this.#pager.ask(position);
   }
 
   accept(identified: Identified): number | null {
@@ -200,22 +200,22 @@ class ShownPager implements Pager {
     return this.#isAll ? identified.count : this.#pager.accept(identified);
   }
 
-  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
+  next(position: ListPosition, page: Page, identified: Identified): ListPosition | null {
     if (this.#isAll) return null;
-    const next = this.#pager.next(place, page, identified);
-    const isCounted = isFirst(place) && (page.total !== null || page.isCounted);
+    const next = this.#pager.next(position, page, identified);
+    const isCounted = isFirst(position) && (page.total !== null || page.isCounted);
     if (next !== null || !isCounted || identified.count === 0) return next;
     const resume: ListPosition = { by: 'offset', offset: 0 };
     this.#pager = new OffsetPager({ resume, overlap: null });
     return this.#pager.next(resume, page, identified);
   }
 
-  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
-    return this.#pager.past(place, page, identified);
+  past(position: ListPosition, page: Page, identified: Identified): ListPosition {
+    return this.#pager.past(position, page, identified);
   }
 
-  resume(place: ListPosition, next: ListPosition | null): Resume {
-    return this.#pager.resume(place, next);
+  resume(position: ListPosition, next: ListPosition | null): Resume {
+    return this.#pager.resume(position, next);
   }
 }
 
@@ -224,6 +224,6 @@ function keysIn(keys: Buffer): readonly string[] {
   return starts.map((at) => keys.toString('base64', at, at + keyBytes));
 }
 
-function offsetOf(place: ListPosition): number {
-  return place.by === 'offset' ? place.offset : 0;
+function offsetOf(position: ListPosition): number {
+  return position.by === 'offset' ? position.offset : 0;
 }

@@ -8,7 +8,7 @@ import { ExportError } from '../../contracts/errors.ts';
 import type { ListEndpoint } from '../../contracts/source.ts';
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
-import { type MoreSign, nameOfPlace, type Page, withinWindow } from './page.ts';
+import { type MoreSign, nameOfPosition, type Page, withinWindow } from './page.ts';
 
 /** The reason to doubt that everything was read. */
 export type Doubt = NonNullable<ListCheckpoint['told']['suspected']>;
@@ -65,8 +65,8 @@ export function doubtOfTotal({ pagination }: ListEndpoint, total: number, read: 
 }
 
 /** The doubt raised by a first page that repeats as the next page. */
-export function doubtOfPlace({ pagination }: ListEndpoint, likely: MoreSign['likely']): Doubt {
-  const name = nameOfPlace(pagination);
+export function doubtOfPosition({ pagination }: ListEndpoint, likely: MoreSign['likely']): Doubt {
+  const name = nameOfPosition(pagination);
   const said = `upstream answers with the same page whatever the ${name}`;
   const found = doubt(`${name} not heeded`, said, { likely, isWhole: true });
   if (likely !== null || name === 'address') return found;

@@ -7,7 +7,7 @@ import { type CheckpointChange, type ListCheckpoint, scanRequested } from './che
 import { follow } from './follow.ts';
 import { orderShown, type WalkGrowth } from './growth.ts';
 import { noHorizon } from './horizon.ts';
-import { firstPlace, type ListPosition } from './page.ts';
+import { firstPosition, type ListPosition } from './page.ts';
 import { type EndVerdicts, totalSign } from './paging-doubt.ts';
 import type { ListReader } from './reader.ts';
 import type { IdlessTally } from './stage.ts';
@@ -69,7 +69,7 @@ export class Poll {
 
   /** The first position of the list. */
   get first(): ListPosition {
-    return firstPlace(this.reader.deps.stream.pagination, this.checkpoint.wanted.since);
+    return firstPosition(this.reader.deps.stream.pagination, this.checkpoint.wanted.since);
   }
 
   get now(): number {

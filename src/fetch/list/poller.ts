@@ -23,7 +23,7 @@ import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';
 import { noHorizon } from './horizon.ts';
-import { isPartialPage, samePlace } from './page.ts';
+import { isPartialPage, samePosition } from './page.ts';
 import { type Doubt, doubtAfter, doubtError, doubtFinding, isPartRead } from './paging-doubt.ts';
 import { type ListTimes, Poll, type PollMemory } from './poll.ts';
 import { rewind } from './read-back.ts';
@@ -93,7 +93,7 @@ export class ListPoller {
     const isFurther = reached.pages > reached.most;
     reached.most = Math.max(reached.most, reached.pages);
     const resume = this.#reader.loaded?.end.resume ?? null;
-    return isFurther || !samePlace(before?.end.resume ?? null, resume);
+    return isFurther || !samePosition(before?.end.resume ?? null, resume);
   }
 
   async #read(poll: Poll): Promise<PollResult> {
@@ -178,7 +178,7 @@ async function readEnds(poll: Poll): Promise<Failure | null> {
   const isStuck = scan !== null && poll.memory.failed;
   const growsAtStart = order !== 'oldest_first' && (swept || isStuck);
   // If everything fits on one page, the end is the start.
-  const isOnePage = order !== 'newest_first' && samePlace(end.resume, poll.first);
+  const isOnePage = order !== 'newest_first' && samePosition(end.resume, poll.first);
   const atStart = growsAtStart && !isOnePage ? await readStart(poll) : null;
   if (atStart !== null || poll.more) return atStart;
   const atEnd = order !== 'newest_first' || !swept ? await readEnd(poll) : null;

@@ -7,7 +7,7 @@ import { nonePassed } from './end-watch.ts';
 import { begin, runFullScan } from './full-scan.ts';
 import { WalkGrowth } from './growth.ts';
 import type { Identified } from './identity.ts';
-import { isFirst as isFirstPlace, nameOfPlace, samePlace } from './page.ts';
+import { isFirst as isFirstPosition, nameOfPosition, samePosition } from './page.ts';
 import type { Poll } from './poll.ts';
 import { readBack } from './read-back.ts';
 import {
@@ -35,7 +35,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
     await poll.commit({ wanted: { standingBefore: null } });
     return null;
   }
-  const isFirst = samePlace(resume, poll.first);
+  const isFirst = samePosition(resume, poll.first);
   // After the last record no known record follows; in an empty list, none is known.
   const growth = new WalkGrowth(!isFirst && again === 0 && memory.remembered.length > 0);
   const scan = isFirst ? begin(poll) : null;
@@ -74,9 +74,9 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
   const walked = await poll.follow(walk, growth);
   if (walked.outcome !== 'ok') {
     // A rejected window has no other position to try: the failure is reported and the window requested again.
-    const isPlace =
+    const isPosition =
       !isFirst && isRefused(walked) && (!startsWindow(poll) || isIgnoredPosition(walked));
-    return isPlace ? await recover(poll, walked) : walked;
+    return isPosition ? await recover(poll, walked) : walked;
   }
   const { next, paused } = walked;
   if (scan === null || next === null || paused === null) return null;
@@ -87,7 +87,7 @@ export async function readEnd(poll: Poll): Promise<Failure | null> {
 
 /** The list continues at the first page of a window. */
 function startsWindow({ checkpoint: { end } }: Poll): boolean {
-  return end.resume?.window !== undefined && isFirstPlace(end.resume);
+  return end.resume?.window !== undefined && isFirstPosition(end.resume);
 }
 
 /** Finds the meaning of a rejection, and the next position if the cursor is dead. */
@@ -108,7 +108,7 @@ async function recover(poll: Poll, refusal: Failure): Promise<Failure | null> {
     await poll.commit(lost);
     return null;
   }
-  const what = nameOfPlace(stream.pagination);
+  const what = nameOfPosition(stream.pagination);
   const { cause } = refusal;
   log.warn('cursor_refused', `upstream no longer accepts the ${what}`, { error: cause.message });
   if (settings.onCursorInvalid === 'halt') return refusal;

@@ -93,10 +93,10 @@ function topWalk(
     },
     step: (stage) => {
       onStage?.(stage);
-      const { place, next, taken, pager } = stage;
+      const { position, next, taken, pager } = stage;
       const isKnown = taken.page.records.length > 0 && taken.judged.fresh.length === 0;
       if (next === null || isKnown) return {};
-      return { start: { openWalk: { next: pager.resume(place, next).resume, block } } };
+      return { start: { openWalk: { next: pager.resume(position, next).resume, block } } };
     },
   };
 }

@@ -29,7 +29,7 @@ import {
 import { StepGroup } from './group.ts';
 import { remember } from './horizon.ts';
 import type { Identified } from './identity.ts';
-import { closed, type ListPosition, type Page, samePlace } from './page.ts';
+import { closed, type ListPosition, type Page, samePosition } from './page.ts';
 import { type FetchedPage, PageAsker } from './page-asker.ts';
 import { type HowRead, RecordMemory, underIgnore } from './record-memory.ts';
 import { latestOn, newPageOf, type Taken, violationsOn } from './stage.ts';
@@ -159,9 +159,9 @@ export class ListReader {
   ask(at: ListPosition, overlap: number, signal: AbortSignal): Promise<Answer<FetchedPage>> {
     const { end, server } = this.checkpoint;
     const { clock, stream } = this.deps;
-    const isEnd = end.atEnd && samePlace(at, end.resume);
-    const place = closed(at, stream.pagination.window, clock.now());
-    return this.#asker.ask({ place, overlap, isEnd, unsorted: server.unsorted }, signal);
+    const isEnd = end.atEnd && samePosition(at, end.resume);
+    const position = closed(at, stream.pagination.window, clock.now());
+    return this.#asker.ask({ position, overlap, isEnd, unsorted: server.unsorted }, signal);
   }
 
   /** Records per page that are requested; null: the parameter is omitted. */

@@ -10,7 +10,7 @@ import { timeText } from '../../tools/time-text.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
-import { type ListPosition, nameOfPlace } from './page.ts';
+import { type ListPosition, nameOfPosition } from './page.ts';
 import type { ListReader } from './reader.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';
@@ -45,7 +45,7 @@ export function leadsNowhere(failure: Failure): boolean {
 /** The condition for a dead cursor, or for the lost order of a list. */
 export function resetFinding(
   stream: string,
-  what: ReturnType<typeof nameOfPlace> | 'sorting',
+  what: ReturnType<typeof nameOfPosition> | 'sorting',
   cause: ExportError,
 ): Finding {
   return {
@@ -132,7 +132,7 @@ export function checkHeeded(
 export function ignoredCursor({ name, pagination }: ListStream): Failure {
   const cause = new ExportError(
     'cursor_refused',
-    `reading ${name}: upstream answers the ${nameOfPlace(pagination)} with another position of the list`,
+    `reading ${name}: upstream answers the ${nameOfPosition(pagination)} with another position of the list`,
     { next: 'sluice reads the list again from an earlier position, without repeats.' },
   );
   // Upstream has answered the request: the config does not fit.

@@ -59,7 +59,7 @@ export interface WalkSeen {
 
 /** A page being staged, with its context. */
 export interface Stage {
-  readonly place: ListPosition;
+  readonly position: ListPosition;
   readonly next: ListPosition | null;
   /** The next position that upstream names, also after an assumed end; null: none. */
   readonly onward: ListPosition | null;
@@ -79,9 +79,9 @@ export interface Stage {
 
 /** The stage of a partial page: the walk stays at its position, where only the missing records will be new. */
 export function stageOfPart(rest: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
-  const { place, taken, overlap, nameless } = rest;
+  const { position, taken, overlap, nameless } = rest;
   const { identified } = taken.judged;
-  const resume = pager.resume(place, place);
+  const resume = pager.resume(position, position);
   // Only records without ids are recognised by the page on which they were.
   const unread = rest.left === null ? '' : (keysWithout(rest.left, identified) ?? '');
   const read = Buffer.concat([keysOf(identified, overlap), Buffer.from(unread, 'base64')]);
@@ -101,12 +101,12 @@ const headMax = 8;
 
 /** Facts about the server that a page shows: how the list begins and ends. */
 export function learnedFrom(
-  { place, next, ended, taken }: Stage,
+  { position, next, ended, taken }: Stage,
   { server, isShort, gap }: Pick<ListCheckpoint, 'server'> & { isShort: boolean; gap: number },
 ): NonNullable<CheckpointChange['server']> {
   const { identified } = taken.judged;
   const endless = ended === undefined ? server.endless : ended;
-  const isHead = isFirst(place) && place.window === undefined && next !== null;
+  const isHead = isFirst(position) && position.window === undefined && next !== null;
   const head = keysOf(identified, 0, isHead ? headMax : 0).toString('base64');
   // A page that is not full may also be the last page, which may repeat.
   const mayEnd = endless !== null && isShort;
@@ -118,9 +118,9 @@ export function learnedFrom(
 
 /** The position from which the end is read next, after a page. */
 export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'>> {
-  const { place, next, onward, taken, pager, left, nameless } = stage;
+  const { position, next, onward, taken, pager, left, nameless } = stage;
   const { identified } = taken.judged;
-  const { resume, overlap } = pager.resume(place, onward);
+  const { resume, overlap } = pager.resume(position, onward);
   // Only records without ids need the keys of the page that is requested again; an offset has the overlap.
   const requested = next === null && overlap === null && nameless;
   const resumePage = requested ? keysOf(identified).toString('base64') : null;

@@ -6,7 +6,7 @@
 
 import type { ListCheckpoint } from './checkpoint.ts';
 import type { Sameness } from './cursor-loop.ts';
-import { type ListPosition, type Page, samePlace } from './page.ts';
+import { type ListPosition, type Page, samePosition } from './page.ts';
 
 /** Empty pages with a new cursor that are followed before other streams have their turn. */
 const emptyPagesMax = 100;
@@ -28,8 +28,8 @@ export class EmptyRuns {
   #count = 0;
 
   /** The run before a position. */
-  before(place: ListPosition): EmptyRun {
-    return { count: samePlace(this.#at, place) ? this.#count : 0 };
+  before(position: ListPosition): EmptyRun {
+    return { count: samePosition(this.#at, position) ? this.#count : 0 };
   }
 
   /** The walk resumes at `at`; null: it does not. */

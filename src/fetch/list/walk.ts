@@ -55,7 +55,7 @@ export interface Walk {
   check?(identified: Identified, seen: WalkSeen): Failure | null;
   /** Ends the walk before the end of the list. */
   stopAt?(taken: Taken): boolean;
-  /** The checkpoint step of a page; the walk continues at `next` or has ended at `place`. */
+  /** The checkpoint step of a page; the walk continues at `next` or has ended at `position`. */
   step(stage: Stage): CheckpointChange;
 }
 

@@ -5,7 +5,13 @@
 import type { Answer } from '../../contracts/answer.ts';
 import type { Pagination, TimeWindows } from '../../contracts/source.ts';
 import type { Identified } from './identity.ts';
-import { firstPlace, type ListPosition, type Page, type TimeWindow, wholeSecond } from './page.ts';
+import {
+  firstPosition,
+  type ListPosition,
+  type Page,
+  type TimeWindow,
+  wholeSecond,
+} from './page.ts';
 import { type FetchedPage, noRows } from './page-asker.ts';
 import { fetchWith, type Pager, type PagerDeps, type Resume } from './pager.ts';
 
@@ -47,31 +53,31 @@ export class WindowPager implements Pager {
     return this.#inserted || this.#pager.inserted;
   }
 
-  ask(place: ListPosition): ListPosition {
-    return { ...this.#pager.ask(place), ...within(this.#windowOf(place)) };
+  ask(position: ListPosition): ListPosition {
+    return { ...this.#pager.ask(position), ...within(this.#windowOf(position)) };
   }
 
   /** Nothing is requested if no window is over. */
-  async fetch(place: ListPosition, deps: PagerDeps): Promise<Answer<FetchedPage>> {
-    const window = this.#windowOf(place);
+  async fetch(position: ListPosition, deps: PagerDeps): Promise<Answer<FetchedPage>> {
+    const window = this.#windowOf(position);
     if (window === null) return { outcome: 'ok', page: noRows(), hidden: null };
     const ask: PagerDeps['ask'] = (inner, overlap) => deps.ask({ ...inner, window }, overlap);
-    return await fetchWith(this.#pager, place, { ...deps, ask });
+    return await fetchWith(this.#pager, position, { ...deps, ask });
   }
 
   accept(identified: Identified): number | null {
     return this.#pager.accept(identified);
   }
 
-  next(place: ListPosition, page: Page, identified: Identified): ListPosition | null {
-    const window = this.#windowOf(place);
+  next(position: ListPosition, page: Page, identified: Identified): ListPosition | null {
+    const window = this.#windowOf(position);
     if (window === null) return null;
-    const next = this.#pager.next(place, page, identified);
-    return next === null ? this.leave(place) : { ...next, window };
+    const next = this.#pager.next(position, page, identified);
+    return next === null ? this.leave(position) : { ...next, window };
   }
 
-  leave(place: ListPosition): ListPosition | null {
-    const window = this.#windowOf(place);
+  leave(position: ListPosition): ListPosition | null {
+    const window = this.#windowOf(position);
     if (window === null) return null;
     const first = this.#startOf({ from: window.to, to: null });
     const upcoming = this.#windowOf(first);
@@ -81,22 +87,22 @@ export class WindowPager implements Pager {
     return { ...first, window: upcoming };
   }
 
-  past(place: ListPosition, page: Page, identified: Identified): ListPosition {
-    return { ...this.#pager.past(place, page, identified), ...within(this.#windowOf(place)) };
+  past(position: ListPosition, page: Page, identified: Identified): ListPosition {
+    return { ...this.#pager.past(position, page, identified), ...within(this.#windowOf(position)) };
   }
 
-  resume(place: ListPosition, next: ListPosition | null): Resume {
-    const window = this.#windowOf(place);
-    if (window === null) return { resume: place, overlap: null };
+  resume(position: ListPosition, next: ListPosition | null): Resume {
+    const window = this.#windowOf(position);
+    if (window === null) return { resume: position, overlap: null };
     if (next === null)
       return { resume: this.#startOf({ from: window.to, to: null }), overlap: null };
     if (next.window?.from !== window.from) return { resume: next, overlap: null };
-    const { resume, overlap } = this.#pager.resume(place, next);
+    const { resume, overlap } = this.#pager.resume(position, next);
     return { resume: { ...resume, window }, overlap };
   }
 
   #startOf(window: TimeWindow): ListPosition {
-    return { ...firstPlace(this.#windows.within), window };
+    return { ...firstPosition(this.#windows.within), window };
   }
 
   /** The window of a position; null: it is not over yet. */

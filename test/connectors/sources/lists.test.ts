@@ -12,8 +12,8 @@ import type { PageQuery } from '../../../src/fetch/list/page.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
 const never = new AbortController().signal;
-const first: PageQuery = { place: { by: 'cursor', cursor: null }, limit: 100 };
-const following: PageQuery = { place: { by: 'cursor', cursor: 'a+/=%2F é&' }, limit: 100 };
+const first: PageQuery = { position: { by: 'cursor', cursor: null }, limit: 100 };
+const following: PageQuery = { position: { by: 'cursor', cursor: 'a+/=%2F é&' }, limit: 100 };
 const logPath = '/api/logs/v1/companies/{company_id}/events';
 
 /** An upstream that notes what it is asked and gives one answer. */
@@ -115,7 +115,7 @@ describe('fetchPage: the question', () => {
     };
     const stream = streamOf(upstream, { pagination });
 
-    await fetchPage(stream, { place: { by: 'offset', offset: 20 }, limit: 10 }, never);
+    await fetchPage(stream, { position: { by: 'offset', offset: 20 }, limit: 10 }, never);
 
     expect(asked[0]?.query).toEqual([
       ['per_page', '10'],
@@ -231,10 +231,10 @@ describe('fetchPage: pages', () => {
     [many, { sign: 'Link: rel="next"', likely: { style: 'link' } }, link],
     [many, { sign: 'X-Next-Page', likely: { style: 'page' } }, { 'x-next-page': '2' }],
   ])('A28: more than the paging reads is noticed: %j', async ([body, more, headers, style]) => {
-    const place = style === 'offset' ? { by: 'offset' as const, offset: 0 } : first.place;
+    const place = style === 'offset' ? { by: 'offset' as const, offset: 0 } : first.position;
     const pagination = { style: style ?? 'cursor' };
 
-    const answer = await fetched(ok(body, headers), { place, limit: 10 }, { pagination });
+    const answer = await fetched(ok(body, headers), { position: place, limit: 10 }, { pagination });
 
     expect(answer).toMatchObject({ outcome: 'ok', page: { more } });
   });
@@ -305,7 +305,7 @@ describe('fetchPage: refusals', () => {
   });
 
   test('A29: an offset that is too deep says how far it came', async () => {
-    const query: PageQuery = { place: { by: 'offset', offset: 10_000 }, limit: 100 };
+    const query: PageQuery = { position: { by: 'offset', offset: 10_000 }, limit: 100 };
 
     const answer = await fetched(refused(400), query, { pagination: { style: 'offset' } });
 

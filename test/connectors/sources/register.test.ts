@@ -23,9 +23,9 @@ async function firstPage(given: Record<string, unknown>, body: string) {
   };
   const settings = settingsOf(logsSource, given);
   const [stream] = logsSource.streams(settings, { name: 'web', upstream }) as readonly ListStream[]; // a list source
-  const place = { by: 'cursor', cursor: null } as const;
+  const position = { by: 'cursor', cursor: null } as const;
   if (stream === undefined) throw new Error('the source has a stream');
-  const fetched = await fetchPage(stream, { place, limit: 10 }, new AbortController().signal);
+  const fetched = await fetchPage(stream, { position, limit: 10 }, new AbortController().signal);
   return { fetched, asked };
 }
 

@@ -72,8 +72,8 @@ describe('what is doubted', () => {
   test('A30: is the length of a list of several pages, once it was read twice', async () => {
     const world = await standingSandbox();
     let total = 30;
-    const answer = ({ place }: PageQuery) => {
-      const isFirst = place.by === 'cursor' && place.cursor === null;
+    const answer = ({ position }: PageQuery) => {
+      const isFirst = position.by === 'cursor' && position.cursor === null;
       return pageOf(rowsOf(20).slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
         next_cursor: isFirst ? 'c1' : null,
         total,
@@ -94,8 +94,8 @@ describe('what is doubted', () => {
   test('A14 A30: is no length of which ids that come round were not counted', async () => {
     const world = await standingSandbox();
     const rows = Array.from({ length: 20 }, (_, n) => ({ id: `r${n % 5}`, n }));
-    const answer = ({ place }: PageQuery) => {
-      const isFirst = place.by === 'cursor' && place.cursor === null;
+    const answer = ({ position }: PageQuery) => {
+      const isFirst = position.by === 'cursor' && position.cursor === null;
       return pageOf(rows.slice(isFirst ? 0 : 10, isFirst ? 10 : 20), {
         next_cursor: isFirst ? 'c1' : null,
         total: 20,
@@ -147,14 +147,15 @@ const refused = (status: number): Answer<Body> => {
   return { outcome: 'refused', status, cause };
 };
 
-describe('a place that is refused', () => {
-  const inPages = (count: number, { place }: PageQuery): Answer<Body> => {
-    const from = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+describe('a position that is refused', () => {
+  const inPages = (count: number, { position }: PageQuery): Answer<Body> => {
+    const from = position.by === 'cursor' ? Number(position.cursor ?? 0) : 0;
     const next = from + 10 < count ? String(from + 10) : null;
     return pageOf(rowsOf(count).slice(from, from + 10), { next_cursor: next });
   };
   test('2.8: for ever is asked for ever more seldom, though the list is begun anew for it', async () => {
-    const isSecond = ({ place }: PageQuery) => place.by === 'cursor' && place.cursor !== null;
+    const isSecond = ({ position }: PageQuery) =>
+      position.by === 'cursor' && position.cursor !== null;
     const list = await aList(
       await standingSandbox(),
       readingOf((query) => (isSecond(query) ? refused(404) : inPages(30, query))),
@@ -174,7 +175,7 @@ describe('a place that is refused', () => {
       readingOf((query) => {
         asked += 1;
         if (asked % 10 === 0) return refused(404);
-        if (query.place.by === 'cursor' && query.place.cursor === null) begun += 1;
+        if (query.position.by === 'cursor' && query.position.cursor === null) begun += 1;
         return inPages(400, query);
       }),
     );
@@ -231,8 +232,8 @@ test('A28: a changed paging reads the list again from its start, without repeats
   const world = await standingSandbox();
   const spool = await aSpool();
   const rows = rowsOf(35);
-  const answer = ({ place, limit }: PageQuery) => {
-    const from = place.by === 'offset' ? place.offset : 0;
+  const answer = ({ position, limit }: PageQuery) => {
+    const from = position.by === 'offset' ? position.offset : 0;
     return pageOf(rows.slice(from, from + (limit ?? 10)), { total: 35 });
   };
   const before = await aList(world, readingOf(answer, { spool }));

@@ -239,7 +239,7 @@ describe('what counts as a report of missing records', () => {
     const list = madeUpList(async () => okOf(text), {
       pagination: { ...pagination, items },
     });
-    const query = { place: { by: 'cursor', cursor: null }, limit: null } as const;
+    const query = { position: { by: 'cursor', cursor: null }, limit: null } as const;
     return await fetchPage(list, query, new AbortController().signal);
   };
   const data = [{ id: 1 }];

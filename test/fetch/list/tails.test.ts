@@ -23,7 +23,7 @@ interface Row {
 const named = (n: number): Row => ({ id: `r${n}`, n });
 const nameless = (n: number): Row => ({ n });
 
-/** A server whose cursors are a place in the list and a number that no other cursor has. */
+/** A server whose cursors are a position in the list and a number that no other cursor has. */
 class Endless {
   readonly rows: Row[] = [];
   asked = 0;
@@ -32,7 +32,7 @@ class Endless {
   readonly #newestFirst: boolean;
   readonly #row: (n: number) => Row;
   #nonce = 0;
-  /** So many cursors of a place take turns. */
+  /** So many cursors of a position take turns. */
   readonly #turns: number;
 
   constructor({
@@ -53,9 +53,9 @@ class Endless {
     for (let n = 0; n < count; n += 1) this.rows.push(this.#row(this.rows.length));
   }
 
-  page({ place, limit }: PageQuery): Answer<Body> {
+  page({ position, limit }: PageQuery): Answer<Body> {
     this.asked += 1;
-    const cursor = place.by === 'cursor' ? place.cursor : null;
+    const cursor = position.by === 'cursor' ? position.cursor : null;
     const from = Number(cursor?.split('.')[0] ?? 0);
     const rows = this.#newestFirst ? this.rows.toReversed() : this.rows;
     const page = rows.slice(from, from + (limit ?? 100));
@@ -142,8 +142,8 @@ describe('empty pages before a record', () => {
   /** Empty pages before each row, whose cursors are the same whenever they are asked for. */
   const gaps = (empty: number, rows: readonly Row[]) => {
     const cursors: string[] = [];
-    const answer = ({ place }: PageQuery): Answer<Body> => {
-      const at = place.by === 'cursor' ? Number(place.cursor ?? 0) : 0;
+    const answer = ({ position }: PageQuery): Answer<Body> => {
+      const at = position.by === 'cursor' ? Number(position.cursor ?? 0) : 0;
       cursors.push(String(at));
       const row = at % (empty + 1) === empty ? rows[Math.floor(at / (empty + 1))] : undefined;
       const isEnd = at + 1 >= rows.length * (empty + 1);
@@ -223,8 +223,8 @@ describe('a last second of several pages that comes round under new cursors', ()
   /** A cursor is a second, how many of its rows and later ones were shown, and a number that no other has. */
   const server = (rows: Timed[]) => {
     let nonce = 0;
-    return ({ place, limit }: PageQuery): Answer<Body> => {
-      const cursor = place.by === 'cursor' ? place.cursor : null;
+    return ({ position, limit }: PageQuery): Answer<Body> => {
+      const cursor = position.by === 'cursor' ? position.cursor : null;
       const [since = '', skip = '0'] = cursor?.split('+') ?? [];
       const left = rows.filter(({ time }) => time >= since);
       const page = left.slice(Number(skip), Number(skip) + (limit ?? 10));
