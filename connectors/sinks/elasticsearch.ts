@@ -133,7 +133,7 @@ export const elasticsearchSink = defineSink({
           });
           const meaning =
             answer.outcome === 'accepted'
-              ? takenOf(answer, { batch, range, doing, indexOf })
+              ? resultOf(answer, { batch, range, doing, indexOf })
               : answer;
           if (answer.outcome !== 'retry' && answer.outcome !== 'refused') return meaning;
           if (answer.outcome === 'refused' && answer.scope === 'batch') return meaning;
@@ -170,7 +170,7 @@ export const elasticsearchSink = defineSink({
 });
 
 /** The results for the events of an accepted request. */
-function takenOf(
+function resultOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
   context: {
     readonly batch: Batch;

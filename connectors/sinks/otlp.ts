@@ -94,7 +94,7 @@ export const otlpSink = defineSink({
               ? await postOnce(settings, post, context)
               : await grpc.export(body, signal);
           if (answer.outcome !== 'accepted') return answer;
-          return takenOf(answer, { batch, range, doing, warn });
+          return resultOf(answer, { batch, range, doing, warn });
         }),
       close: async () => grpc?.close(),
     };
@@ -159,7 +159,7 @@ function overBound(doing: string, bytes: number): PartAnswer {
  * whereas dropping the dead letters would lose the rejected ones. A request that is rejected as a
  * whole is refused as any other: it proves nothing about its records.
  */
-function takenOf(
+function resultOf(
   { response, blot }: Extract<PostAnswer, { readonly outcome: 'accepted' }>,
   context: {
     readonly batch: Batch;

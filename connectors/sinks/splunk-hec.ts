@@ -22,7 +22,7 @@ import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { HecConnection } from './splunk-hec/collector.ts';
 import { Cookies } from './splunk-hec/cookies.ts';
 import { envelopeForm, nameFor } from './splunk-hec/envelope.ts';
-import { askCollector } from './splunk-hec/wire.ts';
+import { requestCollector } from './splunk-hec/wire.ts';
 
 const name = () => z.string().min(1);
 const indexName = () =>
@@ -130,7 +130,7 @@ export const splunkHecSink = defineSink({
     // Without an event: the response to a valid token is that there is none.
     const receiver = receiverAt(settings, isRequired ? 'ack' : 'event');
     const doing = 'connecting';
-    const { answer, said } = await askCollector({
+    const { answer, said } = await requestCollector({
       ...{ receiver: { ...receiver, compression: 'none' }, doing, tools, signal },
       body: Buffer.from(isRequired ? '{"acks":[0]}' : ''),
       channel: settings.channel ?? randomUUID(),

@@ -121,11 +121,11 @@ export class PageEncoder {
   }
 
   /** The encodings of a page that a sink needs: its own, and those of others that will read it. */
-  #tasksFor(page: DecodedPage, asking: Reader): ReadonlyMap<string, Task> {
+  #tasksFor(page: DecodedPage, requester: Reader): ReadonlyMap<string, Task> {
     const tasks = new Map<string, Task>();
-    for (const reader of [asking, ...this.#readers]) {
-      const wants = reader === asking || reader.expects(page.held);
-      const selection = wants ? selectionOf(page.held, reader) : null;
+    for (const reader of [requester, ...this.#readers]) {
+      const isNeeded = reader === requester || reader.expects(page.held);
+      const selection = isNeeded ? selectionOf(page.held, reader) : null;
       if (selection === null || isCopied(selection, reader)) continue;
       const key = keyOf(selection, reader);
       if (tasks.has(key) || page.encoded.has(key)) continue;

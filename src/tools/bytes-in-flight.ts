@@ -81,7 +81,7 @@ export class BytesInFlight implements InFlight {
     lease.bytes += bytes;
     this.#bytes += bytes;
     this.#leases.add(lease);
-    return this.#mayGoOn(lease);
+    return this.#mayContinue(lease);
   }
 
   release(lease: CountedLease): void {
@@ -89,10 +89,10 @@ export class BytesInFlight implements InFlight {
     lease.isOver = true;
     this.#bytes -= lease.bytes;
     this.#leases.delete(lease);
-    for (const waiting of this.#leases) if (this.#mayGoOn(waiting)) waiting.wake();
+    for (const waiting of this.#leases) if (this.#mayContinue(waiting)) waiting.wake();
   }
 
-  #mayGoOn(lease: CountedLease): boolean {
+  #mayContinue(lease: CountedLease): boolean {
     const [oldest] = this.#leases;
     return this.#bytes <= this.#max || lease === oldest;
   }

@@ -66,7 +66,7 @@ interface Grant {
 interface Outage {
   readonly cause: ExportError;
   readonly untilMs: number;
-  readonly isAsked: boolean;
+  readonly isRequestedWait: boolean;
 }
 
 /**
@@ -91,7 +91,7 @@ export class OAuthSource implements TokenSource {
   #grant: Grant | null = null;
   #outage: Outage | null = null;
   /** The one request in flight, shared by all callers. */
-  readonly #asking = new SharedCall((signal) => this.#ask(signal));
+  readonly #requesting = new SharedCall((signal) => this.#requestToken(signal));
   #isReplacing = false;
 
   constructor(credential: ClientCredential, tools: TokenTools) {
@@ -110,10 +110,10 @@ export class OAuthSource implements TokenSource {
     const grant = this.#usable(this.#grant);
     if (grant && nowMs < grant.expiresAtMs) {
       // Renewed in the background: a slow token endpoint must not delay a request.
-      if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#asking.start();
+      if (nowMs >= grant.renewAtMs && this.#heldBack() === null) this.#requesting.start();
       return tokenOf(grant);
     }
-    return this.#heldBack() ?? (await this.#asking.join(signal));
+    return this.#heldBack() ?? (await this.#requesting.join(signal));
   }
 
   invalidate(token: string): boolean {
@@ -155,23 +155,23 @@ export class OAuthSource implements TokenSource {
     return ms <= 0 ? null : this.#retry(outage, ms);
   }
 
-  #retry({ cause, isAsked }: Outage, ms: number): Failure {
+  #retry({ cause, isRequestedWait }: Outage, ms: number): Failure {
     const cut = () => {
       this.#outage = null;
     };
-    return { outcome: 'retry', cause, wait: isAsked ? { ms } : { ms, cut } };
+    return { outcome: 'retry', cause, wait: isRequestedWait ? { ms } : { ms, cut } };
   }
 
-  async #ask(signal: AbortSignal): Promise<TokenAnswer> {
+  async #requestToken(signal: AbortSignal): Promise<TokenAnswer> {
     const { clock, http } = this.#tools;
-    const askedAtMs = clock.monotonic();
+    const requestedAtMs = clock.monotonic();
     const fingerprint = fingerprintOf(this.#credential);
     const doing = `requesting a token from ${this.#where}`;
     try {
       const request = this.#request(doing);
       if (request instanceof ExportError) return this.#refuse(request, fingerprint);
       const response = await http.request(request, signal);
-      return this.#learn(response, { askedAtMs, fingerprint });
+      return this.#learn(response, { requestedAtMs, fingerprint });
     } catch (error) {
       const cause =
         error instanceof HttpFailure
@@ -198,13 +198,16 @@ export class OAuthSource implements TokenSource {
 
   #learn(
     response: HttpResponse,
-    { askedAtMs, fingerprint }: { readonly askedAtMs: number; readonly fingerprint: string },
+    {
+      requestedAtMs,
+      fingerprint,
+    }: { readonly requestedAtMs: number; readonly fingerprint: string },
   ): TokenAnswer {
     const reading = readGrant(response, this.#credential);
     switch (reading.outcome) {
       case 'grant':
         this.#secretRefused.accept();
-        return tokenOf(this.#keep(reading, askedAtMs));
+        return tokenOf(this.#keep(reading, requestedAtMs));
       case 'refused':
         return this.#refuse(reading.cause, fingerprint);
       case 'retry': {
@@ -218,7 +221,7 @@ export class OAuthSource implements TokenSource {
 
   #keep(
     reading: { token: string; scope: string | null; lifeMs: number },
-    askedAtMs: number,
+    requestedAtMs: number,
   ): Grant {
     const { token, scope, lifeMs } = reading;
     const latestMs = Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs);
@@ -230,8 +233,8 @@ export class OAuthSource implements TokenSource {
     const grant = {
       token,
       scope,
-      renewAtMs: askedAtMs + renewMs,
-      expiresAtMs: askedAtMs + lifeMs,
+      renewAtMs: requestedAtMs + renewMs,
+      expiresAtMs: requestedAtMs + lifeMs,
       isReplacement: this.#isReplacing,
       isAccepted: false,
       isRefused: false,
@@ -245,9 +248,9 @@ export class OAuthSource implements TokenSource {
     return this.#logged(this.#secretRefused.refuse(cause, '', fingerprint));
   }
 
-  #fail(cause: ExportError, waitMs: number, isAsked: boolean): Failure {
+  #fail(cause: ExportError, waitMs: number, isRequestedWait: boolean): Failure {
     const untilMs = this.#tools.clock.monotonic() + waitMs;
-    this.#outage = { cause, untilMs, isAsked };
+    this.#outage = { cause, untilMs, isRequestedWait };
     return this.#logged(this.#retry(this.#outage, waitMs));
   }
 

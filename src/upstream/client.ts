@@ -126,7 +126,7 @@ export class UpstreamClient implements Upstream {
       const sent = await this.#send(request, { token: pass.token, lane }, signal);
       if (sent.response === null) return sent.answer;
       received?.({ ...sent.response, ...requestIdOf(sent.response) });
-      if (showsCredentialTaken(sent.response)) {
+      if (showsCredentialAccepted(sent.response)) {
         source.accepted(pass.token);
         source.suspicion.accept(this.#suspectPath(lane));
       }
@@ -161,24 +161,24 @@ export class UpstreamClient implements Upstream {
     { token, lane }: { readonly token: string; readonly lane: Lane },
     signal: AbortSignal,
   ): Promise<{ readonly response: HttpResponse | null; readonly answer: Answer<Body> }> {
-    const asking = requestFor(request, this.#settings, { token, tls: this.#tls });
+    const sent = requestFor(request, this.#settings, { token, tls: this.#tls });
     const asked: Sent = {
       upstream: this.name,
-      ...{ method: asking.method, path: request.path, url: asking.url },
+      ...{ method: sent.method, path: request.path, url: sent.url },
       isLines: request.response === 'ndjson',
       hidden: [token, ...secretsOf(request)],
       scopes: { asked: this.#settings.auth.scope, granted: this.#source.granted() },
     };
     try {
-      const response = await this.#tools.http.request(asking, signal);
-      const wait = this.#learn(lane, response, asking);
+      const response = await this.#tools.http.request(sent, signal);
+      const wait = this.#learn(lane, response, sent);
       const { status, body, headers } = response;
       // A registration is confirmed by 201 or 204 too.
       const isDone = request.idempotencyKey !== undefined && status >= 200 && status < 300;
       return {
         response,
         answer: isDone
-          ? { outcome: 'ok', url: asking.url, body, headers }
+          ? { outcome: 'ok', url: sent.url, body, headers }
           : readAnswer(response, asked, wait),
       };
     } catch (error) {
@@ -188,11 +188,11 @@ export class UpstreamClient implements Upstream {
     }
   }
 
-  #learn(lane: Lane, response: HttpResponse, asking: HttpRequest): Wait | undefined {
+  #learn(lane: Lane, response: HttpResponse, sent: HttpRequest): Wait | undefined {
     const nowMs = this.#tools.clock.now();
     const names = this.#settings.rate_limit_headers;
     const sign = readRateSign(response.status, response.headers, { nowMs, names });
-    this.#gate.observe(lane, sign, `${asking.url}${asking.body ?? ''}`);
+    this.#gate.observe(lane, sign, `${sent.url}${sent.body ?? ''}`);
     this.announced.notice(lane.template, response, this.#log);
     if (sign.distantReset) this.#reportDistantReset(lane);
     const ms = sign.refused ? this.#gate.delay(lane) : sign.retryAfterMs;
@@ -219,7 +219,7 @@ export class UpstreamClient implements Upstream {
 /**
  * Another status may come from an intermediary, or from a server that does not know the credential.
  */
-function showsCredentialTaken({ status }: HttpResponse): boolean {
+function showsCredentialAccepted({ status }: HttpResponse): boolean {
   return status === 200 || status === 403;
 }
 

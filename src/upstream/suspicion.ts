@@ -25,7 +25,7 @@ export class Suspicion {
   readonly #refusedPaths = new Set<string>();
   /** Another path is being tried; and: it was accepted. */
   #isTriedElsewhere = false;
-  #isTakenElsewhere = false;
+  #isAcceptedElsewhere = false;
   #fingerprint = '';
   #probeAtMs = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<() => void>();
@@ -55,7 +55,7 @@ export class Suspicion {
   refuse(cause: ExportError, path: string, fingerprint = this.#deps.fingerprint()): Failure {
     if (this.#cause === null) {
       this.#isTriedElsewhere = false;
-      this.#isTakenElsewhere = false;
+      this.#isAcceptedElsewhere = false;
     }
     this.#cause = cause;
     this.#fingerprint = fingerprint;
@@ -70,8 +70,8 @@ export class Suspicion {
   accept(path = ''): void {
     if (this.#cause === null) return;
     const wasRefused = this.#refusedPaths.has(path);
-    if (!wasRefused && this.#isTakenElsewhere) return;
-    this.#isTakenElsewhere = true;
+    if (!wasRefused && this.#isAcceptedElsewhere) return;
+    this.#isAcceptedElsewhere = true;
     if (wasRefused) {
       this.#cause = null;
       this.#refusedPaths.clear();
@@ -95,7 +95,7 @@ export class Suspicion {
   }
 
   #causeOn(path: string): ExportError | null {
-    return this.#isTakenElsewhere && !this.#refusedPaths.has(path) ? null : this.#cause;
+    return this.#isAcceptedElsewhere && !this.#refusedPaths.has(path) ? null : this.#cause;
   }
 
   #isSecondOpinion(path: string): boolean {

@@ -22,7 +22,7 @@ import { Acks } from './acks.ts';
 import { noAckNext, noCollector, readAcks } from './answer.ts';
 import { Cookies } from './cookies.ts';
 import { type Posted, type PostedPart, settled, uidsOf } from './posted.ts';
-import { askCollector } from './wire.ts';
+import { requestCollector } from './wire.ts';
 
 /** Options of a collector connection. */
 export interface CollectorDeps {
@@ -44,8 +44,8 @@ export interface CollectorDeps {
 /** Batches that are posted or wait for it: the next one is encoded while one is in flight. */
 const postingMax = 2;
 /** Query interval: half of the time waited so far, within bounds. */
-const askMsMin = 200;
-const askMsMax = 10_000;
+const pollMsMin = 200;
+const pollMsMax = 10_000;
 const closingMsMax = 1_000;
 
 /** One connection; see the file's head. */
@@ -63,7 +63,7 @@ export class HecConnection {
   #broken: ExportError | null = null;
   /** Why the indexed batches cannot be queried. */
   #unheard: ExportError | null = null;
-  #asking: Promise<void> | null = null;
+  #polling: Promise<void> | null = null;
   /** End the wait before a query; and the query. */
   #pause = new AbortController();
   #question = new AbortController();
@@ -97,7 +97,7 @@ export class HecConnection {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#pause.abort();
-    await this.#asking;
+    await this.#polling;
   }
 
   readonly #posted = (): void => {
@@ -148,7 +148,7 @@ export class HecConnection {
     const indexOf = (place: number) =>
       this.#deps.indexOf(batch.events[range.from + place]?.source ?? '');
     const body = linesOf(batch.lines, range);
-    const { answer, said, cookies } = await askCollector({
+    const { answer, said, cookies } = await requestCollector({
       ...{
         receiver,
         body,
@@ -183,26 +183,26 @@ export class HecConnection {
     }
     const end = this.#acks.add(said.ackId, { sinceMs: tools.clock.monotonic(), signal });
     parts.push({ end, uids: uidsOf(batch, range) });
-    this.#asking ??= this.#askOn();
+    this.#polling ??= this.#pollUntilDone();
     return { outcome: 'delivered' };
   }
 
-  async #askOn(): Promise<void> {
+  async #pollUntilDone(): Promise<void> {
     const { clock } = this.#deps.tools;
     while (this.#waiting.length > 0) {
       this.#pause = new AbortController();
       this.#question = new AbortController();
       const { signal } = this.#question;
-      await clock.sleep(this.#askAfterMs, this.#pause.signal).catch(() => undefined);
+      await clock.sleep(this.#pollAfterMs, this.#pause.signal).catch(() => undefined);
       for (const acks of this.#waiting) {
-        await this.#inTurn(() => this.#askWhatIsIndexed(acks, signal)).catch((error) => {
+        await this.#inTurn(() => this.#pollIndexed(acks, signal)).catch((error) => {
           if (!signal.aborted) throw error;
         });
       }
       this.#giveUpLate();
       this.#earlier = this.#earlier.filter(({ size }) => size > 0);
     }
-    this.#asking = null;
+    this.#polling = null;
   }
 
   /** The channels with waiting batches. */
@@ -210,19 +210,19 @@ export class HecConnection {
     return [...this.#earlier, this.#acks].filter(({ size }) => size > 0);
   }
 
-  get #askAfterMs(): number {
+  get #pollAfterMs(): number {
     const sinceMs = Math.min(...this.#waiting.map((acks) => acks.sinceMs));
     const lastedMs = this.#deps.tools.clock.monotonic() - sinceMs;
-    return Math.max(askMsMin, Math.min(lastedMs / 2, this.#isClosing ? closingMsMax : askMsMax));
+    return Math.max(pollMsMin, Math.min(lastedMs / 2, this.#isClosing ? closingMsMax : pollMsMax));
   }
 
-  async #askWhatIsIndexed(acks: Acks, signal: AbortSignal): Promise<void> {
+  async #pollIndexed(acks: Acks, signal: AbortSignal): Promise<void> {
     const { ids, channel } = acks;
     if (ids.length === 0) return;
     const { acks: receiver, tools } = this.#deps;
     const doing = `${this.#deps.doing}: requesting the indexing status`;
     const body = Buffer.from(JSON.stringify({ acks: ids }));
-    const { answer, said, cookies } = await askCollector({
+    const { answer, said, cookies } = await requestCollector({
       ...{ receiver, body, channel, cookies: this.#cookies, doing, tools, signal },
     });
     if (answer.outcome !== 'accepted') {

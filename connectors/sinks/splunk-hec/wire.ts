@@ -32,8 +32,8 @@ export interface Said {
 }
 
 /** Sends one request. Rejects only when the signal aborts. */
-export async function askCollector(asking: HecRequestContext): Promise<Said> {
-  const { receiver, body, channel, cookies, indexOf, hasIndexes, ...context } = asking;
+export async function requestCollector(request: HecRequestContext): Promise<Said> {
+  const { receiver, body, channel, cookies, indexOf, hasIndexes, ...context } = request;
   const headers = {
     'content-type': 'application/json',
     'x-splunk-request-channel': channel,
