@@ -147,6 +147,8 @@ function protoEntries(bytes: Uint8Array): readonly (readonly [number, bigint | U
   };
   while (at < bytes.length) {
     const tag = varint();
+    // A tag has 32 bits; readers that cut a longer one would see another wire type.
+    if (tag > 0xffff_ffffn) throw new RangeError('a tag is too large');
     const number = Number(tag >> 3n);
     if (number === 0) throw new RangeError('a field has the number 0');
     switch (tag & 7n) {

@@ -39,6 +39,8 @@ test('readExportLogsAnswer is total, and takes no answer for a success that Open
       if (ours !== null)
         expect(() => ProtobufLogsSerializer.deserializeResponse(body)).not.toThrow();
     }),
+    // A tag beyond 32 bits, of which other readers see the lower part.
+    { examples: [[Uint8Array.from([213, 128, 128, 128, 128, 128, 128, 16, 0, 0, 0, 0])]] },
   );
 });
 
