@@ -8,9 +8,9 @@ import type { Wish } from '../hold/requests.ts';
 
 /** A stored state to read. */
 export interface Stored {
-  /** The config, with the directory that has the state: the state directory, or a copy of it. */
+  /** The config, with the directory that has the state: the state directory, or its copy. */
   readonly config: Config;
-  /** If no state was found: a clause with the places that were searched, for the end of a line; else empty. */
+  /** If no state was found: a clause with the searched locations, for the end of a line; else empty. */
   readonly missing: string;
   /** The state is a copy from Kafka, which has neither pages nor identities of records. */
   readonly isCopy: boolean;

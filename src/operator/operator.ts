@@ -1,4 +1,4 @@
-// What an operator can ask of a state, whatever runs with it. One of three adapters carries it out: the
+// What an operator can request from a state, whatever runs with it. One of three adapters carries it out: the
 // state directory (no process runs), a running process of this machine, or a process elsewhere by the
 // Kafka control topic. Invariant: callers see no difference but `null`, where a request concerns a
 // running pipeline and no process runs.
@@ -18,7 +18,7 @@ import { RemoteProcess } from './remote-process.ts';
 import { RunningProcess } from './running-process.ts';
 import { StateDirectory } from './state-directory.ts';
 
-/** One state: of a config, or of one shard of it. */
+/** One state: of a config, or of one of its shards. */
 export interface Operator {
   /** The process that has the state, as messages name it; null: none runs. */
   holder(): Promise<string | null>;
@@ -70,7 +70,7 @@ type Turned = z.output<typeof answers.turned>;
 /** The id and uid of a dead letter. */
 export type DeadLetterName = readonly [id: number, uid: string];
 
-/** A stream or sink that was asked to retry; `waitsUntil` (epoch ms): its upstream or receiver requested this wait. */
+/** A stream or sink that was requested to retry; `waitsUntil` (epoch ms): its upstream or receiver requested this wait. */
 export type Retried = z.output<typeof retried>;
 
 /** Numbers of dead letters: by sink those that were moved, by reason those that stay. */
@@ -130,7 +130,7 @@ export function ownOperator(config: Config): Operator {
   return operatorBy(async () => adapter);
 }
 
-/** `adapterNow` is asked before each request: processes come and go. */
+/** `adapterNow` is called before each request: processes come and go. */
 function operatorBy(adapterNow: () => Promise<Adapter>): Operator {
   const ask = <T>(name: string, wish: Wish, shape: z.ZodType<T>) =>
     carriedOut(adapterNow, { name, wish }, shape);
