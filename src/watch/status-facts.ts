@@ -217,6 +217,7 @@ const succession = z.object({
 /** A source that moves to its successor. */
 export type SuccessionFacts = z.output<typeof succession>;
 
+/** A stream most of whose records have an unreadable time, since the start. */
 const unreadTime = z.object({
   stream: z.string(),
   source: z.string(),

@@ -187,8 +187,8 @@ export class Generation implements EntityTaker {
   }
 
   /**
-   * Ends a first reading. `told`: closes the baseline with the entities known by then. An entity that was reported when
-   * seen, and is gone now, is an ordinary absence.
+   * Ends a first reading. `closesBaseline`: closes the baseline with the entities known by then. An entity that was
+   * reported when seen, and is gone now, is an ordinary absence.
    */
   async finishFirst(reading: FullScan, closesBaseline: boolean): Promise<void> {
     const { stream } = this.#deps;

@@ -51,7 +51,8 @@ export class KnownEntities {
   }
 
   /**
-   * Loads the rows of a stream. `anew`: the rows belong to an earlier beginning and are dropped with the first commit.
+   * Loads the rows of a stream. `isRestarted`: the rows belong to an earlier beginning and are dropped with the first
+   * commit.
    */
   static async load(
     spool: Pick<Spool, 'entities'>,

@@ -65,7 +65,7 @@ function isRecent(at: number | null, now: number): boolean {
   return at !== null && now - at < seenForMs;
 }
 
-/** Continues the full scan, or starts one. `hurried`: in one poll; `anew`: from the start. */
+/** Continues the full scan, or starts one. `hurried`: in one poll; `restarts`: from the start of the list. */
 export async function runFullScan(
   poll: Poll,
   { hurried, restarts = false }: { readonly hurried: boolean; readonly restarts?: boolean },
