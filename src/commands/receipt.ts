@@ -10,10 +10,9 @@ import { openNote, type Signer, signNote } from '../archive/note.ts';
 import { signerOf, signingSettings } from '../archive/signing.ts';
 import type { Config } from '../config/config.ts';
 import { errorText } from '../contracts/errors.ts';
-import type { Stored } from '../operator/index.ts';
+import { storedState } from '../operator/index.ts';
 import { planToLook } from '../run/plan-to-look.ts';
 import { cleanText } from '../tools/clean-text.ts';
-import { readState, type State } from '../watch/state.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
@@ -46,7 +45,10 @@ async function report(
   { out, err }: Means,
 ): Promise<boolean> {
   refuseUnknown('sink', sink, Object.keys(config.sinks));
-  const { state, missing } = await operator.status(stateIn);
+  const { state, missing } = await operator.status((stored) => ({
+    state: storedState(stored),
+    missing: stored.missing,
+  }));
   const reported = receiptOf(sink, {
     ...{ config, plan: await planToLook(config), state },
     now: Date.now(),
@@ -58,18 +60,6 @@ async function report(
   if (note === null) err('not signed: the config has no archive whose key signs here');
   if (missing !== '') err(cleanText(`nothing is known${missing}`, lengthMax));
   return reported.whole;
-}
-
-function stateIn({ config, isCopy, missing }: Stored): {
-  readonly state: State;
-  readonly missing: string;
-} {
-  const state = readState(config.state.dir);
-  if (!isCopy) return { state, missing };
-  // Pages are not copied, so which are still held is not known.
-  const positions = [...state.sinks.values()].flatMap(({ position }) => position ?? []);
-  const spool = { ...state.spool, oldest: Math.min(0, ...positions) };
-  return { state: { ...state, spool }, missing };
 }
 
 const check = defineCommand({

@@ -5,12 +5,12 @@
 import { z } from 'zod';
 import { backlog } from '../contracts/spool.ts';
 import { holderOf } from '../hold/lock.ts';
-import type { Stored } from '../operator/index.ts';
+import { type Stored, storedState } from '../operator/index.ts';
 import { runningIn } from '../run/running-config.ts';
 import { counted, tableLines } from '../terminal/table.ts';
 import { cleanText } from '../tools/clean-text.ts';
 import { joinedRemoved, removedSinksOf } from '../watch/removed-sinks.ts';
-import { readState, type State } from '../watch/state.ts';
+import type { State } from '../watch/state.ts';
 import type { RemovedSink } from '../watch/status-facts.ts';
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
@@ -147,9 +147,10 @@ async function listedIn(parts: readonly PartAtWork[]): Promise<Listed> {
   return { listed, missing, knowing };
 }
 
-function sinksIn({ config, missing }: Stored) {
-  const { dir, removedSinksMs } = config.state;
-  const state = readState(dir);
+function sinksIn(stored: Stored) {
+  const { config, missing } = stored;
+  const { removedSinksMs } = config.state;
+  const state = storedState(stored);
   const present = Object.keys(config.sinks);
   const sinks: readonly RemovedSink[] = [
     ...present.map((name) => presentIn(state, name)),

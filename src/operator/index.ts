@@ -2,3 +2,4 @@
 
 export type { Stored } from './adapter.ts';
 export { type Operator, operatorOf, ownOperator, type RewoundStream } from './operator.ts';
+export { storedState } from './stored-state.ts';
