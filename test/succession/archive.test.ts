@@ -36,7 +36,7 @@ test('the archive of a move is whole, shows the cutover, and has each record onc
 
   const replayed = join(dir, 'replayed.ndjson');
   move.write({ succeeds, top: { sinks: { again: { type: 'file', path: replayed } } } });
-  const replay = ['archive', 'replay', location, '-c', config, '--sink', 'again'];
+  const replay = ['archive', 'replay', location, '-c', config, '--key', vkey, '--sink', 'again'];
   const sent = await runHere(replay);
   const found = await runHere(['archive', 'search', location]);
   const inLake = pair.count(found.stdout);
