@@ -184,7 +184,6 @@ export class EraseRequests {
   ) {
     const { pages, request, authority, sha256, log, now } = asked;
     const found = await provenSegment(object, log.reader);
-    if (found === null) return null;
     const { lock } = (await this.#store.facts(object)) ?? {};
     if (lock !== undefined) throw new SyntaxError(`${object}: ${lockText(lock)}`);
     const whole = Buffer.from(found.body);
@@ -299,8 +298,8 @@ function existingIn(whole: Buffer, versions: readonly PageVersion[]) {
 }
 
 /**
- * A segment that matches its own entry or an erasure; null: it does not exist. Throws a SyntaxError for any other
- * content.
+ * A segment that matches its own entry or an erasure. Throws a SyntaxError for any other content, and if it is missing:
+ * the record could be put back with it.
  */
 async function provenSegment(object: string, reader: ProvenReader) {
   const known: Pick<ErasedEntry['segment'], 'bytes' | 'sha256'>[] = [];
@@ -313,7 +312,7 @@ async function provenSegment(object: string, reader: ProvenReader) {
   known.push(...(pages.get(object) ?? []).map(({ segment }) => segment));
   const most = known.reduce((max, { bytes }) => Math.max(max, bytes), 0);
   const found = await reader.store.read(object, { from: 0, length: most + 1 });
-  if (found === null) return null;
+  if (found === null) throw new SyntaxError(`${object} is missing`);
   const sha256 = hash('sha256', found.body, 'hex');
   if (known.some((one) => one.sha256 === sha256)) return found;
   throw new SyntaxError(`${object} differs from its entry`);

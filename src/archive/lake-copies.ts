@@ -7,6 +7,7 @@ import { cutBytesMax } from './cut-signature.ts';
 import { enteredLake } from './entered-lake.ts';
 import { erasedRows, erasuresIn } from './erasures.ts';
 import { cutsPrefix, lakePrefix, parseLakeCut } from './lake-cuts.ts';
+import { isPruned } from './logged.ts';
 import type { PlaceInSpool } from './pages.ts';
 import { type CutSpan, type ProvenCut, type ProvenCuts, readSpanOf } from './proven-cuts.ts';
 import type { ProvenReader } from './proven-reader.ts';
@@ -36,7 +37,7 @@ export async function lakeCopiesOf(
     if (!mayHave(cut, pages)) continue;
     let read: CutSpan | null = null;
     for (const one of cut.objects) {
-      const body = await existingObject(reader, one);
+      const body = await existingObject(reader, one, cut.entry.object);
       if (body === null) continue;
       const { readUids } = await import('../parquet/read.ts');
       const has = new Set(await readUids(body));
@@ -52,14 +53,25 @@ export async function lakeCopiesOf(
   return copies;
 }
 
-/** Null: the object is deleted. Throws a SyntaxError if no entry leads to the stored content. */
-async function existingObject(reader: ProvenReader, entry: ProvenCut['objects'][number]) {
+/**
+ * Null: the object is deleted, as entries say. Throws a SyntaxError if no entry leads to the stored content, or to its
+ * absence: the event could be put back with it.
+ */
+async function existingObject(
+  reader: ProvenReader,
+  entry: ProvenCut['objects'][number],
+  cut: string,
+) {
   const { object, sha256 } = entry;
   const erasures = await erasuresIn(reader);
   const versions = [entry, ...(erasures.lake.get(object) ?? [])];
   const length = Math.max(...versions.map(({ bytes }) => bytes)) + 1;
   const found = await reader.store.read(object, { from: 0, length });
-  if (found === null) return null;
+  if (found === null) {
+    const isGone = versions.some(({ rows }) => rows === 0) || (await isPruned(reader, cut));
+    if (isGone) return null;
+    throw new SyntaxError(`${object} is missing`);
+  }
   const now = hash('sha256', found.body);
   if (now === sha256 || erasedRows(entry, now, erasures) !== null) return found.body;
   throw new SyntaxError(`${object} differs from its entry`);

@@ -49,8 +49,7 @@ export async function withoutErased(
   for (const { object, sha256, read, uids } of lake) {
     if (bytes >= bytesMax) return { lake: made, isAll: false };
     const found = await store.read(object, { from: 0, length: lakeBytesMax + 1 });
-    if (found === null) continue;
-    if (hash('sha256', found.body) !== sha256) {
+    if (found === null || hash('sha256', found.body) !== sha256) {
       throw new SyntaxError(`${object} was changed at the same moment`);
     }
     const { lock } = (await store.facts(object)) ?? {};

@@ -64,6 +64,8 @@ export class Attacker {
   #budget: number;
   /** He waits for requests, and does nothing but make them once more. */
   readonly #isPatient: boolean;
+  /** He exchanges bodies, or lake objects, for the one call that reads them, so that an erasure finds another record, or none. */
+  readonly #isExchanging: boolean;
   #targets: readonly Target[] = [];
   #undo: Undo[] = [];
   /** Names that he has changed. */
@@ -83,6 +85,7 @@ export class Attacker {
     this.#pattern = isOne ? random.pick(openingPatterns) : patterns[about.focus];
     this.#eagerness = isOne ? 0.3 : 0.12;
     this.#isPatient = about.focus === 'holds' && random.chance(0.4);
+    this.#isExchanging = ['erasures', 'lake'].includes(about.focus) && random.chance(0.3);
     this.#now = about.now;
     this.#tell = about.tell;
   }
@@ -95,6 +98,10 @@ export class Attacker {
   before(store: HostileStore, call: StoreCall): void {
     this.calls += 1;
     if (this.#budget <= 0 || this.#isPatient) return;
+    if (this.#isExchanging) {
+      this.#exchange(store, call);
+      return;
+    }
     const isMeant = this.#focus !== 'any' && this.#pattern.test(call.name);
     if (!this.#random.chance(isMeant ? this.#eagerness : 0.02)) return;
     const isTile = call.name.startsWith('tile/') && call.kind === 'read';
@@ -115,6 +122,22 @@ export class Attacker {
     else this.#attackAnything(store, true);
   }
 
+  #exchange(store: HostileStore, { kind, name }: StoreCall): void {
+    const isMeant = this.#focus === 'lake' ? name.endsWith('.parquet') : /^seg|quet$/.test(name);
+    if (kind !== 'read' || !isMeant || !this.#random.chance(0.5)) return;
+    if (name.startsWith('segments/')) {
+      this.#apply(store, 'a body', swappedBody(store, name, this.#random), true, 0);
+    } else if (name.endsWith('.parquet')) {
+      const none =
+        store
+          .body(name)
+          ?.toString()
+          .replace(/"uids":\[.*?\]/, '"uids":[]') ?? '{}';
+      const table = this.#random.chance(0.2) ? null : Buffer.from(none);
+      this.#apply(store, name, new Map([[name, table]]), true, 0);
+    }
+  }
+
   /** After it. */
   after(store: HostileStore, _: StoreCall): void {
     for (const one of this.#undo) {
@@ -132,7 +155,8 @@ export class Attacker {
       if (this.#random.chance(this.#focus === 'opening' ? 0.3 : 0.1))
         this.#copies.push({ store, files: store.snapshot() });
     }
-    if (this.#budget <= 0 || !this.#random.chance(this.#isPatient ? 0.7 : 0.3)) return;
+    if (this.#budget <= 0 || this.#isExchanging) return;
+    if (!this.#random.chance(this.#isPatient ? 0.7 : 0.3)) return;
     const { store } = this.#random.pick(this.#targets);
     // A log that continued from an older store is not the one that an older state knows.
     if (this.#focus === 'opening' && this.#random.chance(0.3)) {

@@ -11,6 +11,7 @@ import type { Tell } from '../verdict.ts';
 import type { HostileStore } from './hostile-store.ts';
 import type { Head, Process } from './process.ts';
 import { statusOf } from './stored-bodies.ts';
+import { uidsIn } from './tables.ts';
 import type { Branch, Rules } from './truth.ts';
 
 /** An archive at its end. */
@@ -84,6 +85,11 @@ function checkContents({ store, rules }: Ended, branch: Branch, report: Report):
       }
     }
   }
+  const uidsOf = (object: string) => {
+    const [first] = store.honest.get(object) ?? [];
+    return first == null ? [] : uidsIn(first);
+  };
+  for (const one of branch.copiesLeft(uidsOf)) finding(`whole, and ${one} is an erased record`);
   for (const [object, cut] of branch.cutOf) {
     const entry = branch.parsed.find((one) => one.t === 'lake' && one.object === object);
     if (store.body(object) !== null || branch.pruned.has(cut)) continue;

@@ -63,6 +63,36 @@ export class Branch {
     this.#rules = rules;
   }
 
+  /** Erased records by the index of the entry. */
+  readonly erasedRecords: {
+    readonly index: number;
+    readonly uid: string;
+    readonly sha256: string;
+  }[] = [];
+
+  /** Copies of erased records that were archived before and stay: in pages, and in objects of the lake. */
+  copiesLeft(uidsOf: (object: string) => readonly string[]): readonly string[] {
+    const left: string[] = [];
+    for (const { index, uid, sha256 } of this.erasedRecords) {
+      for (const [object, indexes] of this.segments) {
+        if (this.pruned.has(object)) continue;
+        for (const page of indexes.filter((one) => one < index)) {
+          const places = this.erased.get(page);
+          this.pages.get(page)?.records.forEach((record, place) => {
+            if (record.sha256 === sha256 && places?.has(place) !== true)
+              left.push(`record ${place} of entry ${page}`);
+          });
+        }
+      }
+      for (const [object, cut] of this.cutOf) {
+        const at = this.parsed.findIndex((one) => one.t === 'lake' && one.object === object);
+        if (at > index || this.pruned.has(cut) || this.lakeGone.get(object)?.has(uid)) continue;
+        if (uidsOf(object).includes(uid)) left.push(`a row of ${object}`);
+      }
+    }
+    return left;
+  }
+
   /** The same log as far as an earlier checkpoint. */
   upTo(size: number): Branch {
     if (size === this.entries.length) return this;
@@ -122,7 +152,7 @@ export class Branch {
         this.#pruned(entry, wrong);
         return;
       case 'erased':
-        this.#erased(entry, wrong);
+        this.#erased(index, entry, wrong);
         return;
       case 'checkpoint':
         for (const request of entry.done ?? []) this.done.add(request);
@@ -201,7 +231,7 @@ export class Branch {
     this.#checkAuthority(entry, isAsked, wrong);
   }
 
-  #erased(entry: AnyEntry, wrong: (what: string) => void): void {
+  #erased(index: number, entry: AnyEntry, wrong: (what: string) => void): void {
     const { page, records, body, segment } = entry;
     const own = this.pages.get(page.index);
     this.erasedSegments.set(page.segment, segment.sha256);
@@ -217,6 +247,7 @@ export class Branch {
       const record = own.records[place];
       if (record?.sha256 !== sha256) wrong(`its record ${place} is another`);
       places.add(place);
+      if (record !== undefined) this.erasedRecords.push({ index, uid: record.uid, sha256 });
       const isAsked = ({ kind, wish }: Granted) =>
         kind === 'erase' && this.#rules.upstream.shaOf(wish.uid) === sha256;
       this.#checkAuthority(entry, isAsked, wrong);
