@@ -226,7 +226,7 @@ export class Pipeline {
       polling.stop(without(polling.names, kept.streams)),
     ]);
     for (const error of failures) {
-      this.#deps.tools.log.warn('sink_close_failed', 'a sink could not be closed in order', {
+      this.#deps.tools.log.warn('sink_close_failed', 'a sink could not be closed cleanly', {
         error: String(error),
       });
     }

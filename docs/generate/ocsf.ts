@@ -138,8 +138,8 @@ const probes: Readonly<Record<Accepts, Json>> = {
 
 /** A value of another kind shows where these come out. */
 const reported: Readonly<Record<string, string>> = {
-  time: '`time`, and as it was written `metadata.original_time`',
-  operation: '`api.operation` and `metadata.event_code`; the activity is read from it',
+  time: '`time`; original text: `metadata.original_time`',
+  operation: '`api.operation` and `metadata.event_code`; determines the activity',
   status: '`status_id`, `status`',
   severity: '`severity_id`, `severity`',
   actorType: '`actor.user.type_id`, `actor.user.type`',

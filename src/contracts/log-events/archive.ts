@@ -23,7 +23,7 @@ export const archiveEvents = {
   archive_close_failed: {
     level: 'warn',
     fields: ['sink', 'code', 'error'],
-    meaning: 'The archive could not be closed in order. The next start completes it.',
+    meaning: 'The archive could not be closed cleanly. The next start completes it.',
   },
   archive_compared: {
     level: 'info',
@@ -113,6 +113,6 @@ export const archiveEvents = {
     level: 'warn',
     fields: ['object', 'error', 'next'],
     meaning:
-      'A Parquet cut that stands in the lake is not one that sluice has written. Its events are written again where they are still held.',
+      'sluice did not write a Parquet cut that is in the lake. Its events are written again if they are still stored.',
   },
 } as const satisfies EventDeclarations;

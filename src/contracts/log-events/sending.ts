@@ -31,7 +31,7 @@ export const sendingEvents = {
     level: 'warn',
     fields: ['error'],
     meaning:
-      'A sink could not be closed in order during a config reload. Its position is unchanged.',
+      'A sink could not be closed cleanly during a config reload. Its position is unchanged.',
   },
   sink_ahead_of_state: {
     level: 'error',

@@ -96,7 +96,7 @@ function fencedMatter({ instance, host, pid, shards, at: since }) {
     who: `${named}process ${pid} on ${host}`,
     what: `is fenced: another process has ${shards === undefined ? 'the state' : shardsText(shards)} since ${since}.`,
     message: null,
-    next: 'The process was killed, frozen or cut off, and did not end in order. Kafka refuses its writes.',
+    next: 'The process was killed, frozen or cut off, without a clean shutdown. Kafka refuses its writes.',
   };
 }
 
