@@ -94,7 +94,7 @@ function warnings({
     ...differences.map((text) => `config of ${text}`),
     ...fenced.map(
       ({ instance, host, pid, at, shards: had }) =>
-        `fenced since ${at}: ${instance === null ? '' : `${instance}, `}process ${pid} on ${host}, which had ${of(had)} without a clean shutdown`,
+        `fenced since ${at}: ${instance === null ? '' : `${instance}, `}process ${pid} on ${host}, which had ${of(had)} and did not shut down cleanly`,
     ),
   ];
 }
