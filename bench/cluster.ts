@@ -95,8 +95,7 @@ class Cluster {
         const held = async () =>
           (await admin.fetchTopicOffsets(topic)).reduce((sum, { high }) => sum + Number(high), 0);
         const figures = await this.#flow(ones, upstream, held);
-        // Each has a process for every shard that it works on.
-        const shards = ones.map(({ child }) => familyOf(child.pid ?? 0).length - 1);
+        const shards = ones.map((one) => shardsAt(one).size);
         const takeover = processes > 1 ? await killed(ones) : null;
         return { ...figures, shards, takeover };
       } finally {
