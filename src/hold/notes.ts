@@ -4,7 +4,10 @@ import type { JsonObject } from '../contracts/json.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
 
-/** Replaces a note; `facts` is JSON. */
+/**
+ * Replaces a note; `facts` is JSON. Equal facts change no row, since a changed row is a transaction where the database is
+ * the cache of a log.
+ */
 export function writeNote(
   statements: Statements,
   note: {
@@ -15,7 +18,9 @@ export function writeNote(
   },
 ): void {
   const { kind, name, facts, now } = note;
-  const write = 'INSERT OR REPLACE INTO note (kind, name, facts, at) VALUES (?, ?, ?, ?)';
+  const write = `INSERT INTO note (kind, name, facts, at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (kind, name) DO UPDATE SET facts = excluded.facts, at = excluded.at
+    WHERE facts <> excluded.facts`;
   statements.run(write, kind, name, facts, now);
 }
 
