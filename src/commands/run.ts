@@ -3,27 +3,20 @@
 // that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
 // either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
-import type { Control } from '../cluster/control.ts';
-import { type Config, flawText, readConfig } from '../config/config.ts';
-import { planFrom } from '../config/plan.ts';
-import { asExportError, type ExportError, UsageError } from '../contracts/errors.ts';
+import { flawText, readConfig } from '../config/config.ts';
+import { asExportError, UsageError } from '../contracts/errors.ts';
 import type { Log } from '../contracts/tools.ts';
 import { agreeOnShards, refuseHalf } from '../run/cluster.ts';
 import { agreeOnDeployment } from '../run/deployment.ts';
-import { type Drains, openDrains } from '../run/drains.ts';
-import { agreeOnHomes, refuseMoved } from '../run/homes.ts';
-import { type Journey, openJourney } from '../run/journey.ts';
-import { MemberFile } from '../run/member-note.ts';
+import { openDrains } from '../run/drains.ts';
+import { agreeOnHomes } from '../run/homes.ts';
+import { oneJourney, reportEnd } from '../run/one-journey.ts';
 import { openOwnLog } from '../run/own-log.ts';
 import { listenForReloads, type ReloadRequests } from '../run/reload-requests.ts';
-import { resumeLines } from '../run/resume-lines.ts';
 import { runOn, runOnce } from '../run/run-loops.ts';
-import { openStatus, type Running, sightOf } from '../run/running.ts';
-import { noteRunning } from '../run/running-config.ts';
-import { type ShardSeat, takeSeat } from '../run/shard-worker.ts';
+import type { Running } from '../run/running.ts';
+import { workerVariable } from '../run/shard-messages.ts';
 import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
-import { sparePage, standByText } from '../run/spare-page.ts';
-import { openTools } from '../run/tools.ts';
 import { systemClock } from '../tools/clock.ts';
 import {
   configOption,
@@ -51,6 +44,7 @@ export const run = defineCommand({
   options,
   async run(given, deps) {
     const limitMs = limitOf(given);
+    if (deps.env[workerVariable] !== undefined) return await host(given, limitMs, deps);
     if (given.once) {
       return await runJourney(given, { deps }, (running) => runOnce(running, limitMs));
     }
@@ -69,28 +63,17 @@ export const run = defineCommand({
 async function runJourney(
   given: Options,
   { deps, requests }: { readonly deps: Means; readonly requests?: ReloadRequests },
-  go: (running: Running) => Promise<ExitCode>,
+  go: (running: Running) => Promise<0 | 1>,
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
-  const seat = takeSeat(deps.env);
-  let control: Control | null = null;
-  const read = () => {
-    const whole = readConfig(file, { env: deps.env });
-    if (seat === null) return whole;
-    const part = seat.part(whole);
-    if (control !== null) refuseMoved(part, control);
-    return part;
-  };
-  const config = readFor(seat, read);
-  const opened = await openOwnLog(config, logLevel);
-  const log = seat === null ? opened.log : opened.log.with(seat.fields);
-  const own = { ...opened, log };
+  const read = () => readConfig(file, { env: deps.env });
+  const config = read();
+  const own = await openOwnLog(config, logLevel);
+  const { log } = own;
   warnThroughLog(log);
   if (config.state.warning !== null)
     log.warn('state_dir_of_working_directory', config.state.warning);
-  if (seat === null) {
-    for (const key of config.ignored) log.warn('config_key_ignored', flawText(config.file, key));
-  }
+  for (const key of config.ignored) log.warn('config_key_ignored', flawText(config.file, key));
   const shutdown = listenForShutdown(() => {
     log.warn('stopped_at_once', 'second signal: ending at once; nothing is lost');
     deps.exit(1);
@@ -104,18 +87,14 @@ async function runJourney(
   try {
     await drains?.known(shutdown.stop);
     const { kafka } = config.state;
-    if (drains !== null && kafka !== null && seat === null) {
+    if (drains !== null && kafka !== null) {
       await agreeOnShards(kafka, drains.control, systemClock());
       refuseHalf(drains.control.isImporting);
       const deps = { control: drains.control, clock: systemClock(), log };
       deploymentChanged = await agreeOnDeployment(kafka, deps);
       await agreeOnHomes(config, deps);
     }
-    if (drains !== null && seat !== null) {
-      refuseMoved(config, drains.control);
-      control = drains.control;
-    }
-    if (drains !== null && seat === null && (kafka?.shards ?? 1) > 1) {
+    if (drains !== null && (kafka?.shards ?? 1) > 1) {
       const { keepShards } = await import('../run/keep-shards.ts');
       const args = commandLine(given);
       const { env } = deps;
@@ -127,7 +106,8 @@ async function runJourney(
       return ended === 0 ? 0 : 1;
     }
     for (let last = config; ; ) {
-      const of = { own, shutdown, drains, deps, seat, read, deploymentChanged };
+      const control = drains?.control ?? null;
+      const of = { own, shutdown, drains, control, deps, hosted: null, read, deploymentChanged };
       const ended = await oneJourney(last, of, go);
       if (once || shutdown.stop.aborted || drains?.isDrained() !== true) return ended.code;
       last = ended.config;
@@ -137,90 +117,25 @@ async function runJourney(
       log.info('stopped', 'stopped', { why: String(error) });
       return 0;
     }
-    reportEnd(log, asExportError(error, 'running'), seat);
+    reportEnd(log, asExportError(error, 'running'), null);
     return 1;
   } finally {
     await drains?.close();
     await own.close(stopMs);
     shutdown.release();
-    seat?.leave();
   }
 }
 
-/** Reads the config; the process that has started this one for a shard hears why it cannot. */
-function readFor(seat: ShardSeat | null, read: () => Config): Config {
-  try {
-    return read();
-  } catch (error) {
-    seat?.ends(error);
-    throw error;
-  }
-}
-
-/** From standing by, where the state is in Kafka, to its end: that of the process, or of its turn. */
-async function oneJourney(
-  config: Config,
-  {
-    own,
-    drains,
-    deps,
-    seat,
-    read,
-    deploymentChanged,
-    shutdown: ending,
-  }: Pick<Running, 'own' | 'shutdown' | 'seat' | 'read' | 'deploymentChanged'> & {
-    readonly deps: Means;
-    readonly drains: Drains | null;
-  },
-  go: (running: Running) => Promise<ExitCode>,
-): Promise<{ readonly code: ExitCode; readonly config: Config }> {
-  const { log } = own;
-  const tools = openTools(log);
-  const plan = planFrom(config, tools);
-  const lost = (why: ExportError) => {
-    reportEnd(log, why, seat);
-    deps.exit(1);
-  };
-  const isDrained = () => drains?.isDrained() === true;
-  const spare = sparePage(config, tools, isDrained);
-  const member = seat === null && drains !== null ? new MemberFile(config.state.dir, log) : null;
-  const waits = () => {
-    member?.note({ standing_by: standByText(config, isDrained()) });
-    spare.waits();
-  };
-  const { sessionMs = 0 } = config.state.kafka ?? {};
-  const membership = seat?.membership(sessionMs, tools, lost);
-  const { heard: received } = spare;
-  const standBy = { stop: ending.stop, lost, waits, heard: received, isDrained, membership };
-  let journey: Journey;
-  try {
-    journey = await openJourney(plan, config.state, tools, { standBy });
-  } finally {
-    member?.close();
-    await spare.close();
-  }
-  try {
-    for (const { event, text, fields } of resumeLines(plan, journey.before)) {
-      log.info(event, text, fields);
-    }
-    const sight = sightOf({ config, plan }, { journey, tools, seat });
-    const shutdown = {
-      ...ending,
-      stop: drains?.orDrained(ending.stop) ?? ending.stop,
-    };
-    const control = drains?.control ?? null;
-    const of = { config, plan, journey, tools, shutdown, deps, own, sight, control, seat, read };
-    const running: Running = { ...of, deploymentChanged, refused: null };
-    noteRunning(config, tools.clock.now(), null, log);
-    const status = await openStatus(running);
-    try {
-      return { code: await go(running), config: running.config };
-    } finally {
-      await status?.close();
-    }
-  } finally {
-    await journey.close();
-  }
+/** In a worker process. */
+async function host(given: Options, limitMs: number | null, deps: Means): Promise<never> {
+  const { hostShards } = await import('../run/host-shards.ts');
+  const { config: file, logLevel, allowRemoval: removalAllowed = false } = given;
+  const { env } = deps;
+  return await hostShards({
+    ...{ file, env, logLevel, deps },
+    go: (running, { once, requests }) =>
+      once ? runOnce(running, limitMs) : runOn(running, { requests, removalAllowed }),
+  });
 }
 
 /** The last line of a process that has no journey of its own. */
@@ -229,13 +144,7 @@ function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void 
   log.info('stopped', 'stopped', { why, exit_code: code });
 }
 
-function reportEnd(log: Log, why: ExportError, seat: ShardSeat | null): void {
-  const { code, message, next } = why;
-  seat?.ends(why);
-  log.error('sluice_failed', 'sluice ends with an error', { code, error: message, next });
-}
-
-/** The words by which a process for a shard is started as this one was. */
+/** The words by which a worker process is started as this one was. */
 function commandLine({
   config,
   once,

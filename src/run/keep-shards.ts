@@ -1,6 +1,7 @@
 // `sluice run` where the state in Kafka has several shards: one status page of all that this process
 // has of them, and what keeps them (shard-supervisor.ts).
 
+import { availableParallelism } from 'node:os';
 import type { Config } from '../config/config.ts';
 import { shardsOf } from '../config/shards.ts';
 import { joinedTap } from '../watch/joined-tail.ts';
@@ -14,7 +15,7 @@ import { type BootTools, openTools } from './tools.ts';
 
 /** Keeps them until stopped, or works on each once; resolves with the worst exit code of theirs. */
 export async function keepShards(
-  deps: Omit<KeeperMeans, 'clock' | 'log' | 'random'>,
+  deps: Omit<KeeperMeans, 'clock' | 'log' | 'random' | 'workers'>,
   own: OwnLog,
   {
     stop,
@@ -23,7 +24,10 @@ export async function keepShards(
 ): Promise<number> {
   const tools = openTools(own.log);
   const member = deps.once ? null : new MemberFile(deps.config.state.dir, own.log);
-  const keeper = new ShardKeeper({ ...deps, ...tools, ...(member !== null && { member }) });
+  const keeper = new ShardKeeper({
+    ...{ ...deps, ...tools, workers: availableParallelism() },
+    ...(member !== null && { member }),
+  });
   const look = () => ({ ...keeper.look(), deployment_changed: deploymentChanged });
   const retry = (name: string) => keeper.askNow(name);
   const config = () => keeper.config;

@@ -41,7 +41,7 @@ export async function runOn(
     running.config = made.config;
     since = tools.clock.now();
     running.sight = sightOf(made, running);
-    if (running.control === null || running.seat !== null) return;
+    if (running.control === null || running.hosted !== null) return;
     storeDeployment(made.config.state.kafka, { ...tools, control: running.control });
   };
   const refused = (refusal: ReloadRefusal | null) => {

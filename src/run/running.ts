@@ -13,7 +13,7 @@ import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';
 import type { Made } from './reload-changes.ts';
 import type { ReloadRefusal } from './running-config.ts';
-import type { ShardSeat } from './shard-worker.ts';
+import type { HostedTurn } from './shard-worker.ts';
 import type { Shutdown } from './shutdown.ts';
 import type { BootTools } from './tools.ts';
 
@@ -27,8 +27,8 @@ export interface Running {
   readonly shutdown: Shutdown;
   /** Lines of the command to stdout and to stderr. */
   readonly deps: { readonly out: (line: string) => void; readonly err: (line: string) => void };
-  /** Where another process has started this one for a shard. */
-  readonly seat: ShardSeat | null;
+  /** In a worker process, the turn of the shard. */
+  readonly hosted: HostedTurn | null;
   /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
   readonly deploymentChanged: string | null;
   /** Reads the config as it stands in its file now, or what this process has of it. */
@@ -50,18 +50,18 @@ interface Sight {
 /** What the status shows of a config that runs. */
 export function sightOf(
   made: Made,
-  { journey, tools: { clock, log }, seat }: Pick<Running, 'journey' | 'tools' | 'seat'>,
+  { journey, tools: { clock, log }, hosted }: Pick<Running, 'journey' | 'tools' | 'hosted'>,
 ): Sight {
-  const isTailed = seat?.isTailed ?? made.config.status?.tail === true;
+  const isTailed = hosted?.isTailed ?? made.config.status?.tail === true;
   return {
     look: watching({ ...journey, plan: made.plan, state: made.config.state, clock, log }),
     tap: isTailed ? eventTap({ ...made, spool: journey.spool, clock }) : null,
   };
 }
 
-/** The status page; in a process that another one has started for a shard, that one has it. */
+/** The status page; of a shard in a worker process, the process that has started the worker has it. */
 export async function openStatus(running: Running): Promise<{ close(): unknown } | null> {
-  const { seat, own, tools } = running;
+  const { hosted, own, tools } = running;
   const look = (): StatusMoment => ({
     ...running.sight.look(),
     reload_refused: running.refused && { ...running.refused, at: timeText(running.refused.at) },
@@ -69,6 +69,6 @@ export async function openStatus(running: Running): Promise<{ close(): unknown }
   });
   const retry = (name: string) => running.journey.pipeline.askNow(name);
   const shown = { look, tap: () => running.sight.tap, retry };
-  if (seat !== null) return seat.show(shown);
+  if (hosted !== null) return hosted.show(shown);
   return await openPage({ ...shown, config: () => running.config }, tools, own);
 }

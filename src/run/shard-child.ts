@@ -1,10 +1,10 @@
-// What a process that stands ready for several shards and those that it starts for them have from
-// the machine that they are on: how one is started, and a clock that both read. Apart from the rest,
-// since a simulated cluster (test/simulation) has machines of its own.
+// What a process of a state with several shards and its worker processes have from the machine that
+// they are on: how a worker is started, and a clock that both read. Apart from the rest, since a
+// simulated cluster (test/simulation) has machines of its own.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** Starts this program anew, with a channel between the two (shard-messages.ts). */
+/** Starts this program again, with a channel between the two (shard-messages.ts). */
 export function startChild(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -14,7 +14,7 @@ export function startChild(
     env: { ...env },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
-    // Ctrl-C reaches all that a terminal has started; it is for us to end this one.
+    // Ctrl-C reaches all that a terminal has started; only the process that started it ends it.
     detached: true,
   });
 }

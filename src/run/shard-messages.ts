@@ -1,13 +1,15 @@
-// What a process that stands ready for several shards and those that it has started for them, one
-// each, say to each other over the channel between them (node:child_process). Both are of one
-// version, since one has started the other.
+// What a process of a state with several shards and its worker processes say to each other over the
+// channel between them (node:child_process). A worker process runs the journeys of several shards, so
+// each message names the turn that it is about: the time from the start of a shard in a worker to its
+// end there. Both processes are of one version, since one has started the other.
 
 import { asExportError, type ErrorCode, ExportError } from '../contracts/errors.ts';
 import type { StatusMoment } from '../watch/live.ts';
 import type { TailTake, TailWish } from '../watch/tail.ts';
+import type { ReloadReason } from './reload-requests.ts';
 
-/** The variable that tells a process which shard it was started for. */
-export const shardVariable = 'SLUICE_SHARD';
+/** The variable that a worker process is started with. */
+export const workerVariable = 'SLUICE_WORKER';
 
 /** An error on its way. */
 export interface SentError {
@@ -16,8 +18,14 @@ export interface SentError {
   readonly next: string;
 }
 
-/** To the process of a shard. */
-export type ToShard =
+/** What is said to a turn. */
+export type ToTurn =
+  /** Begins it; `once`: read to the tail and deliver, then end. */
+  | { readonly say: 'start'; readonly shard: number; readonly once: boolean }
+  /** End in order. */
+  | { readonly say: 'stop'; readonly why: string }
+  /** Read the config again; turns that get the same number share one reading. */
+  | { readonly say: 'reload'; readonly reason: ReloadReason; readonly number: number }
   /**
    * When the group has answered last: milliseconds since the machine has started, and since the
    * epoch; and how often it had given us up.
@@ -33,23 +41,34 @@ export type ToShard =
   | { readonly say: 'refused'; readonly id: number; readonly error: SentError }
   /** Another process has it. */
   | { readonly say: 'lost'; readonly error: SentError }
-  /** Someone wants the streams and sinks of a name asked now. */
+  /** An operator asks for a request of the streams and sinks of a name now. */
   | { readonly say: 'ask now'; readonly name: string }
-  /** Someone wants to look at events; asks what has come; has seen enough (shard-tail.ts). */
+  /** A reader opens a view of events; asks what has come; closes it (shard-tail.ts). */
   | { readonly say: 'tail'; readonly id: number; readonly wish: TailWish }
   | { readonly say: 'take'; readonly id: number }
   | { readonly say: 'let go'; readonly id: number };
 
-/** From the process of a shard. */
-export type FromShard =
+/** What a turn says. */
+export type FromTurn =
   | { readonly say: 'confirm'; readonly id: number }
-  /** It lives; `runs`: it has opened its part of the state and works; its status, null: it has none yet. */
+  /** `runs`: it has opened its part of the state and works; its status, null: it has none yet. */
   | { readonly say: 'standing'; readonly runs: boolean; readonly moment: StatusMoment | null }
-  /** It ends by itself for this reason. */
+  /** Why it is about to end by itself. */
   | { readonly say: 'ends'; readonly error: SentError }
+  /** It is over: nothing of it is left in the worker. */
+  | { readonly say: 'ended'; readonly code: number }
   /** What has come, or why that cannot be shown. */
   | { readonly say: 'took'; readonly id: number; readonly take: TailTake }
   | { readonly say: 'not taken'; readonly id: number; readonly error: SentError };
+
+/** To a worker process. */
+export interface ToWorker {
+  readonly turn: number;
+  readonly message: ToTurn;
+}
+
+/** From a worker process; without a turn: it responds. */
+export type FromWorker = { readonly turn: number; readonly message: FromTurn } | { turn: null };
 
 /** An error as it is sent. */
 export function sentError(error: unknown, doing: string): SentError {

@@ -1,8 +1,8 @@
 // A process where the state in Kafka has several shards: it stands ready for each that has work, and
-// has a process of its own work on each that it gets (shard-process.ts), with a log and a directory
-// as those of a state of one shard. So one that fails, or has much to do, takes nothing from the
-// others. What must stay true: a shard's process works only while we are its owner in the group; and
-// whoever has more than a fair share gives some away, in order, one at a time.
+// has each that it gets run in one of its worker processes (worker-pool.ts), with a log and a directory
+// as those of a state of one shard. So a shard that fails, or has much to do, takes little from the
+// others. What must stay true: a shard runs only while we are its owner in the group; and a process
+// that has more than a fair share gives some away, in order, one at a time.
 
 import { aborted } from 'node:util';
 import { isGiver } from '../cluster/assignment.ts';
@@ -24,15 +24,18 @@ import type { Drains } from './drains.ts';
 import { agreeOnHomes } from './homes.ts';
 import type { MemberFile } from './member-note.ts';
 import type { ReloadRequests } from './reload-requests.ts';
-import { ShardProcess } from './shard-process.ts';
 import { ShardTally } from './shard-tally.ts';
+import type { ShardTurn } from './shard-turn.ts';
+import { WorkerPool } from './worker-pool.ts';
 
 /** What shards are kept with. */
 export interface KeeperMeans {
   readonly config: Config;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The command line of a process for a shard. */
+  /** The command line of a worker process. */
   readonly args: readonly string[];
+  /** Worker processes at most. */
+  readonly workers: number;
   /** Each shard is worked on until its process ends by itself. */
   readonly once: boolean;
   readonly drains: Pick<Drains, 'isDrained' | 'orDrained'> & Partial<Pick<Drains, 'control'>>;
@@ -57,8 +60,8 @@ export class ShardKeeper {
   #config: Config;
   /** What the other processes know of its config. */
   #print: ConfigPrint | null;
-  /** Those it has, by the numbers of their shards. */
-  readonly #processes = new Map<number, ShardProcess>();
+  /** Of the shards that it has, by their numbers. */
+  readonly #turns = new Map<number, ShardTurn>();
   /** The shards that it serves, with what ends that. */
   readonly #served = new Map<number, { readonly done: Promise<number>; end(why: Error): void }>();
   /** Why a shard cannot be served, which ends them all. */
@@ -66,9 +69,14 @@ export class ShardKeeper {
   /** Given away, until another process has it. */
   #given: number | null = null;
   readonly #tally = new ShardTally();
+  readonly #pool: WorkerPool;
+  #reloadsSeen = 0;
 
   constructor(deps: KeeperMeans) {
     this.#deps = deps;
+    const size = Math.max(1, Math.min(deps.workers, shardsOf(deps.config).length));
+    const { sessionMs = 0 } = deps.config.state.kafka ?? {};
+    this.#pool = new WorkerPool({ ...deps, size, sessionMs });
     this.#config = deps.config;
     this.#print = printOf(deps.config);
     this.#failed.promise.catch(() => undefined);
@@ -80,13 +88,13 @@ export class ShardKeeper {
   }
 
   /** Those that it has and that tell how they stand. */
-  get shown(): readonly ShardProcess[] {
-    return [...this.#processes.values()].filter(({ moment }) => moment !== null);
+  get shown(): readonly ShardTurn[] {
+    return [...this.#turns.values()].filter(({ moment }) => moment !== null);
   }
 
   /** The status of all workers together. */
   look(): StatusMoment {
-    const moments = [...this.#processes.values()].flatMap(({ moment }) => moment ?? []);
+    const moments = [...this.#turns.values()].flatMap(({ moment }) => moment ?? []);
     const commits = moments.flatMap(({ cluster }) => cluster?.commitMs ?? []);
     const { share, takeovers, heardAt: receivedAt } = this.#tally;
     return {
@@ -101,7 +109,7 @@ export class ShardKeeper {
   /** Why this process has no work; null: it has some. */
   #standsBy(): string | null {
     const { owned, failing } = this.#tally.share;
-    if (owned.length > 0 || failing.length > 0 || this.#processes.size > 0) return null;
+    if (owned.length > 0 || failing.length > 0 || this.#turns.size > 0) return null;
     return this.#deps.drains.isDrained()
       ? 'it is drained: sluice cluster undrain lets it work again'
       : `other processes have the shards of ${this.#config.state.kafka?.prefix} in Kafka`;
@@ -109,7 +117,7 @@ export class ShardKeeper {
 
   /** Has the streams and sinks of a name asked now. */
   askNow(name: string): readonly RetryRequest[] {
-    return [...this.#processes.values()].flatMap((one) => one.askNow(name));
+    return [...this.#turns.values()].flatMap((one) => one.askNow(name));
   }
 
   /**
@@ -117,10 +125,19 @@ export class ShardKeeper {
    * one cannot be served.
    */
   async run(stop: AbortSignal): Promise<number> {
-    for (const part of inShards(this.#config)) {
-      // Told once, instead of by each of its shards.
-      if (part.state.kafka) await refuseBeside(part.state.kafka, this.#deps.clock, { waits: true });
+    try {
+      for (const part of inShards(this.#config)) {
+        // Told once, instead of by each of its shards.
+        const { kafka } = part.state;
+        if (kafka) await refuseBeside(kafka, this.#deps.clock, { waits: true });
+      }
+      return await this.#serveAll(stop);
+    } finally {
+      await this.#pool.close();
     }
+  }
+
+  async #serveAll(stop: AbortSignal): Promise<number> {
     const over = new AbortController();
     const ending = AbortSignal.any([stop, over.signal]);
     const left = await this.#left();
@@ -182,15 +199,12 @@ export class ShardKeeper {
 
   /** From waiting for a shard to the end of its process; resolves with that one's exit code. */
   async #turn(shard: number, isLeft: boolean, stop: AbortSignal): Promise<number> {
-    const { clock, drains, env } = this.#deps;
-    // What is left over is delivered, and nothing read.
-    const beyond = isLeft && !this.#deps.once ? ['--once'] : [];
-    const args = [...this.#deps.args, ...beyond];
+    const { clock, drains } = this.#deps;
     const log = this.#deps.log.with({ shard });
     const member = ofShard(this.#config, shard).state.kafka;
     if (member === null) return 0;
     const kafka = { ...member, config: () => this.#print };
-    const own: { process: ShardProcess | null } = { process: null };
+    const own: { turn: ShardTurn | null } = { turn: null };
     const ownership = await Ownership.gain(
       kafka,
       {
@@ -199,31 +213,31 @@ export class ShardKeeper {
         isGiven: () => this.#given === shard,
         waits: () => this.#tally.given(shard),
         heard: (at) => this.#tally.heard(shard, at),
-        load: () => this.#processes.size - (this.#processes.has(shard) ? 1 : 0),
-        lost: (why: ExportError) => own.process?.lose(why),
+        load: () => this.#turns.size - (this.#turns.has(shard) ? 1 : 0),
+        lost: (why: ExportError) => own.turn?.lose(why),
       },
       stop,
     );
     this.#tally.gained(shard);
-    const turn = drains.orDrained(stop);
+    const ending = drains.orDrained(stop);
     try {
-      const { sessionMs } = kafka;
-      const deps = { shard, args, env, ownership, sessionMs, clock, log };
-      const process = new ShardProcess(deps);
-      own.process = process;
-      this.#processes.set(shard, process);
-      this.#tally.started(shard, process);
-      const end = () => process.stop();
-      turn.addEventListener('abort', end, { once: true });
-      if (turn.aborted) end();
-      const code = await process.ended;
-      this.#tally.ended(shard, process.isStopped ? 0 : code);
-      turn.removeEventListener('abort', end);
-      if (code !== 0) log.warn('shard_worker_ended', 'worker process of the shard ended', { code });
+      const once = this.#deps.once || isLeft;
+      const turn = this.#pool.start({ shard, once, ownership, clock });
+      own.turn = turn;
+      this.#turns.set(shard, turn);
+      this.#tally.started(shard, turn);
+      const end = () => turn.stop(String(ending.reason?.message));
+      ending.addEventListener('abort', end, { once: true });
+      if (ending.aborted) end();
+      const code = await turn.ended;
+      this.#tally.ended(shard, turn.isStopped ? 0 : code);
+      ending.removeEventListener('abort', end);
+      if (code !== 0)
+        log.warn('shard_worker_ended', 'the shard ended in its worker process', { code });
       if (ownership.nameTaken !== null) throw ownership.nameTaken;
       return code;
     } finally {
-      this.#processes.delete(shard);
+      this.#turns.delete(shard);
       await ownership.close(stop.aborted);
       this.#tally.released(shard);
     }
@@ -249,16 +263,16 @@ export class ShardKeeper {
       const asked = Promise.all(members.map((one) => processesOf(one, clock)));
       const processes = await asked.catch(() => null);
       if (processes === null) continue;
-      if (this.#given !== null && !this.#processes.has(this.#given)) {
+      if (this.#given !== null && !this.#turns.has(this.#given)) {
         // Whoever wanted it has it by now.
         this.#given = null;
         continue;
       }
-      const shard = [...this.#processes.keys()].at(-1);
+      const shard = [...this.#turns.keys()].at(-1);
       if (shard === undefined || !isGiver(processName(kafka), processes)) continue;
       this.#given = shard;
       log.info('shard_released', 'released a shard to a process with fewer shards', { shard });
-      this.#processes.get(shard)?.stop();
+      this.#turns.get(shard)?.stop('the shard moves to a process that has fewer shards');
     }
   }
 
@@ -267,7 +281,8 @@ export class ShardKeeper {
     const { requests, env, config, log, removalAllowed } = this.#deps;
     while (requests !== undefined) {
       const reason = await requests.next(stop);
-      if (reason === 'SIGHUP') for (const one of this.#processes.values()) one.reload();
+      this.#reloadsSeen += 1;
+      for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen);
       try {
         const next = readConfig(config.file, { env });
         const requested = new Set(shardsOf({ ...next, state: config.state }));

@@ -4,15 +4,15 @@
 
 import { ExportError } from '../contracts/errors.ts';
 import type { EventTap, TailTake, TailView, TailWish } from '../watch/tail.ts';
-import { type FromShard, receivedError, sentError, type ToShard } from './shard-messages.ts';
+import { type FromTurn, receivedError, sentError, type ToTurn } from './shard-messages.ts';
 
 /** Views of one shard, for whoever has started its process. */
 export class ShardTails {
-  readonly #say: (message: ToShard) => void;
+  readonly #say: (message: ToTurn) => void;
   readonly #asked = new Map<number, PromiseWithResolvers<TailTake>>();
   #last = 0;
 
-  constructor(say: (message: ToShard) => void) {
+  constructor(say: (message: ToTurn) => void) {
     this.#say = say;
   }
 
@@ -38,7 +38,7 @@ export class ShardTails {
   }
 
   /** What the process of the shard says of one. */
-  heard(message: FromShard): void {
+  heard(message: FromTurn): void {
     if (message.say === 'took') this.#asked.get(message.id)?.resolve(message.take);
     if (message.say === 'not taken') {
       this.#asked.get(message.id)?.reject(receivedError(message.error));
@@ -54,15 +54,15 @@ export class ShardTails {
 /** Views in the process of a shard, as they are asked for. */
 export class AskedTails {
   readonly #tap: () => EventTap | null;
-  readonly #say: (message: FromShard) => void;
+  readonly #say: (message: FromTurn) => void;
   readonly #views = new Map<number, { readonly view: TailView; readonly over: AbortController }>();
 
-  constructor(tap: () => EventTap | null, say: (message: FromShard) => void) {
+  constructor(tap: () => EventTap | null, say: (message: FromTurn) => void) {
     this.#tap = tap;
     this.#say = say;
   }
 
-  heard(message: ToShard): void {
+  heard(message: ToTurn): void {
     switch (message.say) {
       case 'tail':
         this.#open(message.id, message.wish);

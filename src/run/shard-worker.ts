@@ -1,7 +1,8 @@
-// A process that another one has started for one shard (shard-supervisor.ts): what it knows of the
-// membership of that one, and what it tells it. What must stay true: it never outlives the one that
-// has started it, nobody else would know of it; and it polls only while the group has heard of that
-// one, told by the clock that both share.
+// A worker process, which another process has started to run the journeys of some of its shards
+// (worker-pool.ts): what each turn of a shard knows of the membership of that process, and what it
+// reports. What must stay true: a worker never outlives the process that has started it, since no
+// other knows of it; a shard polls only while the group has heard of that process, by the clock that
+// both share.
 
 import { GroupContact } from '../cluster/group-contact.ts';
 import type { Membership } from '../cluster/ownership.ts';
@@ -10,179 +11,262 @@ import { ofShard } from '../config/shards.ts';
 import { type ExportError, UsageError } from '../contracts/errors.ts';
 import type { Clock, Log } from '../contracts/tools.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { systemClock } from '../tools/clock.ts';
 import type { StatusMoment } from '../watch/live.ts';
 import type { EventTap } from '../watch/tail.ts';
+import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import {
-  type FromShard,
+  type FromTurn,
+  type FromWorker,
   receivedError,
   sentError,
-  shardVariable,
-  type ToShard,
+  type ToTurn,
+  type ToWorker,
+  workerVariable,
 } from './shard-messages.ts';
 import { AskedTails } from './shard-tail.ts';
 
-/** What the process of a shard has from the one that has started it. */
-export interface ShardSeat {
-  readonly shard: number;
-  /** What its log lines have besides. */
-  readonly fields: { readonly shard: number };
-  /** What it has of a config, in which all else is for whoever has started it. */
-  part(config: Config): Config;
-  /** What it may work by; `lost` is called once, when another process has the shard. */
-  membership(sessionMs: number, tools: SeatTools, lost: (why: ExportError) => void): Membership;
-  /** Tells how it stands from now on, and does what is asked there, until closed. */
-  show(shown: SeatShown): { close(): void };
-  /** Reports why the process ends by itself. */
-  ends(why: unknown): void;
-  /** Whether anybody may want to see events (`status.tail`). */
-  readonly isTailed: boolean;
-  /** The work is over. */
-  leave(): void;
+/** A worker process, as far as its turns are concerned. */
+export interface WorkerSelf {
+  /** Left out: no process has started it with a channel. */
+  readonly send?:
+    | ((message: FromWorker, to: undefined, how: undefined, sent: () => void) => unknown)
+    | undefined;
+  on(event: 'message', received: (message: ToWorker) => void): unknown;
+  once(event: 'disconnect', received: () => void): unknown;
+  exit(code: number): void;
 }
 
-interface SeatShown {
+/** What the turn of a shard reports from. */
+interface TurnShown {
   readonly look: () => StatusMoment;
   readonly tap: () => EventTap | null;
   readonly retry: Pipeline['askNow'];
 }
 
-interface SeatTools {
+interface TurnTools {
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A process, as far as its seat is concerned. */
-export interface SeatedProcess {
-  /** Left out: nobody has started it with a channel. */
-  readonly send?:
-    | ((message: FromShard, to: undefined, how: undefined, sent: () => void) => unknown)
-    | undefined;
-  on(event: 'message', received: (message: ToShard) => void): unknown;
-  once(event: 'disconnect', received: () => void): unknown;
-  off(event: string, received: (message: ToShard) => void): unknown;
-  disconnect?(): void;
-  exit(code: number): void;
-}
-
 const reportEveryMs = 1_000;
 
-/** The seat of a process; null: it was started for none. Throws a UsageError where nobody has started it so. */
-export function takeSeat(
-  env: Readonly<Record<string, string | undefined>>,
-  own: SeatedProcess = process,
-  clock: Clock = systemClock(),
-): ShardSeat | null {
-  const given = env[shardVariable];
-  if (given === undefined) return null;
+/**
+ * Runs a turn for each shard that the process which has started this one asks for. Ends the worker with that process. Throws
+ * a UsageError where no process has started it so.
+ */
+export function serveTurns(
+  work: (turn: HostedTurn) => Promise<number>,
+  { own, clock }: { readonly own: WorkerSelf; readonly clock: Clock },
+): { stopAll(why: string): void } {
   if (own.send === undefined) {
     throw new UsageError(
-      `${shardVariable} is set, which only sluice sets for those it starts; unset it`,
+      `${workerVariable} is set, which only sluice sets for processes that it starts; unset it`,
     );
   }
-  // Whoever has started it is gone, and with it the membership: this ends as a crash does, which loses nothing.
-  const abandoned = () => own.exit(1);
-  own.once('disconnect', abandoned);
-  const shard = Number(given);
-  let look: () => StatusMoment | null = () => null;
-  let runs = false;
-  let status: Config['status'] = null;
-  const over = new AbortController();
+  const turns = new Map<number, HostedTurn>();
+  const begin = (id: number, shard: number, once: boolean) => {
+    const turn = new HostedTurn({ shard, once }, own, id);
+    turns.set(id, turn);
+    const end = (code: number) => {
+      turns.delete(id);
+      turn.end(code);
+    };
+    // An error here is a fault in sluice.
+    void work(turn).then(end);
+  };
+  own.on('message', ({ turn: id, message }) => {
+    if (message.say === 'start') begin(id, message.shard, message.once);
+    else turns.get(id)?.received(message);
+  });
+  // The process that has started it is gone, and with it the membership: this ends as a crash does, which loses nothing.
+  own.once('disconnect', () => own.exit(turns.size === 0 ? 0 : 1));
   const report = async () => {
     for (;;) {
-      send(own, { say: 'standing', runs, moment: look() });
-      await clock.sleep(reportEveryMs, over.signal);
+      send(own, { turn: null });
+      for (const turn of turns.values()) turn.report();
+      await clock.sleep(reportEveryMs);
     }
   };
-  report().catch((error) => {
-    if (!over.signal.aborted) throw error;
-  });
+  void report();
   return {
-    ...{ shard, fields: { shard } },
-    part(config) {
-      const { state, ...part } = ofShard(config, shard);
-      status = config.status;
-      const starter = { instance: state.kafka?.instance, pid: process.ppid };
-      const kafka = state.kafka && { ...state.kafka, instance: undefined, starter };
-      return { ...part, state: { ...state, kafka }, status: null };
-    },
-    membership: (sessionMs, tools, lost) => new Seat(own, sessionMs, tools, lost),
-    get isTailed() {
-      return status?.tail === true;
-    },
-    ends: (why) => send(own, { say: 'ends', error: sentError(why, 'running') }),
-    show(shown) {
-      runs = true;
-      // Of thousands of streams it is too much to be told for nobody.
-      if (status !== null) look = shown.look;
-      const tails = new AskedTails(shown.tap, (message) => send(own, message));
-      const received = (message: ToShard) => {
-        if (message.say === 'ask now') shown.retry(message.name);
-        else tails.heard(message);
-      };
-      own.on('message', received);
-      return {
-        close() {
-          look = () => null;
-          tails.close();
-          own.off('message', received);
-        },
-      };
-    },
-    leave() {
-      over.abort();
-      own.off('disconnect', abandoned);
-      own.disconnect?.();
+    stopAll: (why) => {
+      for (const turn of turns.values()) turn.received({ say: 'stop', why });
     },
   };
 }
 
-function send(own: SeatedProcess, message: FromShard): void {
+/** The turn of a shard in a worker process. */
+export class HostedTurn {
+  readonly shard: number;
+  /** It is read to its tail and delivered, and ends. */
+  readonly once: boolean;
+  /** Aborts when it is to end in order. */
+  readonly stop: AbortSignal;
+  /** When the config is to be read again. */
+  readonly requests: ReloadRequests;
+  readonly #own: WorkerSelf;
+  readonly #id: number;
+  readonly #stop = new AbortController();
+  readonly #reloads = new Reloads();
+  readonly #listeners = new Set<(message: ToTurn) => void>();
+  #look: () => StatusMoment | null = () => null;
+  #runs = false;
+  #status: Config['status'] = null;
+  /** The last of each that was said, since nothing listens at first. */
+  #heard: ToTurn | null = null;
+  #lost: ToTurn | null = null;
+
+  constructor(
+    { shard, once }: { readonly shard: number; readonly once: boolean },
+    own: WorkerSelf,
+    id: number,
+  ) {
+    this.shard = shard;
+    this.once = once;
+    this.stop = this.#stop.signal;
+    this.requests = this.#reloads;
+    this.#own = own;
+    this.#id = id;
+  }
+
+  /** The number of the newest reload that was asked for. */
+  get reloads(): number {
+    return this.#reloads.number;
+  }
+
+  /** What it has of a config, in which all else is for the process that has started this one. */
+  part(config: Config): Config {
+    const { state, ...part } = ofShard(config, this.shard);
+    this.#status = config.status;
+    const starter = { instance: state.kafka?.instance, pid: process.ppid };
+    const kafka = state.kafka && { ...state.kafka, instance: undefined, starter };
+    return { ...part, state: { ...state, kafka }, status: null };
+  }
+
+  /** What it may work by; `lost` is called once, when another process has the shard. */
+  membership(sessionMs: number, tools: TurnTools, lost: (why: ExportError) => void): Membership {
+    const membership = new TurnMembership((message) => this.say(message), sessionMs, tools, lost);
+    this.#listeners.add(membership.received);
+    for (const said of [this.#heard, this.#lost]) if (said !== null) membership.received(said);
+    return membership;
+  }
+
+  /** Reports its status from now on, and does what is asked there, until closed. */
+  show(shown: TurnShown): { close(): void } {
+    this.#runs = true;
+    // Of thousands of streams it is too much to be reported for no reader.
+    if (this.#status !== null) this.#look = shown.look;
+    const tails = new AskedTails(shown.tap, (message) => this.say(message));
+    const received = (message: ToTurn) => {
+      if (message.say === 'ask now') shown.retry(message.name);
+      else tails.heard(message);
+    };
+    this.#listeners.add(received);
+    this.report();
+    return {
+      close: () => {
+        this.#look = () => null;
+        tails.close();
+        this.#listeners.delete(received);
+      },
+    };
+  }
+
+  /** Whether a reader may want to see events (`status.tail`). */
+  get isTailed(): boolean {
+    return this.#status?.tail === true;
+  }
+
+  /** Reports why it ends by itself. */
+  ends(why: unknown): void {
+    this.say({ say: 'ends', error: sentError(why, 'running') });
+  }
+
+  /** Reports its status. */
+  report(): void {
+    this.say({ say: 'standing', runs: this.#runs, moment: this.#look() });
+  }
+
+  /** Nothing of it is left. */
+  end(code: number): void {
+    this.#listeners.clear();
+    this.say({ say: 'ended', code });
+  }
+
+  say(message: FromTurn): void {
+    send(this.#own, { turn: this.#id, message });
+  }
+
+  received(message: ToTurn): void {
+    if (message.say === 'stop') this.#stop.abort(new Error(message.why));
+    else if (message.say === 'reload') this.#reloads.add(message.reason, message.number);
+    else if (message.say === 'heard') this.#heard = message;
+    else if (message.say === 'lost') this.#lost = message;
+    for (const listener of this.#listeners) listener(message);
+  }
+}
+
+function send(own: WorkerSelf, message: FromWorker): void {
   // Where the channel is gone, this process ends by that.
   own.send?.(message, undefined, undefined, () => undefined);
 }
 
-class Seat implements Membership {
-  readonly #own: SeatedProcess;
-  readonly #hearing: GroupContact;
+/** Reloads that a turn is asked for. */
+class Reloads implements ReloadRequests {
+  #reason: ReloadReason | null = null;
+  #wake = Promise.withResolvers<void>();
+  number = 0;
+
+  add(reason: ReloadReason, number: number): void {
+    this.number = number;
+    this.#reason = reason;
+    this.#wake.resolve();
+  }
+
+  async next(stop: AbortSignal): Promise<ReloadReason> {
+    const stopped = Promise.withResolvers<never>();
+    const end = () => stopped.reject(stop.reason);
+    stop.addEventListener('abort', end, { once: true });
+    try {
+      stop.throwIfAborted();
+      await Promise.race([this.#wake.promise, stopped.promise]);
+      this.#wake = Promise.withResolvers<void>();
+      return this.#reason ?? 'the file has changed';
+    } finally {
+      stop.removeEventListener('abort', end);
+    }
+  }
+
+  release(): void {
+    // Nothing listens.
+  }
+}
+
+/** The membership of the process that has started this one. */
+class TurnMembership implements Membership {
+  readonly #say: (message: FromTurn) => void;
+  readonly #clock: Clock;
+  readonly #contact: GroupContact;
+  readonly #lost: (why: ExportError) => void;
   readonly #asked = new Map<number, PromiseWithResolvers<number>>();
-  readonly #forget: () => void;
   #last = 0;
   #givenUp = 0;
 
   constructor(
-    own: SeatedProcess,
+    say: (message: FromTurn) => void,
     sessionMs: number,
-    tools: SeatTools,
+    tools: TurnTools,
     lost: (why: ExportError) => void,
   ) {
-    this.#own = own;
-    this.#hearing = new GroupContact(sessionMs, tools);
-    const received = (message: ToShard) => {
-      switch (message.say) {
-        case 'heard': {
-          const agoMs = uptimeMs() - message.uptimeMs;
-          this.#givenUp = message.givenUp;
-          this.#hearing.note({ monotonic: tools.clock.monotonic() - agoMs, now: message.now });
-          return;
-        }
-        case 'confirmed':
-          this.#asked.get(message.id)?.resolve(message.givenUp);
-          return;
-        case 'refused':
-          this.#asked.get(message.id)?.reject(receivedError(message.error));
-          return;
-        case 'lost':
-          lost(receivedError(message.error));
-      }
-    };
-    own.on('message', received);
-    this.#forget = () => own.off('message', received);
+    this.#say = say;
+    this.#clock = tools.clock;
+    this.#contact = new GroupContact(sessionMs, tools);
+    this.#lost = lost;
   }
 
   get hasContact(): () => boolean {
-    return this.#hearing.hasContact;
+    return this.#contact.hasContact;
   }
 
   get givenUp(): number {
@@ -190,8 +274,27 @@ class Seat implements Membership {
   }
 
   get heardAt(): number | null {
-    return this.#hearing.heardAt;
+    return this.#contact.heardAt;
   }
+
+  readonly received = (message: ToTurn): void => {
+    switch (message.say) {
+      case 'heard': {
+        const agoMs = uptimeMs() - message.uptimeMs;
+        this.#givenUp = message.givenUp;
+        this.#contact.note({ monotonic: this.#clock.monotonic() - agoMs, now: message.now });
+        return;
+      }
+      case 'confirmed':
+        this.#asked.get(message.id)?.resolve(message.givenUp);
+        return;
+      case 'refused':
+        this.#asked.get(message.id)?.reject(receivedError(message.error));
+        return;
+      case 'lost':
+        this.#lost(receivedError(message.error));
+    }
+  };
 
   readonly confirm = async (signal?: AbortSignal): Promise<number> => {
     signal?.throwIfAborted();
@@ -199,7 +302,7 @@ class Seat implements Membership {
     const id = this.#last;
     const answer = Promise.withResolvers<number>();
     this.#asked.set(id, answer);
-    send(this.#own, { say: 'confirm', id });
+    this.#say({ say: 'confirm', id });
     const stop = () => answer.reject(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
     try {
@@ -211,6 +314,6 @@ class Seat implements Membership {
   };
 
   async close(): Promise<void> {
-    this.#forget();
+    // It is the membership of the other process.
   }
 }

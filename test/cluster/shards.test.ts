@@ -239,14 +239,14 @@ sinks: { lake: { type: kafka, brokers: ${brokers}, topic: ${topic}, format: json
   await consumeAll(topic, { until: held(2 * events), timeoutMs: 60_000 });
   expect(shardsOf(readConfig(file, { env }))).toHaveLength(2);
   const byHand = await runSluice(['run', '--once', '-c', file], {
-    env: { ...env, SLUICE_SHARD: '1' },
+    env: { ...env, SLUICE_WORKER: '1' },
   });
-  expect([byHand.exitCode, byHand.stderr]).toEqual([64, expect.stringContaining('SLUICE_SHARD')]);
+  expect([byHand.exitCode, byHand.stderr]).toEqual([64, expect.stringContaining('SLUICE_WORKER')]);
   expect((await sluice.kill('SIGTERM')).exitCode).toBe(0);
   expect(await consumeAll(topic)).toHaveLength(2 * events);
 
-  // Its processes are told to end before they listen.
+  // Its workers are stopped before they listen.
   const again = startSluice(['run', '-c', file], { env });
-  await again.waitForLine('worker process for the shard started');
+  await again.waitForLine('shard started in a worker process');
   expect((await again.kill('SIGTERM')).exitCode, again.stderr.join('\n')).toBe(0);
 }, 300_000);

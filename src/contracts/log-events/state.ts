@@ -123,25 +123,26 @@ export const stateEvents = {
   shard_worker_started: {
     level: 'info',
     fields: ['shard', 'pid'],
-    meaning: 'A worker process for a shard was started.',
+    meaning: 'A shard was started in a worker process.',
   },
   shard_worker_not_started: {
     level: 'error',
-    fields: ['shard', 'error'],
-    meaning: 'A worker process for a shard could not be started. sluice tries again.',
+    fields: ['error'],
+    meaning: 'A worker process could not be started. sluice tries again.',
     next: 'Check memory and the limit of processes.',
   },
   shard_worker_silent: {
     level: 'error',
-    fields: ['shard', 'silent_ms'],
+    fields: ['pid', 'silent_ms'],
     meaning: 'A worker process stopped responding. sluice ends it and starts another.',
     next: 'If the line repeats, check memory and CPU.',
   },
   shard_worker_ended: {
     level: 'warn',
     fields: ['shard', 'code'],
-    meaning: 'A worker process ended with an error. sluice starts another.',
-    next: 'See the line `sluice_failed` of the same shard.',
+    meaning:
+      'A shard ended with an error, or its worker process did. sluice starts the shard again.',
+    next: 'See the line `sluice_failed` of the same shard. Without one, the worker process ended: check memory.',
   },
   shard_failed: {
     level: 'error',

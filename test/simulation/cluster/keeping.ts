@@ -1,11 +1,10 @@
 // One run of a process of a simulated cluster, where the state has several shards: the real keeper of
-// shards, with what it says of a process to those that it starts, and the real seat of each.
+// shards with its real pool of workers, and the real turns of shards in each worker.
 
 import { parseConfig } from '../../../src/config/config.ts';
 import { ofShard } from '../../../src/config/shards.ts';
-import { shardVariable } from '../../../src/run/shard-messages.ts';
 import { ShardKeeper } from '../../../src/run/shard-supervisor.ts';
-import { takeSeat } from '../../../src/run/shard-worker.ts';
+import { type HostedTurn, serveTurns } from '../../../src/run/shard-worker.ts';
 import type { Life } from './course.ts';
 import { networks } from './kafka.ts';
 import { Child, machines, startedBy } from './machine.ts';
@@ -23,8 +22,9 @@ import { Work } from './work.ts';
 
 /** Of upstreams with these names each shard has some, of two, three or four. */
 const upstreams = ['u0', 'u1', 'u2', 'u5', 'u6'];
-/** How long a process takes to begin. */
+/** How long a worker takes to start. */
 const beginMsMax = 1_000;
+const workers = 2;
 
 /** The config of a state of so many shards. */
 function configOf(shards: number) {
@@ -61,9 +61,9 @@ export class KeepingProcess implements Process {
     this.life = life;
     this.#around = configEnv;
     this.#config = { ...config, state: { ...config.state, kafka } };
-    machines.set(life.name, (shard) => this.#begin(shard));
+    machines.set(life.name, () => this.#begin());
     this.#keeper = new ShardKeeper({
-      ...{ config: this.#config, env: { [startedBy]: life.name }, args: [], once: false },
+      ...{ config: this.#config, env: { [startedBy]: life.name }, args: [], once: false, workers },
       drains: { isDrained: () => false, orDrained: (stop) => stop },
       ...{ removalAllowed: false, clock: course.clockOf(life), log: logOf(course, life) },
       random: () => course.random.next(),
@@ -95,54 +95,51 @@ export class KeepingProcess implements Process {
     for (const child of this.#children) child.abandon();
   }
 
-  #begin(shard: number): Child {
+  #begin(): Child {
     const { course } = this.#around;
     this.#begun += 1;
-    const life: Life = {
-      ...this.life,
-      name: `${this.life.name}.${this.#begun}-for-${shard}`,
-      isAlive: true,
-    };
+    const life: Life = { ...this.life, name: `${this.life.name}.${this.#begun}`, isAlive: true };
     const network = networks.get(this.life.name);
     if (network !== undefined) networks.set(life.name, { ...network, life });
     const child = new Child(course, this.life, life);
     this.#children.add(child);
     child.on('exit', () => this.#children.delete(child));
-    course.after(100 + course.random.below(beginMsMax), life, () => void this.#work(child, shard));
+    course.after(100 + course.random.below(beginMsMax), life, () => {
+      const clock = course.clockOf(life);
+      serveTurns((turn) => this.#work(child, turn), { own: child.own, clock });
+    });
     return child;
   }
 
-  /** As a run with a seat does (src/commands/run.ts). */
-  async #work(child: Child, shard: number): Promise<void> {
+  /** As a journey in a worker does (src/run/host-shards.ts). */
+  async #work(child: Child, turn: HostedTurn): Promise<number> {
     const { course, shards, sharing } = this.#around;
-    const { life, own } = child;
+    const { life } = child;
+    const { shard } = turn;
     const clock = course.clockOf(life);
     const log = logOf(course, life);
     const of = shards.find((one) => one.shard === shard);
     const { kafka } = ofShard(this.#config, shard).state;
-    const seat = takeSeat({ [shardVariable]: String(shard) }, own, clock);
-    if (of === undefined || kafka === null || seat === null) throw new Error('it has no shard');
+    if (of === undefined || kafka === null) throw new Error('it has no shard');
     const settings = { ...kafka, brokers: [{ host: life.name, port }] };
     const work = new Work({ ...of, course, life, sharing, settings, log });
-    let isStopped = false;
-    child.onTerm = () => {
-      isStopped = true;
-      work.stop(new Error('it was asked to end'));
-    };
-    const membership = seat.membership(sessionMs, { clock, log }, (why) => {
-      course.tell(`${life.name} has lost the shard: ${String(why)}`);
+    let code = 0;
+    const membership = turn.membership(sessionMs, { clock, log }, (why) => {
+      course.tell(`${life.name} has lost shard ${shard}: ${String(why)}`);
       sharing.ends(shard, life);
       child.end(1, null);
     });
+    turn.stop.addEventListener('abort', () => work.stop(turn.stop.reason));
+    if (turn.stop.aborted) work.stop(turn.stop.reason);
     try {
       await work.run(membership);
     } catch (error) {
-      course.tell(`${life.name} ends: ${String(error)}`);
+      course.tell(`${life.name} ends shard ${shard}: ${String(error)}`);
+      if (!turn.stop.aborted) code = 1;
       sharing.ends(shard, life);
     }
     await work.close();
     await membership.close();
-    seat.leave();
-    child.end(isStopped ? 0 : 1, null);
+    return code;
   }
 }

@@ -1,11 +1,10 @@
-// In place of src/run/shard-child.ts in a simulated cluster: what a process starts for a shard is
+// In place of src/run/shard-child.ts in a simulated cluster: a worker process is
 // another life, and what they say to each other takes a while. What must stay true: a message reaches
 // whoever is stopped only when it goes on, one after the other; and whoever dies says no more.
 
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
-import { shardVariable } from '../../../src/run/shard-messages.ts';
-import type { SeatedProcess } from '../../../src/run/shard-worker.ts';
+import type { WorkerSelf } from '../../../src/run/shard-worker.ts';
 import type { Course, Life } from './course.ts';
 import { networks } from './kafka.ts';
 
@@ -13,8 +12,8 @@ import { networks } from './kafka.ts';
 export const startedBy = 'SIMULATED_LIFE';
 const messageMs = 1;
 
-/** Starts a process for a shard, by the name of the life that does. */
-export const machines = new Map<string, (shard: number) => Child>();
+/** Starts a worker process, by the name of the life that does. */
+export const machines = new Map<string, () => Child>();
 let running: Course | null = null;
 
 /** Has all machines run in this course. */
@@ -27,7 +26,7 @@ export function startChild(
   _args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): ChildProcess {
-  const child = machines.get(env[startedBy] ?? '')?.(Number(env[shardVariable]));
+  const child = machines.get(env[startedBy] ?? '')?.();
   if (child === undefined) throw new Error('nobody has made a machine for it');
   return child as unknown as ChildProcess;
 }
@@ -43,9 +42,7 @@ export class Child extends EventEmitter {
   readonly pid = 1;
   connected = true;
   /** What it sees itself. */
-  readonly own: EventEmitter & SeatedProcess;
-  /** What it does when it is asked to end; null: it does not listen yet. */
-  onTerm: (() => void) | null = null;
+  readonly own: EventEmitter & WorkerSelf;
   readonly #course: Course;
   readonly #parent: Life;
   /** What came before anybody listened. */
@@ -59,9 +56,6 @@ export class Child extends EventEmitter {
     this.own = Object.assign(new EventEmitter(), {
       send: (message: unknown) => {
         if (this.connected) this.#tell(parent, () => this.emit('message', message));
-      },
-      disconnect: () => {
-        this.connected = false;
       },
       exit: (code: number) => this.end(code, null),
     });
@@ -79,11 +73,14 @@ export class Child extends EventEmitter {
     });
   }
 
-  kill(signal: 'SIGTERM' | 'SIGHUP' | 'SIGKILL'): void {
+  kill(_signal: 'SIGKILL'): void {
     // That one does not wait until it goes on.
-    if (signal === 'SIGKILL') this.end(null, signal);
-    else
-      this.#tell(this.life, () => (this.onTerm === null ? this.end(null, signal) : this.onTerm()));
+    this.end(null, 'SIGKILL');
+  }
+
+  disconnect(): void {
+    this.connected = false;
+    this.abandon();
   }
 
   /** Whoever has started it is gone. */

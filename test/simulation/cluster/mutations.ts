@@ -6,8 +6,9 @@ import type { Mutation } from '../mutations.ts';
 const shardLog = 'src/cluster/log/shard-log.ts';
 const assignment = 'src/cluster/assignment.ts';
 const keeper = 'src/run/shard-supervisor.ts';
-const shardProcess = 'src/run/shard-process.ts';
-const seat = 'src/run/shard-worker.ts';
+const pool = 'src/run/worker-pool.ts';
+const turn = 'src/run/shard-turn.ts';
+const worker = 'src/run/shard-worker.ts';
 /** Of the work that a simulated process does with the log of its shard. */
 const work = 'test/simulation/cluster/work.ts';
 
@@ -18,7 +19,7 @@ export const ofCluster: readonly Mutation[] = [
     what: 'each process writes under a transactional id of its own',
     from: 'this.#id = transactionalId;',
     to: 'this.#id = `${transactionalId}.${this.#name}`;',
-    firstSeed: 209,
+    firstSeed: 237,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/client.ts' },
@@ -38,14 +39,14 @@ export const ofCluster: readonly Mutation[] = [
     what: 'the log is not looked at where the group had given its owner up',
     from: 'if (givenUp === this.#givenUp) return;\n    await',
     to: 'if (givenUp >= 0) return;\n    await',
-    firstSeed: 849,
+    firstSeed: 1027,
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/group-contact.ts' },
     what: 'who is not received goes on asking upstream',
     from: 'const silentShareMax = 2 / 3;',
     to: 'const silentShareMax = 1_000;',
-    firstSeed: 811,
+    firstSeed: 814,
   },
   {
     ...{ of: 'cluster', file: assignment },
@@ -58,20 +59,20 @@ export const ofCluster: readonly Mutation[] = [
     what: 'a shard is given away while one is being given out',
     from: 'if (groups.flat().some(({ process }) => process === null)) return false;',
     to: '',
-    firstSeed: 667,
+    firstSeed: 934,
   },
   {
     ...{ of: 'cluster', file: keeper },
     what: 'what was given away is never taken again',
-    from: 'this.#given !== null && !this.#processes.has(this.#given)',
-    to: 'this.#given !== null && this.#processes.size > 1_000',
-    firstSeed: 319,
+    from: 'this.#given !== null && !this.#turns.has(this.#given)',
+    to: 'this.#given !== null && this.#turns.size > 1_000',
+    firstSeed: 447,
   },
   {
     ...{ of: 'cluster', file: keeper },
     what: 'nobody gives a shard away',
     from: 'if (shard === undefined || !isGiver(',
-    to: 'if (shard === undefined || this.#processes.size < 1_000 || !isGiver(',
+    to: 'if (shard === undefined || this.#turns.size < 1_000 || !isGiver(',
   },
   {
     ...{ of: 'cluster', file: 'src/cluster/log/settings.ts' },
@@ -80,45 +81,51 @@ export const ofCluster: readonly Mutation[] = [
     to: 'transactionalId: `${prefix}.shard.0`,',
   },
   {
-    ...{ of: 'cluster', file: shardProcess },
-    what: 'a frozen process keeps its shard',
-    from: "      this.#child.kill('SIGKILL');\n",
+    ...{ of: 'cluster', file: pool },
+    what: 'a frozen worker keeps its shards',
+    from: "        this.#child.kill('SIGKILL');\n",
     to: '',
   },
   {
-    ...{ of: 'cluster', file: shardProcess },
-    what: 'a process is reported that the group has received of it when it has not',
+    ...{ of: 'cluster', file: turn },
+    what: 'a turn is reported that the group has received of it when it has not',
     from: 'uptimeMs: uptimeMs() - agoMs',
     to: 'uptimeMs: uptimeMs() - agoMs * 0',
-    firstSeed: 3604,
+    firstSeed: 4626,
   },
   {
-    ...{ of: 'cluster', file: seat },
-    what: 'what was said while a process was stopped counts as said when it goes on',
+    ...{ of: 'cluster', file: worker },
+    what: 'what was said while a worker was stopped counts as said when it goes on',
     from: 'const agoMs = uptimeMs() - message.uptimeMs;',
     to: 'const agoMs = Math.min(0, message.uptimeMs);',
-    firstSeed: 3604,
+    firstSeed: 4626,
   },
   {
-    ...{ of: 'cluster', file: seat },
-    what: 'a process outlives the one that has started it',
-    from: 'const abandoned = () => own.exit(1);',
-    to: 'const abandoned = () => own.off;',
-    firstSeed: 22,
+    ...{ of: 'cluster', file: pool },
+    what: 'the shards of a worker that has ended stay with it',
+    from: 'for (const turn of turns) turn.end(1);',
+    to: '',
+  },
+  {
+    ...{ of: 'cluster', file: worker },
+    what: 'a worker outlives the process that has started it',
+    from: 'own.exit(turns.size === 0 ? 0 : 1)',
+    to: 'own.send',
+    firstSeed: 28,
   },
   {
     ...{ of: 'cluster', file: keeper },
-    what: 'a process is not reported that another one has its shard',
-    from: 'lost: (why: ExportError) => own.process?.lose(why),',
-    to: 'lost: (why: ExportError) => own.process?.lose.bind(why),',
-    firstSeed: 54,
+    what: 'a turn is not reported that another process has its shard',
+    from: 'lost: (why: ExportError) => own.turn?.lose(why),',
+    to: 'lost: (why: ExportError) => own.turn?.lose.bind(why),',
+    firstSeed: 60,
   },
   {
     ...{ of: 'cluster', file: work },
     what: 'the limiter starts full after a takeover',
     from: 'const tokensAtTakeover = 0;',
     to: 'const tokensAtTakeover = 5;',
-    firstSeed: 40,
+    firstSeed: 41,
   },
   {
     ...{ of: 'cluster', file: work },

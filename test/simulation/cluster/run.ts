@@ -205,14 +205,16 @@ class ClusterWorld {
     };
     const joins = { inOrder: true, mayEnd: () => false };
     const one = { inOrder: false, mayEnd: (of: number) => of === shard };
+    // All shards in its worker end with it.
+    const ofPart = { inOrder: false, mayEnd: (_: number, life: Life) => life === worker };
     const events = [
       ['one is asked to end', leaves, () => ofWorker?.stop()],
       ['another one joins', joins, () => this.#start(processes.length)],
       ['a coordinator falls out', one, () => dropCoordinator(this.#scene, shard, 3 * sessionMs)],
-      ['the process of a shard is killed', one, () => part?.kill()],
+      ['the worker of a shard is killed', ofPart, () => part?.kill()],
       [
-        'the process of a shard is frozen',
-        one,
+        'the worker of a shard is frozen',
+        ofPart,
         () => {
           if (part) part.life.stoppedUntil = Number.POSITIVE_INFINITY;
         },

@@ -35,7 +35,8 @@ interface SharingMeans {
 /** Judges. */
 export class Sharing {
   mode: Mode = { mayEnd: () => true, inOrder: false };
-  readonly #known = new Map<Life, Worker>();
+  /** By shard and life. */
+  readonly #known = new Map<string, Worker>();
   /** Of each shard who works on it, or did last. */
   readonly #workers = new Map<number, Worker>();
   /** Since when nobody does. */
@@ -51,7 +52,7 @@ export class Sharing {
     const { course, sessionMs, find } = this.#in;
     course.tell(`${life.name} works on shard ${shard}`);
     const worker = { life, since, hasContact, strays: 0 };
-    this.#known.set(life, worker);
+    this.#known.set(keyOf(shard, life), worker);
     // It may have slept meanwhile, and others have taken it since.
     if ((this.#workers.get(shard)?.since ?? 0) > since) return;
     const idleMs = course.now - (this.#endedAt.get(shard) ?? course.now);
@@ -71,7 +72,7 @@ export class Sharing {
   /** It asks upstream. */
   asks(shard: number, life: Life): void {
     const other = this.#workers.get(shard);
-    const own = this.#known.get(life);
+    const own = this.#known.get(keyOf(shard, life));
     if (own === undefined || other === own) return;
     if (this.workerOf(shard) === null || other?.hasContact() !== true) {
       // Whom the group has given up, and then knows of no other one, goes on.
@@ -97,8 +98,12 @@ export class Sharing {
   }
 
   #worksNow(shard: number, worker: Worker): void {
-    this.#known.set(worker.life, worker);
+    this.#known.set(keyOf(shard, worker.life), worker);
     this.#endedAt.delete(shard);
     this.#workers.set(shard, worker);
   }
+}
+
+function keyOf(shard: number, { name }: Life): string {
+  return `${shard} ${name}`;
 }

@@ -63,8 +63,9 @@ export class Work {
     const since = course.now;
     this.#shard = await ShardLog.take(settings, { log, clock, confirm });
     const known = oracle.checkpoint;
-    await this.#shard.rebuild(life.name);
-    this.#rows = held.get(life.name) ?? this.#rows;
+    const dir = `${life.name}/${shard}`;
+    await this.#shard.rebuild(dir);
+    this.#rows = held.get(dir) ?? this.#rows;
     this.#written = this.#number('checkpoint list');
     oracle.restored(life.name, this.#written, known);
     let bucket = new Bucket(course.now, tokensAtTakeover);

@@ -1,0 +1,157 @@
+// `sluice run` in a worker process (worker-pool.ts): the journeys of the shards that the process which
+// has started it asks for, beside each other. What must stay true: one journey that fails ends
+// alone; and shards that start or reload together share one reading of the config and one reader of
+// the control topic.
+
+import type { Control } from '../cluster/control.ts';
+import { type Config, readConfig } from '../config/config.ts';
+import { asExportError } from '../contracts/errors.ts';
+import type { Log } from '../contracts/tools.ts';
+import { systemClock } from '../tools/clock.ts';
+import type { LogLevel } from '../watch/log.ts';
+import { refuseMoved } from './homes.ts';
+import { oneJourney, reportEnd } from './one-journey.ts';
+import { openOwnLog } from './own-log.ts';
+import type { Running } from './running.ts';
+import { type HostedTurn, serveTurns } from './shard-worker.ts';
+
+/** What a worker process works with. */
+export interface HostDeps {
+  readonly file: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logLevel: LogLevel | undefined;
+  readonly deps: Running['deps'] & { readonly exit: (code: 1) => void };
+  /** Runs a journey to its end. */
+  readonly go: (running: Running, turn: HostedTurn) => Promise<0 | 1>;
+}
+
+/** A reading of the config is shared by what starts within this time. */
+const sharedMs = 1_000;
+
+/** Runs shards until the process that has started this one ends it. Never resolves. */
+export async function hostShards(deps: HostDeps): Promise<never> {
+  const shared = new Shared(deps);
+  const clock = systemClock();
+  const own = {
+    send: process.send?.bind(process),
+    on: process.on.bind(process),
+    once: process.once.bind(process),
+    exit: () => deps.deps.exit(1),
+  };
+  const { stopAll } = serveTurns((turn) => workOn(turn, shared, deps), { own, clock });
+  // A service manager may signal all processes of the service. The process that has started this one ends it.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => stopAll(`stopped by ${signal}`));
+  }
+  process.on('SIGHUP', () => undefined);
+  await shared.warm();
+  return await new Promise<never>(() => undefined);
+}
+
+/** One turn of a shard; never rejects. */
+async function workOn(
+  turn: HostedTurn,
+  shared: Shared,
+  { deps, logLevel, go }: HostDeps,
+): Promise<0 | 1> {
+  let control: Control | null = null;
+  let stopMs: number | null = null;
+  turn.stop.addEventListener('abort', () => {
+    stopMs = performance.now();
+  });
+  const read = () => {
+    const part = turn.part(shared.config(turn.reloads));
+    if (control !== null) refuseMoved(part, control);
+    return part;
+  };
+  try {
+    const config = read();
+    const opened = await openOwnLog(config, logLevel);
+    const log = opened.log.with({ shard: turn.shard });
+    const own = { ...opened, log };
+    try {
+      control = await shared.control(config, opened.log, turn.stop);
+      if (control !== null) refuseMoved(config, control);
+      const shutdown = { stop: turn.stop, release: () => undefined };
+      const of = { own, shutdown, control, deps, hosted: turn, read };
+      const journey = { ...of, drains: null, deploymentChanged: null };
+      return (await oneJourney(config, journey, (running) => go(running, turn))).code;
+    } catch (error) {
+      if (turn.stop.aborted && error === turn.stop.reason) return 0;
+      reportEnd(log, asExportError(error, 'running'), turn);
+      return 1;
+    } finally {
+      await own.close(stopMs);
+    }
+  } catch (error) {
+    turn.ends(error);
+    return 1;
+  }
+}
+
+/** What the shards of a worker process have together. */
+class Shared {
+  readonly #deps: HostDeps;
+  readonly #clock = systemClock();
+  #read: { readonly config: Config; readonly at: number } | null = null;
+  #reloads = 0;
+  #control: Promise<Control> | null = null;
+
+  constructor(deps: HostDeps) {
+    this.#deps = deps;
+  }
+
+  /** The config as it stands in its file now. Throws a ConfigError. */
+  config(reloads: number): Config {
+    const now = this.#clock.monotonic();
+    if (this.#read === null || reloads > this.#reloads || now - this.#read.at > sharedMs) {
+      const { file, env } = this.#deps;
+      this.#reloads = Math.max(reloads, this.#reloads);
+      this.#read = { config: readConfig(file, { env }), at: now };
+    }
+    return this.#read.config;
+  }
+
+  /** Read to its end, and followed for as long as this process runs; null: the state is not in Kafka. */
+  async control({ state }: Config, log: Log, stop: AbortSignal): Promise<Control | null> {
+    const { kafka } = state;
+    if (kafka === null) return null;
+    const open = async () => {
+      const { Control: ControlTopic } = await import('../cluster/control.ts');
+      const control = new ControlTopic(kafka, this.#clock);
+      await control.follow(log);
+      return control;
+    };
+    this.#control ??= open();
+    this.#control.catch(() => {
+      this.#control = null;
+    });
+    return await orStopped(this.#control, stop);
+  }
+
+  /** Has all that a shard needs loaded before one is there. */
+  async warm(): Promise<void> {
+    await Promise.all([
+      import('../cluster/log/shard-log.ts'),
+      import('../cluster/control.ts'),
+      import('./own-process-upgrade.ts'),
+    ]);
+    try {
+      this.config(0);
+    } catch {
+      // Each shard reports that when it starts.
+    }
+  }
+}
+
+async function orStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const end = () => stopped.reject(stop.reason);
+  stop.addEventListener('abort', end, { once: true });
+  if (stop.aborted) end();
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    stop.removeEventListener('abort', end);
+  }
+}

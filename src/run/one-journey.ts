@@ -1,0 +1,87 @@
+// One journey of a process, or of a shard in a worker process: from standing by, where the state is in
+// Kafka, to its end. What must stay true: where another process has the state, this one ends at once,
+// since whatever is under way would go to a sink beside what the other process sends. A worker process
+// ends with all of its shards then.
+
+import type { Config } from '../config/config.ts';
+import { planFrom } from '../config/plan.ts';
+import type { ExportError } from '../contracts/errors.ts';
+import type { Log } from '../contracts/tools.ts';
+import type { Drains } from './drains.ts';
+import { type Journey, openJourney } from './journey.ts';
+import { MemberFile } from './member-note.ts';
+import { resumeLines } from './resume-lines.ts';
+import { openStatus, type Running, sightOf } from './running.ts';
+import { noteRunning } from './running-config.ts';
+import type { HostedTurn } from './shard-worker.ts';
+import { sparePage, standByText } from './spare-page.ts';
+import { openTools } from './tools.ts';
+
+/** What a journey is run with. */
+export interface JourneyDeps
+  extends Pick<Running, 'own' | 'shutdown' | 'hosted' | 'read' | 'deploymentChanged' | 'control'> {
+  readonly deps: Running['deps'] & { readonly exit: (code: 1) => void };
+  /** Null: the state is in SQLite, or this is a worker process. */
+  readonly drains: Drains | null;
+}
+
+/** Resolves with its exit code, and the config that ran last. */
+export async function oneJourney(
+  config: Config,
+  { own, drains, deps, hosted, read, control, deploymentChanged, shutdown: ending }: JourneyDeps,
+  go: (running: Running) => Promise<0 | 1>,
+): Promise<{ readonly code: 0 | 1; readonly config: Config }> {
+  const { log } = own;
+  const tools = openTools(log);
+  const plan = planFrom(config, tools);
+  const lost = (why: ExportError) => {
+    reportEnd(log, why, hosted);
+    deps.exit(1);
+  };
+  const isDrained = () => drains?.isDrained() === true;
+  const spare = sparePage(config, tools, isDrained);
+  const member = drains === null ? null : new MemberFile(config.state.dir, log);
+  const waits = () => {
+    member?.note({ standing_by: standByText(config, isDrained()) });
+    spare.waits();
+  };
+  const { sessionMs = 0 } = config.state.kafka ?? {};
+  const membership = hosted?.membership(sessionMs, tools, lost);
+  const { heard: received } = spare;
+  const standBy = { stop: ending.stop, lost, waits, heard: received, isDrained, membership };
+  let journey: Journey;
+  try {
+    journey = await openJourney(plan, config.state, tools, { standBy });
+  } finally {
+    member?.close();
+    await spare.close();
+  }
+  try {
+    for (const { event, text, fields } of resumeLines(plan, journey.before)) {
+      log.info(event, text, fields);
+    }
+    const sight = sightOf({ config, plan }, { journey, tools, hosted });
+    const shutdown = {
+      ...ending,
+      stop: drains?.orDrained(ending.stop) ?? ending.stop,
+    };
+    const of = { config, plan, journey, tools, shutdown, deps, own, sight, control, hosted, read };
+    const running: Running = { ...of, deploymentChanged, refused: null };
+    noteRunning(config, tools.clock.now(), null, log);
+    const status = await openStatus(running);
+    try {
+      return { code: await go(running), config: running.config };
+    } finally {
+      await status?.close();
+    }
+  } finally {
+    await journey.close();
+  }
+}
+
+/** Logs why a run ends, and reports it to the process that has started this one. */
+export function reportEnd(log: Log, why: ExportError, hosted: HostedTurn | null): void {
+  const { code, message, next } = why;
+  hosted?.ends(why);
+  log.error('sluice_failed', 'sluice ends with an error', { code, error: message, next });
+}

@@ -1,0 +1,162 @@
+// A turn of a shard as the process that owns it sees it: from its start in a worker process
+// (worker-pool.ts) to its end there. What must stay true: the turn gets no report of the group that is
+// not true by then; and a turn ends with its worker process.
+
+import type { Ownership } from '../cluster/ownership.ts';
+import type { ExportError } from '../contracts/errors.ts';
+import type { Clock } from '../contracts/tools.ts';
+import type { RetryRequest } from '../pipeline.ts';
+import type { StatusMoment } from '../watch/live.ts';
+import type { TailView, TailWish } from '../watch/tail.ts';
+import type { ReloadReason } from './reload-requests.ts';
+import { uptimeMs } from './shard-child.ts';
+import { type FromTurn, type SentError, sentError, type ToTurn } from './shard-messages.ts';
+import { ShardTails } from './shard-tail.ts';
+
+/** What a turn is started with. */
+export interface ShardTurnDeps {
+  readonly shard: number;
+  /** It ends by itself once all is read and delivered. */
+  readonly once: boolean;
+  readonly ownership: Pick<Ownership, 'hearing' | 'givenUp' | 'confirm'>;
+  readonly clock: Clock;
+}
+
+/** A shard in a worker process. */
+export class ShardTurn {
+  readonly #deps: ShardTurnDeps;
+  readonly #say: (message: ToTurn) => void;
+  #moment: StatusMoment | null = null;
+  #runs = false;
+  #isStopped = false;
+  #isLost = false;
+  #error: SentError | null = null;
+  readonly #tails: ShardTails;
+  readonly #ended = Promise.withResolvers<number>();
+
+  constructor(deps: ShardTurnDeps, say: (message: ToTurn) => void) {
+    this.#deps = deps;
+    this.#say = say;
+    this.#tails = new ShardTails(say);
+    say({ say: 'start', shard: deps.shard, once: deps.once });
+    this.look();
+  }
+
+  get shard(): number {
+    return this.#deps.shard;
+  }
+
+  /** Its exit code; 1 where its worker process has ended. */
+  get ended(): Promise<number> {
+    return this.#ended.promise;
+  }
+
+  /** A view of its newest events, until `gone` aborts. */
+  tail(wish: TailWish, gone: AbortSignal): TailView {
+    return this.#tails.open(wish, gone);
+  }
+
+  /** Its status; null: it has none yet. */
+  get moment(): StatusMoment | null {
+    return this.#moment;
+  }
+
+  /** It has opened its part of the state, and works. */
+  get runs(): boolean {
+    return this.#runs;
+  }
+
+  /** It was asked to end in order. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Another process has its shard, so that its worker process ends. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Why it has ended by itself; null: it did not say. */
+  get error(): SentError | null {
+    return this.#error;
+  }
+
+  /** 1 where it took its shard from another process. */
+  get takeovers(): number {
+    return this.#moment?.cluster?.takeovers ?? 0;
+  }
+
+  /** Has it end in order. */
+  stop(why: string): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#say({ say: 'stop', why });
+  }
+
+  /** Has it read its config again. */
+  reload(reason: ReloadReason, number: number): void {
+    this.#say({ say: 'reload', reason, number });
+  }
+
+  /** Another process has the shard. */
+  lose(why: ExportError): void {
+    this.#isLost = true;
+    this.#say({ say: 'lost', error: sentError(why, 'owning the shard') });
+  }
+
+  /** Has the streams and sinks of a name asked now; returns which there are. */
+  askNow(name: string): readonly RetryRequest[] {
+    this.#say({ say: 'ask now', name });
+    const { streams = [], sinks = [] } = this.#moment ?? {};
+    const isIt = (one: { readonly name: string }) => one.name === name;
+    return [
+      ...(streams.some(isIt) ? [{ part: 'stream', waitsUntil: null } as const] : []),
+      ...(sinks.some(isIt) ? [{ part: 'sink', waitsUntil: null } as const] : []),
+    ];
+  }
+
+  /** Reports when the group has heard of us. */
+  look(): void {
+    const { ownership, clock } = this.#deps;
+    const { monotonic, now } = ownership.hearing.last;
+    const agoMs = clock.monotonic() - monotonic;
+    const { givenUp } = ownership;
+    this.#say({ say: 'heard', uptimeMs: uptimeMs() - agoMs, now, givenUp });
+  }
+
+  /** What the turn says. */
+  received(message: FromTurn): void {
+    switch (message.say) {
+      case 'standing':
+        this.#runs = message.runs;
+        this.#moment = message.moment;
+        return;
+      case 'ends':
+        this.#error = message.error;
+        return;
+      case 'ended':
+        this.end(message.code);
+        return;
+      case 'confirm':
+        void this.#confirm(message.id);
+        return;
+      default:
+        this.#tails.heard(message);
+    }
+  }
+
+  /** It has ended, or its worker process has. */
+  end(code: number): void {
+    this.#tails.end();
+    this.#ended.resolve(code);
+  }
+
+  async #confirm(id: number): Promise<void> {
+    const { ownership } = this.#deps;
+    const answer = await ownership.confirm().then(
+      (givenUp) => ({ say: 'confirmed', id, givenUp }) as const,
+      (why) => ({ say: 'refused', id, error: sentError(why, 'asking the group') }) as const,
+    );
+    this.#say(answer);
+  }
+}

@@ -1,0 +1,173 @@
+// The worker processes of a process whose state has several shards: a few that run from the start, so
+// that a takeover does not wait for Node, each with the journeys of several shards. What must stay
+// true: a worker that responds no more is ended, since it would keep its shards from all others; the
+// shards of one that has ended can start in another one at once; and a shard in whose worker the end
+// came again and again gets a worker of its own, so that it takes the others with it no more.
+
+import type { ChildProcess } from 'node:child_process';
+import type { Clock, Log } from '../contracts/tools.ts';
+import { startChild } from './shard-child.ts';
+import { type FromWorker, type ToWorker, workerVariable } from './shard-messages.ts';
+import { ShardTurn, type ShardTurnDeps } from './shard-turn.ts';
+
+/** What worker processes are started with. */
+export interface WorkerPoolDeps {
+  /** How many there are, but for those of shards that are alone in theirs. */
+  readonly size: number;
+  /** Words and options of their command line. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly sessionMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** So often in a session a worker is looked at, and its shards hear when the group has heard of us. */
+const looksInSession = 10;
+/** It says something each second; one that was silent for so many sessions does nothing any more. */
+const silentSessionsMax = 3;
+/** A worker that has ended sooner is not replaced before a shard needs it. */
+const soonMs = 10_000;
+/** So many ends of its worker within this time: a shard gets one of its own. */
+const endsMax = 3;
+const endsWithinMs = 600_000;
+
+/** The workers of one process. */
+export class WorkerPool {
+  readonly #deps: WorkerPoolDeps;
+  readonly #workers = new Set<WorkerProcess>();
+  /** By shard, when workers ended while it was in them; monotonic milliseconds. */
+  readonly #ends = new Map<number, readonly number[]>();
+  #isClosed = false;
+
+  constructor(deps: WorkerPoolDeps) {
+    this.#deps = deps;
+    for (let n = 0; n < deps.size; n += 1) this.#start(false);
+  }
+
+  /** Starts a shard, in the worker that has the fewest. */
+  start(of: ShardTurnDeps): ShardTurn {
+    const isAlone = this.#endsOf(of.shard).length >= endsMax;
+    const shared = [...this.#workers].filter((one) => !one.isAlone);
+    const isMissing = isAlone || shared.length < this.#deps.size;
+    const worker = isMissing
+      ? this.#start(isAlone)
+      : shared.reduce((least, one) => (one.load < least.load ? one : least));
+    return worker.begin(of);
+  }
+
+  /** Ends all of them, once their shards have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(Array.from(this.#workers, (one) => one.close()));
+  }
+
+  #start(isAlone: boolean): WorkerProcess {
+    const { clock } = this.#deps;
+    const begunAt = clock.monotonic();
+    const worker = new WorkerProcess(this.#deps, isAlone, (shards) => {
+      this.#workers.delete(worker);
+      const now = clock.monotonic();
+      for (const shard of shards) this.#ends.set(shard, [...this.#endsOf(shard), now]);
+      if (!this.#isClosed && !isAlone && now - begunAt > soonMs) this.#start(false);
+    });
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  #endsOf(shard: number): readonly number[] {
+    const since = this.#deps.clock.monotonic() - endsWithinMs;
+    return (this.#ends.get(shard) ?? []).filter((at) => at > since);
+  }
+}
+
+/** A worker process. */
+class WorkerProcess {
+  readonly #deps: WorkerPoolDeps;
+  readonly #child: ChildProcess;
+  readonly #turns = new Map<number, ShardTurn>();
+  readonly #over = new AbortController();
+  #lastTurn = 0;
+  #looksInSilence = 0;
+  /** Only one shard starts in it. */
+  readonly isAlone: boolean;
+  readonly #ended: Promise<void>;
+
+  /** `ended` is called with the shards that may have ended it, before their turns end. */
+  constructor(deps: WorkerPoolDeps, isAlone: boolean, ended: (shards: readonly number[]) => void) {
+    this.#deps = deps;
+    this.isAlone = isAlone;
+    this.#child = startChild(deps.args, { ...deps.env, [workerVariable]: '1' });
+    this.#child.on('message', (message) => this.#received(message as FromWorker));
+    this.#ended = this.#end(ended);
+    this.#looks().catch(() => undefined);
+  }
+
+  get load(): number {
+    return this.#turns.size;
+  }
+
+  begin(of: ShardTurnDeps): ShardTurn {
+    const { log } = this.#deps;
+    this.#lastTurn += 1;
+    const id = this.#lastTurn;
+    const turn = new ShardTurn(of, (message) => this.#send({ turn: id, message }));
+    this.#turns.set(id, turn);
+    void turn.ended.then(() => {
+      this.#turns.delete(id);
+      if (this.isAlone) void this.close();
+    });
+    const pid = this.#child.pid ?? null;
+    log.info('shard_worker_started', 'shard started in a worker process', { shard: of.shard, pid });
+    if (this.#over.signal.aborted) turn.end(1);
+    return turn;
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect();
+    await this.#ended;
+  }
+
+  async #end(report: (shards: readonly number[]) => void): Promise<void> {
+    const { log } = this.#deps;
+    const ended = Promise.withResolvers<void>();
+    this.#child.once('exit', () => ended.resolve());
+    this.#child.once('error', (error) => {
+      const text = 'cannot start a worker process';
+      log.error('shard_worker_not_started', text, { error: String(error) });
+      ended.resolve();
+    });
+    await ended.promise;
+    this.#over.abort();
+    const turns = [...this.#turns.values()];
+    // The end of a worker that has lost a shard is no fault of any.
+    report(turns.some(({ isLost }) => isLost) ? [] : turns.map(({ shard }) => shard));
+    for (const turn of turns) turn.end(1);
+  }
+
+  async #looks(): Promise<void> {
+    const { clock, sessionMs, log } = this.#deps;
+    for (;;) {
+      await clock.sleep(sessionMs / looksInSession, this.#over.signal);
+      // Looks are counted and not time, so that no worker is ended where all were asleep.
+      this.#looksInSilence += 1;
+      if (this.#looksInSilence > silentSessionsMax * looksInSession) {
+        const fields = { pid: this.#child.pid ?? null, silent_ms: silentSessionsMax * sessionMs };
+        log.error('shard_worker_silent', 'a worker process is silent; stopping it', fields);
+        this.#child.kill('SIGKILL');
+        return;
+      }
+      for (const turn of this.#turns.values()) turn.look();
+    }
+  }
+
+  #received(said: FromWorker): void {
+    this.#looksInSilence = 0;
+    if (said.turn !== null) this.#turns.get(said.turn)?.received(said.message);
+  }
+
+  #send(message: ToWorker): void {
+    // Where it has ended nothing receives it.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+}
