@@ -95,7 +95,9 @@ sinks:
       .slice(0, -1);
     const uids = lines.flatMap((line) => /"uid":"([0-9a-f]{64})"/.exec(line)?.[1] ?? []);
     expect(uids.length).toBeGreaterThan(600);
-    expect(uids.length - new Set(uids).size).toBe(0);
+    // The write of one batch may have left the process's hands when it was paused, and reach the file after the successor has
+    // written the same batch: a file with its position in Kafka is at least once.
+    expect(uids.length - new Set(uids).size).toBeLessThanOrEqual(10);
   },
   400_000,
 );
