@@ -193,6 +193,9 @@ export function swappedBody(store: HostileStore, name: string, random: Random): 
   const [one, other] = random.pick(pairs);
   const [segment, from] = [store.body(name), store.body(other.body.segment)];
   if (segment === null || from === null) return null;
+  // The segment may have been cut by an earlier attack.
+  const end = ({ body }: AnyEntry) => body.at + body.length;
+  if (end(other) > from.length || end(one) > segment.length) return null;
   const made = Buffer.from(segment);
   from.copy(made, one.body.at, other.body.at, other.body.at + other.body.length);
   return new Map([[name, made]]);
