@@ -2,7 +2,7 @@
 // and the contract suite in test/contracts/ are generated from this list. To add one: write it
 // under sinks/, add its line here, and give the contract suite a receiver for it.
 
-import type { SinkDefinition } from '../src/contracts/definition.ts';
+import type { SinkDefinition } from '../src/contracts/config.ts';
 import { archiveSink } from './sinks/archive.ts';
 import { datadogSink } from './sinks/datadog.ts';
 import { elasticsearchSink } from './sinks/elasticsearch.ts';

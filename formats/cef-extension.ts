@@ -5,9 +5,8 @@
 // the lengths, otherwise `sluiceTruncated` reports it; a key occurs at most once. Times are epoch
 // milliseconds.
 
-import type { Look } from '../src/contracts/copying.ts';
-import type { Event, OcsfEvent } from '../src/contracts/event.ts';
-import { isObject } from '../src/contracts/json.ts';
+import { type Event, isObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
+
 import { type CefKey, cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type CefPath, CefPaths } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';

@@ -1,6 +1,6 @@
 // CEF fields about the event as a whole, from several attributes: its class, its name, its outcome.
 
-import type { OcsfEvent } from '../src/contracts/event.ts';
+import type { OcsfEvent } from '../src/contracts/index.ts';
 import { countOf, outcomeText, part, resultOf, textOf } from './parts.ts';
 
 const detectionFinding = 2004;

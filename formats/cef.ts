@@ -6,10 +6,9 @@
 // contains it (cef-escape.ts).
 
 import { z } from 'zod';
-import type { CopiedValues } from '../src/contracts/copying.ts';
-import { defineFormat } from '../src/contracts/definition.ts';
-import type { Event } from '../src/contracts/event.ts';
-import type { Format } from '../src/contracts/format.ts';
+import { defineFormat } from '../src/contracts/config.ts';
+import type { CopiedValues, Event, Format } from '../src/contracts/index.ts';
+
 import { type Pieces, Writer } from './cef-extension.ts';
 import { headerLengths, ownLengthMax } from './cef-keys.ts';
 import { restPair } from './cef-rest.ts';

@@ -2,7 +2,7 @@
 // (https://www.elastic.co/docs/reference/ecs/ecs-category-field-values-reference). An event that
 // fits no category has none.
 
-import type { OcsfEvent } from '../src/contracts/event.ts';
+import type { OcsfEvent } from '../src/contracts/index.ts';
 import { countOf, deviceVerdict } from './parts.ts';
 
 /** The fields of one class, with types by activity and for all activities. */

@@ -6,10 +6,9 @@
 
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import type { Look } from '../src/contracts/copying.ts';
-import { defineFormat } from '../src/contracts/definition.ts';
-import type { Event, OcsfEvent } from '../src/contracts/event.ts';
-import { isObject } from '../src/contracts/json.ts';
+import { defineFormat } from '../src/contracts/config.ts';
+import { type Event, isObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
+
 import { ecsClassOf } from './ecs-class.ts';
 import { type EcsKind, ecsFields, ecsVersion, writtenInFields } from './ecs-fields.ts';
 import { rawData as rawDataOf } from './json.ts';

@@ -9,10 +9,9 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import type { Look } from '../src/contracts/copying.ts';
-import { defineFormat } from '../src/contracts/definition.ts';
-import type { Event } from '../src/contracts/event.ts';
-import { isObject } from '../src/contracts/json.ts';
+import { defineFormat } from '../src/contracts/config.ts';
+import { type Event, isObject, type Look } from '../src/contracts/index.ts';
+
 import { isFreeName, isNumberName } from './gelf-names.ts';
 import { jsonText } from './json-text.ts';
 import { epochMsOf, severityOf, textOf } from './parts.ts';

@@ -1,7 +1,7 @@
 // The list of formats. To add one: its file, its line here, its test; the engine, the command line,
 // the reference and the contract suite use this list.
 
-import type { FormatDefinition, SinkDefinition } from '../src/contracts/definition.ts';
+import type { FormatDefinition, SinkDefinition } from '../src/contracts/config.ts';
 import { cef } from './cef.ts';
 import { ecs } from './ecs.ts';
 import { gelf } from './gelf.ts';

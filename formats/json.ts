@@ -6,9 +6,9 @@
 
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import type { Copying } from '../src/contracts/copying.ts';
-import { defineFormat } from '../src/contracts/definition.ts';
-import type { Event } from '../src/contracts/event.ts';
+import { defineFormat } from '../src/contracts/config.ts';
+import type { Copying, Event } from '../src/contracts/index.ts';
+
 import { jsonText } from './json-text.ts';
 
 const carriageReturn = 0x0d;

@@ -4,7 +4,7 @@
 // characters are replaced, so that no content can end the header or a pair.
 
 import type { z } from 'zod';
-import { defineFormat } from '../src/contracts/definition.ts';
+import { defineFormat } from '../src/contracts/config.ts';
 import { cefFields, encodingOf, pairWriter } from './cef.ts';
 import { leefDialect } from './dialect.ts';
 

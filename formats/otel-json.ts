@@ -8,8 +8,8 @@ import { createRequire } from 'node:module';
 import type { HrTime } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import type { Event } from '../src/contracts/event.ts';
-import type { DocumentForm } from '../src/contracts/format.ts';
+import type { DocumentForm, Event } from '../src/contracts/index.ts';
+
 import { jsonText } from './json-text.ts';
 import type { OtlpRequestSettings } from './otel-protobuf.ts';
 import {

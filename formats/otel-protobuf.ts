@@ -5,9 +5,8 @@
 // as long for the events of `npm run bench` (53 against 6 us an event). Values that an AnyValue
 // cannot hold become text, as in otel-value.ts.
 
-import type { PieceCopying } from '../src/contracts/copying.ts';
-import type { Event } from '../src/contracts/event.ts';
-import type { DocumentForm, EncodedLines } from '../src/contracts/format.ts';
+import type { DocumentForm, EncodedLines, Event, PieceCopying } from '../src/contracts/index.ts';
+
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,

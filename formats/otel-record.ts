@@ -5,8 +5,8 @@
 // events: collectors do not deduplicate.
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
-import type { Look } from '../src/contracts/copying.ts';
-import type { Event } from '../src/contracts/event.ts';
+import type { Event, Look } from '../src/contracts/index.ts';
+
 import { rawData as rawDataOf } from './json.ts';
 import { anyValue } from './otel-value.ts';
 import {

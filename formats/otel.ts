@@ -4,9 +4,9 @@
 // otel-protobuf.ts and otel-json.ts its encoding.
 
 import { z } from 'zod';
-import { defineFormat } from '../src/contracts/definition.ts';
-import type { Event } from '../src/contracts/event.ts';
-import type { DocumentForm } from '../src/contracts/format.ts';
+import { defineFormat } from '../src/contracts/config.ts';
+import type { DocumentForm, Event } from '../src/contracts/index.ts';
+
 import { jsonDocument } from './otel-json.ts';
 import { protobufDocument } from './otel-protobuf.ts';
 

@@ -2,7 +2,7 @@
 // src/parquet/ builds the rows of an object; the single encoding only displays a row when events
 // are inspected one by one.
 
-import { defineFormat } from '../src/contracts/definition.ts';
+import { defineFormat } from '../src/contracts/config.ts';
 import { jsonText } from './json-text.ts';
 
 /** The `parquet` format. */

@@ -3,8 +3,7 @@
 // attributes are read step by step without assumptions: a missing value, or one of another type,
 // gives an empty object or `undefined`.
 
-import type { OcsfEvent } from '../src/contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../src/contracts/json.ts';
+import { isObject, type Json, type JsonObject, type OcsfEvent } from '../src/contracts/index.ts';
 
 const identityCategory = 3;
 const findings = 2;

@@ -2,7 +2,7 @@
 // (src/contracts/copying.ts). Invariant: the pieces in order, each with its length in front, give
 // the bytes that `ProtobufWriter` writes for the same calls.
 
-import type { NumberTags, Piece } from '../src/contracts/copying.ts';
+import type { NumberTags, Piece } from '../src/contracts/index.ts';
 import { type FieldWriter, ProtobufWriter } from './protobuf.ts';
 
 const longestBytes = 16;

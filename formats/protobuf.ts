@@ -3,7 +3,7 @@
 // byte is reserved for it, and the message is moved if the length needs more. Nothing is measured
 // in advance and no tree is built.
 
-import type { NumberTags } from '../src/contracts/copying.ts';
+import type { NumberTags } from '../src/contracts/index.ts';
 
 /** Maximum UTF-8 bytes of a string's UTF-16 unit. */
 const bytesPerUnitMax = 3;

@@ -2,8 +2,8 @@
 // record's own message, and is never replaced by it: a record's message seldom names all of these.
 // Formats and sinks whose readers see one text use this one. Programs read the other fields.
 
-import type { Event, OcsfEvent } from '../src/contracts/event.ts';
-import { isObject } from '../src/contracts/json.ts';
+import { type Event, isObject, type OcsfEvent } from '../src/contracts/index.ts';
+
 import { actingUser, actionOf, firstOf, isFinding, outcomeText, part, textOf } from './parts.ts';
 import { oneLine } from './text.ts';
 

@@ -4,7 +4,7 @@
 // then the unmapped part, then the lengths of texts and lists, then everything except OCSF's base
 // attributes.
 
-import type { Event } from '../src/contracts/event.ts';
+import type { Event } from '../src/contracts/index.ts';
 import { ecsEvent } from './ecs.ts';
 import { rawData } from './json.ts';
 import { jsonText, visibleJson } from './json-text.ts';

@@ -4,7 +4,7 @@
 // the same from line to line (facility, host, the day, the stream) are cached, and a Date is
 // created only once a day.
 
-import type { Event } from '../src/contracts/event.ts';
+import type { Event } from '../src/contracts/index.ts';
 import { classNameOf, epochMsOf, severityOf } from './parts.ts';
 import { cutEscaped, cutToBytes, oneLine } from './text.ts';
 

@@ -8,10 +8,9 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { defineFormat } from '../src/contracts/definition.ts';
-import { ExportError } from '../src/contracts/errors.ts';
-import type { Event } from '../src/contracts/event.ts';
-import { count, timeZone } from '../src/contracts/settings.ts';
+import { count, defineFormat, timeZone } from '../src/contracts/config.ts';
+import { type Event, ExportError } from '../src/contracts/index.ts';
+
 import { facilities, header3164, header5424, isUtc, tagOf } from './syslog-header.ts';
 import { messageField, messageWriter } from './syslog-message.ts';
 import { fits } from './text.ts';

@@ -5,24 +5,29 @@
 
 import { aborted } from 'node:util';
 
-import { invariant } from './contracts/errors.ts';
-import { backlog } from './contracts/spool.ts';
-import { Drift, type DriftSettings } from './drift/drift.ts';
-import { forgetLeft } from './fetch/collection/left.ts';
+import { backlog, invariant } from './contracts/index.ts';
+
+import { Drift, type DriftSettings } from './drift/index.ts';
 import {
   type FailedStream,
+  forgetLeft,
   type PlannedSource,
   Polling,
   type PollingDeps,
-} from './fetch/polling.ts';
-import type { RunnerState } from './fetch/stream-runner.ts';
-import { settlePairs } from './fetch/succession/settle.ts';
-import type { FilterFailuresOf } from './send/filter-failures.ts';
-import type { Route } from './send/route.ts';
-import { type SenderState, sinkFacts } from './send/sender.ts';
-import { type PlannedSink, Senders } from './send/sending.ts';
-import type { TranscodedOf } from './send/transcoders.ts';
-import type { UnreadTimesOf } from './send/unread-times.ts';
+  type RunnerState,
+} from './fetch/engine.ts';
+
+import { settlePairs } from './fetch/index.ts';
+import {
+  type FilterFailuresOf,
+  type PlannedSink,
+  type SenderState,
+  Senders,
+  sinkFacts,
+  type TranscodedOf,
+  type UnreadTimesOf,
+} from './send/delivery.ts';
+import type { Route } from './send/index.ts';
 
 /** The whole config as objects. */
 export interface Plan {

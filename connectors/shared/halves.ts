@@ -6,9 +6,14 @@
 // reported as refused beside accepted ones only if one of these was accepted between two rejections
 // (src/send/evidence.ts).
 
-import type { ExportError } from '../../src/contracts/errors.ts';
-import type { Uid } from '../../src/contracts/event.ts';
-import type { Batch, Delivery, Refusal, Verdict } from '../../src/contracts/sink.ts';
+import type {
+  Batch,
+  Delivery,
+  ExportError,
+  Refusal,
+  Uid,
+  Verdict,
+} from '../../src/contracts/index.ts';
 
 /** Events of a batch from `from` up to, not including, `to`. */
 export interface Range {

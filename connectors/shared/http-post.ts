@@ -5,17 +5,21 @@
 // every other failure waits or stops the sink.
 
 import { z } from 'zod';
-import { type Compression, compressed } from '../../src/contracts/compression.ts';
-import { asExportError, type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import { headerValue, type Secret } from '../../src/contracts/secret.ts';
-import type { Delivery } from '../../src/contracts/sink.ts';
+import { type Compression, compressed } from '../../src/contracts/config.ts';
 import {
+  asExportError,
+  type Delivery,
+  type ErrorCode,
+  ExportError,
   HttpFailure,
   type HttpRequest,
   type HttpResponse,
+  headerValue,
+  type Secret,
   type TlsSettings,
   type Tools,
-} from '../../src/contracts/tools.ts';
+} from '../../src/contracts/index.ts';
+
 import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, plainLine, receiverWords } from './receiver-words.ts';
 import { boundedRetryAfterMs } from './retry-after.ts';

@@ -3,8 +3,7 @@
 // recognised by their uid, of which half is kept: 128 bits, where a collision is practically
 // impossible.
 
-import type { Event, Offset } from '../../src/contracts/event.ts';
-import type { Batch } from '../../src/contracts/sink.ts';
+import type { Batch, Event, Offset } from '../../src/contracts/index.ts';
 
 /** Kept hexadecimal digits of a uid. */
 export const keptDigits = 32;

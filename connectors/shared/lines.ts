@@ -2,7 +2,7 @@
 // unchanged. Lines are usually adjacent, and then nothing is copied; after filtering or a partial
 // response there may be gaps between them.
 
-import type { EncodedLines } from '../../src/contracts/format.ts';
+import type { EncodedLines } from '../../src/contracts/index.ts';
 import type { Range } from './halves.ts';
 
 /** The lines of the events in `range`, each with its LF. Shares the batch's memory if possible. */

@@ -2,10 +2,8 @@
 // one. A key of another style than the configured one is a flaw, because it would have no effect.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../src/contracts/json.ts';
-import { count, duration } from '../../src/contracts/settings.ts';
-import type { Pagination } from '../../src/contracts/source.ts';
-import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+import { count, duration } from '../../src/contracts/config.ts';
+import type { JsonObject, Pagination, UpstreamRequest } from '../../src/contracts/index.ts';
 
 const name = () => z.string().min(1);
 

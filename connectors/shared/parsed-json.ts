@@ -1,6 +1,6 @@
 // A response's body as JSON.
 
-import type { Json } from '../../src/contracts/json.ts';
+import type { Json } from '../../src/contracts/index.ts';
 
 /** Undefined if it is not JSON. */
 export function parsedJson(body: Uint8Array): Json | undefined {

@@ -3,9 +3,7 @@
 // reduced to one bounded line without control or format characters and without the values of
 // sluice's own headers.
 
-import { isObject, type Json } from '../../src/contracts/json.ts';
-import { plainText } from '../../src/contracts/text.ts';
-import type { HttpResponse } from '../../src/contracts/tools.ts';
+import { type HttpResponse, isObject, type Json, plainText } from '../../src/contracts/index.ts';
 
 /** Maximum characters read of a response, and maximum characters reported. */
 const readMax = 64 * 1024;

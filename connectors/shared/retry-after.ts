@@ -1,7 +1,7 @@
 // The wait that a receiver requests with a `retry`, for HTTP sinks. Bounded: a receiver with a
 // wrong clock must not stop a sink for years.
 
-import { retryAfterMs as askedMs } from '../../src/contracts/retry-after.ts';
+import { retryAfterMs as askedMs } from '../../src/contracts/index.ts';
 
 const waitMsMax = 3_600_000;
 

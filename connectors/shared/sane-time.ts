@@ -1,7 +1,7 @@
 // The time under which a receiver indexes an event. Invariant: it depends only on the event, and no
 // hostile time moves an event to a period that is never searched.
 
-import type { Event } from '../../src/contracts/event.ts';
+import type { Event } from '../../src/contracts/index.ts';
 
 const dayMs = 86_400_000;
 const timeMsMin = Date.UTC(2000, 0, 1);

@@ -5,12 +5,17 @@
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { witnessFlaw } from '../../src/archive/anchors/witnesses.ts';
-import { movedMark } from '../../src/archive/heads.ts';
-import { operatorFlaw, signingFlaw, signingKeys } from '../../src/archive/signing.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { duration } from '../../src/contracts/settings.ts';
-import { bucketKeys } from '../../src/objects/s3-settings.ts';
+import {
+  movedMark,
+  operatorFlaw,
+  signingFlaw,
+  signingKeys,
+  witnessFlaw,
+} from '../../src/archive/index.ts';
+
+import { defineSink, duration } from '../../src/contracts/config.ts';
+
+import { bucketKeys } from '../../src/objects/index.ts';
 import { lakeEveryUsual, lakeSink } from './lake.ts';
 
 /** A checkpoint in a directory costs some disk flushes, in a bucket some requests. */

@@ -4,13 +4,17 @@
 // becomes a dead letter with that reason; late events are reported to the operator.
 
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
-import { isObject } from '../../src/contracts/json.ts';
-import { Secret } from '../../src/contracts/secret.ts';
-import { duration, proxy, secret, tls } from '../../src/contracts/settings.ts';
-import type { Batch } from '../../src/contracts/sink.ts';
+import {
+  compression,
+  defineSink,
+  duration,
+  proxy,
+  secret,
+  tls,
+} from '../../src/contracts/config.ts';
+
+import { type Batch, ExportError, isObject, Secret } from '../../src/contracts/index.ts';
+
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

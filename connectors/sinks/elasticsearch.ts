@@ -6,18 +6,26 @@
 // (elasticsearch/bulk-answer.ts).
 
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { type ErrorCode, ExportError, invariant } from '../../src/contracts/errors.ts';
-import type { Event, Uid } from '../../src/contracts/event.ts';
 import {
+  compression,
+  defineSink,
   duration,
   headers as moreHeaders,
   proxy,
   secret,
   tls,
-} from '../../src/contracts/settings.ts';
-import type { Batch, Refusal } from '../../src/contracts/sink.ts';
+} from '../../src/contracts/config.ts';
+
+import {
+  type Batch,
+  type ErrorCode,
+  type Event,
+  ExportError,
+  invariant,
+  type Refusal,
+  type Uid,
+} from '../../src/contracts/index.ts';
+
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';

@@ -8,13 +8,20 @@ import { constants, existsSync, statSync } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { makeDirectory, realPathOf } from '../../src/contracts/directory.ts';
-import { ExportError, errorCodeOf, errorText } from '../../src/contracts/errors.ts';
-import { epochBegin } from '../../src/contracts/numbering.ts';
-import { duration, size } from '../../src/contracts/settings.ts';
-import type { Delivery } from '../../src/contracts/sink.ts';
-import type { FileLock, Log, Tools } from '../../src/contracts/tools.ts';
+import { defineSink, duration, size } from '../../src/contracts/config.ts';
+import {
+  type Delivery,
+  ExportError,
+  epochBegin,
+  errorCodeOf,
+  errorText,
+  type FileLock,
+  type Log,
+  makeDirectory,
+  realPathOf,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';

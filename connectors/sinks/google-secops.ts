@@ -4,13 +4,23 @@
 // Invariant: an event becomes a dead letter only if it was rejected alone.
 
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import type { ExportError } from '../../src/contracts/errors.ts';
-import { isObject } from '../../src/contracts/json.ts';
-import { Secret } from '../../src/contracts/secret.ts';
-import { duration, proxy, secret, tls } from '../../src/contracts/settings.ts';
-import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
+import {
+  compression,
+  defineSink,
+  duration,
+  proxy,
+  secret,
+  tls,
+} from '../../src/contracts/config.ts';
+
+import {
+  type ExportError,
+  type HttpResponse,
+  isObject,
+  Secret,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {
   type FailedAnswer,

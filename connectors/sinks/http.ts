@@ -6,11 +6,17 @@
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
-import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
-import type { Batch } from '../../src/contracts/sink.ts';
+import {
+  compression,
+  defineSink,
+  duration,
+  headers,
+  proxy,
+  tls,
+} from '../../src/contracts/config.ts';
+
+import { type Batch, ExportError } from '../../src/contracts/index.ts';
+
 import { type Range, sendInHalves } from '../shared/halves.ts';
 import {
   credentialAdvice,

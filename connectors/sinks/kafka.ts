@@ -5,10 +5,18 @@
 // whatever crashes. Invariants: no later record passes one that Kafka rejects before the engine has
 // it as a dead letter; a producer is never used again after a failure.
 
-import { defineSink } from '../../src/contracts/definition.ts';
-import { asExportError, ExportError } from '../../src/contracts/errors.ts';
-import type { Delivery, Refusal, Sink, SinkOpening } from '../../src/contracts/sink.ts';
-import type { Clock, Tools } from '../../src/contracts/tools.ts';
+import { defineSink } from '../../src/contracts/config.ts';
+import {
+  asExportError,
+  type Clock,
+  type Delivery,
+  ExportError,
+  type Refusal,
+  type Sink,
+  type SinkOpening,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import {
   KafkaFailure,
   type KafkaRecord,

@@ -7,22 +7,27 @@
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { isClaimedBy } from '../../src/archive/claim.ts';
-import { signedFacts } from '../../src/archive/cut-signature.ts';
-import { cutsPrefix, encodeLakeMade } from '../../src/archive/lake-cuts.ts';
-import { manifestPath, parseManifest } from '../../src/archive/layout.ts';
-import { signerOfLog } from '../../src/archive/log-name.ts';
-import type { Signer } from '../../src/archive/note.ts';
-import { type SigningSettings, signerOf, signingSettings } from '../../src/archive/signing.ts';
-import { readSmall } from '../../src/archive/small-objects.ts';
-import { StoredLakeCuts } from '../../src/archive/stored-lake-cuts.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
-import { presentEpoch } from '../../src/contracts/numbering.ts';
-import type { SinkOpening } from '../../src/contracts/sink.ts';
-import { openStore } from '../../src/objects/open.ts';
-import { bucketKeys } from '../../src/objects/s3-settings.ts';
-import type { ObjectStore } from '../../src/objects/store.ts';
+import {
+  cutsPrefix,
+  encodeLakeMade,
+  isClaimedBy,
+  manifestPath,
+  parseManifest,
+  readSmall,
+  type Signer,
+  type SigningSettings,
+  StoredLakeCuts,
+  signedFacts,
+  signerOf,
+  signerOfLog,
+  signingSettings,
+} from '../../src/archive/index.ts';
+
+import { defineSink } from '../../src/contracts/config.ts';
+import { ExportError, presentEpoch, type SinkOpening } from '../../src/contracts/index.ts';
+
+import { bucketKeys, type ObjectStore, openStore } from '../../src/objects/index.ts';
+
 import { onlyEvents } from '../shared/known-events.ts';
 import { stemIn } from './s3/cut.ts';
 import type { CutBody } from './s3/lines-body.ts';
@@ -84,7 +89,7 @@ function bodyOfPages(body: CutBody): CutBody {
 }
 
 async function lakeNames(region: string): Promise<TableNames> {
-  const { lakeName } = await import('../../src/parquet/lake.ts');
+  const { lakeName } = await import('../../src/parquet/index.ts');
   return {
     nameOf: (object) => lakeName(object, region),
     list: (made, uids) => ({

@@ -5,12 +5,23 @@
 // parses as an OTLP response.
 
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError, invariant } from '../../src/contracts/errors.ts';
-import { duration, headers, proxy, tls } from '../../src/contracts/settings.ts';
-import type { Batch } from '../../src/contracts/sink.ts';
-import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
+import {
+  compression,
+  defineSink,
+  duration,
+  headers,
+  proxy,
+  tls,
+} from '../../src/contracts/config.ts';
+
+import {
+  type Batch,
+  ExportError,
+  type HttpResponse,
+  invariant,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

@@ -3,11 +3,11 @@
 // metadata lists its events (s3/cut.ts). Retries are the engine's.
 
 import { z } from 'zod';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
-import { duration, size } from '../../src/contracts/settings.ts';
-import { openStore } from '../../src/objects/open.ts';
-import { type BucketSettings, bucketKeys, bucketName } from '../../src/objects/s3-settings.ts';
+import { defineSink, duration, size } from '../../src/contracts/config.ts';
+import { ExportError } from '../../src/contracts/index.ts';
+
+import { type BucketSettings, bucketKeys, bucketName, openStore } from '../../src/objects/index.ts';
+
 import { untilAborted } from '../shared/until-aborted.ts';
 import { linesBody } from './s3/lines-body.ts';
 import { objectSink } from './s3/object-sink.ts';

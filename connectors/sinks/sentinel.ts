@@ -6,14 +6,20 @@
 // acknowledgement.
 
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { type ErrorCode, ExportError } from '../../src/contracts/errors.ts';
-import { isObject } from '../../src/contracts/json.ts';
-import { Secret } from '../../src/contracts/secret.ts';
-import { duration, proxy, tls } from '../../src/contracts/settings.ts';
-import type { Batch, Delivery, Refusal } from '../../src/contracts/sink.ts';
-import type { HttpResponse, Tools } from '../../src/contracts/tools.ts';
+import { compression, defineSink, duration, proxy, tls } from '../../src/contracts/config.ts';
+
+import {
+  type Batch,
+  type Delivery,
+  type ErrorCode,
+  ExportError,
+  type HttpResponse,
+  isObject,
+  type Refusal,
+  Secret,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { onlyEvents } from '../shared/known-events.ts';

@@ -6,17 +6,18 @@
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { compression } from '../../src/contracts/compression.ts';
-import { defineSink } from '../../src/contracts/definition.ts';
-import type { Event } from '../../src/contracts/event.ts';
-import { Secret } from '../../src/contracts/secret.ts';
 import {
+  compression,
+  defineSink,
   duration,
   headers as moreHeaders,
   proxy,
   secret,
   tls,
-} from '../../src/contracts/settings.ts';
+} from '../../src/contracts/config.ts';
+
+import { type Event, Secret } from '../../src/contracts/index.ts';
+
 import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { HecConnection } from './splunk-hec/collector.ts';

@@ -7,11 +7,15 @@
 // too.
 
 import { isAscii } from 'node:buffer';
-import { defineSink } from '../../src/contracts/definition.ts';
-import { ExportError, errorCodeOf } from '../../src/contracts/errors.ts';
-import type { Format } from '../../src/contracts/format.ts';
-import type { Delivery } from '../../src/contracts/sink.ts';
-import { visibleLines } from '../../src/contracts/text.ts';
+import { defineSink } from '../../src/contracts/config.ts';
+import {
+  type Delivery,
+  ExportError,
+  errorCodeOf,
+  type Format,
+  visibleLines,
+} from '../../src/contracts/index.ts';
+
 import { linesOf } from '../shared/lines.ts';
 
 /** `type: stdout`. */

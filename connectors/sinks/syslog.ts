@@ -8,12 +8,22 @@
 
 import { lookup } from 'node:dns/promises';
 import { z } from 'zod';
-import { defineSink, type FormatChoice } from '../../src/contracts/definition.ts';
-import { ExportError } from '../../src/contracts/errors.ts';
-import type { EncodedLines } from '../../src/contracts/format.ts';
-import { count, duration, timeZone, tls } from '../../src/contracts/settings.ts';
-import type { Delivery, Sink } from '../../src/contracts/sink.ts';
-import type { Tools } from '../../src/contracts/tools.ts';
+import {
+  count,
+  defineSink,
+  duration,
+  type FormatChoice,
+  timeZone,
+  tls,
+} from '../../src/contracts/config.ts';
+import {
+  type Delivery,
+  type EncodedLines,
+  ExportError,
+  type Sink,
+  type Tools,
+} from '../../src/contracts/index.ts';
+
 import { type Address, isAnswered, isSecure, parseAddress } from './syslog/address.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import type { SyslogReceiver } from './syslog/dial.ts';

@@ -6,16 +6,18 @@
 
 import { z } from 'zod';
 import {
+  count,
   defineSource,
+  duration,
   type Fields,
   type RecordReading,
   type Settings,
   type SourceDefinition,
   type SourceOpening,
-} from '../../src/contracts/definition.ts';
-import { count, duration } from '../../src/contracts/settings.ts';
-import type { CollectionStream, EntityDetail } from '../../src/contracts/source.ts';
-import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+} from '../../src/contracts/config.ts';
+
+import type { CollectionStream, EntityDetail, UpstreamRequest } from '../../src/contracts/index.ts';
+
 import { paginationOf, requestFlaw, requestOf, wholeRequestFields } from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import { partialField } from './list.ts';

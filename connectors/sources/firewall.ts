@@ -5,7 +5,7 @@
 // depends on complete scans alone.
 
 import { z } from 'zod';
-import { enrichField } from '../../src/contracts/lookups.ts';
+import { enrichField } from '../../src/contracts/config.ts';
 import { type CollectionFacts, collectionFields, defineCollections } from './collection.ts';
 
 const path = '/api/firewall/v1/companies/{company_id}';

@@ -2,7 +2,7 @@
 // Schema and the contract suite in test/contracts/ are generated from this list. To add one: write
 // it beside this file, add its line here, and give the contract suite an upstream for it.
 
-import type { SourceDefinition } from '../../src/contracts/definition.ts';
+import type { SourceDefinition } from '../../src/contracts/config.ts';
 import { collectionSource } from './any-collection.ts';
 import { auditEventsSource } from './audit-events.ts';
 import { firewallSource } from './firewall.ts';

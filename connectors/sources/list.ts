@@ -5,19 +5,23 @@
 
 import { z } from 'zod';
 import {
+  count,
   defineSource,
+  duration,
   type Fields,
   type ListReading,
   type RecordReading,
   type Settings,
   type SourceDefinition,
   type SourceOpening,
-} from '../../src/contracts/definition.ts';
-import type { RecordKind } from '../../src/contracts/event.ts';
-import { count, duration } from '../../src/contracts/settings.ts';
-import type { ListStream } from '../../src/contracts/source.ts';
-import { timeFormatFlaw } from '../../src/contracts/time-forms.ts';
-import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
+} from '../../src/contracts/config.ts';
+import {
+  type ListStream,
+  type RecordKind,
+  timeFormatFlaw,
+  type UpstreamRequest,
+} from '../../src/contracts/index.ts';
+
 import {
   fingerprintParts,
   paginationOf,

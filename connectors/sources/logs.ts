@@ -4,7 +4,7 @@
 // stream per company of the upstream.
 
 import { z } from 'zod';
-import { enrichField } from '../../src/contracts/lookups.ts';
+import { enrichField } from '../../src/contracts/config.ts';
 import { endpointPath } from '../shared/upstream-path.ts';
 import { defineList, listFields, mappingField } from './list.ts';
 

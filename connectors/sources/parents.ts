@@ -5,13 +5,13 @@
 import { z } from 'zod';
 import {
   defineSource,
+  duration,
   type Mapping,
   type Settings,
   type SourceDefinition,
-} from '../../src/contracts/definition.ts';
-import type { JsonObject } from '../../src/contracts/json.ts';
-import { duration } from '../../src/contracts/settings.ts';
-import type { ParentsStream } from '../../src/contracts/source.ts';
+} from '../../src/contracts/config.ts';
+import type { JsonObject, ParentsStream } from '../../src/contracts/index.ts';
+
 import { requestFlaw } from '../shared/pagination.ts';
 import { endpointPath, filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import {

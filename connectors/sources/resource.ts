@@ -3,7 +3,7 @@
 // none is required.
 
 import { z } from 'zod';
-import type { Mapping, Settings, SourceDefinition } from '../../src/contracts/definition.ts';
+import type { Mapping, Settings, SourceDefinition } from '../../src/contracts/config.ts';
 import { endpointPath } from '../shared/upstream-path.ts';
 import {
   type CollectionFacts,

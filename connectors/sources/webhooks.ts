@@ -4,16 +4,16 @@
 // give up on one) are found by the polled sources, which each delivery triggers at once.
 
 import { z } from 'zod';
-import { defineSource } from '../../src/contracts/definition.ts';
-import type { Secret } from '../../src/contracts/secret.ts';
 import {
+  defineSource,
   duration,
   hostPortSetting,
   parseHostPort,
   secret,
   size,
-} from '../../src/contracts/settings.ts';
-import type { ServerTls } from '../../src/contracts/source.ts';
+} from '../../src/contracts/config.ts';
+import type { Secret, ServerTls } from '../../src/contracts/index.ts';
+
 import { listFields, mappingField } from './list.ts';
 
 const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name');

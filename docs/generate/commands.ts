@@ -1,7 +1,7 @@
 // Every command with its arguments and options, from the command line itself.
 
 import type { Command, Option } from 'commander';
-import { wholeCommandLine } from '../../src/boot/commands.ts';
+import { wholeCommandLine } from '../../src/commands/index.ts';
 import { table } from './settings-table.ts';
 
 /** The program's command line, for looking at. */

@@ -6,10 +6,10 @@
 
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import { type Clock, ExportError } from '../contracts/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import { writerPath } from './layout.ts';
 import { jsonIn, readSmall } from './small-objects.ts';
 

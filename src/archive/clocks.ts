@@ -2,8 +2,8 @@
 // 6.6.1, `Date`). Invariants: the check never decides which of two clocks is wrong; no page is rejected for a
 // difference.
 
-import { parseHttpDate } from '../contracts/http-date.ts';
-import { exactSpanText } from '../tools/time-text.ts';
+import { parseHttpDate } from '../contracts/index.ts';
+import { exactSpanText } from '../tools/index.ts';
 import type { PageEntry } from './entries.ts';
 
 /** Tolerance for the duration of reading and the age of a cached response. */

@@ -2,9 +2,9 @@
 // condition of the stream, and the writer enters it beside that page.
 
 import { z } from 'zod';
-import type { Json } from '../contracts/json.ts';
-import { isObject } from '../contracts/json.ts';
-import { parseBody } from '../tools/records.ts';
+import { isObject, type Json } from '../contracts/index.ts';
+
+import { parseBody } from '../tools/index.ts';
 
 const count = z.int().min(0);
 const uids = z.array(z.string().regex(/^[0-9a-f]{64}$/));

@@ -2,8 +2,8 @@
 // every response is stored completely, so a record to erase may be in many pages.
 
 import { hash } from 'node:crypto';
-import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
+import { uidBytes } from '../contracts/index.ts';
+import { cutRecords } from '../tools/index.ts';
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, sizeOf } from './logged.ts';

@@ -4,7 +4,7 @@
 // is entered without a signature by a key of the log.
 
 import { createHash } from 'node:crypto';
-import { isObject } from '../contracts/json.ts';
+import { isObject } from '../contracts/index.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 import { jsonIn } from './small-objects.ts';
 

@@ -4,9 +4,8 @@
 // is stored only as a keyed hash, because it is a kind of credential.
 
 import { z } from 'zod';
-import { invariant } from '../contracts/errors.ts';
-import type { PageContext } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
+import { invariant, type Json, type PageContext } from '../contracts/index.ts';
+
 import { comparisonShape } from './comparison.ts';
 import { successionShape } from './succession.ts';
 import { entryBytesMax } from './tiles.ts';

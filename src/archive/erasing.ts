@@ -7,11 +7,11 @@
 // interrupted erasure is repeated by the next writer, because the request is deleted last.
 
 import { hash } from 'node:crypto';
-import { ExportError } from '../contracts/errors.ts';
-import type { Log as Lines } from '../contracts/tools.ts';
-import { lockText, type ObjectStore } from '../objects/store.ts';
-import { cutRecords } from '../tools/record-list.ts';
-import { timeText } from '../tools/time-text.ts';
+import { ExportError, type Log as Lines } from '../contracts/index.ts';
+
+import { lockText, type ObjectStore } from '../objects/index.ts';
+import { cutRecords, timeText } from '../tools/index.ts';
+
 import type { Authority } from './authority.ts';
 import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts';
 import type { ErasedEntry, PageEntry } from './entries.ts';

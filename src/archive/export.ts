@@ -2,7 +2,7 @@
 // archive with the whole tree and all entries, which are small, so every proof works in it too. It contains only the
 // segments of that span, and the lake cuts with its events.
 
-import type { ObjectStore } from '../objects/store.ts';
+import type { ObjectStore } from '../objects/index.ts';
 import { erasuresIn } from './erasures.ts';
 import { lakeBytesMax } from './lake-cuts.ts';
 import { checkpointPath, manifestPath } from './layout.ts';

@@ -2,7 +2,7 @@
 // level. Invariant: the objects returned by `take`, written in any order, complete all tiles and bundles that were
 // added since the last call.
 
-import type { ObjectStore } from '../objects/store.ts';
+import type { ObjectStore } from '../objects/index.ts';
 import { leafHash, rootOf } from './merkle.ts';
 import {
   bundleBytesMax,

@@ -3,7 +3,7 @@
 // part of the sink's mark; if the mark is lost, reading the entries rebuilds it.
 
 import { z } from 'zod';
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import { type Days, daysShape, followDays, noDays } from './days.ts';
 import type { Entry, PageEntry } from './entries.ts';
 import { parseVkey } from './note.ts';

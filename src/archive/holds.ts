@@ -4,9 +4,9 @@
 // entered, even if its object is deleted.
 
 import { z } from 'zod';
-import type { Log as Lines } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { Log as Lines } from '../contracts/index.ts';
+import type { ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import type { Authority, ReadRequest } from './authority.ts';
 import type { ArchiveLog } from './log.ts';
 import { jsonIn, readSmall } from './small-objects.ts';

@@ -39,7 +39,7 @@ export async function lakeCopiesOf(
     for (const one of cut.objects) {
       const body = await existingObject(reader, one, cut.entry.object);
       if (body === null) continue;
-      const { readUids } = await import('../parquet/read.ts');
+      const { readUids } = await import('../parquet/index.ts');
       const has = new Set(await readUids(body));
       if (!uids.some((uid) => has.has(uid))) continue;
       // Rows of earlier erasures are removed again, because an older object may have been put back.

@@ -4,11 +4,17 @@
 // a signed checkpoint, and in the order of names; a damaged or unreachable lake never delays the archiving of a page.
 
 import { hash } from 'node:crypto';
-import { ExportError, errorText } from '../contracts/errors.ts';
-import { type Numbering, reachOf, type SinkPosition } from '../contracts/numbering.ts';
-import type { Log as Lines } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import {
+  ExportError,
+  errorText,
+  type Log as Lines,
+  type Numbering,
+  reachOf,
+  type SinkPosition,
+} from '../contracts/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import { cutBytesMax, signerOfCut } from './cut-signature.ts';
 import type { PageEntry } from './entries.ts';
 import { cutsPrefix, parseLakeCut } from './lake-cuts.ts';

@@ -3,9 +3,9 @@
 // nothing is changed before the entry about it is under a signed checkpoint; data under a hold or lock stays.
 
 import { hash } from 'node:crypto';
-import { errorText } from '../contracts/errors.ts';
-import { lockText, type ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import { errorText } from '../contracts/index.ts';
+import { lockText, type ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';
 import type { EntryOf } from './entries.ts';
 import { refuseHeld } from './holds.ts';
@@ -86,7 +86,7 @@ export async function rewriteLake(
 
 async function erased(object: string, body: Uint8Array, uids: readonly string[]) {
   // The Parquet reader has a large schema: it is loaded only for an erasure.
-  const { eraseEvents } = await import('../parquet/erase.ts');
+  const { eraseEvents } = await import('../parquet/index.ts');
   const made = await eraseEvents(body, uids).catch((error: unknown) => {
     throw new SyntaxError(`${object}: ${errorText(error)}`);
   });

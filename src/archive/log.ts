@@ -9,9 +9,9 @@
 // is opened again (recovery.ts).
 
 import { hash } from 'node:crypto';
-import type { Json } from '../contracts/json.ts';
-import type { ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { Json } from '../contracts/index.ts';
+import type { ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import { type Authority, authorityOf, type ReadRequest, type RequestRules } from './authority.ts';
 import { checkpointText } from './checkpoint.ts';
 import { type Claim, takenOver } from './claim.ts';

@@ -3,7 +3,7 @@
 // written before the checkpoint over its entry; no two manifests have one name.
 
 import { hash } from 'node:crypto';
-import { timeText } from '../tools/time-text.ts';
+import { timeText } from '../tools/index.ts';
 import type { OverDay } from './days.ts';
 import type { ArchiveLog, NewObject } from './log.ts';
 

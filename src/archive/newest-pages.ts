@@ -1,9 +1,9 @@
 // The newest pages of an archive's streams, read backwards, for a comparison with upstream's present data. The archive
 // enters the result. Invariant: pages are those of the tree that the state signed last, whatever the store contains.
 
-import type { Json } from '../contracts/json.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import type { HeldPage, Json } from '../contracts/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
 import { parseMark, type SigningMark } from './heads.ts';
 import { loggedEntries } from './logged.ts';
 import { archivedPage } from './pages.ts';

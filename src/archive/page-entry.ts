@@ -3,12 +3,10 @@
 // loop.
 
 import { createHmac, hash } from 'node:crypto';
-import type { AnswerFacts, PageContext } from '../contracts/event.ts';
-import { isObject } from '../contracts/json.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
-import { parseBody } from '../tools/records.ts';
-import { timeText } from '../tools/time-text.ts';
+import { type AnswerFacts, type HeldPage, isObject, type PageContext } from '../contracts/index.ts';
+
+import { cutRecords, parseBody, timeText } from '../tools/index.ts';
+
 import { type ArchiveComparison, comparisonIn } from './comparison.ts';
 import type { PageEntry } from './entries.ts';
 import { keptRecords, recordsRoot } from './records.ts';

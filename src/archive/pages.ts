@@ -2,8 +2,8 @@
 // proven by the page's entry; whether the entry is proven depends on the reader. A damaged archive is a SyntaxError
 // that names the page.
 
-import type { Offset } from '../contracts/event.ts';
-import { type HeldPage, uidBytes } from '../contracts/spool.ts';
+import { type HeldPage, type Offset, uidBytes } from '../contracts/index.ts';
+
 import { contextOf, type PageEntry } from './entries.ts';
 import { type ErasedRecords, erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries } from './logged.ts';

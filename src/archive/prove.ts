@@ -1,8 +1,8 @@
 // Finds a record in an archive by its uid and creates its proof (proof.ts). Invariant: a returned proof has been
 // checked, so a damaged archive yields none.
 
-import { ExportError } from '../contracts/errors.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import { ExportError, uidBytes } from '../contracts/index.ts';
+
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, newestCheckpoint, sizeOf } from './logged.ts';

@@ -3,7 +3,7 @@
 // entry is returned that does not lead to the given root; a wrong bundle or tile is a SyntaxError that names the
 // object.
 
-import type { ObjectStore } from '../objects/store.ts';
+import type { ObjectStore } from '../objects/index.ts';
 import type { TreeEdge } from './growing-tree.ts';
 import { leafHash, type NodeHashes, rootAt, rootOf, type TreeHead } from './merkle.ts';
 import { ArchiveReader } from './reader.ts';

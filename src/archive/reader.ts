@@ -2,7 +2,7 @@
 // malformed object; an unreachable store is an ExportError and says nothing about the archive. Invariants: this file
 // writes nothing; no name in an entry leads to an object of another kind.
 
-import type { ObjectRange, ObjectStore } from '../objects/store.ts';
+import type { ObjectRange, ObjectStore } from '../objects/index.ts';
 import { hashBytes, type TreeHead } from './merkle.ts';
 import { readSmall } from './small-objects.ts';
 import {

@@ -3,7 +3,7 @@
 // each frame has the hash of its entry, so a changed store is a SyntaxError and never a difference; events whose uids
 // are deleted (pruned) are counted, never skipped silently.
 
-import { uidBytes } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/index.ts';
 import type { PageEntry } from './entries.ts';
 import { type Erasures, erasuresIn } from './erasures.ts';
 import { isPruned, loggedEntries } from './logged.ts';

@@ -2,8 +2,8 @@
 // entry, in the order of the page.
 
 import { hash } from 'node:crypto';
-import type { NewPage } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
+import type { NewPage } from '../contracts/index.ts';
+import { cutRecords } from '../tools/index.ts';
 import { emptyRoot, hashBytes, leafHash } from './merkle.ts';
 
 /** The parts of a page that its records need. */

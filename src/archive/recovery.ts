@@ -4,10 +4,10 @@
 // less than this state has seen signed is rejected, because a second root for one size would prove the archive false.
 
 import { hash, randomBytes } from 'node:crypto';
-import type { Json } from '../contracts/json.ts';
-import type { Clock } from '../contracts/tools.ts';
-import type { ObjectContent, ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { Clock, Json } from '../contracts/index.ts';
+
+import type { ObjectContent, ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';
 import { Claim, refuseClaimed, takenOver } from './claim.ts';
 import { GrowingTree, readEntries } from './growing-tree.ts';

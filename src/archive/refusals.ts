@@ -1,7 +1,7 @@
 // The reasons why an archive cannot be opened for writing, with the next steps.
 
-import { ExportError, errorText } from '../contracts/errors.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import { ExportError, errorText } from '../contracts/index.ts';
+import type { ObjectStore } from '../objects/index.ts';
 import { NewerEntryError } from './entries.ts';
 import { checkpointPath, NewerFormatError } from './layout.ts';
 

@@ -5,10 +5,10 @@
 // old enough; holds are entered before anything is checked.
 
 import { z } from 'zod';
-import { ExportError } from '../contracts/errors.ts';
-import type { Log as Lines } from '../contracts/tools.ts';
-import { lockText, type ObjectLock, type ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import { ExportError, type Log as Lines } from '../contracts/index.ts';
+
+import { lockText, type ObjectLock, type ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';
 import { Holds, isHeld } from './holds.ts';
 import { cutsPrefix } from './lake-cuts.ts';

@@ -2,8 +2,8 @@
 // in the old key extends to the new one. Invariant: a repeated rotation completes an interrupted one and adds no second
 // entry.
 
-import { ExportError } from '../contracts/errors.ts';
-import { timeText } from '../tools/time-text.ts';
+import { ExportError } from '../contracts/index.ts';
+import { timeText } from '../tools/index.ts';
 import { checkpointPath } from './layout.ts';
 import { keyOfLog } from './log-name.ts';
 import type { Signer } from './note.ts';

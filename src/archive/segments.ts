@@ -11,8 +11,8 @@
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib';
-import { uidBytes } from '../contracts/spool.ts';
-import type { ObjectRange } from '../objects/store.ts';
+import { uidBytes } from '../contracts/index.ts';
+import type { ObjectRange } from '../objects/index.ts';
 import type { PageEntry } from './entries.ts';
 
 const compress = promisify(zstdCompress);

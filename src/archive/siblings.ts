@@ -2,9 +2,9 @@
 // enters from time to time the trees that the others have signed. Invariants: a checkpoint is entered only if the
 // archive's own key has signed it under that shard's name; a missing, damaged or unreachable log delays no page.
 
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import { type Clock, ExportError } from '../contracts/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
 import { parseCheckpoint } from './checkpoint.ts';
 import type { EntryOf } from './entries.ts';
 import { checkpointPath } from './layout.ts';

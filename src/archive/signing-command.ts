@@ -4,9 +4,9 @@
 // command contain none of its arguments.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { ExportError, errorCodeOf } from '../contracts/errors.ts';
-import type { Secret } from '../contracts/secret.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { ExportError, errorCodeOf, type Secret } from '../contracts/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 import type { Signer, Verifier } from './note.ts';
 
 /** A configured signing command. */

@@ -2,9 +2,8 @@
 // Invariant: no message contains a key.
 
 import { z } from 'zod';
-import { ExportError, errorText } from '../contracts/errors.ts';
-import { Secret } from '../contracts/secret.ts';
-import { duration, secret } from '../contracts/settings.ts';
+import { duration, secret } from '../contracts/config.ts';
+import { ExportError, errorText, Secret } from '../contracts/index.ts';
 import { parseSigningKey, parseVkey, type Signer } from './note.ts';
 import { commandSigner } from './signing-command.ts';
 

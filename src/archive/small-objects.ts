@@ -2,8 +2,8 @@
 // none of them is read completely whatever its length: a file of a gigabyte, sparse or not, is damaged and costs no
 // more than the longest valid one.
 
-import type { Json } from '../contracts/json.ts';
-import type { ObjectContent, ObjectStore } from '../objects/store.ts';
+import type { Json } from '../contracts/index.ts';
+import type { ObjectContent, ObjectStore } from '../objects/index.ts';
 
 const bytesMaxUsual = 1024 * 1024;
 

@@ -3,7 +3,7 @@
 // signed log; any other is ignored as if it did not exist.
 
 import { hash } from 'node:crypto';
-import type { ObjectContent, ObjectStore } from '../objects/store.ts';
+import type { ObjectContent, ObjectStore } from '../objects/index.ts';
 import { parseCheckpoint } from './checkpoint.ts';
 import { cutBytesMax, signerOfCut } from './cut-signature.ts';
 import { checkpointPath, manifestPath, parseManifest } from './layout.ts';

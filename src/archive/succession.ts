@@ -2,8 +2,8 @@
 // writer enters it after that page, with the present position of each stream of the pair.
 
 import { z } from 'zod';
-import { isObject, type Json } from '../contracts/json.ts';
-import { parseBody } from '../tools/records.ts';
+import { isObject, type Json } from '../contracts/index.ts';
+import { parseBody } from '../tools/index.ts';
 
 const count = z.int().min(0);
 

@@ -2,8 +2,8 @@
 // lines, a CR before the line feed and a byte order mark are ignored. Invariants: any other line ends the reading with
 // its number, so a header or a truncated line never counts as a difference; a line without an end is not buffered.
 
-import { uidBytes } from '../contracts/spool.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { uidBytes } from '../contracts/index.ts';
+import { cleanText } from '../tools/index.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

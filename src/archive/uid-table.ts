@@ -3,7 +3,7 @@
 // chosen by an attacker cannot make the table slow, because each table hashes with random numbers.
 
 import { randomBytes } from 'node:crypto';
-import { uidBytes } from '../contracts/spool.ts';
+import { uidBytes } from '../contracts/index.ts';
 
 /** Limit of uids in a table, about 200 MB. */
 export const uidsMax = 4_000_000;

@@ -4,10 +4,15 @@
 // a crash.
 
 import { createHash } from 'node:crypto';
-import { type Numbering, presentEpoch, type SinkPosition } from '../contracts/numbering.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import { timeText } from '../tools/time-text.ts';
-import { version } from '../tools/version.ts';
+import {
+  type HeldPage,
+  type Numbering,
+  presentEpoch,
+  type SinkPosition,
+} from '../contracts/index.ts';
+
+import { timeText, version } from '../tools/index.ts';
+
 import type { Anchors } from './anchors/anchors.ts';
 import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';

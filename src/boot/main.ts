@@ -4,7 +4,7 @@
 // link or a systemd unit of 0.1.0 starts this file directly, without that check and its memory
 // flags.
 
-import type { ExitCode, Means } from '../commands/shared/command.ts';
+import type { ExitCode, Means } from '../commands/index.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
 // As in sluice.js, for a direct start of this file: SIGUSR1 starts no debugger, SIGUSR2 ends

@@ -3,11 +3,14 @@
 // users' scripts rely on it.
 
 import { CommanderError } from 'commander';
-import { type ExitCode, failureText, type Means } from '../commands/shared/command.ts';
-import { commandLine } from '../commands/shared/command-line.ts';
-import { asExportError, ExportError, UsageError } from '../contracts/errors.ts';
-import { visibleOutput } from '../contracts/text.ts';
-import { commandsFor } from './commands.ts';
+import {
+  commandLine,
+  commandsFor,
+  type ExitCode,
+  failureText,
+  type Means,
+} from '../commands/index.ts';
+import { asExportError, ExportError, UsageError, visibleOutput } from '../contracts/index.ts';
 
 /** Runs one command line. Every failure is written to stderr and becomes an exit code. */
 export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {

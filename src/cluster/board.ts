@@ -3,10 +3,15 @@
 // write it is left alone, since others may write there; and whoever writes knows when it is kept.
 
 import { ProduceAcks } from '@platformatic/kafka';
-import { ExportError } from '../contracts/errors.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { parsedObject } from '../hold/requests.ts';
+import {
+  type Clock,
+  ExportError,
+  type Json,
+  type JsonObject,
+  type Log,
+} from '../contracts/index.ts';
+
+import { parsedObject } from '../hold/index.ts';
 import { Client } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';
 import { LogClient, type TopicPartition } from './log/client.ts';

@@ -3,8 +3,7 @@
 // sinks that another one has, and attention and `sluice cluster` name the differences. What must
 // stay true: no setting can be read from it, and what another process says is text of any kind.
 
-import type { Json } from '../contracts/json.ts';
-import { isObject } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/index.ts';
 
 /** Digests by name. */
 export interface ConfigPrint {

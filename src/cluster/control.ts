@@ -8,9 +8,9 @@
 // stays answered.
 
 import { z } from 'zod';
-import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { type Wish, wishOf } from '../hold/requests.ts';
+import { type Clock, isObject, type JsonObject } from '../contracts/index.ts';
+
+import { type Wish, wishOf } from '../hold/index.ts';
 import { ControlLog } from './board.ts';
 import { type Deployment, readDeployment } from './deployment.ts';
 import type { StateLogSettings } from './log/settings.ts';

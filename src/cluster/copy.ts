@@ -2,9 +2,9 @@
 // shard, up to what is committed there, and on from there as often as one looks. Nobody who works
 // with it is disturbed.
 
-import type { Clock } from '../contracts/tools.ts';
-import { keyLengths } from '../hold/outbox.ts';
-import { Rebuilding } from '../hold/rebuild.ts';
+import type { Clock } from '../contracts/index.ts';
+import { keyLengths } from '../hold/index.ts';
+import { Rebuilding } from '../hold/open.ts';
 import { LogClient, type TopicPartition } from './log/client.ts';
 import { committedRecords } from './log/reader.ts';
 import { RowReader } from './log/rows.ts';

@@ -4,7 +4,7 @@
 // the first claim in the topic decides, and who has won stores that for good.
 
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/index.ts';
 import type { MemberSettings } from './log/settings.ts';
 
 /** A deployment as it is stored. */

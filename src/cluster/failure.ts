@@ -1,6 +1,6 @@
 // What those are told who ask Kafka about a state there, and get no good answer.
 
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
 import { KafkaFailure } from '../kafka/index.ts';
 import { kafkaFailureOf } from '../kafka/log-client.ts';
 

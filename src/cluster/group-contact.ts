@@ -2,7 +2,7 @@
 // with what this one has. What must stay true: that is told by this machine's own clocks, and both
 // count, since the monotonic one stands still while a machine sleeps.
 
-import type { Clock, Log } from '../contracts/tools.ts';
+import type { Clock, Log } from '../contracts/index.ts';
 
 /** A moment by both clocks. */
 export interface SentAt {

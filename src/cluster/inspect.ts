@@ -2,9 +2,9 @@
 // and the group of owners, each looked at from outside. What must stay true: nothing is changed, and
 // whoever works there meanwhile is left alone.
 
-import { ExportError } from '../contracts/errors.ts';
-import { type HostPort, hostPortText } from '../contracts/settings.ts';
-import type { Clock } from '../contracts/tools.ts';
+import { type HostPort, hostPortText } from '../contracts/config.ts';
+import { type Clock, ExportError } from '../contracts/index.ts';
+
 import { type KafkaFailure, missingIssuerOf } from '../kafka/index.ts';
 import { kafkaFailureOf } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';

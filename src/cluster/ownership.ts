@@ -15,8 +15,8 @@ import {
   ResponseError,
   syncGroupV5,
 } from '@platformatic/kafka';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import { type Clock, ExportError, type Log } from '../contracts/index.ts';
+
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
 import { assignments, owns } from './assignment.ts';
 import type { ConfigPrint } from './config-print.ts';

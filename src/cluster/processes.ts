@@ -1,8 +1,8 @@
 // The processes of a state in Kafka: the members of the group of owners, with what each has said of
 // itself when it joined. Looking changes nothing there.
 
-import type { JsonObject } from '../contracts/json.ts';
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock, JsonObject } from '../contracts/index.ts';
+
 import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
 import { type StateLogSettings, shardNames } from './log/settings.ts';

@@ -14,8 +14,8 @@ import {
   metadataV12,
   ResponseError,
 } from '@platformatic/kafka';
-import type { HostPort } from '../contracts/settings.ts';
-import type { Clock } from '../contracts/tools.ts';
+import type { HostPort } from '../contracts/config.ts';
+import type { Clock } from '../contracts/index.ts';
 import { KafkaFailure } from '../kafka/index.ts';
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
 import { connectionOf, type StateLogSettings } from './log/settings.ts';

@@ -2,7 +2,7 @@
 // stay true: a process that was paused for longer than the session sends nothing before the group,
 // and after a lost membership the log of the shard, has confirmed that the shard is still its own.
 
-import type { Clock, SendTurn } from '../contracts/tools.ts';
+import type { Clock, SendTurn } from '../contracts/index.ts';
 import type { Membership } from './ownership.ts';
 
 /** How often a closed turn is looked at. */

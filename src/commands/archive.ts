@@ -1,5 +1,5 @@
 // `sluice archive`: what can be done with an archive, most of it without config and state. As in
-// boot/commands.ts a command's file is loaded only when it is named: to prove an archive nothing
+// commands/index.ts a command's file is loaded only when it is named: to prove an archive nothing
 // is needed that reads a config, and memory is for the archive.
 
 import type { Command, CommandGroup } from './shared/command.ts';

@@ -2,14 +2,19 @@
 // deleted. Invariant: the live streams' memory is not touched, and what a backfill has stored for the
 // sinks is delivered like all stored events.
 
-import type { Config } from '../config/config.ts';
-import { UsageError } from '../contracts/errors.ts';
-import { importBackfillFiles } from '../hold/backfill-files.ts';
-import { type BackfillProgress, type BackfillRequest, backfillsIn } from '../hold/backfills.ts';
-import { commandText } from '../terminal/command-text.ts';
-import { counted, type Mood, painted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { spanText, timeText } from '../tools/time-text.ts';
+import type { Config } from '../config/index.ts';
+import { UsageError } from '../contracts/index.ts';
+import {
+  type BackfillProgress,
+  type BackfillRequest,
+  backfillsIn,
+  importBackfillFiles,
+} from '../hold/open.ts';
+
+import { commandText, counted, type Mood, painted } from '../terminal/index.ts';
+
+import { cleanText, spanText, timeText } from '../tools/index.ts';
+
 import { configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 

@@ -3,20 +3,18 @@
 // command reads. The same command line resumes an unfinished one. Invariant: an event has the uid that
 // the live stream gives it, so that a receiver recognises repeats, and the command says that it repeats.
 
-import { type Config, readConfig } from '../config/config.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import { ExportError, UsageError } from '../contracts/errors.ts';
-import type { BackfillProgress, BackfillRequest, Past } from '../hold/backfills.ts';
-import { holderOf } from '../hold/lock.ts';
+import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
+
+import { ExportError, UsageError } from '../contracts/index.ts';
+import { holderOf } from '../hold/index.ts';
+import type { BackfillProgress, BackfillRequest, Past } from '../hold/open.ts';
 import { type Operator, operatorOf, ownOperator } from '../operator/index.ts';
 import type { Summary } from '../pipeline.ts';
-import { listsOf } from '../run/backfill.ts';
-import { runAlone } from '../run/backfill-alone.ts';
-import { type Journey, openJourney } from '../run/journey.ts';
-import { listenForShutdown } from '../run/shutdown.ts';
-import { type BootTools, openTools } from '../run/tools.ts';
-import { counted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
+import { type Journey, listsOf, openJourney, runAlone } from '../run/process.ts';
+
+import { counted } from '../terminal/index.ts';
+import { cleanText } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { backfillList, cancel } from './backfill-list.ts';
 import { whereItRuns } from './shared/at-work.ts';

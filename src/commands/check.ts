@@ -3,18 +3,25 @@
 // stream for one record, each sink for a connection. An output file that another process writes to is
 // reported in either case. Nothing is read into the spool, and no event is sent but the one that --send-test asks for.
 
-import { type Config, flawText, readConfig } from '../config/config.ts';
-import { placeholderWord } from '../config/placeholders.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import { inShards } from '../config/shards.ts';
-import { classChange, classChangeText } from '../config/succession.ts';
-import type { FormatChoice, SinkDefinition } from '../contracts/definition.ts';
-import { UsageError } from '../contracts/errors.ts';
-import { hostPortText } from '../contracts/settings.ts';
-import type { PlannedSource } from '../fetch/polling.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { openTools } from '../run/tools.ts';
-import { counted, painted } from '../terminal/table.ts';
+import {
+  type Config,
+  classChange,
+  classChangeText,
+  flawText,
+  inShards,
+  placeholderWord,
+  planFrom,
+  readConfig,
+  type WholePlan,
+} from '../config/index.ts';
+
+import { type FormatChoice, hostPortText, type SinkDefinition } from '../contracts/config.ts';
+import { UsageError } from '../contracts/index.ts';
+
+import type { PlannedSource } from '../fetch/engine.ts';
+import { openTools, planToLook } from '../run/index.ts';
+
+import { counted, painted } from '../terminal/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { promiseOf } from './shared/assurance.ts';
 import {

@@ -3,11 +3,11 @@
 // the identities of records, so that a record that is read again is not delivered again; `--forget`
 // deletes identities too. Cursors are shown by their digest only.
 
-import { lookInto } from '../hold/store.ts';
-import type { StreamExtent } from '../hold/streams.ts';
+import { lookInto, type StreamExtent } from '../hold/index.ts';
+
 import type { Operator, RewoundStream, Stored } from '../operator/index.ts';
-import { counted, factLines } from '../terminal/table.ts';
-import { readState, type StreamState } from '../watch/state.ts';
+import { counted, factLines } from '../terminal/index.ts';
+import { readState, type StreamState } from '../watch/index.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';

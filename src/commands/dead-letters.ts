@@ -3,12 +3,12 @@
 // is in one of the two places at every moment. A dead letter whose sink left the config, or that no
 // route leads to its sink any more, stays.
 
-import { UsageError } from '../contracts/errors.ts';
-import type { HeldDeadLetter } from '../hold/dead-letters.ts';
-import { lookInto } from '../hold/store.ts';
-import { counted, painted, tableLines } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
+import { UsageError } from '../contracts/index.ts';
+import { type HeldDeadLetter, lookInto } from '../hold/index.ts';
+
+import { counted, painted, tableLines } from '../terminal/index.ts';
+import { cleanText, timeText } from '../tools/index.ts';
+
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';

@@ -3,19 +3,25 @@
 // What only a running process knows (waits, rates, the request's ids) is left out while none
 // answers, and it is said why.
 
-import type { Config } from '../config/config.ts';
-import { UsageError } from '../contracts/errors.ts';
-import type { Json } from '../contracts/json.ts';
-import type { PlannedSource } from '../fetch/polling.ts';
-import { lookInto } from '../hold/store.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { commandText } from '../terminal/command-text.ts';
-import { factLines, painted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { askRunning } from '../watch/running.ts';
-import { emptyState, readState } from '../watch/state.ts';
-import { roomInSpool, type StatusFacts, type StoredStream } from '../watch/status-facts.ts';
-import { streamsAndSinks } from '../watch/stored.ts';
+import type { Config } from '../config/index.ts';
+import { type Json, UsageError } from '../contracts/index.ts';
+
+import type { PlannedSource } from '../fetch/engine.ts';
+import { lookInto } from '../hold/index.ts';
+import { planToLook } from '../run/index.ts';
+import { commandText, factLines, painted } from '../terminal/index.ts';
+
+import { cleanText } from '../tools/index.ts';
+import {
+  emptyState,
+  readState,
+  roomInSpool,
+  type StatusFacts,
+  type StoredStream,
+  streamsAndSinks,
+} from '../watch/index.ts';
+import { askRunning } from '../watch/running-status.ts';
+
 import { configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { type KnownStream, streamFacts } from './shared/stream-facts.ts';

@@ -7,12 +7,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
-import { ConfigError, parseConfig } from '../config/config.ts';
-import { whyUnreadable } from '../config/references.ts';
-import type { SinkDefinition } from '../contracts/definition.ts';
-import { errorCodeOf, UsageError } from '../contracts/errors.ts';
-import { shellWord } from '../terminal/command-text.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { ConfigError, parseConfig, whyUnreadable } from '../config/index.ts';
+
+import type { SinkDefinition } from '../contracts/config.ts';
+import { errorCodeOf, UsageError } from '../contracts/index.ts';
+import { shellWord } from '../terminal/index.ts';
+import { cleanText } from '../tools/index.ts';
 import { defineCommand, type Given, type Means } from './shared/command.ts';
 import { configText, type InitAnswers } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';

@@ -5,14 +5,14 @@
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import type { WholePlan } from '../config/plan.ts';
-import { whyUnreadable } from '../config/references.ts';
-import { UsageError } from '../contracts/errors.ts';
-import type { Stream } from '../contracts/source.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { factLines, painted } from '../terminal/table.ts';
-import { visibleBytes, visibleJsonLines } from '../terminal/visible.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { type WholePlan, whyUnreadable } from '../config/index.ts';
+
+import { type Stream, UsageError } from '../contracts/index.ts';
+
+import { planToLook } from '../run/index.ts';
+import { factLines, painted, visibleBytes, visibleJsonLines } from '../terminal/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { readConfigToLook } from './shared/looking.ts';
 import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';

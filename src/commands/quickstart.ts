@@ -9,23 +9,21 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { z } from 'zod';
-import { type Config, readConfig } from '../config/config.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import { ExportError } from '../contracts/errors.ts';
-import { backlog } from '../contracts/spool.ts';
-import { takeLock } from '../hold/lock.ts';
-import { eventTap } from '../run/event-tap.ts';
-import { type Journey, openJourney } from '../run/journey.ts';
-import type { Made } from '../run/reload-changes.ts';
-import { listenForShutdown } from '../run/shutdown.ts';
-import { type BootTools, openTools } from '../run/tools.ts';
+import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
+
+import { backlog, ExportError } from '../contracts/index.ts';
+
+import { takeLock } from '../hold/index.ts';
+import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
+import { eventTap, type Journey, type Made, openJourney } from '../run/process.ts';
+
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
-import { readable } from '../terminal/readable.ts';
-import { agoText } from '../tools/time-text.ts';
-import { watching } from '../watch/live.ts';
+import { readable } from '../terminal/index.ts';
+import { agoText } from '../tools/index.ts';
+import { readState } from '../watch/index.ts';
 import { openLog } from '../watch/log.ts';
-import { readState } from '../watch/state.ts';
-import type { StatusServer } from '../watch/status-server.ts';
+import { type StatusServer, watching } from '../watch/running-status.ts';
+
 import { makeKey, publicKeyOf } from './archive/keys.ts';
 import { started } from './sandbox.ts';
 import { defineCommand, logLevelOption } from './shared/command.ts';
@@ -192,7 +190,7 @@ const pagePort = 8_686;
 
 /** The status page, on its usual port or on any that is free. */
 async function openPage(made: Made, journey: Journey, tools: BootTools): Promise<StatusServer> {
-  const { serveStatus } = await import('../watch/status-server.ts');
+  const { serveStatus } = await import('../watch/running-status.ts');
   const { clock, log } = tools;
   const look = watching({ ...journey, plan: made.plan, state: made.config.state, clock, log });
   const tap = eventTap({ ...made, spool: journey.spool, clock });

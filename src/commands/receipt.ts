@@ -6,13 +6,13 @@
 // What must stay true: the text says no more than watch/up-to.ts knows, and its first line is no
 // archive's name, so that no receipt can pass for a checkpoint.
 
-import { openNote, type Signer, signNote } from '../archive/note.ts';
-import { signerOf, signingSettings } from '../archive/signing.ts';
-import type { Config } from '../config/config.ts';
-import { errorText } from '../contracts/errors.ts';
+import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
+
+import type { Config } from '../config/index.ts';
+import { errorText } from '../contracts/index.ts';
 import { storedState } from '../operator/index.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { planToLook } from '../run/index.ts';
+import { cleanText } from '../tools/index.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
 import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';

@@ -1,10 +1,10 @@
 // `sluice retry STREAM|SINK`: retries a waiting or halted stream or sink now, in the process that
 // runs, or at the next start. A wait that upstream or a receiver requested is never cut short.
 
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/index.ts';
 import type { Operator } from '../operator/index.ts';
-import { spanText } from '../tools/time-text.ts';
-import { readState } from '../watch/state.ts';
+import { spanText } from '../tools/index.ts';
+import { readState } from '../watch/index.ts';
 import { configOption, defineCommand, type Means } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork } from './shared/parts.ts';

@@ -3,21 +3,25 @@
 // that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
 // either. SIGHUP, or another content of its file, has the config read again (reload.ts).
 
-import { flawText, readConfig } from '../config/config.ts';
-import { asExportError, UsageError } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
-import { agreeOnShards, refuseHalf } from '../run/cluster.ts';
-import { agreeOnDeployment } from '../run/deployment.ts';
-import { openDrains } from '../run/drains.ts';
-import { agreeOnHomes } from '../run/homes.ts';
-import { oneJourney, reportEnd } from '../run/one-journey.ts';
-import { openOwnLog } from '../run/own-log.ts';
-import { listenForReloads, type ReloadRequests } from '../run/reload-requests.ts';
-import { runOn, runOnce } from '../run/run-loops.ts';
-import type { Running } from '../run/running.ts';
-import { workerVariable } from '../run/shard-messages.ts';
-import { listenForShutdown, type Shutdown } from '../run/shutdown.ts';
-import { systemClock } from '../tools/clock.ts';
+import { flawText, readConfig } from '../config/index.ts';
+import { asExportError, type Log, UsageError } from '../contracts/index.ts';
+import { agreeOnDeployment, agreeOnHomes, listenForShutdown, type Shutdown } from '../run/index.ts';
+import {
+  agreeOnShards,
+  listenForReloads,
+  oneJourney,
+  openDrains,
+  openOwnLog,
+  type ReloadRequests,
+  type Running,
+  refuseHalf,
+  reportEnd,
+  runOn,
+  runOnce,
+  workerVariable,
+} from '../run/process.ts';
+
+import { systemClock } from '../tools/index.ts';
 import {
   configOption,
   defineCommand,
@@ -95,7 +99,7 @@ async function runJourney(
       await agreeOnHomes(config, deps);
     }
     if (drains !== null && (kafka?.shards ?? 1) > 1) {
-      const { keepShards } = await import('../run/keep-shards.ts');
+      const { keepShards } = await import('../run/shards.ts');
       const args = commandLine(given);
       const { env } = deps;
       const removalAllowed = given.allowRemoval === true;
@@ -128,7 +132,7 @@ async function runJourney(
 
 /** In a worker process. */
 async function host(given: Options, limitMs: number | null, deps: Means): Promise<never> {
-  const { hostShards } = await import('../run/host-shards.ts');
+  const { hostShards } = await import('../run/shards.ts');
   const { config: file, logLevel, allowRemoval: removalAllowed = false } = given;
   const { env } = deps;
   return await hostShards({

@@ -3,9 +3,9 @@
 // own and open nothing else.
 
 import { readFileSync } from 'node:fs';
-import { whyUnreadable } from '../config/references.ts';
-import { ExportError, UsageError } from '../contracts/errors.ts';
-import { listenForShutdown } from '../run/shutdown.ts';
+import { whyUnreadable } from '../config/index.ts';
+import { ExportError, UsageError } from '../contracts/index.ts';
+import { listenForShutdown } from '../run/index.ts';
 import {
   type FaultScript,
   FaultScriptError,

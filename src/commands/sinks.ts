@@ -3,15 +3,14 @@
 // true: a sink that a running process has is not removed, and without a yes nothing is.
 
 import { z } from 'zod';
-import { backlog } from '../contracts/spool.ts';
-import { holderOf } from '../hold/lock.ts';
+import { backlog } from '../contracts/index.ts';
+import { holderOf } from '../hold/index.ts';
 import { type Stored, storedState } from '../operator/index.ts';
-import { runningIn } from '../run/running-config.ts';
-import { counted, tableLines } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { joinedRemoved, removedSinksOf } from '../watch/removed-sinks.ts';
-import type { State } from '../watch/state.ts';
-import type { RemovedSink } from '../watch/status-facts.ts';
+import { runningIn } from '../run/index.ts';
+import { counted, tableLines } from '../terminal/index.ts';
+import { cleanText } from '../tools/index.ts';
+import { joinedRemoved, type RemovedSink, removedSinksOf, type State } from '../watch/index.ts';
+
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';

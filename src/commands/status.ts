@@ -4,11 +4,11 @@
 // (watch/status-facts.ts) for scripts, in the order of the config. Filters that could not judge events
 // are known only to the process that runs, so there are none where it has no status.listen.
 
-import type { Config } from '../config/config.ts';
-import { hasState } from '../hold/database.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { commandOf } from '../terminal/command-text.ts';
+import type { Config } from '../config/index.ts';
+import { hasState } from '../hold/index.ts';
+import { planToLook } from '../run/index.ts';
 import {
+  commandOf,
   counted,
   errorCell,
   painted,
@@ -16,16 +16,21 @@ import {
   stateCell,
   tableLines,
   urgentFirst,
-} from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { spanText, untilText } from '../tools/time-text.ts';
-import { attentionLines, attentionOf } from '../watch/attention.ts';
-import { joinedStatus } from '../watch/joined.ts';
-import { askRunning } from '../watch/running.ts';
-import { notHere, readState } from '../watch/state.ts';
-import type { StoredStatus, StoredStream } from '../watch/status-facts.ts';
-import { statusElsewhere, streamsAndSinks } from '../watch/stored.ts';
-import { endText, originText } from '../watch/upstream-ends.ts';
+} from '../terminal/index.ts';
+
+import { cleanText, spanText, untilText } from '../tools/index.ts';
+import {
+  endText,
+  notHere,
+  originText,
+  readState,
+  type StoredStatus,
+  type StoredStream,
+  statusElsewhere,
+  streamsAndSinks,
+} from '../watch/index.ts';
+import { askRunning, attentionLines, attentionOf, joinedStatus } from '../watch/running-status.ts';
+
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';

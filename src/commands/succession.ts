@@ -1,5 +1,5 @@
 // `sluice succession`: moves a source from an API that ends to its successor. As in
-// boot/commands.ts a command's file is loaded only when it is named.
+// commands/index.ts a command's file is loaded only when it is named.
 
 import type { Command, CommandGroup } from './shared/command.ts';
 

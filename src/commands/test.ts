@@ -3,8 +3,8 @@
 // in a run (rehearse.ts), without upstream, spool or sink. Nothing is opened, and secrets need not
 // be at hand.
 
-import type { Path } from '../config/flaws.ts';
-import type { WholePlan } from '../config/plan.ts';
+import type { Path, WholePlan } from '../config/index.ts';
+
 import {
   invalid,
   type MappingTest,
@@ -12,13 +12,12 @@ import {
   readTests,
   type TestsFile,
 } from '../config/tests.ts';
-import { ExportError, UsageError } from '../contracts/errors.ts';
-import type { OcsfEvent } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import { planToLook } from '../run/plan-to-look.ts';
-import { painted } from '../terminal/table.ts';
-import { plainTextOf, visibleBytes } from '../terminal/visible.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { ExportError, type Json, type OcsfEvent, UsageError } from '../contracts/index.ts';
+
+import { planToLook } from '../run/index.ts';
+import { painted, plainTextOf, visibleBytes } from '../terminal/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {
   differences,

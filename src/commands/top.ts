@@ -3,12 +3,12 @@
 // none, `sluice status` reads the state directory. What is not a terminal gets one screen, and that
 // is all. What must stay true: however it ends, the terminal is as it was.
 
-import type { Config } from '../config/config.ts';
-import { listenForShutdown } from '../run/shutdown.ts';
-import { painted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { systemClock } from '../tools/clock.ts';
-import { askRunning, type StatusReply } from '../watch/running.ts';
+import type { Config } from '../config/index.ts';
+import { listenForShutdown } from '../run/index.ts';
+import { painted } from '../terminal/index.ts';
+import { cleanText, systemClock } from '../tools/index.ts';
+
+import { askRunning, type StatusReply } from '../watch/running-status.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { frameLines } from './shared/top-frame.ts';

@@ -6,12 +6,12 @@
 
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
-import { readConfig } from '../config/config.ts';
-import { planFrom } from '../config/plan.ts';
-import { UsageError } from '../contracts/errors.ts';
-import { isObject } from '../contracts/json.ts';
-import { openTools } from '../run/tools.ts';
-import { parseBody } from '../tools/records.ts';
+import { planFrom, readConfig } from '../config/index.ts';
+
+import { isObject, UsageError } from '../contracts/index.ts';
+
+import { openTools } from '../run/index.ts';
+import { parseBody } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import {
   type CommandGroup,

@@ -3,12 +3,10 @@
 // one, because an environment contains only text.
 
 import { z } from 'zod';
-import { ExportError } from '../contracts/errors.ts';
-import { isObject } from '../contracts/json.ts';
-import { Secret } from '../contracts/secret.ts';
+import { ExportError, isObject, Secret } from '../contracts/index.ts';
+import { nearest, unknownKey } from '../tools/index.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type IssueValue, sentenceOf, shownValue } from './issue-text.ts';
-import { nearest, unknownKey } from './nearest.ts';
 import { nextPlaceholder, placeholderWord } from './placeholders.ts';
 import { fill, type ReferenceText, type Surroundings, templateText } from './references.ts';
 import type { WrittenValue } from './written.ts';

@@ -2,8 +2,8 @@
 // no config can use.
 
 import { formats } from '../../formats/index.ts';
-import { invariant } from '../contracts/errors.ts';
-import type { Route } from '../send/route.ts';
+import { invariant } from '../contracts/index.ts';
+import type { Route } from '../send/index.ts';
 import { formatBlock } from './shape.ts';
 import { batchDefault, type ConfiguredSink } from './sinks.ts';
 

@@ -2,7 +2,6 @@
 // route's sources. Invariants: no possible path is rejected; a misspelt path never passes, because a failing filter
 // passes every event, and a redaction without a match hides nothing.
 
-import { setBySluice } from '../normalise/mapping.ts';
 import {
   type Attribute,
   type ClassName,
@@ -10,9 +9,11 @@ import {
   namedClass,
   objectOf,
   type Shape,
-} from '../normalise/schema.ts';
-import type { EventPath, FilterComparison } from '../send/filter.ts';
-import { hint } from './nearest.ts';
+  setBySluice,
+} from '../normalise/index.ts';
+
+import type { EventPath, FilterComparison } from '../send/index.ts';
+import { hint } from '../tools/index.ts';
 import type { ConfiguredSource } from './sources.ts';
 
 /** Classes of changes, and of detections made from them. */

@@ -3,9 +3,9 @@
 // contains a secret, or a value that came through a reference.
 
 import type { LineCounter } from 'yaml';
-import { ExportError } from '../contracts/errors.ts';
-import { commandText } from '../terminal/command-text.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { ExportError } from '../contracts/index.ts';
+import { commandText } from '../terminal/index.ts';
+import { cleanText } from '../tools/index.ts';
 
 /** One error, or one setting that the author should check. */
 export interface Flaw {

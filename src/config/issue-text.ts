@@ -2,7 +2,7 @@
 // Invariant: it contains the value only if the caller has declared it safe to show.
 
 import type { z } from 'zod';
-import { nearest } from './nearest.ts';
+import { nearest } from '../tools/index.ts';
 
 /** The value of an issue, and its reference as written. */
 export interface IssueValue {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { sinks } from '../../connectors/index.ts';
 import { sources } from '../../connectors/sources/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
-import type { SinkDefinition } from '../contracts/definition.ts';
+import type { SinkDefinition } from '../contracts/config.ts';
 import {
   formatBlock,
   logBlock,

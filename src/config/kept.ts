@@ -3,7 +3,7 @@
 // status. That one stays, because a reader of the state directory can read everything that the status shows.
 
 import { hash } from 'node:crypto';
-import { isObject, type Json } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/index.ts';
 import type { Reference, ReferenceText } from './references.ts';
 import type { WrittenValue } from './written.ts';
 

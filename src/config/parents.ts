@@ -2,17 +2,15 @@
 // impossible setting is reported before anything runs; no source gets its parents from itself, directly or through
 // others.
 
-import type { ParentsReading, RecordReading } from '../contracts/definition.ts';
-import type { Json } from '../contracts/json.ts';
-import { type NewPage, uidBytes } from '../contracts/spool.ts';
-import type { PlannedParents } from '../fetch/parents/feed.ts';
-import { compileFilter } from '../send/filter.ts';
-import { DecodedPage } from '../send/held-event.ts';
-import { normalisersOf } from '../send/normalisers.ts';
-import { valueAt } from '../tools/records.ts';
+import type { ParentsReading, RecordReading } from '../contracts/config.ts';
+import { type Json, type NewPage, uidBytes } from '../contracts/index.ts';
+
+import type { PlannedParents } from '../fetch/engine.ts';
+import { compileFilter, DecodedPage, normalisersOf } from '../send/index.ts';
+
+import { hint, valueAt } from '../tools/index.ts';
 import { type BlockReading, locate } from './block.ts';
 import { classesOf } from './event-paths.ts';
-import { hint } from './nearest.ts';
 import { checkFilter } from './routes.ts';
 import type { Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';

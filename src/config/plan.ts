@@ -2,20 +2,25 @@
 // encoder per distinct format. Nothing is connected yet, and the pipeline opens the sinks.
 
 import { formats } from '../../formats/index.ts';
-import type { FormatChoice, ParentsReading, RecordReading } from '../contracts/definition.ts';
-import { invariant } from '../contracts/errors.ts';
-import type { Format } from '../contracts/format.ts';
-import { requestedLookups } from '../contracts/lookups.ts';
-import type { Tools } from '../contracts/tools.ts';
-import { Lookups } from '../fetch/lookups.ts';
-import type { PlannedSource } from '../fetch/polling.ts';
+import {
+  type FormatChoice,
+  type ParentsReading,
+  type RecordReading,
+  requestedLookups,
+} from '../contracts/config.ts';
+import { type Format, invariant, type Tools } from '../contracts/index.ts';
+import type { PlannedSource } from '../fetch/engine.ts';
+import { Lookups } from '../fetch/index.ts';
 import type { Plan } from '../pipeline.ts';
-import { leadsTo } from '../send/route.ts';
-import type { PlannedSink } from '../send/sending.ts';
-import type { EndsByUpstream } from '../upstream/announced-ends.ts';
-import { UpstreamClient } from '../upstream/client.ts';
-import type { Throttles } from '../upstream/throttles.ts';
-import type { Tokens } from '../upstream/tokens.ts';
+import type { PlannedSink } from '../send/delivery.ts';
+import { leadsTo } from '../send/index.ts';
+import {
+  type EndsByUpstream,
+  type Throttles,
+  type Tokens,
+  UpstreamClient,
+} from '../upstream/index.ts';
+
 import type { Config } from './config.ts';
 import { keptSha256 } from './kept.ts';
 import { plannedParents } from './parents.ts';

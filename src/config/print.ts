@@ -2,7 +2,7 @@
 // and sources, each with a digest of its settings. Invariant: no setting can be derived from it, because it is made
 // from the config without secrets, and digests are short.
 
-import { isObject, type Json } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/index.ts';
 import { keptSha256 } from './kept.ts';
 
 /** Enough to see a difference. */

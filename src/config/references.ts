@@ -4,7 +4,7 @@
 // never its value.
 
 import { readFileSync } from 'node:fs';
-import { ExportError, errorCodeOf } from '../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../contracts/index.ts';
 
 /** The environment of a config: variables, and the files that references name. */
 export interface Surroundings {

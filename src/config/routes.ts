@@ -2,13 +2,12 @@
 // must reach their fields. A source or sink without a route is allowed and reported as a notice, because it may be an
 // oversight.
 
-import type { ClassName } from '../normalise/schema.ts';
-import { filterParts } from '../send/filter.ts';
-import type { Route } from '../send/route.ts';
+import type { ClassName } from '../normalise/index.ts';
+import { filterParts, type Route } from '../send/index.ts';
+import { hint } from '../tools/index.ts';
 import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
 import { classesOf, isNoFlag, pathFlaw, pathText, valueFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
-import { hint } from './nearest.ts';
 import type { Section } from './section.ts';
 import { routeBlock } from './shape.ts';
 import { type ConfiguredSink, writesOriginal } from './sinks.ts';

@@ -1,10 +1,10 @@
 // The schedule of a source: `every`, or `schedule` with `timezone`. Both together contradict each other, and an invalid
 // cron expression or zone would otherwise fail only at its first time, so everything is checked here.
 
-import { cronFault, parseCron } from '../fetch/cron.ts';
-import type { Schedule } from '../fetch/schedule.ts';
+import type { Schedule } from '../fetch/engine.ts';
+import { cronFault, parseCron } from '../fetch/index.ts';
+import { nearest } from '../tools/index.ts';
 import { type BlockReading, shown, withoutReferences } from './block.ts';
-import { nearest } from './nearest.ts';
 import type { NamedBlock } from './section.ts';
 import { everyMsDefault } from './shape.ts';
 

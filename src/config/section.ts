@@ -2,10 +2,10 @@
 // names; each section checks its blocks. An invalid entry keeps its name, so references to it are not reported as
 // unknown.
 
-import type { OwnThing } from '../contracts/definition.ts';
+import type { OwnThing } from '../contracts/config.ts';
+import { hint } from '../tools/index.ts';
 import { type BlockReading, isPartlyUnset, locate, shown, withoutReferences } from './block.ts';
 import type { Path } from './flaws.ts';
-import { hint } from './nearest.ts';
 import { namePattern } from './shape.ts';
 import type { WrittenValue } from './written.ts';
 

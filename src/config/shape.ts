@@ -3,23 +3,22 @@
 
 import { z } from 'zod';
 import { postUrl } from '../../connectors/shared/http-post.ts';
-import type {
-  FormatDefinition,
-  SinkDefinition,
-  SourceDefinition,
-} from '../contracts/definition.ts';
 import {
   count,
   duration,
+  type FormatDefinition,
   headers,
   hostPortSetting,
+  type SinkDefinition,
+  type SourceDefinition,
   secret,
   size,
   tls,
-} from '../contracts/settings.ts';
+} from '../contracts/config.ts';
+
 import { connectionFields } from '../kafka/index.ts';
-import { upstreamFields } from '../upstream/settings.ts';
-import { usualReadyShare } from '../watch/health.ts';
+import { upstreamFields } from '../upstream/index.ts';
+import { usualReadyShare } from '../watch/index.ts';
 import { needsToken, parseListen } from './listen.ts';
 
 /** Names of sources, sinks and upstreams: parts of stream names, files and headers. */

@@ -5,9 +5,9 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { MemberSettings } from '../cluster/log/settings.ts';
-import type { DriftSettings } from '../drift/drift.ts';
-import type { UpstreamSettings } from '../upstream/settings.ts';
+import type { MemberSettings } from '../cluster/index.ts';
+import type { DriftSettings } from '../drift/index.ts';
+import type { UpstreamSettings } from '../upstream/index.ts';
 import type { BlockReading } from './block.ts';
 import type { ConfiguredSink } from './sinks.ts';
 import type { ConfiguredSource } from './sources.ts';

@@ -3,10 +3,10 @@
 
 import { sinks } from '../../connectors/index.ts';
 import { formats, formatsOf } from '../../formats/index.ts';
-import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/definition.ts';
+import type { FormatChoice, SinkDefinition, SinkSettings } from '../contracts/config.ts';
+import { hint } from '../tools/index.ts';
 import { type BlockReading, parseBlock, shown } from './block.ts';
 import type { Flaws, Path } from './flaws.ts';
-import { hint } from './nearest.ts';
 import {
   definitionOf,
   type NamedBlock,

@@ -3,16 +3,20 @@
 
 import type { z } from 'zod';
 import { sources } from '../../connectors/sources/index.ts';
-import type { SourceDefinition, SourceSettings } from '../contracts/definition.ts';
-import { isObject } from '../contracts/json.ts';
-import { requestedLookups } from '../contracts/lookups.ts';
-import type { Schedule } from '../fetch/schedule.ts';
-import type { Succession } from '../fetch/succession/pairing.ts';
-import { mappingFlaws } from '../normalise/normalise.ts';
-import type { UpstreamSettings } from '../upstream/settings.ts';
+import {
+  requestedLookups,
+  type SourceDefinition,
+  type SourceSettings,
+} from '../contracts/config.ts';
+import { isObject } from '../contracts/index.ts';
+
+import type { Schedule } from '../fetch/engine.ts';
+import type { Succession } from '../fetch/index.ts';
+import { mappingFlaws } from '../normalise/index.ts';
+import { hint } from '../tools/index.ts';
+import type { UpstreamSettings } from '../upstream/index.ts';
 import { type BlockReading, locate, parseBlock, shown, withoutReferences } from './block.ts';
 import type { Path } from './flaws.ts';
-import { hint } from './nearest.ts';
 import { readSchedule } from './schedule.ts';
 import {
   definitionOf,

@@ -6,8 +6,8 @@
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { errorCodeOf } from '../contracts/errors.ts';
-import { databaseName } from '../hold/schema.ts';
+import { errorCodeOf } from '../contracts/index.ts';
+import { databaseName } from '../hold/index.ts';
 import type { Surroundings } from './references.ts';
 
 /** The state directory. */

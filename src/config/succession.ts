@@ -2,12 +2,12 @@
 // Invariants: an impossible pair is reported before anything runs; a successor reaches no fewer sinks than its
 // predecessor.
 
-import type { Succession } from '../fetch/succession/pairing.ts';
-import { type ClassName, classNames } from '../normalise/schema.ts';
-import type { Route } from '../send/route.ts';
+import type { Succession } from '../fetch/index.ts';
+import { type ClassName, classNames } from '../normalise/index.ts';
+import type { Route } from '../send/index.ts';
+import { hint } from '../tools/index.ts';
 import { type BlockReading, locate } from './block.ts';
 import { auditClasses } from './event-paths.ts';
-import { hint } from './nearest.ts';
 import type { Ends } from './routes.ts';
 import { type NamedBlock, Section } from './section.ts';
 import type { ConfiguredSource } from './sources.ts';

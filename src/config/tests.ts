@@ -17,11 +17,11 @@
 import { dirname, resolve } from 'node:path';
 import { LineCounter } from 'yaml';
 import { z } from 'zod';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
+import { hint } from '../tools/index.ts';
 import { locate, parseBlock } from './block.ts';
 import { classesOf, pathFlaw } from './event-paths.ts';
 import { Flaws, flawText, type Path } from './flaws.ts';
-import { hint } from './nearest.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readWritten, type WrittenValue } from './written.ts';
 

@@ -2,7 +2,7 @@
 // otherwise show only as a failing connection. A certificate outside its validity is only a notice: it must not prevent
 // the start of the process with its other sinks.
 
-import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/tls-files.ts';
+import { type TlsFileKey, tlsFaults, tlsFileKeys, tlsNotices } from '../contracts/index.ts';
 import { type BlockReading, shown } from './block.ts';
 import { readFile, whyUnreadable } from './references.ts';
 import type { NamedBlock } from './section.ts';

@@ -4,12 +4,12 @@
 // that each finding is reported once, also across a crash; the memory is bounded; a period that is
 // known only in part gives no finding.
 
-import type { HeldPage, NewPage } from '../contracts/spool.ts';
-import type { Tools } from '../contracts/tools.ts';
-import type { PlannedSource, PollingDeps } from '../fetch/polling.ts';
-import type { RunnerState } from '../fetch/stream-runner.ts';
-import { DecodedPage } from '../send/held-event.ts';
-import { normalisersOf } from '../send/normalisers.ts';
+import type { HeldPage, NewPage, Tools } from '../contracts/index.ts';
+
+import type { PlannedSource, PollingDeps, RunnerState } from '../fetch/engine.ts';
+
+import { DecodedPage, normalisersOf } from '../send/index.ts';
+
 import { driftChange, eventIn, type MatchPaths } from './facts.ts';
 import { findingsPages } from './findings.ts';
 import { type Extent, judgeOpen } from './judge.ts';

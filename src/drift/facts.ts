@@ -2,8 +2,8 @@
 // entity of an audit event. Both are read from OCSF events as sinks get them, so that one config of
 // paths serves every source.
 
-import type { OcsfEvent, PageContext } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
+import type { Json, OcsfEvent, PageContext } from '../contracts/index.ts';
+
 import type { DriftOperation, OpenChange, OpenEvent } from './state.ts';
 
 /** Location of ids and kinds in OCSF events: dotted paths, also through arrays. */

@@ -1,9 +1,15 @@
 // The findings of the comparison, as records of the changed source's streams.
 
-import type { NewPage } from '../contracts/spool.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type Finding, type FindingRecord, ownPage } from '../fetch/own-pages.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { NewPage } from '../contracts/index.ts';
+import {
+  conditionRecord,
+  type Finding,
+  type FindingRecord,
+  Identifier,
+  ownPage,
+} from '../fetch/index.ts';
+
+import { timeText } from '../tools/index.ts';
 import type { DriftFinding } from './judge.ts';
 
 interface Place {

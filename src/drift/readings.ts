@@ -1,7 +1,7 @@
 // The time in which a change can have happened, from the scans of its configuration: a scan takes
 // time, a difference is read a second time, and an absence several times, before it is reported.
 
-import type { CollectionReading } from '../contracts/definition.ts';
+import type { CollectionReading } from '../contracts/config.ts';
 import type { DriftOperation, OpenChange } from './state.ts';
 
 /** A scanned configuration in its present state. */

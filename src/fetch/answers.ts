@@ -8,14 +8,25 @@
 // they keep waiting.
 
 import { hash } from 'node:crypto';
-import { asExportError } from '../contracts/errors.ts';
-import type { AnswerFacts, PageContext } from '../contracts/event.ts';
-import type { ListEndpoint, ListStream, Pagination, Stream } from '../contracts/source.ts';
-import type { Append, FetchSpool, NewPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
-import type { HttpResponse } from '../contracts/tools.ts';
-import type { Received, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import {
+  type AnswerFacts,
+  type Append,
+  asExportError,
+  type FetchSpool,
+  type HttpResponse,
+  type ListEndpoint,
+  type ListStream,
+  type NewPage,
+  type PageContext,
+  type Pagination,
+  type Received,
+  type Stream,
+  type Upstream,
+  type UpstreamRequest,
+  uidBytes,
+} from '../contracts/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
 import type { PollResult } from './outcome.ts';
 import { pageContext } from './own-pages.ts';

@@ -3,9 +3,16 @@
 // an unreadable time is stored, not dropped; counts become durable together with their page.
 
 import { z } from 'zod';
-import { ExportError, invariant } from '../contracts/errors.ts';
-import { type Append, type FetchSpool, type NewPage, uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
+import {
+  type Append,
+  ExportError,
+  type FetchSpool,
+  invariant,
+  type NewPage,
+  uidBytes,
+} from '../contracts/index.ts';
+
+import { cutRecords } from '../tools/index.ts';
 import type { ListDeps } from './list/reader.ts';
 import { recordTime } from './list/record-time.ts';
 

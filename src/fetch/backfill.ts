@@ -3,13 +3,18 @@
 // (backfill-spool.ts). Invariants: an event has the uid and context that the live stream gives it; an interrupted walk
 // resumes at its last committed page, with the same command.
 
-import type { Failure } from '../contracts/answer.ts';
-import type { ListReading } from '../contracts/definition.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { ListStream, Order } from '../contracts/source.ts';
-import type { FetchSpool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import type { Upstream } from '../contracts/upstream.ts';
+import type { ListReading } from '../contracts/config.ts';
+import {
+  type Clock,
+  ExportError,
+  type Failure,
+  type FetchSpool,
+  type ListStream,
+  type Log,
+  type Order,
+  type Upstream,
+} from '../contracts/index.ts';
+
 import {
   type BackfillCounts,
   type BackfillSpool,

@@ -4,9 +4,8 @@
 
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import type { Stream } from '../contracts/source.ts';
-import type { FetchSpool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import type { Clock, FetchSpool, Log, Stream } from '../contracts/index.ts';
+
 import { Identifier } from './list/identity.ts';
 import { conditionRecord, type OnFinding, ownPage, pageContext } from './own-pages.ts';
 

@@ -2,7 +2,7 @@
 // as no look-ups.
 
 import { z } from 'zod';
-import { lookupNames } from '../contracts/lookups.ts';
+import { lookupNames } from '../contracts/config.ts';
 
 const table = z.object({
   /** When it was last read, epoch milliseconds; null: never. */

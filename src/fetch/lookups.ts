@@ -2,15 +2,19 @@
 // Invariants: no record waits for a look-up; one that cannot be read completely keeps its last content, however old,
 // and the status shows its error.
 
-import type { ParsedRecord } from '../contracts/event.ts';
-import { isObject } from '../contracts/json.ts';
-import type { LookupName, NumberNames } from '../contracts/lookups.ts';
-import type { CollectionStream } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import type { Upstream } from '../contracts/upstream.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import type { RecordList } from '../tools/record-list.ts';
+import type { LookupName, NumberNames } from '../contracts/config.ts';
+import {
+  type Clock,
+  type CollectionStream,
+  isObject,
+  type Log,
+  type ParsedRecord,
+  type Spool,
+  type Upstream,
+} from '../contracts/index.ts';
+
+import { cleanText, type RecordList } from '../tools/index.ts';
+
 import { WholeList } from './collection/whole-list.ts';
 import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
 

@@ -1,7 +1,6 @@
 // The result of one poll of a stream.
 
-import type { Failure } from '../contracts/answer.ts';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError, type Failure } from '../contracts/index.ts';
 
 /**
  * `done`: read to the tail, or until other streams have their turn (`more`). `againMs`: poll again after this wait, or

@@ -1,11 +1,15 @@
 // Pages that sluice writes itself: conditions of a source and changes of a configuration. They are stored in the spool
 // beside upstream's pages and delivered in the same way, so reports to operators cannot be lost either.
 
-import type { Condition, ConditionRecord } from '../contracts/change.ts';
-import type { PageContext } from '../contracts/event.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { NewPage } from '../contracts/spool.ts';
-import { timeText } from '../tools/time-text.ts';
+import type {
+  Condition,
+  ConditionRecord,
+  NewPage,
+  PageContext,
+  Stream,
+} from '../contracts/index.ts';
+
+import { timeText } from '../tools/index.ts';
 
 /** The context of a page of a stream. */
 export function pageContext(

@@ -1,11 +1,15 @@
 // Creates the poller of a stream, by its kind. A poller runs one poll at a time and keeps memory between polls; a new
 // poller resumes from the durable state.
 
-import type { CollectionReading, ListReading } from '../contracts/definition.ts';
-import { invariant } from '../contracts/errors.ts';
-import type { PushStream, Stream } from '../contracts/source.ts';
-import type { FetchSpool } from '../contracts/spool.ts';
-import type { Tools } from '../contracts/tools.ts';
+import type { CollectionReading, ListReading } from '../contracts/config.ts';
+import {
+  type FetchSpool,
+  invariant,
+  type PushStream,
+  type Stream,
+  type Tools,
+} from '../contracts/index.ts';
+
 import { Backfill, type PastTime } from './backfill.ts';
 import { type CollectionDeps, CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';

@@ -2,10 +2,9 @@
 // others run. Invariant: a stopped stream has no work under way; everything it stored is durable, and the next stream
 // with its name resumes there.
 
-import type { RecordReading } from '../contracts/definition.ts';
-import { asExportError, type ExportError } from '../contracts/errors.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { Spool } from '../contracts/spool.ts';
+import type { RecordReading } from '../contracts/config.ts';
+import { asExportError, type ExportError, type Spool, type Stream } from '../contracts/index.ts';
+
 import { StreamResponses } from './answers.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';

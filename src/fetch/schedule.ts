@@ -1,7 +1,7 @@
 // When a stream is polled: a fixed time after the start of the last poll (`every`), or at the times of a cron
 // expression. Polls never overlap; ticks missed by a long poll are skipped and counted.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 import { parseCron } from './cron.ts';
 
 /** As in the config. */

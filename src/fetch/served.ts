@@ -2,12 +2,16 @@
 // is walked like a backfill, in a spool of its own: the live stream's checkpoint and memory are neither read nor
 // changed, and a record has the uid that the live stream gives it.
 
-import type { ExportError } from '../contracts/errors.ts';
-import type { ParsedRecord } from '../contracts/event.ts';
-import type { FetchSpool, NewPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
-import { sourceTextAt, valueAt } from '../tools/records.ts';
+import {
+  type ExportError,
+  type FetchSpool,
+  type NewPage,
+  type ParsedRecord,
+  uidBytes,
+} from '../contracts/index.ts';
+
+import { cutRecords, sourceTextAt, valueAt } from '../tools/index.ts';
+
 import { Backfill, type BackfillDeps } from './backfill.ts';
 import { recordTime } from './list/record-time.ts';
 

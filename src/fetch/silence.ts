@@ -4,9 +4,9 @@
 // the latter in one transaction with its event; time without polls is no silence.
 
 import { z } from 'zod';
-import type { Spool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { exactSpanText, timeText } from '../tools/time-text.ts';
+import type { Clock, Log, Spool } from '../contracts/index.ts';
+
+import { exactSpanText, timeText } from '../tools/index.ts';
 import { Identifier } from './list/identity.ts';
 import { conditionRecord, type Finding, type OnFinding, ownPage } from './own-pages.ts';
 import type { RunnerState } from './stream-runner.ts';

@@ -2,10 +2,9 @@
 // response has decided (contracts/answer.ts) is kept; otherwise the wait follows the schedule, or grows with each
 // failure.
 
-import type { Wait } from '../contracts/answer.ts';
-import type { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { backOff, lastingBackOff } from '../tools/back-off.ts';
+import type { Clock, ExportError, Log, Wait } from '../contracts/index.ts';
+
+import { backOff, lastingBackOff } from '../tools/index.ts';
 import {
   deniedWaitMsMax,
   type FailedPoll,

@@ -2,10 +2,15 @@
 // upstream requires. Invariants: one poll at a time per stream, and a limited number over all streams; a failing stream
 // does not affect others.
 
-import type { Wait } from '../contracts/answer.ts';
-import { asExportError, type ExportError } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import {
+  asExportError,
+  type Clock,
+  type ExportError,
+  type JsonObject,
+  type Log,
+  type Wait,
+} from '../contracts/index.ts';
+
 import type { PollResult } from './outcome.ts';
 import type { ParentsState } from './parents/state.ts';
 import type { Timetable } from './schedule.ts';

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { JsonObject } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/index.ts';
 import { backfillsAmong, readProgress } from './backfills.ts';
 import { parsedObject } from './requests.ts';
 import { changeState, type StoreSettings } from './store.ts';

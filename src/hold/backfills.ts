@@ -4,8 +4,8 @@
 // display; a cancelled one is removed once the reading process has released it.
 
 import { randomUUID } from 'node:crypto';
-import { invariant } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import { invariant, type JsonObject } from '../contracts/index.ts';
+
 import type { Request, Wish } from './requests.ts';
 import { lookInto, type Store } from './store.ts';
 

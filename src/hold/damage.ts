@@ -6,9 +6,8 @@
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { errorText } from '../contracts/errors.ts';
-import type { Epoch } from '../contracts/numbering.ts';
-import { identityBytes } from '../contracts/spool.ts';
+import { type Epoch, errorText, identityBytes } from '../contracts/index.ts';
+
 import { isDamage, openToLook, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
 import { epochsFrom } from './epochs.ts';

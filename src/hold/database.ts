@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { ExportError, errorText } from '../contracts/errors.ts';
+import { ExportError, errorText } from '../contracts/index.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { databaseName, migrations, pragmas, type Sync } from './schema.ts';
 import { unwritableError } from './unwritable.ts';

@@ -1,8 +1,8 @@
 // The dead letters in the state database: events that a sink rejected permanently, kept until an
 // operator decides.
 
-import type { Offset, PageContext } from '../contracts/event.ts';
-import type { DeadLetter } from '../contracts/spool.ts';
+import type { DeadLetter, Offset, PageContext } from '../contracts/index.ts';
+
 import type { Row, Statements } from './statements.ts';
 
 /** A stored dead letter without its record. */

@@ -2,8 +2,7 @@
 // table `meta`. Invariants: no offset is assigned before its epoch is durable; no two starts share
 // an epoch.
 
-import type { Offset } from '../contracts/event.ts';
-import type { Epoch } from '../contracts/numbering.ts';
+import type { Epoch, Offset } from '../contracts/index.ts';
 
 /**
  * Maximum number of epochs; beyond it the oldest two are merged, long after every sink has passed

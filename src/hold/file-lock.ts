@@ -8,9 +8,8 @@
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { realPathOf } from '../contracts/directory.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { FileLock, FileWriter } from '../contracts/tools.ts';
+import { ExportError, type FileLock, type FileWriter, realPathOf } from '../contracts/index.ts';
+
 import { exclusiveOn, isBusy } from './lock.ts';
 import { makePrivateDirectory, replacePrivateFile } from './private-files.ts';
 

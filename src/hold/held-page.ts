@@ -6,9 +6,14 @@
 
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import type { Offset, PageContext } from '../contracts/event.ts';
-import type { HeldPage, NewPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import {
+  type HeldPage,
+  type NewPage,
+  type Offset,
+  type PageContext,
+  uidBytes,
+} from '../contracts/index.ts';
+
 import { damageError } from './database.ts';
 
 const insertPage = `

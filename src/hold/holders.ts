@@ -3,7 +3,7 @@
 // are deleted after their retention, or if the spool or the disk is full, oldest first, and each
 // deletion is counted for the sink that loses events.
 
-import type { Offset } from '../contracts/event.ts';
+import type { Offset } from '../contracts/index.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';
 import type { Pages, ReleasedPage } from './pages.ts';
 import type { SetAside } from './set-aside.ts';

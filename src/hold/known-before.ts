@@ -1,7 +1,7 @@
 // Ids of records that a stream had delivered before its pair was configured, from its stored
 // identities. Invariant: memory is 8 bytes per identity, and only while a pair uses them.
 
-import { identityBytes } from '../contracts/spool.ts';
+import { identityBytes } from '../contracts/index.ts';
 import type { Statements } from './statements.ts';
 
 /** Of a stream and of the lists of its parents, whose names are its own name, a colon and more. */

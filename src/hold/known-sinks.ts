@@ -6,8 +6,8 @@
 //   them up, or when a full spool needs the space;
 // - a sink that was already missing when this register was introduced is listed and retains nothing.
 
-import type { Offset } from '../contracts/event.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
+import { isObject, type JsonObject, type Offset } from '../contracts/index.ts';
+
 import { notesOf, writeNote } from './notes.ts';
 import type { Statements } from './statements.ts';
 

@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
 import { makePrivateDirectory, makePrivateFile } from './private-files.ts';
 import { unwritableError } from './unwritable.ts';
 

@@ -1,6 +1,6 @@
 // The table of notes: facts as JSON by kind and name, used only for display and reports.
 
-import type { JsonObject } from '../contracts/json.ts';
+import type { JsonObject } from '../contracts/index.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';
 

@@ -3,7 +3,7 @@
 // positions, and the second copy of checkpoints. A sink that can read its destination detects it by
 // itself; this check runs before anything is read, and covers the other sinks.
 
-import { type Numbering, reachOf } from '../contracts/numbering.ts';
+import { type Numbering, reachOf } from '../contracts/index.ts';
 import { hasState } from './database.ts';
 import { readDelivered } from './delivered.ts';
 import { nextEpoch } from './epochs.ts';

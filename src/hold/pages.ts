@@ -2,9 +2,14 @@
 // at the other once every sink has passed them. Invariants: `end` in memory equals the one on disk
 // whenever no transaction is open; an offset is assigned to one event only.
 
-import type { Offset } from '../contracts/event.ts';
-import type { HeldPage, NewPage, SpoolGauge } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import {
+  type HeldPage,
+  type NewPage,
+  type Offset,
+  type SpoolGauge,
+  uidBytes,
+} from '../contracts/index.ts';
+
 import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 

@@ -2,8 +2,8 @@
 // transaction of that change, so each is reported once, also across a crash.
 
 import { createHash } from 'node:crypto';
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { NewPage } from '../contracts/spool.ts';
+import type { ConditionRecord, NewPage } from '../contracts/index.ts';
+
 import type { PairState } from './pair-state.ts';
 
 /** A brake that engages or releases. */

@@ -3,7 +3,7 @@
 // past it, and patience waits for that only while the other side is readable; so if the other side
 // is unreadable, a side delivers when its patience is over.
 
-import type { PairSide } from '../contracts/succession.ts';
+import type { PairSide } from '../contracts/index.ts';
 import type { PairRows } from './pair-rows.ts';
 import { comparedSince, otherSide, type PairState } from './pair-state.ts';
 import { momentsOf } from './receipts.ts';

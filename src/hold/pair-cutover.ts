@@ -2,9 +2,8 @@
 // event that reports it, in one transaction.
 
 import { createHash } from 'node:crypto';
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { NewPage } from '../contracts/spool.ts';
-import type { PairPhase, PairReport } from '../contracts/succession.ts';
+import type { ConditionRecord, NewPage, PairPhase, PairReport } from '../contracts/index.ts';
+
 import type { PairState } from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
 

@@ -2,7 +2,7 @@
 // same only if their keys are equal and neither company nor time contradicts it; each record
 // matches at most one.
 
-import type { PairRecord, PairSide } from '../contracts/succession.ts';
+import type { PairRecord, PairSide } from '../contracts/index.ts';
 import type { Row } from './statements.ts';
 
 /** Folded fields of a record: by path, a type code and a digest. */

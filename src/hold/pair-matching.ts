@@ -4,8 +4,8 @@
 // bytes are kept for as long as an equal record may appear for either of them (README.md of
 // src/fetch/succession, Versions).
 
-import type { ComparedRecord, NewPage } from '../contracts/spool.ts';
-import type { PairRecord, PairSide } from '../contracts/succession.ts';
+import type { ComparedRecord, NewPage, PairRecord, PairSide } from '../contracts/index.ts';
+
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
 import { findCandidates, isOtherCompany, type MatchRules } from './pair-match.ts';

@@ -1,8 +1,8 @@
 // Pages of a pair's records: the rest of a page if some of its records are not delivered, and the
 // pages built from records that have waited.
 
-import type { NewPage } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import { type NewPage, uidBytes } from '../contracts/index.ts';
+
 import type { WaitingRow } from './pair-rows.ts';
 
 /** The page with some of its kept records; null: nothing is stored. */

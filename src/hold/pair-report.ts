@@ -1,6 +1,6 @@
 // The status of a pair for operators, and whether it can be cut over.
 
-import type { PairAlone, PairReport, PairSide } from '../contracts/succession.ts';
+import type { PairAlone, PairReport, PairSide } from '../contracts/index.ts';
 import { reachedBy } from './pair-brake.ts';
 import {
   comparedSince,

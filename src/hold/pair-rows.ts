@@ -2,8 +2,8 @@
 // wait. A record that both sides have shown keeps its row, so that it is recognised on both sides
 // for as long as identities are kept.
 
-import type { NewPage } from '../contracts/spool.ts';
-import type { PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/succession.ts';
+import type { NewPage, PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/index.ts';
+
 import type { PairState } from './pair-state.ts';
 import type { Row, Statements } from './statements.ts';
 

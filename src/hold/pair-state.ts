@@ -1,7 +1,7 @@
 // The stored state of a pair without its records: plan, phase and counts, as one row of JSON that
 // changes in the transaction of the counted records.
 
-import type { PairAlone, PairPhase, PairPlan, PairSide } from '../contracts/succession.ts';
+import type { PairAlone, PairPhase, PairPlan, PairSide } from '../contracts/index.ts';
 import { parsedObject } from './requests.ts';
 import type { Row } from './statements.ts';
 

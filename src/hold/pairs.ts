@@ -5,9 +5,16 @@
 // patience is over; a waiting record is stored here with its bytes and counts towards the spool's
 // bound.
 
-import type { NewPage } from '../contracts/spool.ts';
-import { type ComparedRecord, uidBytes } from '../contracts/spool.ts';
-import type { PairPhase, PairPlan, PairScan, WaitingRecord } from '../contracts/succession.ts';
+import {
+  type ComparedRecord,
+  type NewPage,
+  type PairPhase,
+  type PairPlan,
+  type PairScan,
+  uidBytes,
+  type WaitingRecord,
+} from '../contracts/index.ts';
+
 import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
 import { brakePage } from './pair-brake-page.ts';
 import { countDifferences } from './pair-counts.ts';

@@ -3,9 +3,15 @@
 // many, so only a count reads all of them. Invariants: a parent noticed while it is being requested
 // is requested once more; beyond the bound, only parents that give nothing any more are deleted.
 
-import type { Json } from '../contracts/json.ts';
-import type { ParentChange, ParentCounts, ParentRow } from '../contracts/spool.ts';
-import { identityBytes, neverDue } from '../contracts/spool.ts';
+import {
+  identityBytes,
+  type Json,
+  neverDue,
+  type ParentChange,
+  type ParentCounts,
+  type ParentRow,
+} from '../contracts/index.ts';
+
 import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 import { parsedOrText } from './streams.ts';

@@ -2,7 +2,7 @@
 // events, and checkpoints hold cursors, which are a kind of credential.
 
 import { chmodSync, closeSync, existsSync, openSync, renameSync, writeFileSync } from 'node:fs';
-import { makeDirectory } from '../contracts/directory.ts';
+import { makeDirectory } from '../contracts/index.ts';
 
 const fileMode = 0o600;
 const directoryMode = 0o700;

@@ -7,13 +7,14 @@
 import { closeSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Offset } from '../contracts/event.ts';
 import {
   type Numbering,
+  type Offset,
   presentEpoch,
   reachOf,
   type SinkPosition,
-} from '../contracts/numbering.ts';
+} from '../contracts/index.ts';
+
 import { makePrivateFile } from './private-files.ts';
 
 /** The file's name within the state directory. */

@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Offset } from '../contracts/event.ts';
+import type { Offset } from '../contracts/index.ts';
 import { openDatabase, openToLook } from './database.ts';
 import { deliveredName } from './delivered.ts';
 import { KnownSinks } from './known-sinks.ts';

@@ -4,7 +4,7 @@
 // later than its offset justifies, so a lost or thinned note makes the statement older and never
 // wrong.
 
-import type { Offset } from '../contracts/event.ts';
+import type { Offset } from '../contracts/index.ts';
 import { notesOf, writeNote } from './notes.ts';
 import { parsedObject } from './requests.ts';
 import type { Statements } from './statements.ts';

@@ -3,8 +3,8 @@
 // computed values (parsed records, events, encoded lines) are shared. Invariant: a cached page is
 // on disk already, so an eviction costs only a read.
 
-import type { Offset } from '../contracts/event.ts';
-import type { HeldPage } from '../contracts/spool.ts';
+import type { HeldPage, Offset } from '../contracts/index.ts';
+
 import { heldBytes } from './held-page.ts';
 
 /** Number of the largest pages that are cached if the bound allows. */

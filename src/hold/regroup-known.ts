@@ -2,7 +2,7 @@
 // the others retains for that sink are retained in the new one, for as long as before; pages of a
 // database that retains none for it do not wait for it.
 
-import type { Offset } from '../contracts/event.ts';
+import type { Offset } from '../contracts/index.ts';
 import type { KnownSink, KnownSinks } from './known-sinks.ts';
 import type { PagesOf, Renumbered } from './regroup-pages.ts';
 

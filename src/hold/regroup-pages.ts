@@ -4,8 +4,8 @@
 // events are nested: then pages that the fewest sinks lack come first. Otherwise a page that some
 // sinks lack is stored once for each of them.
 
-import type { Offset } from '../contracts/event.ts';
-import { type HeldPage, type NewPage, uidBytes } from '../contracts/spool.ts';
+import { type HeldPage, type NewPage, type Offset, uidBytes } from '../contracts/index.ts';
+
 import { pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 

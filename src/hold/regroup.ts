@@ -4,9 +4,8 @@
 // identity, so that its offsets are never confused with another database's.
 
 import type { SQLInputValue } from 'node:sqlite';
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import { reachOf } from '../contracts/numbering.ts';
+import { type Json, type Offset, reachOf } from '../contracts/index.ts';
+
 import { openDatabase, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';

@@ -15,9 +15,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Offset } from '../contracts/event.ts';
-import type { Epoch } from '../contracts/numbering.ts';
-import type { NewPage } from '../contracts/spool.ts';
+import type { Epoch, NewPage, Offset } from '../contracts/index.ts';
+
 import { findDamage, identityIn } from './damage.ts';
 import { openDatabase, openToLook, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';

@@ -3,7 +3,7 @@
 // and deletes the row. If no process runs, the row waits for the next one. A backfill's row is kept
 // longer (backfills.ts).
 
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
 import type { Row, Statements } from './statements.ts';
 
 /**

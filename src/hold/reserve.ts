@@ -16,7 +16,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
 import { makePrivateFile } from './private-files.ts';
 
 const bytesMaxDefault = 32 * 1024 * 1024;

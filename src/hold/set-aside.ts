@@ -3,8 +3,14 @@
 // destination accepts them, or as dead letters. Invariant: an event is set aside once, in the
 // transaction in which its sink's position passes it.
 
-import type { Offset, PageContext } from '../contracts/event.ts';
-import type { AsideDestination, AsideEvent, HeldAside } from '../contracts/spool.ts';
+import type {
+  AsideDestination,
+  AsideEvent,
+  HeldAside,
+  Offset,
+  PageContext,
+} from '../contracts/index.ts';
+
 import type { Row, Statements } from './statements.ts';
 
 /** Counted for each event in addition to its record. */

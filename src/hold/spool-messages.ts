@@ -3,10 +3,8 @@
 // the commit that covers it; id 0 is the worker's own message that the database is open. The
 // operations are the worker's table.
 
-import type { ErrorCode } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Numbering } from '../contracts/numbering.ts';
-import type { SpoolGauge } from '../contracts/spool.ts';
+import type { ErrorCode, Numbering, Offset, SpoolGauge } from '../contracts/index.ts';
+
 import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
 

@@ -3,8 +3,8 @@
 // of an append. Invariant: every request gets its reply, or an error once the thread is gone.
 
 import { Worker } from 'node:worker_threads';
-import { ExportError } from '../contracts/errors.ts';
-import type { Acknowledgement, Append } from '../contracts/spool.ts';
+import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
+
 import { type CommitRows, HeldBack } from './held-back.ts';
 import type {
   WorkerReplies,

@@ -8,19 +8,21 @@
 // error, because only the next start can repair it (repair.ts).
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { ExportError, invariant } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import type {
-  Acknowledgement,
-  Append,
-  Aside,
-  AsideSettled,
-  EntityChoice,
-  HeldPage,
-  PairStore,
-} from '../contracts/spool.ts';
-import type { PairPlan } from '../contracts/succession.ts';
+import {
+  type Acknowledgement,
+  type Append,
+  type Aside,
+  type AsideSettled,
+  type EntityChoice,
+  ExportError,
+  type HeldPage,
+  invariant,
+  type Json,
+  type Offset,
+  type PairPlan,
+  type PairStore,
+} from '../contracts/index.ts';
+
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';

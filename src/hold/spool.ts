@@ -6,23 +6,24 @@
 // cut could undo. Positions are written a little later (spool-thread.ts); until then each sink's
 // position is noted beside the database (reached.ts).
 
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import type { Numbering } from '../contracts/numbering.ts';
-import type {
-  Acknowledgement,
-  Append,
-  Aside,
-  HeldPage,
-  HeldParents,
-  PairStore,
-  SinkProgress,
-  Spool,
-  SpoolGauge,
-  StreamMemory,
-  TrailEntry,
-} from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
+import {
+  type Acknowledgement,
+  type Append,
+  type Aside,
+  type HeldPage,
+  type HeldParents,
+  type Json,
+  type Numbering,
+  type Offset,
+  type PairStore,
+  type SinkProgress,
+  type Spool,
+  type SpoolGauge,
+  type StreamMemory,
+  type TrailEntry,
+  uidBytes,
+} from '../contracts/index.ts';
+
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
 import { resumeShare } from './holders.ts';

@@ -6,20 +6,21 @@
 // outside src/hold.
 
 import type { DatabaseSync } from 'node:sqlite';
-import type { Offset } from '../contracts/event.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Numbering } from '../contracts/numbering.ts';
 import type {
   Acknowledgement,
   Append,
   AsideSettled,
   HeldPage,
+  JsonObject,
   NewPage,
+  Numbering,
+  Offset,
+  PairReport,
   SinkProgress,
   SpoolGauge,
   StreamMemory,
-} from '../contracts/spool.ts';
-import type { PairReport } from '../contracts/succession.ts';
+} from '../contracts/index.ts';
+
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { DeadLetters, type HeldDeadLetter } from './dead-letters.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';

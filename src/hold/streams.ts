@@ -3,9 +3,15 @@
 // an unreadable one halts its own stream (fetch/checkpoint.ts), and no other.
 
 import { pathToFileURL } from 'node:url';
-import type { Json } from '../contracts/json.ts';
-import type { EntityChange, EntityChoice, StreamMemory, TrailEntry } from '../contracts/spool.ts';
-import { identityBytes } from '../contracts/spool.ts';
+import {
+  type EntityChange,
+  type EntityChoice,
+  identityBytes,
+  type Json,
+  type StreamMemory,
+  type TrailEntry,
+} from '../contracts/index.ts';
+
 import { damageError } from './database.ts';
 import type { DeliveredPosition } from './delivered.ts';
 import type { Row, Statements } from './statements.ts';

@@ -2,7 +2,7 @@
 // such as /proc where no directory can be created. Nothing in it is damaged, so its error does not
 // suggest a backup.
 
-import { ExportError, errorCodeOf } from '../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../contracts/index.ts';
 
 const systemCodes: ReadonlySet<string> = new Set([
   ...['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EEXIST', 'ELOOP', 'ENAMETOOLONG'],

@@ -2,8 +2,7 @@
 // same consequence with every client. Invariant: an error that is not known to be final is `passing`; an outage, a
 // leader change and a loading coordinator end by themselves.
 
-import { errorCodeOf } from '../contracts/errors.ts';
-import { type MissingIssuer, missingIssuer } from '../contracts/tls-files.ts';
+import { errorCodeOf, type MissingIssuer, missingIssuer } from '../contracts/index.ts';
 
 /**
  * `passing`: no response, or a temporary error. `topic_missing`: passes when the topic is created. `untrusted`: the

@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
-import { type Compression, compressed } from '../contracts/compression.ts';
+import { type Compression, compressed } from '../contracts/config.ts';
 import { type PartitionBatch, requestOfBatches } from './record-batch.ts';
 
 // Unexported parts of kafkajs have no types; the version is pinned, and tests detect a change.

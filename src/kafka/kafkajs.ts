@@ -4,8 +4,8 @@
 // (port.ts); the sockets belong to the driver, so no call hangs on a dead broker.
 
 import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
-import { ExportError, invariant } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
+import { ExportError, invariant, type Log } from '../contracts/index.ts';
+
 import { KafkaFailure } from './failure.ts';
 import { kafkajsFailure } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';

@@ -27,7 +27,7 @@ import {
   type ProducerOptions,
   txnOffsetCommitV3,
 } from '@platformatic/kafka';
-import { invariant } from '../contracts/errors.ts';
+import { invariant } from '../contracts/index.ts';
 import { Connections, type ConnectionsOptions } from './platformatic-connections.ts';
 import type { CommittedPosition } from './port.ts';
 

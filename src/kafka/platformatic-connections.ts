@@ -10,7 +10,7 @@ import {
   NetworkError,
   UserError,
 } from '@platformatic/kafka';
-import type { TlsSettings } from '../contracts/tools.ts';
+import type { TlsSettings } from '../contracts/index.ts';
 import type { KafkaFailure } from './failure.ts';
 import { kafkaFailureOf } from './platformatic-errors.ts';
 import { tlsOptions } from './sockets.ts';

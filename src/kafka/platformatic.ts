@@ -4,7 +4,7 @@
 // failure ends the producer (port.ts); it repeats a leader's requests by itself (sending.ts sends instead).
 
 import { crc32c } from '@platformatic/kafka';
-import { invariant } from '../contracts/errors.ts';
+import { invariant } from '../contracts/index.ts';
 import { Client, type Transaction } from './platformatic-client.ts';
 import { kafkaFailureOf } from './platformatic-errors.ts';
 import { PlatformaticRequests } from './platformatic-requests.ts';

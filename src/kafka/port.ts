@@ -3,11 +3,8 @@
 // which sequence numbers it has accepted, and a wrong guess makes it drop new records as repeats. So after any failure
 // the sink destroys the producer and creates a new one.
 
-import type { Compression } from '../contracts/compression.ts';
-import type { Offset, Uid } from '../contracts/event.ts';
-import type { Secret } from '../contracts/secret.ts';
-import type { HostPort } from '../contracts/settings.ts';
-import type { Log, TlsSettings, Tools } from '../contracts/tools.ts';
+import type { Compression, HostPort } from '../contracts/config.ts';
+import type { Log, Offset, Secret, TlsSettings, Tools, Uid } from '../contracts/index.ts';
 
 /** One record for the topic; its uid header identifies sluice's records in shared clients. */
 export class KafkaRecord {

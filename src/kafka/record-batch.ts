@@ -2,7 +2,7 @@
 // several objects and buffers per record, which takes more time than all earlier steps for an event. Invariant: records
 // are in the batch in the order of the list, because offsets and sequence numbers count them.
 
-import { type Compression, compressed } from '../contracts/compression.ts';
+import { type Compression, compressed } from '../contracts/config.ts';
 import type { KafkaRecord } from './port.ts';
 
 /** How batches are encoded. */

@@ -5,7 +5,7 @@
 // and in a transaction that one aborts the sent records.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Compression } from '../contracts/compression.ts';
+import type { Compression } from '../contracts/config.ts';
 import { failureOfAll, KafkaFailure } from './failure.ts';
 import { checkAnswers, choosePartition, offsetAfter } from './partition.ts';
 import type { KafkaRecord } from './port.ts';

@@ -1,7 +1,7 @@
 // Settings of a connection to Kafka. The Kafka sink and `state.kafka` share them.
 
 import { z } from 'zod';
-import { hostPortSetting, secret, tls } from '../contracts/settings.ts';
+import { hostPortSetting, secret, tls } from '../contracts/config.ts';
 
 const address = hostPortSetting('kafka-1.example:9092');
 

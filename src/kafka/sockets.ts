@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import type { TlsSettings } from '../contracts/tools.ts';
+import type { TlsSettings } from '../contracts/index.ts';
 
 const keepAliveDelayMs = 60_000;
 

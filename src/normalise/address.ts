@@ -2,7 +2,7 @@
 // write a list of addresses that starts with the client, so the first one counts. Invariant: any
 // other value, above all a sentence with an address in it, gives none.
 
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import { isIp } from './values.ts';
 
 /** An address, and the port beside it. */

@@ -3,14 +3,17 @@
 // found by its common names (vocabulary.ts). A record without actor, action or target becomes a
 // Base Event. This is the hot path.
 
-import type {
-  OcsfEvent,
-  OcsfMetadata,
-  PageContext,
-  ParsedRecord,
-  Uid,
-} from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type OcsfEvent,
+  type OcsfMetadata,
+  type PageContext,
+  type ParsedRecord,
+  type Uid,
+} from '../contracts/index.ts';
+
 import { type BaseEvent, baseEventMaker } from './base.ts';
 import type { SourcePaths } from './branch.ts';
 import {

@@ -2,8 +2,15 @@
 // is withheld because of its shape. The whole record is in `unmapped`; time, id, severity, status
 // and message are also set if clearly found. Invariant: accepts every JSON value.
 
-import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  type OcsfEvent,
+  type PageContext,
+  type ParsedRecord,
+  type Uid,
+} from '../contracts/index.ts';
+
 import type { SourcePaths } from './branch.ts';
 import {
   EventClass,

@@ -3,10 +3,18 @@
 // so its name is searched under the usual keys; the whole entity is in the event in any case.
 // Invariant: a change that no mapping fits, or with malformed fields, is still delivered.
 
-import type { ChangeRecord } from '../contracts/change.ts';
-import type { Mapping } from '../contracts/definition.ts';
-import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import type { Mapping } from '../contracts/config.ts';
+import {
+  type ChangeRecord,
+  isObject,
+  type Json,
+  type JsonObject,
+  type OcsfEvent,
+  type PageContext,
+  type ParsedRecord,
+  type Uid,
+} from '../contracts/index.ts';
+
 import type { BaseEvent } from './base.ts';
 import type { SourcePaths } from './branch.ts';
 import { EventClass, metadataMaker, type Open, type Product } from './envelope.ts';

@@ -2,7 +2,7 @@
 // port, a time to epoch milliseconds. A value that cannot be converted is refused and stays in
 // `unmapped`.
 
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import { addressIn } from './address.ts';
 import type { Attribute, AttributeType } from './schema.ts';
 import { parseTime } from './time.ts';

@@ -2,8 +2,8 @@
 // audit records, so that each gets the class of its subject, and the acting agent or person is
 // found. The delivery's headers are added to the body's data.
 
-import type { PageContext } from '../contracts/event.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
+import { isObject, type JsonObject, type PageContext } from '../contracts/index.ts';
+
 import { auditNormaliser } from './audit.ts';
 import type { BaseEvent, Normalise } from './base.ts';
 import { commonRank, type SourcePaths } from './branch.ts';

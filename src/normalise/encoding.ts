@@ -1,8 +1,7 @@
 // The marker of an event whose record is not valid UTF-8. Its texts have U+FFFD for undecodable
 // bytes; if a format writes `raw_data`, that is the record's bytes as base64.
 
-import type { OcsfEvent } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
+import type { Json, OcsfEvent } from '../contracts/index.ts';
 
 const marker: Json = { name: 'invalid_utf8', value: 'raw_data is base64' };
 

@@ -2,8 +2,15 @@
 // severity, time and metadata. Built as one literal in one order, so that all events of a class
 // share their hidden class.
 
-import type { OcsfEvent, OcsfMetadata, PageContext, Uid } from '../contracts/event.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
+import type {
+  Json,
+  JsonObject,
+  OcsfEvent,
+  OcsfMetadata,
+  PageContext,
+  Uid,
+} from '../contracts/index.ts';
+
 import { other, severityCaptions, statusCaptions } from './levels.ts';
 import type { Reading } from './reading.ts';
 import { slots } from './slots.ts';

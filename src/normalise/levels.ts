@@ -2,7 +2,7 @@
 // follow the severity table that all formats share (high is sev2, critical is sev1). Each distinct
 // text is parsed once.
 
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import { integerOf, memo } from './values.ts';
 
 /** OCSF `severity` captions by `severity_id`. */

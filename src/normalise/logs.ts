@@ -3,15 +3,17 @@
 // in `unmapped`. A record that lacks a required attribute of the class becomes a Base Event with
 // the whole record in `unmapped`.
 
-import type { Mapping } from '../contracts/definition.ts';
-import type {
-  OcsfEvent,
-  OcsfMetadata,
-  PageContext,
-  ParsedRecord,
-  Uid,
-} from '../contracts/event.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
+import type { Mapping } from '../contracts/config.ts';
+import {
+  isObject,
+  type JsonObject,
+  type OcsfEvent,
+  type OcsfMetadata,
+  type PageContext,
+  type ParsedRecord,
+  type Uid,
+} from '../contracts/index.ts';
+
 import type { BaseEvent } from './base.ts';
 import type { ConfiguredPath, SourcePaths } from './branch.ts';
 import {

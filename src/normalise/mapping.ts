@@ -1,7 +1,7 @@
 // A mapping in the config: an OCSF class, and the attribute for each of the record's values. It is
 // checked here before a run, and resolved into attributes; placing.ts compiles the result.
 
-import type { Mapping } from '../contracts/definition.ts';
+import type { Mapping } from '../contracts/config.ts';
 import {
   type Attribute,
   classNames,

@@ -4,9 +4,9 @@
 // gives a valid event); nothing of the record is lost (values without an attribute are in
 // `unmapped`); the same record always gives the same event.
 
-import type { Mapping } from '../contracts/definition.ts';
-import type { RecordKind } from '../contracts/event.ts';
-import { compileTimeFormats } from '../contracts/time-forms.ts';
+import type { Mapping } from '../contracts/config.ts';
+import { compileTimeFormats, type RecordKind } from '../contracts/index.ts';
+
 import { auditNormaliser } from './audit.ts';
 import { baseEventMaker, type Normalise } from './base.ts';
 import type { ConfiguredPath, SourcePaths } from './branch.ts';

@@ -3,9 +3,8 @@
 // look-up. Invariants: nothing that upstream sent is changed or hidden; a number without a name
 // stays unchanged.
 
-import type { OcsfEvent } from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import type { LookupName, NumberNames } from '../contracts/lookups.ts';
+import type { LookupName, NumberNames } from '../contracts/config.ts';
+import { isObject, type Json, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
 import { canonicalName } from './slots.ts';
 
 /** Members that hold an assigned number, by the names that upstreams use. */

@@ -2,9 +2,17 @@
 // the disk, so a malformed one becomes a Base Event, and unknown fields are kept. This file has the
 // conditions of sources, as Application Lifecycle of sluice; changes.ts has the others.
 
-import type { Condition } from '../contracts/change.ts';
-import type { OcsfEvent, PageContext, ParsedRecord, Uid } from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import {
+  type Condition,
+  isObject,
+  type Json,
+  type JsonObject,
+  type OcsfEvent,
+  type PageContext,
+  type ParsedRecord,
+  type Uid,
+} from '../contracts/index.ts';
+
 import type { BaseEvent } from './base.ts';
 import { EventClass, metadataMaker, type Open } from './envelope.ts';
 import { type Draft, put } from './reading.ts';

@@ -2,8 +2,8 @@
 // different people (such as `actor` and `user_id`, which may be the target's) are never merged into
 // one.
 
-import type { OcsfActor, OcsfEndpoint, OcsfUser } from '../contracts/event.ts';
-import type { JsonObject } from '../contracts/json.ts';
+import type { JsonObject, OcsfActor, OcsfEndpoint, OcsfUser } from '../contracts/index.ts';
+
 import type { Take } from './branch.ts';
 import type { Open } from './envelope.ts';
 import type { Reading } from './reading.ts';

@@ -3,7 +3,7 @@
 // built and its values go to `unmapped`, so every built object is valid, whatever the record
 // contains.
 
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import { addressIn } from './address.ts';
 import { type Coerce, coercionOf, isLossless } from './coerce.ts';
 import { other } from './levels.ts';

@@ -4,7 +4,7 @@
 // Invariants: every value of the record ends in a slot, in the rest or in both; no key of a record,
 // `__proto__` included, affects anything except the rest.
 
-import type { Json, JsonObject } from '../contracts/json.ts';
+import type { Json, JsonObject } from '../contracts/index.ts';
 import { addressIn } from './address.ts';
 import { Branch, type BranchStep, commonRank, type SourcePaths, type Take } from './branch.ts';
 import {

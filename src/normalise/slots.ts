@@ -2,7 +2,7 @@
 // may carry, and the meaning of a name. The names themselves are in vocabulary.ts, their use in
 // branch.ts and reading.ts.
 
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import type { AttributeType } from './schema.ts';
 
 /** The purpose of a found value. */

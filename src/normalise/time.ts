@@ -3,7 +3,7 @@
 // no Date and no string. Invariant: a text that it does not fully understand is no time (NaN),
 // because a wrong time is worse than none.
 
-import { parseOtherForm } from '../contracts/time-forms.ts';
+import { parseOtherForm } from '../contracts/index.ts';
 
 const zero = 48;
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 // The time of an object that was read before and has changed: its change time, otherwise its read
 // time. Invariant: the creation time is never used as the time of an update.
 
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../contracts/index.ts';
 import type { Reading } from './reading.ts';
 import { canonicalName, slots } from './slots.ts';
 

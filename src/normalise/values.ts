@@ -3,7 +3,7 @@
 // stricter than the schema and never laxer. All checks run on the hot path and walk characters.
 
 import { isIPv6 } from 'node:net';
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 
 /** True for an IPv4 or IPv6 address as defined by OCSF's `ip_t` (at most 40 characters). */
 export function isIp(text: string): boolean {

@@ -9,9 +9,15 @@ import { randomUUID } from 'node:crypto';
 import { type BigIntStats, constants, renameSync, statSync } from 'node:fs';
 import { link, open, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { flushNames, makeDirectory } from '../contracts/directory.ts';
-import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
-import { takeLock } from '../hold/lock.ts';
+import {
+  ExportError,
+  errorCodeOf,
+  errorText,
+  flushNames,
+  makeDirectory,
+} from '../contracts/index.ts';
+
+import { takeLock } from '../hold/index.ts';
 import { checkedName, type ListedObject, type ObjectRange, type ObjectStore } from './store.ts';
 
 /** Directory of files that have no final name yet. */

@@ -1,6 +1,6 @@
 // Opens an object store by its location in a config or on a command line.
 
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
 import { openBucket } from './s3.ts';
 import type { BucketSettings } from './s3-settings.ts';
 import type { ObjectStore } from './store.ts';

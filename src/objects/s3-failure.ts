@@ -1,9 +1,9 @@
 // The meaning of a failed S3 request, and the next step. The service's text is hostile, but only it
 // names the missing permission, so it is reported in one bounded line.
 
-import { ExportError, errorCodeOf, errorText } from '../contracts/errors.ts';
-import { missingIssuer } from '../contracts/tls-files.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { ExportError, errorCodeOf, errorText, missingIssuer } from '../contracts/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 
 /** The used part of the SDK's error. */
 interface Said {

@@ -2,9 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { Secret } from '../contracts/secret.ts';
-import { duration, proxy, secret, tls } from '../contracts/settings.ts';
-import type { TlsSettings } from '../contracts/tools.ts';
+import { duration, proxy, secret, tls } from '../contracts/config.ts';
+import type { Secret, TlsSettings } from '../contracts/index.ts';
 
 const connectMsMax = 10_000;
 const requestMsMax = 60_000;

@@ -13,7 +13,7 @@ import type {
   PutObjectCommandInput,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { ExportError, errorText } from '../contracts/errors.ts';
+import { ExportError, errorText } from '../contracts/index.ts';
 import { piecesOf } from './parts.ts';
 import { bucketFailure, httpStatusOf } from './s3-failure.ts';
 import { type BucketSettings, clientConfig } from './s3-settings.ts';

@@ -5,7 +5,7 @@
 // (sink_unreachable, sink_throttled and disk_full are transient, sink_refused is not) and means
 // that the result of the request is unknown; nothing is retried here.
 
-import { ExportError } from '../contracts/errors.ts';
+import { ExportError } from '../contracts/index.ts';
 
 /**
  * Objects by name, with `/` between its parts, as `segments/2026/11/22/0.zst`. No name is a

@@ -2,9 +2,9 @@
 // a request is carried out once or not at all; one that no process answers in time is withdrawn, so
 // that nothing is moved long after the command has ended.
 
-import type { Config } from '../config/config.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Wish } from '../hold/requests.ts';
+import type { Config } from '../config/index.ts';
+import type { JsonObject } from '../contracts/index.ts';
+import type { Wish } from '../hold/index.ts';
 
 /** A stored state to read. */
 export interface Stored {

@@ -4,15 +4,21 @@
 // running pipeline and no process runs.
 
 import { z } from 'zod';
-import type { Config } from '../config/config.ts';
-import { type ErrorCode, ExportError, errorCodes, invariant } from '../contracts/errors.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { PairPhase } from '../contracts/succession.ts';
-import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/backfills.ts';
-import { holderOf } from '../hold/lock.ts';
-import { parsedObject, type Wish } from '../hold/requests.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { Config } from '../config/index.ts';
+import {
+  type ErrorCode,
+  ExportError,
+  errorCodes,
+  invariant,
+  isObject,
+  type JsonObject,
+  type PairPhase,
+} from '../contracts/index.ts';
+import { holderOf, parsedObject, type Wish } from '../hold/index.ts';
+import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/open.ts';
+
+import { cleanText, systemClock } from '../tools/index.ts';
+
 import type { Adapter, Stored } from './adapter.ts';
 import { RemoteProcess } from './remote-process.ts';
 import { RunningProcess } from './running-process.ts';
@@ -198,7 +204,7 @@ async function adapterOf(config: Config, whole: Config): Promise<Adapter> {
   if (holder !== null) return new RunningProcess(config, holder);
   if (kafka === null) return new StateDirectory(config, { whole });
   // Its client takes long to load.
-  const { processesOf, processText } = await import('../cluster/processes.ts');
+  const { processesOf, processText } = await import('../cluster/kafka.ts');
   const processes = await processesOf(kafka, systemClock());
   const owner = processes.find(({ works, isDrained }) => works || !isDrained);
   if (owner !== undefined) return new RemoteProcess(config, kafka, processText(owner));

@@ -1,16 +1,21 @@
 // A journey that a command opens for one change, where no process runs: under the conditions of `run`,
 // and released at once. Invariant: no stream is polled, but the two sources of a pair that is turned.
 
-import type { Config } from '../config/config.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Wish } from '../hold/requests.ts';
-import { deploymentFinding } from '../run/deployment.ts';
-import { homesFault } from '../run/homes.ts';
-import { type Journey, openJourney } from '../run/journey.ts';
-import { turnPair } from '../run/succession.ts';
-import { type BootTools, openTools } from '../run/tools.ts';
-import { systemClock } from '../tools/clock.ts';
+import { type Config, planFrom, type WholePlan } from '../config/index.ts';
+
+import type { JsonObject } from '../contracts/index.ts';
+import type { Wish } from '../hold/index.ts';
+import {
+  type BootTools,
+  deploymentFinding,
+  homesFault,
+  openTools,
+  turnPair,
+} from '../run/index.ts';
+
+import { type Journey, openJourney } from '../run/process.ts';
+
+import { systemClock } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 
 interface Made {

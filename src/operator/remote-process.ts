@@ -3,12 +3,12 @@
 // that no process answers in time is withdrawn.
 
 import { randomUUID } from 'node:crypto';
-import type { StateLogSettings } from '../cluster/log/settings.ts';
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Wish } from '../hold/requests.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { StateLogSettings } from '../cluster/index.ts';
+import type { Config } from '../config/index.ts';
+import { ExportError, type JsonObject } from '../contracts/index.ts';
+
+import type { Wish } from '../hold/index.ts';
+import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { withCopy } from './state-copy.ts';
 
@@ -42,7 +42,7 @@ export class RemoteProcess implements Adapter {
     const kafka = this.#kafka;
     if (this.holder === null) throw allDrained(kafka.prefix);
     // Its client takes long to load.
-    const { Control } = await import('../cluster/control.ts');
+    const { Control } = await import('../cluster/kafka.ts');
     const clock = systemClock();
     const control = new Control(kafka, clock);
     const id = randomUUID();

@@ -2,14 +2,13 @@
 // (hold/requests.ts), which that process looks for several times a second. Invariant: the row is
 // removed together with the look that finds no answer, so that no later process carries it out.
 
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import { holderOf } from '../hold/lock.ts';
-import type { Wish } from '../hold/requests.ts';
-import { Store } from '../hold/store.ts';
-import { systemClock } from '../tools/clock.ts';
-import { notHere } from '../watch/state.ts';
+import type { Config } from '../config/index.ts';
+import { ExportError, type JsonObject } from '../contracts/index.ts';
+
+import { holderOf, Store, type Wish } from '../hold/index.ts';
+
+import { systemClock } from '../tools/index.ts';
+import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 
 const lookEveryMs = 50;

@@ -4,9 +4,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StateLogSettings } from '../cluster/log/settings.ts';
-import type { Config } from '../config/config.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { StateLogSettings } from '../cluster/index.ts';
+import type { Config } from '../config/index.ts';
+import { systemClock } from '../tools/index.ts';
 import type { Stored } from './adapter.ts';
 
 /** Reads a copy of a state. Throws `sink_unreachable` or `sink_refused`. */
@@ -16,7 +16,7 @@ export async function withCopy<T>(
   read: (stored: Stored) => Promise<T> | T,
 ): Promise<T> {
   // Its client takes long to load.
-  const { StateCopy } = await import('../cluster/copy.ts');
+  const { StateCopy } = await import('../cluster/kafka.ts');
   const dir = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
   const copy = new StateCopy(kafka, dir, systemClock());
   try {

@@ -2,18 +2,16 @@
 // state in Kafka is taken over for that, as by a process that starts and ends. Invariant: no other
 // process has the state meanwhile, and requests that concern a running pipeline are not answered here.
 
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import { hasState } from '../hold/database.ts';
-import { forgetDelivered } from '../hold/delivered.ts';
-import { takeLock } from '../hold/lock.ts';
-import type { Wish } from '../hold/requests.ts';
-import { changeState, type Store } from '../hold/store.ts';
-import type { Journey } from '../run/journey.ts';
-import { type Move, makeMove } from '../run/moves.ts';
-import { systemClock } from '../tools/clock.ts';
-import { notHere } from '../watch/state.ts';
+import type { Config } from '../config/index.ts';
+import { ExportError, type JsonObject } from '../contracts/index.ts';
+
+import { changeState, hasState, type Store, takeLock, type Wish } from '../hold/index.ts';
+import { forgetDelivered } from '../hold/open.ts';
+
+import { type Journey, type Move, makeMove } from '../run/process.ts';
+
+import { systemClock } from '../tools/index.ts';
+import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';
 import { withCopy } from './state-copy.ts';
 

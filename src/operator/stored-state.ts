@@ -1,7 +1,7 @@
 // The facts of a stored state, whether it is read in its directory or in a copy from Kafka. Invariant:
 // both have the same members, so that commands print the same of them.
 
-import { readState, type State } from '../watch/state.ts';
+import { readState, type State } from '../watch/index.ts';
 import type { Stored } from './adapter.ts';
 
 /** Reads the facts. Throws `state_damaged`. */

@@ -1,8 +1,8 @@
 // The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and their events.
 
-import { ExportError, errorText } from '../contracts/errors.ts';
-import type { OcsfEvent } from '../contracts/event.ts';
-import type { ObjectStore } from '../objects/store.ts';
+import { ExportError, errorText, type OcsfEvent } from '../contracts/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
 import { bufferOf, type ObjectBytes, type RowFilter, readParquet } from './read.ts';
 

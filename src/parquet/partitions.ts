@@ -4,7 +4,7 @@
 // object's name, except as a number.
 
 import { hash } from 'node:crypto';
-import type { Event } from '../contracts/event.ts';
+import type { Event } from '../contracts/index.ts';
 import { Rows } from './rows.ts';
 import { tableOf } from './schema.ts';
 import { type Facts, writeParquet } from './write.ts';

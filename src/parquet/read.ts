@@ -12,8 +12,8 @@ import {
   parquetReadObjects,
   type SchemaElement,
 } from 'hyparquet';
-import type { OcsfEvent } from '../contracts/event.ts';
-import { isObject, type Json } from '../contracts/json.ts';
+import { isObject, type Json, type OcsfEvent } from '../contracts/index.ts';
+
 import { restKey } from './rows.ts';
 import { type Column, type ColumnType, type ParquetGroup, tableOf } from './schema.ts';
 import type { Facts } from './write.ts';

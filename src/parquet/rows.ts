@@ -10,8 +10,8 @@
 // stored once, in a `NestingLevel`. A column stores only the existing values and the entry of its level for
 // each, so an attribute that an event lacks costs nothing.
 
-import type { OcsfEvent } from '../contracts/event.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
+import { isObject, type Json, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
+
 import type { Column, ColumnType, ParquetGroup, Table } from './schema.ts';
 import { ColumnValues, type Value } from './values.ts';
 

@@ -14,7 +14,7 @@ import {
   classNames,
   namedClass,
   objectOf,
-} from '../normalise/schema.ts';
+} from '../normalise/index.ts';
 
 /** The type of a column; `json`: a value's JSON as text. */
 export type ColumnType = 'text' | 'int' | 'long' | 'double' | 'bool' | 'json';

@@ -3,10 +3,10 @@
 // meanwhile like by any other run, so that a run that starts beside it is refused and nothing is
 // mixed.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import { backlog } from '../contracts/spool.ts';
-import type { BackfillProgress, BackfillRequest } from '../hold/backfills.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
+import { backlog } from '../contracts/index.ts';
+import type { BackfillProgress, BackfillRequest } from '../hold/open.ts';
 import type { Summary } from '../pipeline.ts';
 import { delivered } from './backfill.ts';
 import { timeToGiveUp } from './give-up.ts';

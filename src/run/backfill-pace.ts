@@ -4,13 +4,11 @@
 // more in the spool than the sinks take, so that a sink that is down never makes polling stop for
 // the sake of the past. What must stay true: where nobody else asks it goes on.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Stream } from '../contracts/source.ts';
-import { backlog, type Spool } from '../contracts/spool.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { createThrottle, type Throttle } from '../upstream/throttle.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
+import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
+
+import { createThrottle, type Throttle } from '../upstream/index.ts';
 
 /** What is looked at. */
 export interface PaceDeps {

@@ -3,14 +3,18 @@
 // of it. The same whether a running process does it beside its live streams or a command alone.
 // What must stay true: whatever goes wrong with it, the journey goes on.
 
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import { backlog } from '../contracts/spool.ts';
-import type { Log } from '../contracts/tools.ts';
-import type { BackfillState } from '../fetch/backfill.ts';
-import { type PlannedSource, Polling } from '../fetch/polling.ts';
-import { type BackfillProgress, type BackfillRequest, backfillMemory } from '../hold/backfills.ts';
-import type { OwnSpool } from '../hold/spool.ts';
-import type { Findings } from '../watch/findings.ts';
+import { asExportError, backlog, ExportError, type Log } from '../contracts/index.ts';
+
+import { type BackfillState, type PlannedSource, Polling } from '../fetch/engine.ts';
+
+import {
+  type BackfillProgress,
+  type BackfillRequest,
+  backfillMemory,
+  type OwnSpool,
+} from '../hold/open.ts';
+
+import type { Findings } from '../watch/running-status.ts';
 import { type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';
 

@@ -1,13 +1,12 @@
 // What of a state belongs to which shard, when it is carried into several or out of them.
 
-import type { Config } from '../config/config.ts';
-import { shardKeyOf, shardOfStream, shardsOf } from '../config/shards.ts';
-import { isObject, type Json } from '../contracts/json.ts';
-import { driftKey } from '../drift/state.ts';
-import { withBlocksMoved } from '../fetch/list/checkpoint.ts';
-import type { Regrouping } from '../hold/regroup.ts';
-import type { Takes } from '../hold/regroup-pages.ts';
-import { lookInto } from '../hold/store.ts';
+import { type Config, shardKeyOf, shardOfStream, shardsOf } from '../config/index.ts';
+
+import { isObject, type Json } from '../contracts/index.ts';
+import { driftKey } from '../drift/index.ts';
+import { withBlocksMoved } from '../fetch/index.ts';
+import { lookInto } from '../hold/index.ts';
+import type { Regrouping, Takes } from '../hold/open.ts';
 
 /** A config by which a state is carried. */
 export type CarryConfig = Pick<Config, 'state' | 'sources' | 'sinks' | 'upstreams' | 'watch'>;

@@ -7,18 +7,14 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Control } from '../cluster/control.ts';
-import type { MemberSettings } from '../cluster/log/settings.ts';
-import type { ShardLog } from '../cluster/log/shard-log.ts';
-import { shardOfStream, shardsOf } from '../config/shards.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { importBackfillFiles } from '../hold/backfill-files.ts';
-import { putDatabase, rowsIn } from '../hold/carry.ts';
-import { hasState } from '../hold/database.ts';
-import { takeLock } from '../hold/lock.ts';
-import { regroup } from '../hold/regroup.ts';
-import { changeState, lookInto } from '../hold/store.ts';
+import type { MemberSettings } from '../cluster/index.ts';
+import type { Control, ShardLog } from '../cluster/kafka.ts';
+
+import { shardOfStream, shardsOf } from '../config/index.ts';
+import { type Clock, ExportError, type Log } from '../contracts/index.ts';
+import { changeState, hasState, lookInto, takeLock } from '../hold/index.ts';
+import { importBackfillFiles, putDatabase, regroup, rowsIn } from '../hold/open.ts';
+
 import { type CarryConfig, carriedParts, carrying, partFor } from './carry-parts.ts';
 import {
   agreeOnShards,
@@ -226,10 +222,7 @@ async function withShards<T>(
     readonly work: (taken: readonly Taken[], control: Control) => Promise<T>;
   },
 ): Promise<T> {
-  const [{ Control }, { ShardLog }] = await Promise.all([
-    import('../cluster/control.ts'),
-    import('../cluster/log/shard-log.ts'),
-  ]);
+  const { Control, ShardLog } = await import('../cluster/kafka.ts');
   const control = new Control(kafka, deps.clock);
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-carry-'));
   const taken: Taken[] = [];
@@ -259,10 +252,9 @@ async function withShards<T>(
 async function shardsHeld(kafka: MemberSettings, clock: Clock): Promise<readonly number[]> {
   const { shards = 1 } = kafka;
   if (shards === 1) return [0];
-  const [{ LogClient }, { shardNames }, { clusterError }] = await Promise.all([
-    import('../cluster/log/client.ts'),
-    import('../cluster/log/settings.ts'),
-    import('../cluster/failure.ts'),
+  const [{ LogClient, clusterError }, { shardNames }] = await Promise.all([
+    import('../cluster/kafka.ts'),
+    import('../cluster/index.ts'),
   ]);
   const client = new LogClient(kafka, clock);
   try {

@@ -2,21 +2,22 @@
 // of the stream is under way: a poller's memory would overrule the change. Invariants: nothing that
 // is stored for the sinks is touched, and identities are forgotten only where the operator asks for it.
 
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { TrailEntry } from '../contracts/spool.ts';
+import type { Config } from '../config/index.ts';
+import { ExportError, type TrailEntry } from '../contracts/index.ts';
+
 import {
   joinedChange,
   type ListCheckpoint,
+  noHorizon,
   parseListCheckpoint,
+  parseParentsCheckpoint,
   rewound,
-} from '../fetch/list/checkpoint.ts';
-import { noHorizon } from '../fetch/list/horizon.ts';
-import { parseParentsCheckpoint } from '../fetch/parents/state.ts';
-import type { Wish } from '../hold/requests.ts';
-import type { Store } from '../hold/store.ts';
-import { commandText } from '../terminal/command-text.ts';
-import { cursorDigest } from '../watch/state.ts';
+} from '../fetch/index.ts';
+
+import type { Store, Wish } from '../hold/index.ts';
+
+import { commandText } from '../terminal/index.ts';
+import { cursorDigest } from '../watch/index.ts';
 
 /** Where a stream is to go on that is rewound, and what of it is to be forgotten. */
 export type Rewind = Extract<Wish, { what: 'rewind' }>;

@@ -6,28 +6,31 @@
 import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { StateCopy } from '../cluster/copy.ts';
-import { clusterError } from '../cluster/failure.ts';
-import { type MemberSettings, processName } from '../cluster/log/settings.ts';
-import { askForProcesses, type ClusterProcess, processText } from '../cluster/processes.ts';
-import { OwnerQuery } from '../cluster/queries.ts';
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import { inShards } from '../config/shards.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { lookInto } from '../hold/store.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
-import type {
-  ClusterSight,
-  ClusterStatus,
-  FencedProcess,
-  ProcessStatus,
-} from '../watch/cluster-status.ts';
-import { joinedSinks, joinedStatus } from '../watch/joined.ts';
-import { readState } from '../watch/state.ts';
-import type { StoredStatus } from '../watch/status-facts.ts';
-import { streamsAndSinks } from '../watch/stored.ts';
+import { type MemberSettings, processName } from '../cluster/index.ts';
+import {
+  askForProcesses,
+  type ClusterProcess,
+  clusterError,
+  OwnerQuery,
+  processText,
+  StateCopy,
+} from '../cluster/kafka.ts';
+
+import { type Config, inShards, type WholePlan } from '../config/index.ts';
+
+import type { Clock } from '../contracts/index.ts';
+import { lookInto } from '../hold/index.ts';
+import { cleanText, timeText } from '../tools/index.ts';
+import { readState, type StoredStatus, streamsAndSinks } from '../watch/index.ts';
+import {
+  type ClusterSight,
+  type ClusterStatus,
+  type FencedProcess,
+  joinedSinks,
+  joinedStatus,
+  type ProcessStatus,
+} from '../watch/running-status.ts';
+
 import { type ClusterNote, clusterNote } from './cluster.ts';
 import { planToLook } from './plan-to-look.ts';
 import { differencesAmong } from './watch-configs.ts';

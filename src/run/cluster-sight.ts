@@ -1,9 +1,9 @@
 // The whole of a state in Kafka for a status page: nothing of it is loaded before somebody looks.
 
 import { join } from 'node:path';
-import type { Config } from '../config/config.ts';
-import type { Clock } from '../contracts/tools.ts';
-import type { ClusterSight } from '../watch/cluster-status.ts';
+import type { Config } from '../config/index.ts';
+import type { Clock } from '../contracts/index.ts';
+import type { ClusterSight } from '../watch/running-status.ts';
 import type { ClusterLook } from './cluster-look.ts';
 
 /** Of the state of a config, which another one replaces after a reload; null: it is not in Kafka. */

@@ -3,12 +3,11 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import type { Control } from '../cluster/control.ts';
-import { type MemberSettings, shardNames } from '../cluster/log/settings.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Spool } from '../contracts/spool.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { changeState, lookInto, type Store } from '../hold/store.ts';
+import { type MemberSettings, shardNames } from '../cluster/index.ts';
+import type { Control } from '../cluster/kafka.ts';
+import { asExportError, type Clock, ExportError, type Spool } from '../contracts/index.ts';
+
+import { changeState, lookInto, type Store } from '../hold/index.ts';
 
 const note = z.object({
   host: z.string(),
@@ -121,11 +120,7 @@ export async function agreeOnShards(
     );
   if (control.shards !== null && control.shards !== shards) throw refused(control.shards);
   if (control.shards !== null || shards === 1) return;
-  const [{ LogClient }, { ensureTopics }, { clusterError }] = await Promise.all([
-    import('../cluster/log/client.ts'),
-    import('../cluster/log/topics.ts'),
-    import('../cluster/failure.ts'),
-  ]);
+  const { LogClient, ensureTopics, clusterError } = await import('../cluster/kafka.ts');
   const client = new LogClient(settings, clock);
   try {
     await ensureTopics(client, settings);
@@ -153,7 +148,7 @@ export async function refuseBeside(
   clock: Clock,
   { waits }: { readonly waits: boolean },
 ): Promise<void> {
-  const { processText, processesOf } = await import('../cluster/processes.ts');
+  const { processText, processesOf } = await import('../cluster/kafka.ts');
   const others = await processesOf(settings, clock).catch((error) => {
     const failure = asExportError(error, 'reading the other processes');
     if (waits && failure.code === 'sink_unreachable') return [];

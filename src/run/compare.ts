@@ -5,19 +5,29 @@
 // them as a backfill is; and only what has had time to come is missing.
 
 import { createHash } from 'node:crypto';
-import type { ArchiveComparison } from '../archive/comparison.ts';
-import { newestPages, signedReader } from '../archive/newest-pages.ts';
-import type { ProvenReader } from '../archive/proven-reader.ts';
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { ListReading } from '../contracts/definition.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { ListStream, ParentsStream } from '../contracts/source.ts';
-import { passingMsMax } from '../fetch/outcome.ts';
-import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
-import type { PlannedSource } from '../fetch/polling.ts';
-import { type KnownRecord, keptRecords, servedRecords } from '../fetch/served.ts';
-import type { ObjectStore } from '../objects/store.ts';
-import { timeText } from '../tools/time-text.ts';
+import {
+  type ArchiveComparison,
+  newestPages,
+  type ProvenReader,
+  signedReader,
+} from '../archive/index.ts';
+import type { ListReading } from '../contracts/config.ts';
+import {
+  type ConditionRecord,
+  ExportError,
+  type ListStream,
+  type ParentsStream,
+} from '../contracts/index.ts';
+import {
+  type KnownRecord,
+  keptRecords,
+  type PlannedSource,
+  servedRecords,
+} from '../fetch/engine.ts';
+import { conditionRecord, ownPage, pageContext, passingMsMax } from '../fetch/index.ts';
+
+import type { ObjectStore } from '../objects/index.ts';
+import { timeText } from '../tools/index.ts';
 import type { BackfillDeps } from './backfill.ts';
 import { paceFor } from './backfill-pace.ts';
 

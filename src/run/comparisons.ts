@@ -3,9 +3,9 @@
 // state, and which streams were done since then: one that was broken off goes on with the stream
 // that it was at. What must stay true: whatever goes wrong with it, the journey goes on.
 
-import type { SinkSettings } from '../contracts/definition.ts';
-import { errorText } from '../contracts/errors.ts';
-import type { BucketSettings } from '../objects/s3-settings.ts';
+import type { SinkSettings } from '../contracts/config.ts';
+import { errorText } from '../contracts/index.ts';
+import type { BucketSettings } from '../objects/index.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BackfillDeps } from './backfill.ts';
 
@@ -76,7 +76,7 @@ async function compare(
   // Only who compares loads what that takes.
   const [{ compareArchive, listsIn }, { openStore }] = await Promise.all([
     import('./compare.ts'),
-    import('../objects/open.ts'),
+    import('../objects/index.ts'),
   ]);
   const { spool } = deps;
   const names = listsIn(deps.made().plan.sources).map(({ stream }) => stream.name);

@@ -1,11 +1,9 @@
 // A page with one condition of a stream, for reports that the run itself makes. What must stay true: the same report
 // has the same uid, so that one that is made again after a kill is not a second event.
 
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { Append } from '../contracts/spool.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type Finding, ownPage, pageContext } from '../fetch/own-pages.ts';
+import type { Append, ConditionRecord, Stream } from '../contracts/index.ts';
+
+import { conditionRecord, type Finding, Identifier, ownPage, pageContext } from '../fetch/index.ts';
 
 /** A report about a stream. */
 export interface StreamCondition {

@@ -2,9 +2,9 @@
 // was cut, by age or by hand. What must stay true: a sink never goes on behind what is gone as if
 // nothing had been there; which streams it was of nobody can say any more, so each one says it.
 
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { Append } from '../contracts/spool.ts';
-import type { Rebuilt } from '../hold/rebuild.ts';
+import type { Append, ConditionRecord } from '../contracts/index.ts';
+
+import type { Rebuilt } from '../hold/open.ts';
 import type { Plan } from '../pipeline.ts';
 import { conditionPage } from './condition-page.ts';
 

@@ -1,11 +1,10 @@
 // What operators decide about dead letters: to put them back for their sink, or to delete them for
 // good. Within the caller's transaction, so that each is in one of the two places at every moment.
 
-import type { Config } from '../config/config.ts';
-import type { HeldDeadLetter } from '../hold/dead-letters.ts';
-import type { Wish } from '../hold/requests.ts';
-import type { Store } from '../hold/store.ts';
-import { selectionFor } from '../send/route.ts';
+import type { Config } from '../config/index.ts';
+import type { HeldDeadLetter, Store, Wish } from '../hold/index.ts';
+
+import { selectionFor } from '../send/index.ts';
 
 /** Which letters, and what is to become of them. */
 export type DeadLetterWish = Extract<Wish, { what: 'letters' }>;

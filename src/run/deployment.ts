@@ -1,16 +1,16 @@
 // Before a process works on a state in Kafka: that the state belongs to its deployment, or to none yet, and then to its
 // own from now on (cluster/deployment.ts).
 
-import type { Control } from '../cluster/control.ts';
 import {
   compareDeployments,
   type Deployment,
   deploymentOf,
   differenceText,
-} from '../cluster/deployment.ts';
-import type { MemberSettings } from '../cluster/log/settings.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+  type MemberSettings,
+} from '../cluster/index.ts';
+import type { Control } from '../cluster/kafka.ts';
+
+import { asExportError, type Clock, ExportError, type Log } from '../contracts/index.ts';
 
 /** What it takes to store a deployment. */
 export interface DeploymentDeps {
@@ -68,11 +68,7 @@ async function claimed(
   own: Deployment,
   { control, clock }: Pick<DeploymentDeps, 'control' | 'clock'>,
 ): Promise<Deployment> {
-  const [{ LogClient }, { ensureTopics }, { clusterError }] = await Promise.all([
-    import('../cluster/log/client.ts'),
-    import('../cluster/log/topics.ts'),
-    import('../cluster/failure.ts'),
-  ]);
+  const { LogClient, ensureTopics, clusterError } = await import('../cluster/kafka.ts');
   const client = new LogClient(kafka, clock);
   try {
     await ensureTopics(client, kafka);
@@ -113,10 +109,7 @@ export async function deploymentFinding(
 ): Promise<DeploymentFinding | null> {
   const own = deploymentOf(kafka);
   if (own === null) return null;
-  const [{ Control: ControlTopic }, { usedShards }] = await Promise.all([
-    import('../cluster/control.ts'),
-    import('../cluster/log/topics.ts'),
-  ]);
+  const { Control: ControlTopic, usedShards } = await import('../cluster/kafka.ts');
   const control = new ControlTopic(kafka, clock);
   let stored: Deployment | null;
   try {

@@ -1,10 +1,10 @@
 // Whether operators want this process to have no state in Kafka (`sluice cluster drain`), heard of
 // from the control topic for as long as the process runs, also while it stands by.
 
-import type { Control } from '../cluster/control.ts';
-import type { Config } from '../config/config.ts';
-import type { Log } from '../contracts/tools.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { Control } from '../cluster/kafka.ts';
+import type { Config } from '../config/index.ts';
+import type { Log } from '../contracts/index.ts';
+import { systemClock } from '../tools/index.ts';
 
 /** What is heard. */
 export interface Drains {
@@ -21,7 +21,7 @@ export interface Drains {
 export async function openDrains({ kafka }: Config['state'], log: Log): Promise<Drains | null> {
   if (kafka === null) return null;
   // Its client takes long to load.
-  const { Control } = await import('../cluster/control.ts');
+  const { Control } = await import('../cluster/kafka.ts');
   const control = new Control(kafka, systemClock());
   const { instance } = kafka;
   const isDrained = () => instance !== undefined && control.drained.has(instance);

@@ -6,18 +6,30 @@
 // - a date that is new emits only the nearest event that is due;
 // - headers are text that others write: the events of their dates are bounded.
 
-import type { Stream } from '../contracts/source.ts';
-import type { NewPage, Spool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, type OnFinding, ownPage, pageContext } from '../fetch/own-pages.ts';
+import type { Clock, Log, NewPage, Spool, Stream } from '../contracts/index.ts';
+
+import {
+  conditionRecord,
+  Identifier,
+  type OnFinding,
+  ownPage,
+  pageContext,
+} from '../fetch/index.ts';
+
 import type { Plan } from '../pipeline.ts';
-import { leadsTo } from '../send/route.ts';
-import { timeText } from '../tools/time-text.ts';
-import type { UpstreamClient } from '../upstream/client.ts';
-import { eventDays, type UpstreamEnd } from '../upstream/ends.ts';
-import { type DateOfEnd, endsKey, heldJson, parseEndsHeld } from '../upstream/held-ends.ts';
-import { endFacts, endText, originText } from '../watch/upstream-ends.ts';
+import { leadsTo } from '../send/index.ts';
+import { timeText } from '../tools/index.ts';
+import {
+  type DateOfEnd,
+  endsKey,
+  eventDays,
+  heldJson,
+  parseEndsHeld,
+  type UpstreamClient,
+  type UpstreamEnd,
+} from '../upstream/index.ts';
+
+import { endFacts, endText, originText } from '../watch/index.ts';
 
 /** What the ends of upstreams are reported with. */
 export interface EndEventsDeps {

@@ -4,14 +4,13 @@
 // the filter, since everything else waits meanwhile; so events are looked at newest first, and
 // those that the time does not suffice for are counted as missed.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import type { Event, Offset } from '../contracts/event.ts';
-import type { HeldPage, Spool } from '../contracts/spool.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { PageDecoder } from '../send/held-event.ts';
-import { normalisersOf } from '../send/normalisers.ts';
-import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/tail.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
+import type { Clock, Event, HeldPage, Offset, Spool } from '../contracts/index.ts';
+
+import { normalisersOf, PageDecoder } from '../send/index.ts';
+
+import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/running-status.ts';
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 
 /** What a tap is made with. */

@@ -1,9 +1,9 @@
 // An operator gives up the events that are kept for a removed sink. What must stay true: a sink that
 // a running process has is never given up, and its dead letters stay.
 
-import { ExportError } from '../contracts/errors.ts';
-import { backlog } from '../contracts/spool.ts';
-import type { Store } from '../hold/store.ts';
+import { backlog, ExportError } from '../contracts/index.ts';
+
+import type { Store } from '../hold/index.ts';
 
 /** What was given up. */
 export interface GivenUp {

@@ -2,7 +2,7 @@
 // nothing has for a minute and whoever should move keeps failing. A stream that upstream has told
 // to wait is not failing, and neither is a sink that is still working on its first answer.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 import type { PipelineState } from '../pipeline.ts';
 
 /** What is watched. */

@@ -3,12 +3,11 @@
 // gets another client, or a source succeeds one of another upstream. What must stay true: a source that has a state is read in
 // the shard that has it, or not at all; in another one it would be read again from its start, and delivered twice.
 
-import type { Control } from '../cluster/control.ts';
-import type { MemberSettings } from '../cluster/log/settings.ts';
-import type { Config } from '../config/config.ts';
-import { shardKeyOf, shardMates, shardOfStream } from '../config/shards.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
+import type { MemberSettings } from '../cluster/index.ts';
+import type { Control } from '../cluster/kafka.ts';
+import { type Config, shardKeyOf, shardMates, shardOfStream } from '../config/index.ts';
+
+import { type Clock, ExportError } from '../contracts/index.ts';
 
 /** A config as far as it says where sources are read. */
 type Placed = Pick<Config, 'state' | 'upstreams' | 'sources' | 'sinks' | 'watch'>;
@@ -53,7 +52,7 @@ export async function agreeOnHomes(
 export async function homesFault(config: Placed, clock: Clock): Promise<ExportError | null> {
   const { kafka } = config.state;
   if (kafka === null || !isShared(config)) return null;
-  const { Control: ControlTopic } = await import('../cluster/control.ts');
+  const { Control: ControlTopic } = await import('../cluster/kafka.ts');
   const control = new ControlTopic(kafka, clock);
   try {
     await control.readAll();
@@ -123,7 +122,7 @@ class Look {
 
   /** Each source that has a state, with its shard; of several that of the config. */
   async homes(config: Placed): Promise<ReadonlyMap<string, number>> {
-    const { usedShards } = await import('../cluster/log/topics.ts');
+    const { usedShards } = await import('../cluster/kafka.ts');
     const found = new Map<string, number>();
     for (const shard of await usedShards(this.#kafka, this.#clock)) {
       for (const source of await this.#in(shard)) {
@@ -141,7 +140,7 @@ class Look {
   }
 
   async #read(shard: number): Promise<ReadonlySet<string>> {
-    const { streamsHeld } = await import('../cluster/log/streams-held.ts');
+    const { streamsHeld } = await import('../cluster/kafka.ts');
     const streams = await streamsHeld({ ...this.#kafka, shard }, this.#clock);
     return new Set(
       [...streams].map(shardKeyOf).filter((name) => name !== '' && !name.includes('#')),

@@ -3,11 +3,11 @@
 // alone; and shards that start or reload together share one reading of the config and one reader of
 // the control topic.
 
-import type { Control } from '../cluster/control.ts';
-import { type Config, readConfig } from '../config/config.ts';
-import { asExportError } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { Control } from '../cluster/kafka.ts';
+import { type Config, readConfig } from '../config/index.ts';
+import { asExportError, type Log } from '../contracts/index.ts';
+
+import { systemClock } from '../tools/index.ts';
 import type { LogLevel } from '../watch/log.ts';
 import { refuseMoved } from './homes.ts';
 import { oneJourney, reportEnd } from './one-journey.ts';
@@ -117,7 +117,7 @@ class Shared {
     const { kafka } = state;
     if (kafka === null) return null;
     const open = async () => {
-      const { Control: ControlTopic } = await import('../cluster/control.ts');
+      const { Control: ControlTopic } = await import('../cluster/kafka.ts');
       const control = new ControlTopic(kafka, this.#clock);
       await control.follow(log);
       return control;
@@ -132,8 +132,8 @@ class Shared {
   /** Has all that a shard needs loaded before one is there. */
   async warm(): Promise<void> {
     await Promise.all([
-      import('../cluster/log/shard-log.ts'),
-      import('../cluster/control.ts'),
+      import('../cluster/kafka.ts'),
+      import('../cluster/kafka.ts'),
       import('./own-process-upgrade.ts'),
     ]);
     try {

@@ -3,22 +3,20 @@
 // true: the state is looked at before anything is opened, so that a run can say what it resumes
 // from; and closing settles the spool before the lock is let go.
 
-import type { ShardLog } from '../cluster/log/shard-log.ts';
-import type { Membership } from '../cluster/ownership.ts';
-import { sendTurnOf } from '../cluster/send-turn.ts';
-import type { Config } from '../config/config.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock, Tools } from '../contracts/tools.ts';
-import { driftKey } from '../drift/state.ts';
-import { forgetLeft } from '../fetch/collection/left.ts';
-import { settlePairs } from '../fetch/succession/settle.ts';
-import { importBackfillFiles } from '../hold/backfill-files.ts';
-import { type OwnSpool, openSpool, type SpoolSettings } from '../hold/spool.ts';
+import { sendTurnOf } from '../cluster/index.ts';
+import type { Membership, ShardLog } from '../cluster/kafka.ts';
+import type { Config } from '../config/index.ts';
+import { type Clock, ExportError, type Tools } from '../contracts/index.ts';
+
+import { driftKey } from '../drift/index.ts';
+import { forgetLeft } from '../fetch/engine.ts';
+import { settlePairs } from '../fetch/index.ts';
+import { importBackfillFiles, type OwnSpool, openSpool, type SpoolSettings } from '../hold/open.ts';
+
 import { Pipeline, type Plan } from '../pipeline.ts';
-import { boundHeapGrowth } from '../tools/heap.ts';
-import { Findings } from '../watch/findings.ts';
-import type { ClusterFacts } from '../watch/live.ts';
-import { readState, type State } from '../watch/state.ts';
+import { boundHeapGrowth } from '../tools/index.ts';
+import { readState, type State } from '../watch/index.ts';
+import { type ClusterFacts, Findings } from '../watch/running-status.ts';
 import { noteEnd, noteOwner, refuseBeside } from './cluster.ts';
 import { cutLogPages } from './cut-log.ts';
 import { EndEvents, type EndsPlan } from './end-events.ts';
@@ -272,7 +270,7 @@ async function owned(
 ): Promise<Membership | null> {
   if (kafka === null) return null;
   if (standBy?.membership) return standBy.membership;
-  const { Ownership } = await import('../cluster/ownership.ts');
+  const { Ownership } = await import('../cluster/kafka.ts');
   await refuseBeside(kafka, clock, { waits: standBy !== undefined });
   // Whoever does not wait is fenced when it is lost, and ends by that.
   const alone = { lost: () => undefined, stop: AbortSignal.timeout(aloneMsMax) };
@@ -292,7 +290,7 @@ async function takeShard(
   if (kafka === null) return null;
   // Their client takes long to load.
   const [{ ShardLog }, { takeOverSent }] = await Promise.all([
-    import('../cluster/log/shard-log.ts'),
+    import('../cluster/kafka.ts'),
     import('./own-process-upgrade.ts'),
   ]);
   const shard = await ShardLog.take(kafka, { ...tools, confirm: ownership?.confirm });

@@ -1,9 +1,9 @@
 // The ceilings that the config sets, over restarts and takeovers: which requests went is noted in the state, and counts for
 // whoever goes on from it. What must stay true: whoever polls has taken over what was noted before its first request.
 
-import type { Spool } from '../contracts/spool.ts';
-import { lookInto } from '../hold/store.ts';
-import type { Throttles } from '../upstream/throttles.ts';
+import type { Spool } from '../contracts/index.ts';
+import { lookInto } from '../hold/index.ts';
+import type { Throttles } from '../upstream/index.ts';
 
 const kind = 'throttle';
 const name = 'used';

@@ -2,10 +2,10 @@
 // has of them, and what keeps them (shard-supervisor.ts).
 
 import { availableParallelism } from 'node:os';
-import type { Config } from '../config/config.ts';
-import { shardsOf } from '../config/shards.ts';
-import { joinedTap } from '../watch/joined-tail.ts';
-import type { EventTap, TailWish } from '../watch/tail.ts';
+import { type Config, shardsOf } from '../config/index.ts';
+
+import { type EventTap, joinedTap, type TailWish } from '../watch/running-status.ts';
+
 import { MemberFile } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';

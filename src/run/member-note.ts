@@ -6,10 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Log } from '../contracts/tools.ts';
-import { holderOf, type Lock, takeLock } from '../hold/lock.ts';
-import { replacePrivateFile } from '../hold/private-files.ts';
-import { shardShare } from '../watch/status-facts.ts';
+import type { Log } from '../contracts/index.ts';
+import { holderOf, type Lock, replacePrivateFile, takeLock } from '../hold/index.ts';
+
+import { shardShare } from '../watch/index.ts';
 
 const noteShape = z.object({
   /** Why it works on nothing; null: it works. */

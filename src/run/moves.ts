@@ -2,11 +2,11 @@
 // removed sinks and the list of backfills. A running process and a command without one make the
 // change with the same code. Invariant: a change and its answer are one transaction of the caller.
 
-import type { Config } from '../config/config.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import { carryOutAbout } from '../hold/backfills.ts';
-import type { Wish } from '../hold/requests.ts';
-import type { Store } from '../hold/store.ts';
+import type { Config } from '../config/index.ts';
+import type { JsonObject } from '../contracts/index.ts';
+import type { Store, Wish } from '../hold/index.ts';
+import { carryOutAbout } from '../hold/open.ts';
+
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
 import { deadLettersOf, moveDeadLetters } from './dead-letter-moves.ts';
 import { removeSink } from './give-up-sink.ts';

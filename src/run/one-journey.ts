@@ -3,10 +3,10 @@
 // since whatever is under way would go to a sink beside what the other process sends. A worker process
 // ends with all of its shards then.
 
-import type { Config } from '../config/config.ts';
-import { planFrom } from '../config/plan.ts';
-import type { ExportError } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
+import { type Config, planFrom } from '../config/index.ts';
+
+import type { ExportError, Log } from '../contracts/index.ts';
+
 import type { Drains } from './drains.ts';
 import { type Journey, openJourney } from './journey.ts';
 import { MemberFile } from './member-note.ts';

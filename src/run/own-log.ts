@@ -3,11 +3,11 @@
 // longer than it may take as a whole.
 
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../config/config.ts';
-import type { Log } from '../contracts/tools.ts';
-import { version } from '../tools/version.ts';
-import type { CollectorLog } from '../watch/collector-log.ts';
+import type { Config } from '../config/index.ts';
+import type { Log } from '../contracts/index.ts';
+import { version } from '../tools/index.ts';
 import { type LogLevel, logForm, openLog } from '../watch/log.ts';
+import type { CollectorLog } from '../watch/running-status.ts';
 
 /** A run's log. */
 export interface OwnLog {
@@ -31,7 +31,7 @@ export async function openOwnLog(config: Config, level?: LogLevel): Promise<OwnL
   const instance = randomUUID();
   let sent: CollectorLog | null = null;
   if (collector !== null) {
-    const { openCollectorLog } = await import('../watch/collector-log.ts');
+    const { openCollectorLog } = await import('../watch/running-status.ts');
     const about = { version: version(), instance };
     sent = await openCollectorLog({ ...about, collector, beside, level: settings.level });
   }

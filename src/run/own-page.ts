@@ -1,9 +1,14 @@
 // The status page of a run, where its config asks for one; what cannot be watched does not start.
 
-import type { Config } from '../config/config.ts';
-import type { StatusMoment } from '../watch/live.ts';
-import type { StatusServer, StatusSettings } from '../watch/status-server.ts';
-import type { EventTap, TailWish } from '../watch/tail.ts';
+import type { Config } from '../config/index.ts';
+import type {
+  EventTap,
+  StatusMoment,
+  StatusServer,
+  StatusSettings,
+  TailWish,
+} from '../watch/running-status.ts';
+
 import { clusterSight } from './cluster-sight.ts';
 import type { OwnLog } from './own-log.ts';
 import type { BootTools } from './tools.ts';
@@ -26,7 +31,7 @@ export async function openPage(
 ): Promise<StatusServer | null> {
   const { status } = config();
   if (status === null) return null;
-  const { serveStatus } = await import('../watch/status-server.ts');
+  const { serveStatus } = await import('../watch/running-status.ts');
   const first = tapNow();
   const tap = first && {
     get forms() {

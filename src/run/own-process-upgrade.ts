@@ -6,15 +6,20 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { ControlLog } from '../cluster/board.ts';
-import type { StateLogSettings } from '../cluster/log/settings.ts';
-import type { Json, JsonObject } from '../contracts/json.ts';
-import { type Numbering, reachOf } from '../contracts/numbering.ts';
-import type { DeadLetter } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { Store } from '../hold/store.ts';
-import { PageDecoder } from '../send/held-event.ts';
-import { normalisersOf } from '../send/normalisers.ts';
+import type { StateLogSettings } from '../cluster/index.ts';
+import { ControlLog } from '../cluster/kafka.ts';
+import {
+  type Clock,
+  type DeadLetter,
+  type Json,
+  type JsonObject,
+  type Log,
+  type Numbering,
+  reachOf,
+} from '../contracts/index.ts';
+
+import { Store } from '../hold/index.ts';
+import { normalisersOf, PageDecoder } from '../send/index.ts';
 
 const positionShape = z.object({
   place: z.object({ spool: z.string(), epoch: z.number(), next: z.number() }),

@@ -1,9 +1,9 @@
 // What a config makes, for those who only look: nobody is asked, and nothing stays open.
 
-import type { Config } from '../config/config.ts';
-import { planFrom, type WholePlan } from '../config/plan.ts';
-import { asExportError } from '../contracts/errors.ts';
-import type { Log } from '../contracts/tools.ts';
+import { type Config, planFrom, type WholePlan } from '../config/index.ts';
+
+import { asExportError, type Log } from '../contracts/index.ts';
+
 import { openTools } from './tools.ts';
 
 const silent: Log = {

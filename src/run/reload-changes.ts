@@ -4,12 +4,12 @@
 // so that a secret that was only rotated in its place restarts nothing: it is read anew at each use
 // anyway. Nothing of a value leaves this file but a digest.
 
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
 import type { Plan } from '../pipeline.ts';
-import { selectionFor } from '../send/route.ts';
-import { fingerprintOf } from '../tools/fingerprint.ts';
-import { tokenUrl, type UpstreamSettings } from '../upstream/settings.ts';
+import { selectionFor } from '../send/index.ts';
+import { fingerprintOf } from '../tools/index.ts';
+import { tokenUrl, type UpstreamSettings } from '../upstream/index.ts';
 
 /** A config and what was made of it. */
 export interface Made {

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 
 /** Why the config is to be read again. */
 export type ReloadReason = 'SIGHUP' | 'the file has changed';

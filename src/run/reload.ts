@@ -4,12 +4,19 @@
 // why; nothing that was read is lost, and nothing is dropped from a running config by an oversight:
 // that has to be allowed at the start.
 
-import { type Config, ConfigError, flawText } from '../config/config.ts';
-import { planFrom, type Shared, type WholePlan } from '../config/plan.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import { commandText } from '../terminal/command-text.ts';
-import { openThrottles } from '../upstream/throttles.ts';
-import { openTokens } from '../upstream/tokens.ts';
+import {
+  type Config,
+  ConfigError,
+  flawText,
+  planFrom,
+  type Shared,
+  type WholePlan,
+} from '../config/index.ts';
+
+import { asExportError, ExportError } from '../contracts/index.ts';
+import { commandText } from '../terminal/index.ts';
+import { openThrottles, openTokens } from '../upstream/index.ts';
+
 import { type Journey, readersOf } from './journey.ts';
 import {
   type Changes,

@@ -6,10 +6,10 @@
 // taken away; and nothing is taken up before all answers of processes before this one were read.
 
 import { aborted } from 'node:util';
-import type { Control } from '../cluster/control.ts';
-import type { Log } from '../contracts/tools.ts';
-import type { Request } from '../hold/requests.ts';
-import type { OwnSpool } from '../hold/spool.ts';
+import type { Control } from '../cluster/kafka.ts';
+import type { Log } from '../contracts/index.ts';
+import type { Request } from '../hold/index.ts';
+import type { OwnSpool } from '../hold/open.ts';
 import type { BootTools } from './tools.ts';
 
 /** What they are taken up with. */

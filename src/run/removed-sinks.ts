@@ -2,15 +2,13 @@
 // events report what was kept, what was released and what a returning sink does not get. What must
 // stay true: no event that was kept for a sink goes without a report with its number.
 
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { Append } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import type { Finding } from '../fetch/own-pages.ts';
-import type { Released, SinkGap } from '../hold/known-sinks.ts';
-import type { OwnSpool } from '../hold/spool.ts';
+import type { Append, Clock, ConditionRecord, Log, Stream } from '../contracts/index.ts';
+
+import type { Finding } from '../fetch/index.ts';
+import type { Released, SinkGap } from '../hold/index.ts';
+import type { OwnSpool } from '../hold/open.ts';
 import type { Plan } from '../pipeline.ts';
-import { leadsTo } from '../send/route.ts';
+import { leadsTo } from '../send/index.ts';
 import { conditionPage } from './condition-page.ts';
 
 /** What the reports are made with. */

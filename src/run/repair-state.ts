@@ -3,22 +3,22 @@
 // back tell it to their sinks as `source.checkpoint_reset`, so that nothing is ever silently read
 // anew.
 
-import type { Config } from '../config/config.ts';
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { Stream } from '../contracts/source.ts';
-import type { NewPage } from '../contracts/spool.ts';
-import type { Log } from '../contracts/tools.ts';
-import { Identifier } from '../fetch/list/identity.ts';
-import { conditionRecord, ownPage, pageContext } from '../fetch/own-pages.ts';
-import { findOlder, type Older } from '../hold/older.ts';
+import type { Config } from '../config/index.ts';
+import type { ConditionRecord, Log, NewPage, Stream } from '../contracts/index.ts';
+
+import { conditionRecord, Identifier, ownPage, pageContext } from '../fetch/index.ts';
+
 import {
+  findOlder,
+  type Older,
   type Repaired,
   type RepairSettings,
   repairDatabase,
   type StreamReset,
-} from '../hold/repair.ts';
+} from '../hold/open.ts';
+
 import type { Plan } from '../pipeline.ts';
-import { timeText } from '../tools/time-text.ts';
+import { timeText } from '../tools/index.ts';
 
 /** Who is told. */
 export interface RepairDeps {

@@ -3,12 +3,10 @@
 // it is under way, dead letters are moved, and backfills are read one after the other. What must stay true: whatever goes
 // wrong with a request, it gets an answer, and the journey goes on.
 
-import { asExportError } from '../contracts/errors.ts';
-import type { Json } from '../contracts/json.ts';
-import type { Log } from '../contracts/tools.ts';
-import { type BackfillProgress, backfillsAmong } from '../hold/backfills.ts';
-import type { Request } from '../hold/requests.ts';
-import { changeState } from '../hold/store.ts';
+import { asExportError, type Json, type Log } from '../contracts/index.ts';
+import { changeState, type Request } from '../hold/index.ts';
+import { type BackfillProgress, backfillsAmong } from '../hold/open.ts';
+
 import type { Pipeline } from '../pipeline.ts';
 import { type BackfillDeps, BackfillReading } from './backfill.ts';
 import { type Move, makeMove } from './moves.ts';

@@ -2,12 +2,11 @@
 // that an operator sees at once whether a restart took up where the last run ended. Cursors are
 // never shown.
 
-import type { ErrorDetails } from '../contracts/errors.ts';
-import type { EventAt } from '../contracts/log-events.ts';
-import { backlog } from '../contracts/spool.ts';
+import { backlog, type ErrorDetails, type EventAt } from '../contracts/index.ts';
+
 import type { Plan } from '../pipeline.ts';
-import { timeText } from '../tools/time-text.ts';
-import type { State } from '../watch/state.ts';
+import { timeText } from '../tools/index.ts';
+import type { State } from '../watch/index.ts';
 
 /** One line to log at info. */
 export interface ResumeLine {

@@ -2,8 +2,8 @@
 // serve the requests of operators beside the pipeline. What must stay true: requests are served until
 // the pipeline has settled, and not after.
 
-import { ExportError } from '../contracts/errors.ts';
-import { backlog } from '../contracts/spool.ts';
+import { backlog, ExportError } from '../contracts/index.ts';
+
 import type { Summary } from '../pipeline.ts';
 import { compareDue, serveComparisons } from './comparisons.ts';
 import { storeDeployment } from './deployment.ts';

@@ -8,10 +8,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { Config } from '../config/config.ts';
-import type { Log } from '../contracts/tools.ts';
-import { holderOf } from '../hold/lock.ts';
-import { replacePrivateFile } from '../hold/private-files.ts';
+import type { Config } from '../config/index.ts';
+import type { Log } from '../contracts/index.ts';
+import { holderOf, replacePrivateFile } from '../hold/index.ts';
 
 const name = 'running.json';
 

@@ -1,12 +1,12 @@
 // A journey that runs, and its status: what the loops beside it share (run-loops.ts). What must stay
 // true: the status shows the config that runs, also after a reload.
 
-import type { Control } from '../cluster/control.ts';
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import { timeText } from '../tools/time-text.ts';
-import { type StatusMoment, watching } from '../watch/live.ts';
-import type { EventTap } from '../watch/tail.ts';
+import type { Control } from '../cluster/kafka.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
+import { timeText } from '../tools/index.ts';
+import { type EventTap, type StatusMoment, watching } from '../watch/running-status.ts';
+
 import { eventTap } from './event-tap.ts';
 import type { Journey } from './journey.ts';
 import type { OwnLog } from './own-log.ts';

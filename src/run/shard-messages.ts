@@ -3,9 +3,9 @@
 // each message names the turn that it is about: the time from the start of a shard in a worker to its
 // end there. Both processes are of one version, since one has started the other.
 
-import { asExportError, type ErrorCode, ExportError } from '../contracts/errors.ts';
-import type { StatusMoment } from '../watch/live.ts';
-import type { TailTake, TailWish } from '../watch/tail.ts';
+import { asExportError, type ErrorCode, ExportError } from '../contracts/index.ts';
+import type { StatusMoment, TailTake, TailWish } from '../watch/running-status.ts';
+
 import type { ReloadReason } from './reload-requests.ts';
 
 /** The variable that a worker process is started with. */

@@ -5,19 +5,17 @@
 // that has more than a fair share gives some away, in order, one at a time.
 
 import { aborted } from 'node:util';
-import { isGiver } from '../cluster/assignment.ts';
-import { type ConfigPrint, printAfter } from '../cluster/config-print.ts';
-import { processName } from '../cluster/log/settings.ts';
-import { usedShards } from '../cluster/log/topics.ts';
-import { Ownership } from '../cluster/ownership.ts';
-import { processesOf } from '../cluster/processes.ts';
-import { type Config, readConfig } from '../config/config.ts';
-import { inShards, ofShard, shardsOf } from '../config/shards.ts';
-import { asExportError, type ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import { type ConfigPrint, isGiver, printAfter, processName } from '../cluster/index.ts';
+
+import { Ownership, processesOf, usedShards } from '../cluster/kafka.ts';
+
+import { type Config, inShards, ofShard, readConfig, shardsOf } from '../config/index.ts';
+
+import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
+
 import type { RetryRequest } from '../pipeline.ts';
-import { joinedMoment } from '../watch/joined.ts';
-import type { StatusMoment } from '../watch/live.ts';
+import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
+
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';

@@ -2,8 +2,8 @@
 // opened, asked what has come, and let go of, by messages between the two. What must stay true: one
 // is asked again only once it has answered, so that what is on its way is bounded.
 
-import { ExportError } from '../contracts/errors.ts';
-import type { EventTap, TailTake, TailView, TailWish } from '../watch/tail.ts';
+import { ExportError } from '../contracts/index.ts';
+import type { EventTap, TailTake, TailView, TailWish } from '../watch/running-status.ts';
 import { type FromTurn, receivedError, sentError, type ToTurn } from './shard-messages.ts';
 
 /** Views of one shard, for whoever has started its process. */

@@ -3,7 +3,7 @@
 // or another process has its shard, so also in the pause before the next attempt; and one that is
 // being stopped in order counts as running until its end.
 
-import type { LastError, ShardShare } from '../watch/status-facts.ts';
+import type { LastError, ShardShare } from '../watch/index.ts';
 
 /** A worker, as far as the tally asks for it. */
 interface Worker {

@@ -2,12 +2,12 @@
 // (worker-pool.ts) to its end there. What must stay true: the turn gets no report of the group that is
 // not true by then; and a turn ends with its worker process.
 
-import type { Ownership } from '../cluster/ownership.ts';
-import type { ExportError } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
+import type { Ownership } from '../cluster/kafka.ts';
+import type { Clock, ExportError } from '../contracts/index.ts';
+
 import type { RetryRequest } from '../pipeline.ts';
-import type { StatusMoment } from '../watch/live.ts';
-import type { TailView, TailWish } from '../watch/tail.ts';
+import type { StatusMoment, TailView, TailWish } from '../watch/running-status.ts';
+
 import type { ReloadReason } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import { type FromTurn, type SentError, sentError, type ToTurn } from './shard-messages.ts';

@@ -4,15 +4,15 @@
 // other knows of it; a shard polls only while the group has heard of that process, by the clock that
 // both share.
 
-import { GroupContact } from '../cluster/group-contact.ts';
-import type { Membership } from '../cluster/ownership.ts';
-import type { Config } from '../config/config.ts';
-import { ofShard } from '../config/shards.ts';
-import { type ExportError, UsageError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import { GroupContact } from '../cluster/index.ts';
+import type { Membership } from '../cluster/kafka.ts';
+import { type Config, ofShard } from '../config/index.ts';
+
+import { type Clock, type ExportError, type Log, UsageError } from '../contracts/index.ts';
+
 import type { Pipeline } from '../pipeline.ts';
-import type { StatusMoment } from '../watch/live.ts';
-import type { EventTap } from '../watch/tail.ts';
+import type { EventTap, StatusMoment } from '../watch/running-status.ts';
+
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import {

@@ -1,11 +1,11 @@
 // The status page of a process that stands by: it says so, answers the probes as ready, and goes when
 // the process works and has a page of its own there.
 
-import type { Config } from '../config/config.ts';
-import { asExportError } from '../contracts/errors.ts';
-import { idleMoment, type StatusMoment } from '../watch/live.ts';
-import type { ShardShare } from '../watch/status-facts.ts';
-import type { StatusServer } from '../watch/status-server.ts';
+import type { Config } from '../config/index.ts';
+import { asExportError } from '../contracts/index.ts';
+import type { ShardShare } from '../watch/index.ts';
+import { idleMoment, type StatusMoment, type StatusServer } from '../watch/running-status.ts';
+
 import { clusterSight } from './cluster-sight.ts';
 import type { BootTools } from './tools.ts';
 
@@ -39,7 +39,7 @@ export function sparePage(
   let receivedAt: number | null = null;
   const serve = async () => {
     if (status === null || kafka === null) return null;
-    const { serveStatus } = await import('../watch/status-server.ts');
+    const { serveStatus } = await import('../watch/running-status.ts');
     const look = (): StatusMoment => ({
       ...idleMoment(maxBytes, standByText(config, isDrained())),
       cluster: { share: nothing, takeovers: 0, heardAt: receivedAt, commitMs: null },

@@ -2,11 +2,11 @@
 // are read to their tails right before; and a side that cannot be read never delivers without an
 // operator's force.
 
-import type { Config } from '../config/config.ts';
-import type { Json } from '../contracts/json.ts';
-import type { Cutover } from '../hold/pair-cutover.ts';
-import type { Wish } from '../hold/requests.ts';
-import type { OwnSpool } from '../hold/spool.ts';
+import type { Config } from '../config/index.ts';
+import type { Json } from '../contracts/index.ts';
+import type { Cutover, Wish } from '../hold/index.ts';
+
+import type { OwnSpool } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BootTools } from './tools.ts';
 

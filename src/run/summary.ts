@@ -2,12 +2,12 @@
 // it, and what became of each sink. Pure.
 
 import { styleText } from 'node:util';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/index.ts';
 import type { PipelineState, Summary } from '../pipeline.ts';
-import { commandOf } from '../terminal/command-text.ts';
-import { counted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { attentionLines, attentionOf } from '../watch/attention.ts';
+import { commandOf, counted } from '../terminal/index.ts';
+
+import { cleanText } from '../tools/index.ts';
+import { attentionLines, attentionOf } from '../watch/running-status.ts';
 
 /** What is known when it has ended. */
 export interface After {

@@ -6,15 +6,14 @@
 
 import { z } from 'zod';
 import { formats } from '../../formats/index.ts';
-import type { Config } from '../config/config.ts';
-import type { WholePlan } from '../config/plan.ts';
-import type { FormatChoice } from '../contracts/definition.ts';
-import { ExportError, errorText } from '../contracts/errors.ts';
-import type { Event } from '../contracts/event.ts';
-import type { Format } from '../contracts/format.ts';
-import { compileFilter } from '../send/filter.ts';
-import { type Selection, selectionFor } from '../send/route.ts';
-import { readable } from '../terminal/readable.ts';
+import type { Config, WholePlan } from '../config/index.ts';
+
+import type { FormatChoice } from '../contracts/config.ts';
+import { type Event, ExportError, errorText, type Format } from '../contracts/index.ts';
+
+import { compileFilter, type Selection, selectionFor } from '../send/index.ts';
+
+import { readable } from '../terminal/index.ts';
 
 /** How events are shown. */
 export interface Form {

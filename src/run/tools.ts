@@ -2,13 +2,18 @@
 // connections, the throttles by credential and path, and the tokens. Two config blocks with one
 // credential share its limits and its token only because there is one of each.
 
-import type { Log, Tools } from '../contracts/tools.ts';
-import { lockFile } from '../hold/file-lock.ts';
-import { systemClock } from '../tools/clock.ts';
+import type { Log, Tools } from '../contracts/index.ts';
+import { lockFile } from '../hold/index.ts';
 import { type OwnHttpClient, openHttpClient } from '../tools/http-client.ts';
-import { EndsByUpstream } from '../upstream/announced-ends.ts';
-import { openThrottles, type Permit, type Throttles } from '../upstream/throttles.ts';
-import { openTokens, type Tokens } from '../upstream/tokens.ts';
+import { systemClock } from '../tools/index.ts';
+import {
+  EndsByUpstream,
+  openThrottles,
+  openTokens,
+  type Permit,
+  type Throttles,
+  type Tokens,
+} from '../upstream/index.ts';
 
 /** Everything that upstreams, sources and sinks are made with. */
 export interface BootTools extends Tools {

@@ -3,11 +3,11 @@
 // missing only when no process has had it for some sessions, so that a restart removes nothing; and
 // where a process does not say which sinks it has, or Kafka does not answer, none is missing.
 
-import { differencesIn } from '../cluster/config-print.ts';
-import type { MemberSettings } from '../cluster/log/settings.ts';
-import type { ClusterProcess } from '../cluster/processes.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { differencesIn, type MemberSettings } from '../cluster/index.ts';
+
+import type { ClusterProcess } from '../cluster/kafka.ts';
+import type { Clock, Log } from '../contracts/index.ts';
+import { cleanText } from '../tools/index.ts';
 
 /** What they are looked at with. */
 export interface ConfigWatchDeps {
@@ -40,8 +40,8 @@ export class ConfigWatch {
   async look(): Promise<void> {
     const { kafka, clock, log, sinks, differences } = this.#deps;
     try {
-      const { askForProcesses, processText } = await import('../cluster/processes.ts');
-      const { OwnerQuery } = await import('../cluster/queries.ts');
+      const { askForProcesses, processText } = await import('../cluster/kafka.ts');
+      const { OwnerQuery } = await import('../cluster/kafka.ts');
       const asking = new OwnerQuery(kafka, clock);
       const how = { clock, waitMs: kafka.sessionMs };
       const processes = await askForProcesses(asking, kafka, how).finally(() => asking.close());

@@ -2,9 +2,9 @@
 // soon: a process that opens it meanwhile waits for that. Invariant: the wait is bounded, and a
 // directory that a running process holds is refused without it.
 
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { holderOf, isBrieflyHeld } from '../hold/lock.ts';
+import { type Clock, ExportError, type Log } from '../contracts/index.ts';
+
+import { holderOf, isBrieflyHeld } from '../hold/index.ts';
 
 /** A cutover reads two sources to their tails (10 s) and delivers what is stored (`shutdown.timeout`). */
 const waitMsMax = 60_000;

@@ -5,7 +5,7 @@
 // came again and again gets a worker of its own, so that it takes the others with it no more.
 
 import type { ChildProcess } from 'node:child_process';
-import type { Clock, Log } from '../contracts/tools.ts';
+import type { Clock, Log } from '../contracts/index.ts';
 import { startChild } from './shard-child.ts';
 import { type FromWorker, type ToWorker, workerVariable } from './shard-messages.ts';
 import { ShardTurn, type ShardTurnDeps } from './shard-turn.ts';

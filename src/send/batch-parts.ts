@@ -1,8 +1,8 @@
 // Parts of a batch that are sent instead of the whole. Invariants: a part has its own id, because an id
 // stands for the same events at each attempt; its lines belong to its events.
 
-import type { Offset } from '../contracts/event.ts';
-import type { Batch } from '../contracts/sink.ts';
+import type { Batch, Offset } from '../contracts/index.ts';
+
 import { pickLines, subLines } from './encode.ts';
 
 /** Splits a batch in two, the first half last, because parts are taken from the end. */

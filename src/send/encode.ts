@@ -2,8 +2,7 @@
 // a sink that frames by LF sends the buffer unchanged, and one that counts octets copies ranges. A
 // page is encoded once per distinct selection and format.
 
-import type { Event, Offset } from '../contracts/event.ts';
-import type { EncodedLines, Format } from '../contracts/format.ts';
+import type { EncodedLines, Event, Format, Offset } from '../contracts/index.ts';
 
 const lf = 0x0a;
 /** A UTF-16 unit needs at most this many bytes in UTF-8. */

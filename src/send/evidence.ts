@@ -5,8 +5,7 @@
 // that were rejected alone before: a fault that starts in the middle of a batch must not turn the
 // rest into dead letters.
 
-import type { Event, Offset } from '../contracts/event.ts';
-import type { Verdict } from '../contracts/sink.ts';
+import type { Event, Offset, Verdict } from '../contracts/index.ts';
 
 /**
  * Maximum number of events that one acceptance is evidence against, each rejected alone before and

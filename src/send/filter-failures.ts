@@ -1,8 +1,8 @@
 // Events on which a route's filter failed. The first per route and source is logged, the others are
 // counted.
 
-import type { Log } from '../contracts/tools.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import type { Log } from '../contracts/index.ts';
+import { cleanText } from '../tools/index.ts';
 import type { FilterFailure } from './route.ts';
 
 /** Failures of one route and source. */

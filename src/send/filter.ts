@@ -7,7 +7,7 @@
 import { createRequire } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import type { ASTNode } from '@marcbachmann/cel-js';
-import type { Event } from '../contracts/event.ts';
+import type { Event } from '../contracts/index.ts';
 
 /** True if the event passes. */
 export type Filter = (event: Event) => boolean;

@@ -3,21 +3,23 @@
 // the page while it is cached.
 
 import { isUtf8 } from 'node:buffer';
-import type {
-  Event,
-  OcsfEvent,
-  Offset,
-  PageContext,
-  ParsedRecord,
-  RecordKind,
-  Uid,
-} from '../contracts/event.ts';
-import type { EncodedLines } from '../contracts/format.ts';
-import type { HeldPage, Slices } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
-import { withInvalidUtf8 } from '../normalise/encoding.ts';
-import type { Normalise } from '../normalise/normalise.ts';
-import { cutRecords } from '../tools/record-list.ts';
+import {
+  type EncodedLines,
+  type Event,
+  type HeldPage,
+  type OcsfEvent,
+  type Offset,
+  type PageContext,
+  type ParsedRecord,
+  type RecordKind,
+  type Slices,
+  type Uid,
+  uidBytes,
+} from '../contracts/index.ts';
+
+import { type Normalise, withInvalidUtf8 } from '../normalise/index.ts';
+
+import { cutRecords } from '../tools/index.ts';
 import { parseRecord } from './parse-record.ts';
 import { recordLines } from './record-lines.ts';
 

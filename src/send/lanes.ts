@@ -5,10 +5,19 @@
 // event for it is sent before them; an event is blamed only by the rule of trial.ts, among the
 // set-aside events.
 
-import type { Event } from '../contracts/event.ts';
-import type { Batch, Delivery, Sink, Verdict } from '../contracts/sink.ts';
-import type { Aside, HeldAside, HeldPage } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import type {
+  Aside,
+  Batch,
+  Clock,
+  Delivery,
+  Event,
+  HeldAside,
+  HeldPage,
+  Log,
+  Sink,
+  Verdict,
+} from '../contracts/index.ts';
+
 import type { Outlet } from './outlet.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';

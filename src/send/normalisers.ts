@@ -1,10 +1,9 @@
 // The normaliser of each source and record kind, compiled on first use.
 
-import type { RecordReading } from '../contracts/definition.ts';
-import type { PageContext } from '../contracts/event.ts';
-import type { NumberNames } from '../contracts/lookups.ts';
-import { compileNormaliser, type Normalise } from '../normalise/normalise.ts';
-import { withNumberNames } from '../normalise/number-names.ts';
+import type { NumberNames, RecordReading } from '../contracts/config.ts';
+import type { PageContext } from '../contracts/index.ts';
+
+import { compileNormaliser, type Normalise, withNumberNames } from '../normalise/index.ts';
 
 /** How the records of a source are normalised. */
 export interface ReadSource {

@@ -3,9 +3,8 @@
 // the sink's bounds. A sink that takes pages gets them whole. The sender (sender.ts) gives the
 // start offset.
 
-import type { Event, Offset } from '../contracts/event.ts';
-import type { Batch } from '../contracts/sink.ts';
-import type { HeldPage, SendSpool } from '../contracts/spool.ts';
+import type { Batch, Event, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
+
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 import { partsFrom } from './page-parts.ts';

@@ -6,10 +6,9 @@
 // one slice.
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
-import type { Event } from '../contracts/event.ts';
-import type { EncodedLines, Format } from '../contracts/format.ts';
-import type { HeldPage } from '../contracts/spool.ts';
-import type { LineFate, Transcoder } from '../transcode/transcoder.ts';
+import type { EncodedLines, Event, Format, HeldPage } from '../contracts/index.ts';
+
+import type { LineFate, Transcoder } from '../transcode/index.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';
 import { everything, redactedLate, type Selection } from './route.ts';

@@ -4,10 +4,9 @@
 // once per format. Invariant: the parts contain the page's events, each once and in order, and
 // share the body's memory.
 
-import type { Offset } from '../contracts/event.ts';
-import type { HeldPage, Slices } from '../contracts/spool.ts';
-import { uidBytes } from '../contracts/spool.ts';
-import { cutRecords } from '../tools/record-list.ts';
+import { type HeldPage, type Offset, type Slices, uidBytes } from '../contracts/index.ts';
+
+import { cutRecords } from '../tools/index.ts';
 
 /** Pages up to this size are read whole. */
 const wholeBytesMax = 1024 * 1024;

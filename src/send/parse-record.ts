@@ -6,9 +6,8 @@
 // Invariant: a record without long numbers costs nothing here: the scan of a page reports it
 // (`Slices.exact`), otherwise a search finds it.
 
-import type { ParsedRecord } from '../contracts/event.ts';
-import { heldNestingMax, JsonScan } from '../tools/json-scan.ts';
-import { digitsKept } from '../tools/json-tokens.ts';
+import type { ParsedRecord } from '../contracts/index.ts';
+import { digitsKept, heldNestingMax, JsonScan } from '../tools/index.ts';
 
 /**
  * Matches every record with a number that a double may not represent, and few others: a long number

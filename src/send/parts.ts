@@ -3,8 +3,8 @@
 // another event. Once one part was accepted, the other part of the rejected batch contains the bad
 // event: it is not sent as a whole again.
 
-import type { Event } from '../contracts/event.ts';
-import type { Batch } from '../contracts/sink.ts';
+import type { Batch, Event } from '../contracts/index.ts';
+
 import { firstAndRest, halves } from './batch-parts.ts';
 import type { RequestCount } from './evidence.ts';
 

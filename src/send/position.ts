@@ -4,11 +4,16 @@
 // the durable position never passes an unsettled event; a failing disk is retried until the process
 // must end.
 
-import { errorText } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import type { AsideEvent, DeadLetter, SendSpool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import {
+  type AsideEvent,
+  type Clock,
+  type DeadLetter,
+  errorText,
+  type Json,
+  type Log,
+  type Offset,
+  type SendSpool,
+} from '../contracts/index.ts';
 
 /** The data that becomes durable with a new position. */
 export interface PositionChange {

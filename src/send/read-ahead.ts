@@ -3,9 +3,8 @@
 // waits, the next event of the suspect's own. Invariants: no position moves here; a probe reads a
 // bounded number of bytes.
 
-import type { Offset } from '../contracts/event.ts';
-import type { Batch } from '../contracts/sink.ts';
-import type { HeldPage, SendSpool } from '../contracts/spool.ts';
+import type { Batch, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
+
 import { alone } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 

@@ -3,8 +3,7 @@
 // adjacent, with a comma at the position of the line end. Invariants: a line equals the result of
 // the format's `encode` byte for byte; the page's own bytes are not changed.
 
-import type { EncodedLines } from '../contracts/format.ts';
-import type { Slices } from '../contracts/spool.ts';
+import type { EncodedLines, Slices } from '../contracts/index.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;

@@ -3,9 +3,9 @@
 // redaction works on a copy. The record's own bytes cannot be redacted, so a sink that writes them
 // must not be on a route that redacts (checked with the config).
 
-import type { Event, OcsfEvent } from '../contracts/event.ts';
-import { isObject, type JsonObject } from '../contracts/json.ts';
-import type { Choosing } from '../transcode/learn.ts';
+import { type Event, isObject, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
+
+import type { Choosing } from '../transcode/index.ts';
 import { compileFilter, type Filter, pathsRead } from './filter.ts';
 
 /** One entry of `routes`. */

@@ -10,10 +10,17 @@
 // not for this sink; acknowledgements count in spool order; the next batch is cut while the one
 // before it is in flight.
 
-import { asExportError, type ExportError } from '../contracts/errors.ts';
-import type { Offset } from '../contracts/event.ts';
-import type { Batch, Delivery, Notice, Sink } from '../contracts/sink.ts';
-import type { SendSpool } from '../contracts/spool.ts';
+import {
+  asExportError,
+  type Batch,
+  type Delivery,
+  type ExportError,
+  type Notice,
+  type Offset,
+  type SendSpool,
+  type Sink,
+} from '../contracts/index.ts';
+
 import { isEmpty } from './batch-parts.ts';
 import { type AsideFacts, Lanes } from './lanes.ts';
 import type { Outlet } from './outlet.ts';

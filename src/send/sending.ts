@@ -3,14 +3,17 @@
 // sink has settled or abandoned its batches in flight, and the next one with its name resumes from
 // the durable position.
 
-import type { SinkDefinition, SinkSettings } from '../contracts/definition.ts';
-import { errorText } from '../contracts/errors.ts';
-import type { Format } from '../contracts/format.ts';
-import type { Sink } from '../contracts/sink.ts';
-import type { SendSpool } from '../contracts/spool.ts';
-import type { Tools } from '../contracts/tools.ts';
-import { backOff } from '../tools/back-off.ts';
-import { fingerprintOf } from '../tools/fingerprint.ts';
+import type { SinkDefinition, SinkSettings } from '../contracts/config.ts';
+import {
+  errorText,
+  type Format,
+  type SendSpool,
+  type Sink,
+  type Tools,
+} from '../contracts/index.ts';
+
+import { backOff, fingerprintOf } from '../tools/index.ts';
+
 import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
 import { PageDecoder } from './held-event.ts';
 import { normalisersOf, type ReadSource } from './normalisers.ts';

@@ -2,10 +2,20 @@
 // again. Invariants: the position passes an event only when it was delivered or made a dead letter;
 // a permanently rejected event is isolated without losing its neighbours.
 
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Event, Offset } from '../contracts/event.ts';
-import type { Batch, Delivery, Notice, Refusal, Verdict } from '../contracts/sink.ts';
-import type { AsideEvent, DeadLetter } from '../contracts/spool.ts';
+import {
+  type AsideEvent,
+  asExportError,
+  type Batch,
+  type DeadLetter,
+  type Delivery,
+  type Event,
+  ExportError,
+  type Notice,
+  type Offset,
+  type Refusal,
+  type Verdict,
+} from '../contracts/index.ts';
+
 import { alone, batchFrom, picked } from './batch-parts.ts';
 import { Evidence, type Suspect } from './evidence.ts';
 import type { Lanes } from './lanes.ts';

@@ -4,10 +4,9 @@
 // archive would report its own checkpoints endlessly.
 
 import { createHash } from 'node:crypto';
-import type { ConditionRecord } from '../contracts/change.ts';
-import type { SinkReport } from '../contracts/sink.ts';
-import type { NewPage } from '../contracts/spool.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { ConditionRecord, NewPage, SinkReport } from '../contracts/index.ts';
+
+import { timeText } from '../tools/index.ts';
 
 /** The page of a report; `now`: epoch milliseconds. */
 export function sinkConditionPage(

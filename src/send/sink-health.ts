@@ -2,9 +2,9 @@
 // wait that the receiver requests is kept; any other ends early on an operator's request or a
 // repaired secret.
 
-import type { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { otherThan } from '../tools/fingerprint.ts';
+import type { Clock, ExportError, Log } from '../contracts/index.ts';
+
+import { otherThan } from '../tools/index.ts';
 
 /** Dependencies of waits. */
 export interface HealthDeps {

@@ -2,8 +2,8 @@
 // counts the transcoded records. A page qualifies if the sink's format supports copying and its
 // normaliser reports the values that it inspects.
 
-import type { Format } from '../contracts/format.ts';
-import { Credit, type TranscodeCounts, Transcoder } from '../transcode/transcoder.ts';
+import type { Format } from '../contracts/index.ts';
+import { Credit, type TranscodeCounts, Transcoder } from '../transcode/index.ts';
 import type { DecodedPage } from './held-event.ts';
 import type { Selection } from './route.ts';
 

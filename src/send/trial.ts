@@ -7,11 +7,19 @@
 // would pass the suspect. It has `tryOut`, or it waits until the suspect is accepted or an operator
 // moves it to the dead letters.
 
-import { asExportError, ExportError } from '../contracts/errors.ts';
-import type { Event, Offset } from '../contracts/event.ts';
-import type { Batch, Delivery, Sink, Verdict } from '../contracts/sink.ts';
-import type { SendSpool } from '../contracts/spool.ts';
-import type { Log } from '../contracts/tools.ts';
+import {
+  asExportError,
+  type Batch,
+  type Delivery,
+  type Event,
+  ExportError,
+  type Log,
+  type Offset,
+  type SendSpool,
+  type Sink,
+  type Verdict,
+} from '../contracts/index.ts';
+
 import type { Evidence, RequestCount } from './evidence.ts';
 import type { Outlet } from './outlet.ts';
 import { ReadAhead } from './read-ahead.ts';

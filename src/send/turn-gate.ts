@@ -1,8 +1,7 @@
 // Delays sends while this process may not send (SendTurn). Invariants: while the turn is granted,
 // no send is delayed, not even by a tick; waiting sends resume in their order of arrival.
 
-import type { Sink } from '../contracts/sink.ts';
-import type { HttpClient, SendTurn } from '../contracts/tools.ts';
+import type { HttpClient, SendTurn, Sink } from '../contracts/index.ts';
 
 type Send = NonNullable<Sink['tryOut']>;
 

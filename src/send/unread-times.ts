@@ -3,10 +3,10 @@
 // that it costs next to nothing. A record without any time is not counted: that is no fault of the
 // config.
 
-import type { ParsedRecord } from '../contracts/event.ts';
-import { isObject, type Json } from '../contracts/json.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { valueAt } from '../tools/records.ts';
+import { isObject, type Json, type ParsedRecord } from '../contracts/index.ts';
+
+import { cleanText, valueAt } from '../tools/index.ts';
+
 import type { DecodedPage } from './held-event.ts';
 
 /** Of one stream. */

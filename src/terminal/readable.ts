@@ -3,10 +3,15 @@
 // and total. Invariant: each part is cleaned, so no event can write a second line or control the
 // terminal.
 
-import type { Event, OcsfEvent, OcsfUser } from '../contracts/event.ts';
-import type { Format } from '../contracts/format.ts';
-import { isObject } from '../contracts/json.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import {
+  type Event,
+  type Format,
+  isObject,
+  type OcsfEvent,
+  type OcsfUser,
+} from '../contracts/index.ts';
+
+import { cleanText } from '../tools/index.ts';
 
 /** The format of the quickstart's screen. */
 export const readable: Format = {

@@ -2,7 +2,7 @@
 // messages can come from upstream; colours are added afterwards, so that they never count as width.
 
 import { styleText } from 'node:util';
-import { cleanText } from '../tools/clean-text.ts';
+import { cleanText } from '../tools/index.ts';
 
 /** The emphasis of a cell: `good` and `bad` have colours, `dim` is faint. */
 export type Mood = 'plain' | 'good' | 'warn' | 'bad' | 'dim';

@@ -2,7 +2,7 @@
 // terminal, reverse a line or be invisible are escaped as in JSON, `\u001b`; bytes that are no text
 // are hexadecimal. If exactness does not matter, use cleanText (tools/clean-text.ts).
 
-import { visibleText } from '../contracts/text.ts';
+import { visibleText } from '../contracts/index.ts';
 
 /** A value as indented JSON. */
 export function visibleJsonLines(value: unknown): readonly string[] {

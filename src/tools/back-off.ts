@@ -2,7 +2,7 @@
 // hammered; jittered, so that a thousand streams that failed together do not return together; and
 // never below a minimum, so that no path without progress becomes a hot loop.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 
 /** A growing wait. One per retried operation; `reset` it on success. */
 export interface BackOff {

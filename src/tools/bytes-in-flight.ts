@@ -4,7 +4,7 @@
 // never waits, so one always makes progress, and its end admits the next.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { InFlight } from '../contracts/tools.ts';
+import type { InFlight } from '../contracts/index.ts';
 
 /** The bytes of one response. */
 export interface Lease {

@@ -2,7 +2,7 @@
 // and bidirectional characters could forge a second line or reverse one, length could hide the
 // rest, and a server may echo the token or cursor that no message may contain.
 
-import { plainText } from '../contracts/text.ts';
+import { plainText } from '../contracts/index.ts';
 
 /**
  * Shorter values are too common to be replaced; no credential or cursor that matters is shorter.

@@ -3,8 +3,7 @@
 // clock may jump (waits are measured on the monotonic one), and a listener left on a long-lived
 // signal is a leak (each is removed).
 
-import { invariant } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
+import { type Clock, invariant } from '../contracts/index.ts';
 
 /** Below the 2^31-1 ms at which timers overflow; drift is noticed within the hour. */
 const sliceMsMax = 3_600_000;

@@ -17,8 +17,8 @@ import {
   inflateRaw,
   zstdDecompress,
 } from 'node:zlib';
-import { errorCodeOf } from '../contracts/errors.ts';
-import { HttpFailure } from '../contracts/tools.ts';
+import { errorCodeOf, HttpFailure } from '../contracts/index.ts';
+
 import type { Lease } from './bytes-in-flight.ts';
 import { cleanText } from './clean-text.ts';
 import { free, GrowingBody } from './growing-body.ts';

@@ -3,9 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { isObject } from '../contracts/json.ts';
-import { Secret } from '../contracts/secret.ts';
-import type { Clock } from '../contracts/tools.ts';
+import { type Clock, isObject, Secret } from '../contracts/index.ts';
 
 /** Equal for equal values, whatever the order of their keys. */
 export function fingerprintOf(value: unknown): string {

@@ -5,13 +5,14 @@
 // settings and origin; certificates rotated on disk apply without a restart.
 
 import type { Dispatcher } from 'undici';
-import { invariant } from '../contracts/errors.ts';
 import {
   type HttpClient,
   HttpFailure,
   type HttpRequest,
   type HttpResponse,
-} from '../contracts/tools.ts';
+  invariant,
+} from '../contracts/index.ts';
+
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode, refusePacked } from './content-encoding.ts';
 import { free, GrowingBody } from './growing-body.ts';

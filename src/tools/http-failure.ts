@@ -3,9 +3,8 @@
 // this file. Messages contain addresses and codes, never headers, bodies or a certificate's own
 // text.
 
-import { errorCodeOf, errorText } from '../contracts/errors.ts';
-import { missingIssuer } from '../contracts/tls-files.ts';
-import { HttpFailure } from '../contracts/tools.ts';
+import { errorCodeOf, errorText, HttpFailure, missingIssuer } from '../contracts/index.ts';
+
 import { cleanText } from './clean-text.ts';
 
 /** The phase of an exchange. */

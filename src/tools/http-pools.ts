@@ -5,10 +5,14 @@
 
 import { readFileSync } from 'node:fs';
 import type { buildConnector, Dispatcher } from 'undici';
-import { errorCodeOf } from '../contracts/errors.ts';
-import { proxyFlaw } from '../contracts/secret.ts';
-import { tlsFaults } from '../contracts/tls-files.ts';
-import { HttpFailure, type TlsSettings } from '../contracts/tools.ts';
+import {
+  errorCodeOf,
+  HttpFailure,
+  proxyFlaw,
+  type TlsSettings,
+  tlsFaults,
+} from '../contracts/index.ts';
+
 import { fileStamp } from './fingerprint.ts';
 
 /** See HttpClientOptions. */

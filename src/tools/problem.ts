@@ -4,9 +4,14 @@
 // tolerantly: a member of the wrong type counts as absent. The texts are hostile, so they are
 // cleaned and bounded here, before they reach a message.
 
-import type { ErrorDetails } from '../contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../contracts/json.ts';
-import type { HttpResponse } from '../contracts/tools.ts';
+import {
+  type ErrorDetails,
+  type HttpResponse,
+  isObject,
+  type Json,
+  type JsonObject,
+} from '../contracts/index.ts';
+
 import { cleanText } from './clean-text.ts';
 
 /** The useful parts of a failure's body; each is one short printable line. */

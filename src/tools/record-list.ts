@@ -5,9 +5,8 @@
 // every stored record can be sent.
 
 import { hash } from 'node:crypto';
-import type { ParsedRecord } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import type { Slices } from '../contracts/spool.ts';
+import type { Json, ParsedRecord, Slices } from '../contracts/index.ts';
+
 import { IgnoredPaths } from './json-keys.ts';
 import { heldNestingMax, JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';

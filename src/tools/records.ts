@@ -2,7 +2,7 @@
 // (json-scan.ts) follows the path and skips everything beside it, so that a value is found exactly
 // where `JSON.parse` would find it.
 
-import { isObject, type Json } from '../contracts/json.ts';
+import { isObject, type Json } from '../contracts/index.ts';
 import { JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';
 import { losslessText } from './lossless-text.ts';

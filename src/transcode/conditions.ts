@@ -2,7 +2,7 @@
 // values: their length, that they differ, and their kind of text. Invariant: if the conditions
 // hold, the format writes the values as it wrote the sentinels.
 
-import type { TextLook } from '../contracts/copying.ts';
+import type { TextLook } from '../contracts/index.ts';
 import { hasAlikes, isLine } from './escaping.ts';
 import { care } from './shape-tree.ts';
 import type { Work } from './values.ts';

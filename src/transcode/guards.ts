@@ -4,9 +4,14 @@
 // creates the same event except for the values themselves.
 
 import { isIPv6 } from 'node:net';
-import type { Attention, Passing } from '../normalise/slots.ts';
-import { parseTime, parseUsualTime } from '../normalise/time.ts';
-import { isIp } from '../normalise/values.ts';
+import {
+  type Attention,
+  isIp,
+  type Passing,
+  parseTime,
+  parseUsualTime,
+} from '../normalise/index.ts';
+
 import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
 

@@ -2,7 +2,7 @@
 // depend on their values. Invariant: the items in order, each message with its length in front,
 // give the bytes of the pieces.
 
-import type { NumberTags, Piece } from '../contracts/copying.ts';
+import type { NumberTags, Piece } from '../contracts/index.ts';
 import { varintOf, writeNanos, writeNumber } from './protobuf.ts';
 import type { Gaps } from './steps.ts';
 import type { TemplateGap } from './template.ts';

@@ -1,7 +1,7 @@
 // The knowledge of a transcoder: known shapes of records, and for each the kinds with a learned
 // line.
 
-import type { PageContext } from '../contracts/event.ts';
+import type { PageContext } from '../contracts/index.ts';
 import type { ShapeLeaf } from './guards.ts';
 import type { Learned } from './learn.ts';
 import type { RecordShape } from './record-shape.ts';

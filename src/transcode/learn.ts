@@ -5,9 +5,17 @@
 // answers. Therefore each property that the format inspects becomes a guard, or the value becomes a
 // deciding one; if neither is certain, nothing is learned.
 
-import type { Copying, Look, PieceCopying, TextLook } from '../contracts/copying.ts';
-import type { Event, PageContext, ParsedRecord } from '../contracts/event.ts';
-import type { Normalise } from '../normalise/normalise.ts';
+import type {
+  Copying,
+  Event,
+  Look,
+  PageContext,
+  ParsedRecord,
+  PieceCopying,
+  TextLook,
+} from '../contracts/index.ts';
+
+import type { Normalise } from '../normalise/index.ts';
 import type { Conditions } from './conditions.ts';
 import { type GuardCheck, implies, type ShapeLeaf } from './guards.ts';
 import { itemsOf } from './items.ts';

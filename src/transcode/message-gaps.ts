@@ -1,7 +1,7 @@
 // The content of a message's gaps: its length in bytes, and the bytes. Invariant: the number of
 // written bytes equals the length computed before.
 
-import type { NumberTags } from '../contracts/copying.ts';
+import type { NumberTags } from '../contracts/index.ts';
 import { escapesIn, unescaped } from './escaping.ts';
 import type { MessageGap } from './items.ts';
 import { nanosBytes, nanosMaxMs, numberBytes, writeNanos, writeNumber } from './protobuf.ts';

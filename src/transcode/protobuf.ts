@@ -1,7 +1,7 @@
 // Lengths and numbers of Protocol Buffers, written in place. Invariant: the bytes equal those of
 // the formats (formats/protobuf.ts).
 
-import type { NumberTags } from '../contracts/copying.ts';
+import type { NumberTags } from '../contracts/index.ts';
 
 const varintBytesMax = 10;
 const doubleBytes = 8;

@@ -3,7 +3,7 @@
 // at the first record for which that is not certain. That record is left to the transcoder; if
 // there are many, the next run is delayed.
 
-import type { Copying } from '../contracts/copying.ts';
+import type { Copying } from '../contracts/index.ts';
 import type { Kind, KnownShape, LineBuffer, RecordSpans, TranscodedPage } from './known.ts';
 import { forms, Tables } from './tables.ts';
 import { Full, sharedMemory, type WasmMemory } from './wasm-memory.ts';

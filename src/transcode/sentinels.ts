@@ -1,7 +1,7 @@
 // Sentinel values substituted for the real ones while a template is recorded: each is unique in its
 // line, passes the guard that the real value passed, and is recognised in the format's output.
 
-import { parseTime } from '../normalise/time.ts';
+import { parseTime } from '../normalise/index.ts';
 import { isNot, type ShapeLeaf } from './guards.ts';
 
 /** The sentinel of a value: its form in the record, and its form in a line. */

@@ -9,7 +9,7 @@
 //   lists     (value, the most bytes); (value, another that differs); (value, cares that it has not)
 //   template  count of gaps, bytes beside values; (text before, its length, gap, leaf); text, length
 
-import type { Copying } from '../contracts/copying.ts';
+import type { Copying } from '../contracts/index.ts';
 import type { GuardCheck } from './guards.ts';
 import type { Kind, KnownShape } from './known.ts';
 import type { Learned } from './learn.ts';

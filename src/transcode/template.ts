@@ -2,7 +2,7 @@
 // loop of transcoding: bytes are moved four at a time, nothing is allocated. Invariant: the output
 // equals the output of the format, or nothing is written.
 
-import type { Copying } from '../contracts/copying.ts';
+import type { Copying } from '../contracts/index.ts';
 import { escapedCef, escapedJson, isPlain, writePlainText } from './escaping.ts';
 import { care } from './shape-tree.ts';
 import {

@@ -4,19 +4,21 @@
 // (suspicion.ts). Secrets are read again for each request, so a rotated one applies. Invariant: no
 // message contains a token or secret.
 
-import type { Answer, Failure } from '../contracts/answer.ts';
-import { asExportError, ExportError } from '../contracts/errors.ts';
 import {
+  type Answer,
+  asExportError,
   type Clock,
+  ExportError,
+  type Failure,
   type HttpClient,
   HttpFailure,
   type HttpRequest,
   type HttpResponse,
   type Log,
-} from '../contracts/tools.ts';
-import { type BackOff, backOff } from '../tools/back-off.ts';
-import { fingerprintOf } from '../tools/fingerprint.ts';
-import { SharedCall } from '../tools/shared-call.ts';
+} from '../contracts/index.ts';
+
+import { type BackOff, backOff, fingerprintOf, SharedCall } from '../tools/index.ts';
+
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
 import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';

@@ -5,9 +5,9 @@
 // - no date counts once no response has named one for 24 hours, by successful responses.
 // Invariants: the number of endpoints is bounded; a stored date counts after a restart as before.
 
-import type { Clock, Log } from '../contracts/tools.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
+import type { Clock, Log } from '../contracts/index.ts';
+import { cleanText, timeText } from '../tools/index.ts';
+
 import { announcedIn, linkIn } from './end-headers.ts';
 import { type AnnouncedEnd, daysLeft } from './ends.ts';
 

@@ -3,12 +3,18 @@
 // as "no more data", which would lose records; a body that is not plainly JSON is requested again.
 // The body is parsed here only if it is small enough to be an error in disguise.
 
-import type { Answer, Failure, Wait } from '../contracts/answer.ts';
-import { ExportError } from '../contracts/errors.ts';
-import type { HttpFailure, HttpResponse } from '../contracts/tools.ts';
-import type { Body } from '../contracts/upstream.ts';
-import { cleanText } from '../tools/clean-text.ts';
 import {
+  type Answer,
+  type Body,
+  ExportError,
+  type Failure,
+  type HttpFailure,
+  type HttpResponse,
+  type Wait,
+} from '../contracts/index.ts';
+
+import {
+  cleanText,
   describeProblem,
   type Problem,
   parseObject,
@@ -16,7 +22,7 @@ import {
   problemDetails,
   problemOf,
   readProblem,
-} from '../tools/problem.ts';
+} from '../tools/index.ts';
 
 /** The request that a response belongs to. */
 export interface Sent {

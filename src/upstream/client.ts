@@ -4,19 +4,25 @@
 // All other waits and retries belong to the poller, so that they are in one file.
 
 import { createHash } from 'node:crypto';
-import type { Answer, Wait } from '../contracts/answer.ts';
-import { type ExportError, invariant } from '../contracts/errors.ts';
 import {
+  type Answer,
+  type Body,
   type Clock,
+  type ExportError,
   type HttpClient,
   HttpFailure,
   type HttpRequest,
   type HttpResponse,
+  invariant,
   type Log,
+  type Received,
   type TlsSettings,
-} from '../contracts/tools.ts';
-import type { Body, Received, Upstream, UpstreamRequest } from '../contracts/upstream.ts';
-import { requestIdOf } from '../tools/problem.ts';
+  type Upstream,
+  type UpstreamRequest,
+  type Wait,
+} from '../contracts/index.ts';
+
+import { requestIdOf } from '../tools/index.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
 import type { AnnouncedEnds, EndsByUpstream } from './announced-ends.ts';
 import { httpFailureOf, readAnswer, type Sent } from './answer.ts';

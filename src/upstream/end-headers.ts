@@ -4,8 +4,8 @@
 // past one is a deprecation only. Invariant: headers are untrusted text; a value that is not a date
 // is ignored.
 
-import { parseHttpDate } from '../contracts/http-date.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { parseHttpDate } from '../contracts/index.ts';
+import { cleanText } from '../tools/index.ts';
 import type { AnnouncedEnd } from './ends.ts';
 import { parseFieldItem } from './structured-field.ts';
 

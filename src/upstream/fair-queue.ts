@@ -3,7 +3,7 @@
 // delays no other. The queue queries its owner for the wait of a lane and notifies it when a
 // request goes; the throttles decide the wait.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 
 /** The target of a request. `template`: the path with its placeholders; `tenant`: its owner. */
 export interface Lane {

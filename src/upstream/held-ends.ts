@@ -3,7 +3,7 @@
 // together. An unreadable value counts as nothing stored.
 
 import { z } from 'zod';
-import type { Json } from '../contracts/json.ts';
+import type { Json } from '../contracts/index.ts';
 import type { AnnouncedEnd } from './ends.ts';
 
 const ms = z.number().nullable();

@@ -3,12 +3,13 @@
 // throttle decides what follows. Malformed values are ignored, never guessed: `Number('')` is 0 and
 // `Number('0x10')` is 16, so only digits are numbers.
 
-import { parseHttpDate } from '../contracts/http-date.ts';
 import {
+  parseHttpDate,
   retryAfterMs as readRetryAfter,
   serverTimeMs,
   wholeNumbers,
-} from '../contracts/retry-after.ts';
+} from '../contracts/index.ts';
+
 import { parseDictionary, parseList } from './structured-field.ts';
 
 /** The limits in one response. A missing member was absent or malformed. */

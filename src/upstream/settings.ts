@@ -3,8 +3,8 @@
 // concern several keys (a plain http address, half a credential) are in `upstreamFlaws`.
 
 import { z } from 'zod';
-import { count, duration, secret, size, tls } from '../contracts/settings.ts';
-import type { TlsSettings } from '../contracts/tools.ts';
+import { count, duration, secret, size, tls } from '../contracts/config.ts';
+import type { TlsSettings } from '../contracts/index.ts';
 import { parseEnds } from './ends.ts';
 
 const headerName = () =>

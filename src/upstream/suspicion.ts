@@ -4,10 +4,9 @@
 // at once. Upstream may reject a credential on some paths only: one other path is tried at once,
 // and if it is accepted, only the rejected paths stay under suspicion.
 
-import type { Failure } from '../contracts/answer.ts';
-import type { ExportError } from '../contracts/errors.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { otherThan } from '../tools/fingerprint.ts';
+import type { Clock, ExportError, Failure } from '../contracts/index.ts';
+
+import { otherThan } from '../tools/index.ts';
 
 /** `fingerprint`: a digest of the current secret. */
 export interface SuspicionDeps {

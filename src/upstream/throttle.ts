@@ -3,7 +3,7 @@
 // Invariants: no window of a ceiling's length contains more requests than the ceiling allows; after
 // a rejection no request is sent earlier than upstream permits.
 
-import { backOff } from '../tools/back-off.ts';
+import { backOff } from '../tools/index.ts';
 import type { RateSign } from './rate-sign.ts';
 
 /** At most `requests` in any window of `perMs`. */

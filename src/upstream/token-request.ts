@@ -3,12 +3,22 @@
 // the request and classifies the response. Invariant: a response is never trusted: a value that
 // cannot be in a header, or an HTML page, is not a token.
 
-import { ExportError } from '../contracts/errors.ts';
-import type { JsonObject } from '../contracts/json.ts';
-import type { Secret } from '../contracts/secret.ts';
-import type { HttpRequest, HttpResponse, TlsSettings } from '../contracts/tools.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { describeProblem, parseObject, problemDetails, readProblem } from '../tools/problem.ts';
+import {
+  ExportError,
+  type HttpRequest,
+  type HttpResponse,
+  type JsonObject,
+  type Secret,
+  type TlsSettings,
+} from '../contracts/index.ts';
+
+import {
+  cleanText,
+  describeProblem,
+  parseObject,
+  problemDetails,
+  readProblem,
+} from '../tools/index.ts';
 
 /** How requests authenticate. */
 export type Credential =

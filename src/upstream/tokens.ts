@@ -1,9 +1,8 @@
 // All token sources of the program, one per credential however many upstreams use it.
 
-import { asExportError } from '../contracts/errors.ts';
-import { headerValue } from '../contracts/secret.ts';
-import type { Clock } from '../contracts/tools.ts';
-import { fingerprintOf } from '../tools/fingerprint.ts';
+import { asExportError, type Clock, headerValue } from '../contracts/index.ts';
+
+import { fingerprintOf } from '../tools/index.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
 import { Suspicion } from './suspicion.ts';
 import type { Credential } from './token-request.ts';

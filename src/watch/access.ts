@@ -7,7 +7,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4 } from 'node:net';
-import type { Secret } from '../contracts/secret.ts';
+import type { Secret } from '../contracts/index.ts';
 
 /** The credentials that readers must present; both null: none. */
 export interface Credentials {

@@ -19,10 +19,10 @@
 // password, they do so for the page.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import { type Clock, ExportError, type Log } from '../contracts/index.ts';
+
 import type { Pipeline } from '../pipeline.ts';
-import type { Callers } from '../tools/callers.ts';
+import type { Callers } from '../tools/index.ts';
 import {
   type Credentials,
   challengeOf,

@@ -3,8 +3,8 @@
 // the same for a running process and for a stored state; only a history allows waiting for a failure to pass.
 // Invariants: a thousand streams that fail for one reason are one matter; if nothing needs a person, the list is empty.
 
-import { painted } from '../terminal/table.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import { painted } from '../terminal/index.ts';
+import { cleanText } from '../tools/index.ts';
 import { type Ailment, ailmentsAtOnce, doubts } from './health.ts';
 import { removedInTheWay, removedMatters } from './removed-sinks.ts';
 import type { LiveStatus, Matter, StatusFacts, StoredUpstream } from './status-facts.ts';

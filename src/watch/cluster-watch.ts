@@ -2,9 +2,9 @@
 // rarely, and in a small share of the time; a slow Kafka delays nothing else, here or at shutdown.
 
 import { hostname } from 'node:os';
-import { asExportError } from '../contracts/errors.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { urgentFirst } from '../terminal/table.ts';
+import { asExportError, type Clock, type Log } from '../contracts/index.ts';
+
+import { urgentFirst } from '../terminal/index.ts';
 import type { ClusterSight, ClusterStatus } from './cluster-status.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 

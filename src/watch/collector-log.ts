@@ -8,9 +8,8 @@ import { readFile } from 'node:fs/promises';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
-import type { ErrorDetails } from '../contracts/errors.ts';
-import type { Secret } from '../contracts/secret.ts';
-import type { Log, TlsSettings } from '../contracts/tools.ts';
+import type { ErrorDetails, Log, Secret, TlsSettings } from '../contracts/index.ts';
+
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
 /** The collector of log lines. */

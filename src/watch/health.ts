@@ -2,7 +2,7 @@
 // has made no progress for longer than its pace explains. An idle part is well. Invariants: a first failure that passes
 // at the next attempt makes nothing red; every red part names the responsible party and the last error.
 
-import { roughSpanText } from '../tools/time-text.ts';
+import { roughSpanText } from '../tools/index.ts';
 import type { StatusMoment } from './live.ts';
 import type { LastError, LiveSink, LiveStream, ShardShare, StatusFacts } from './status-facts.ts';
 

@@ -2,7 +2,7 @@
 // reported together, as many as a person can read. Invariants: a shard that cannot be tailed here is named; a slow or
 // stopped shard delays no other.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 import type { EventTap, TailTake, TailView, TailWish } from './tail.ts';
 
 /** A shard that can be tailed here. */

@@ -2,14 +2,13 @@
 // (checkpoints, dead letters), with the config's names. Invariant: a look is cheap and never fails, so the database,
 // which may be busy, is read rarely and its last result is kept.
 
-import type { ExportError } from '../contracts/errors.ts';
-import { backlog, type Spool } from '../contracts/spool.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
-import { lookInto } from '../hold/store.ts';
+import { backlog, type Clock, type ExportError, type Log, type Spool } from '../contracts/index.ts';
+
+import { lookInto } from '../hold/index.ts';
 import type { Pipeline, Plan } from '../pipeline.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
-import type { UpstreamClient } from '../upstream/client.ts';
+import { cleanText, timeText } from '../tools/index.ts';
+
+import type { UpstreamClient } from '../upstream/index.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';
 import { concernedUpstreams } from './moved-sources.ts';

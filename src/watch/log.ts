@@ -4,11 +4,9 @@
 // forms.
 
 import { styleText } from 'node:util';
-import type { ErrorDetails } from '../contracts/errors.ts';
-import type { LogEvent } from '../contracts/log-events.ts';
-import { plainText } from '../contracts/text.ts';
-import type { Log } from '../contracts/tools.ts';
-import { exactSpanText } from '../tools/time-text.ts';
+import { type ErrorDetails, type Log, type LogEvent, plainText } from '../contracts/index.ts';
+
+import { exactSpanText } from '../tools/index.ts';
 
 /** From least to most severe. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;

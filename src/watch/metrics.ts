@@ -41,7 +41,7 @@
 //   sluice_log_lines_lost_total                 with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
-import { epochOf } from '../tools/time-text.ts';
+import { epochOf } from '../tools/index.ts';
 import type { StatusMoment } from './live.ts';
 import type { LiveStatus } from './status-facts.ts';
 

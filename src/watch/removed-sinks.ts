@@ -1,9 +1,9 @@
 // Sinks that the state knows and the config lacks: the events kept for each, and until when.
 
-import type { Offset } from '../contracts/event.ts';
-import { backlog } from '../contracts/spool.ts';
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
+import { backlog, type Offset } from '../contracts/index.ts';
+
+import { cleanText, timeText } from '../tools/index.ts';
+
 import type { State } from './state.ts';
 import type { Matter, RemovedSink } from './status-facts.ts';
 

@@ -1,7 +1,7 @@
 // The full status from a look and its history: rates, lag, time until full or drained, health and attention. It
 // contains all streams; a reader receives as many as a person can read.
 
-import { epochOf, timeText } from '../tools/time-text.ts';
+import { epochOf, timeText } from '../tools/index.ts';
 import { attentionOf } from './attention.ts';
 import { type Ailment, isReady } from './health.ts';
 import type { History } from './history.ts';

@@ -3,9 +3,9 @@
 // bounded in size and time.
 
 import type { IncomingMessage } from 'node:http';
-import { errorCodeOf, errorText } from '../contracts/errors.ts';
-import { hostPortText } from '../contracts/settings.ts';
-import { commandText } from '../terminal/command-text.ts';
+import { hostPortText } from '../contracts/config.ts';
+import { errorCodeOf, errorText } from '../contracts/index.ts';
+import { commandText } from '../terminal/index.ts';
 import type { Credentials } from './access.ts';
 import { type LiveStatus, liveStatus } from './status-facts.ts';
 

@@ -4,21 +4,32 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Offset } from '../contracts/event.ts';
-import type { Json } from '../contracts/json.ts';
-import type { AsideDestination } from '../contracts/spool.ts';
-import type { PairReport } from '../contracts/succession.ts';
-import { parseCollectionCheckpoint } from '../fetch/collection/state.ts';
-import { type HeldLookups, lookedUpAt, parseLookups } from '../fetch/held-lookups.ts';
-import { type ListCheckpoint, parseListCheckpoint, unitOf } from '../fetch/list/checkpoint.ts';
-import { silenceKey, silentSince } from '../fetch/silence.ts';
-import { hasState } from '../hold/database.ts';
-import type { KnownSink } from '../hold/known-sinks.ts';
-import { holderOf } from '../hold/lock.ts';
-import type { ReachedMoment, SinkHistory } from '../hold/receipts.ts';
-import { lookInto, type Store } from '../hold/store.ts';
-import { timeText } from '../tools/time-text.ts';
-import { type HeldEnds, parseEndsHeld, upstreamAt } from '../upstream/held-ends.ts';
+import type { AsideDestination, Json, Offset, PairReport } from '../contracts/index.ts';
+
+import {
+  type HeldLookups,
+  type ListCheckpoint,
+  lookedUpAt,
+  parseCollectionCheckpoint,
+  parseListCheckpoint,
+  parseLookups,
+  silenceKey,
+  silentSince,
+  unitOf,
+} from '../fetch/index.ts';
+
+import {
+  hasState,
+  holderOf,
+  type KnownSink,
+  lookInto,
+  type ReachedMoment,
+  type SinkHistory,
+  type Store,
+} from '../hold/index.ts';
+
+import { timeText } from '../tools/index.ts';
+import { type HeldEnds, parseEndsHeld, upstreamAt } from '../upstream/index.ts';
 import { type compared, lastError, notice, parents, suspects } from './status-facts.ts';
 
 const text = z.string().nullable().catch(null);

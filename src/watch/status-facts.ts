@@ -6,7 +6,7 @@
 // unchanged, so every display must treat them as text.
 
 import { z } from 'zod';
-import { endOrigins } from '../upstream/ends.ts';
+import { endOrigins } from '../upstream/index.ts';
 
 const many = <T extends z.ZodType>(one: T) => z.array(one).readonly();
 const time = z.iso.datetime().nullable();

@@ -4,11 +4,11 @@
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { ExportError, errorCodeOf } from '../contracts/errors.ts';
-import { hostPortText } from '../contracts/settings.ts';
-import type { Clock, Log } from '../contracts/tools.ts';
+import { hostPortText } from '../contracts/config.ts';
+import { type Clock, ExportError, errorCodeOf, type Log } from '../contracts/index.ts';
+
 import type { Pipeline } from '../pipeline.ts';
-import { Callers } from '../tools/callers.ts';
+import { Callers } from '../tools/index.ts';
 import type { Credentials } from './access.ts';
 import { answer } from './answers.ts';
 import { StatusBoard } from './board.ts';

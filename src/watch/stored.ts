@@ -1,10 +1,10 @@
 // The status from the state directory, with or without a running process.
 
-import { backlog } from '../contracts/spool.ts';
+import { backlog } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
-import { timeText } from '../tools/time-text.ts';
-import type { UpstreamClient } from '../upstream/client.ts';
-import type { AnnouncedEnd } from '../upstream/ends.ts';
+import { timeText } from '../tools/index.ts';
+import type { AnnouncedEnd, UpstreamClient } from '../upstream/index.ts';
+
 import { concernedUpstreams, endedStreams, movedSources } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import { asideFacts, emptyState, type State, settledBefore } from './state.ts';

@@ -1,7 +1,7 @@
 // Sources that move to their successors, as status, page and attention show them.
 
-import type { PairReport } from '../contracts/succession.ts';
-import { cleanText } from '../tools/clean-text.ts';
+import type { PairReport } from '../contracts/index.ts';
+import { cleanText } from '../tools/index.ts';
 import type { Matter, SuccessionFacts } from './status-facts.ts';
 
 /** A pair as status shows it. */

@@ -2,7 +2,7 @@
 // a reader receives as much as a person can read; the rest is counted. run/event-tap.ts supplies the events.
 // Invariants: a tail moves no position, and its share of the time is bounded.
 
-import type { Clock } from '../contracts/tools.ts';
+import type { Clock } from '../contracts/index.ts';
 import { type EventStream, eventText } from './event-stream.ts';
 
 /** A reader's query. */

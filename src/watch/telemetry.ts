@@ -3,8 +3,8 @@
 // since the start, so a failed push loses no count and is not repeated: the next one contains it. Invariant: a slow,
 // unreachable or rejecting collector costs the export nothing.
 
-import type { Secret } from '../contracts/secret.ts';
-import type { Clock, HttpClient, Log, TlsSettings } from '../contracts/tools.ts';
+import type { Clock, HttpClient, Log, Secret, TlsSettings } from '../contracts/index.ts';
+
 import type { Family } from './metrics.ts';
 
 /** The collector of metrics. */

@@ -3,9 +3,9 @@
 // late. It does not cover records that upstream shows late although they are older, and events dropped by a filter or
 // an operator.
 
-import type { Offset } from '../contracts/event.ts';
+import type { Offset } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
-import { leadsTo } from '../send/route.ts';
+import { leadsTo } from '../send/index.ts';
 import { endedStreams } from './moved-sources.ts';
 import type { State } from './state.ts';
 

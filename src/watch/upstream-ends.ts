@@ -1,9 +1,9 @@
 // The ends of upstreams, as status, page and attention show them. Invariant: a date alone makes nothing red; from 90
 // days before, it is a notice with the next step.
 
-import { cleanText } from '../tools/clean-text.ts';
-import { timeText } from '../tools/time-text.ts';
-import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/ends.ts';
+import { cleanText, timeText } from '../tools/index.ts';
+
+import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/index.ts';
 import type { Matter, StoredUpstream } from './status-facts.ts';
 
 /** The end of an upstream at a time (epoch milliseconds); `moved`: it affects no source any more. */

@@ -3,8 +3,8 @@
 // SIEM has received. A checkpoint is reported when signed, at most one per interval; of several,
 // the newest.
 
-import type { Published } from '../../../src/archive/log.ts';
-import type { SinkOpening } from '../../../src/contracts/sink.ts';
+import type { Published } from '../../../src/archive/write.ts';
+import type { SinkOpening } from '../../../src/contracts/index.ts';
 
 /** Reports one archive's checkpoints. */
 export class CheckpointEvents {

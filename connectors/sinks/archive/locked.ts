@@ -3,9 +3,9 @@
 // writer's claim, and partial tiles and bundles of the right edge, which full ones supersede;
 // locked ones would stay, and cost storage, by the hundred thousand.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
-import type { ObjectLock, ObjectStore } from '../../../src/objects/store.ts';
+import { type Clock, ExportError } from '../../../src/contracts/index.ts';
+
+import type { ObjectLock, ObjectStore } from '../../../src/objects/index.ts';
 
 /** `object_lock`, as parsed. */
 export interface LockSettings {

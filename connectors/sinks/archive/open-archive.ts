@@ -1,15 +1,29 @@
 // An archive as an open sink. After any failure it is reopened before the next batch: a crash and a
 // failure leave the same state, and only opening determines the archive's end.
 
-import { type Anchor, Anchors } from '../../../src/archive/anchors/anchors.ts';
-import type { Signer, Verifier } from '../../../src/archive/note.ts';
-import type { SiblingPlace } from '../../../src/archive/siblings.ts';
-import { type ArchiveWriter, openWriter } from '../../../src/archive/writer.ts';
-import { asExportError, ExportError } from '../../../src/contracts/errors.ts';
-import type { Json } from '../../../src/contracts/json.ts';
-import { type PositionReach, reachOf } from '../../../src/contracts/numbering.ts';
-import type { Batch, Delivery, Notice, Sink, SinkOpening } from '../../../src/contracts/sink.ts';
-import type { ObjectStore } from '../../../src/objects/store.ts';
+import type { Signer, Verifier } from '../../../src/archive/index.ts';
+import {
+  type Anchor,
+  Anchors,
+  type ArchiveWriter,
+  openWriter,
+  type SiblingPlace,
+} from '../../../src/archive/write.ts';
+
+import {
+  asExportError,
+  type Batch,
+  type Delivery,
+  ExportError,
+  type Json,
+  type Notice,
+  type PositionReach,
+  reachOf,
+  type Sink,
+  type SinkOpening,
+} from '../../../src/contracts/index.ts';
+
+import type { ObjectStore } from '../../../src/objects/index.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { CheckpointEvents } from './checkpoint-events.ts';
 

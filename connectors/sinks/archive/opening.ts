@@ -1,21 +1,34 @@
 // Opens an archive from its settings, and probes it before; separate from its declaration, which
 // every command loads.
 
-import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
-import { type StampSettings, timeStamper } from '../../../src/archive/anchors/stamper.ts';
-import { type WitnessSettings, witnessing } from '../../../src/archive/anchors/witnesses.ts';
-import { staleMsOf } from '../../../src/archive/claim.ts';
-import { parseVkey } from '../../../src/archive/note.ts';
-import { checkArchive } from '../../../src/archive/recovery.ts';
-import { signerOf } from '../../../src/archive/signing.ts';
-import { segmentBytesMax } from '../../../src/archive/writer.ts';
-import { ExportError, errorCodeOf, errorText } from '../../../src/contracts/errors.ts';
-import type { Json } from '../../../src/contracts/json.ts';
-import type { Secret } from '../../../src/contracts/secret.ts';
-import type { Sink, SinkOpening } from '../../../src/contracts/sink.ts';
-import type { Tools } from '../../../src/contracts/tools.ts';
-import { openStore } from '../../../src/objects/open.ts';
-import type { ObjectStore } from '../../../src/objects/store.ts';
+import {
+  parseVkey,
+  signerOf,
+  staleMsOf,
+  type WitnessSettings,
+  witnessing,
+} from '../../../src/archive/index.ts';
+import {
+  type Anchor,
+  checkArchive,
+  type StampSettings,
+  segmentBytesMax,
+  timeStamper,
+} from '../../../src/archive/write.ts';
+
+import {
+  ExportError,
+  errorCodeOf,
+  errorText,
+  type Json,
+  type Secret,
+  type Sink,
+  type SinkOpening,
+  type Tools,
+} from '../../../src/contracts/index.ts';
+
+import { type ObjectStore, openStore } from '../../../src/objects/index.ts';
+
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { probeDirectory } from '../../shared/writable-directory.ts';
 import { checkLocks, type LockSettings, lockedStore } from './locked.ts';

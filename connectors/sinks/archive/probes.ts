@@ -1,13 +1,11 @@
 // The probes of `check --connect` around an archive before anything is written to it. Invariants:
 // nothing is left behind; nothing in the archive is changed.
 
-import type { Anchor } from '../../../src/archive/anchors/anchors.ts';
-import { checkpointText } from '../../../src/archive/checkpoint.ts';
-import type { Published } from '../../../src/archive/log.ts';
-import { rootOf } from '../../../src/archive/merkle.ts';
-import { type Signer, signNote } from '../../../src/archive/note.ts';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { ObjectStore } from '../../../src/objects/store.ts';
+import { checkpointText, rootOf, type Signer, signNote } from '../../../src/archive/index.ts';
+import type { Anchor, Published } from '../../../src/archive/write.ts';
+
+import { ExportError } from '../../../src/contracts/index.ts';
+import type { ObjectStore } from '../../../src/objects/index.ts';
 
 /** No object has this name. */
 const absentName = 'check';

@@ -1,9 +1,9 @@
 // One event as a Datadog log: Datadog's own attributes at the top, and the event itself below a
 // separate name, because some of OCSF's names (`status`, `time`) have another meaning in Datadog.
 
-import { wholeSentence } from '../../../formats/sentence.ts';
-import type { Event } from '../../../src/contracts/event.ts';
-import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import { wholeSentence } from '../../../formats/texts.ts';
+import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+
 import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

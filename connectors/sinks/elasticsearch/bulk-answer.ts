@@ -4,7 +4,7 @@
 // cannot index are refused with its reason. Invariant: a response counts only if it is a `_bulk`
 // response for exactly the sent events, in their order.
 
-import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/contracts/index.ts';
 
 /** The result of one event with its reason; `denied`: no permission to write it. */
 export interface ItemAnswer {

@@ -3,8 +3,8 @@
 // never on the send time, so that a repeated event reaches the same index and is recognised by
 // `_id`. A hostile time creates no index of its own.
 
-import type { Event } from '../../../src/contracts/event.ts';
-import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+
 import { linesOf } from '../../shared/lines.ts';
 
 const dayMs = 86_400_000;

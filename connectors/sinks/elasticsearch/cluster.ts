@@ -1,10 +1,14 @@
 // Addresses and credentials of the cluster. A credential becomes a header at each request, so that
 // a rotated one applies.
 
-import type { Compression } from '../../../src/contracts/compression.ts';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { Secret } from '../../../src/contracts/secret.ts';
-import type { HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
+import type { Compression } from '../../../src/contracts/config.ts';
+import {
+  ExportError,
+  type HttpResponse,
+  Secret,
+  type TlsSettings,
+} from '../../../src/contracts/index.ts';
+
 import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';

@@ -1,10 +1,15 @@
 // Creates the index template that the cluster needs before the first event.
 
-import type { SetupDeps } from '../../../src/contracts/definition.ts';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Format } from '../../../src/contracts/format.ts';
-import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
-import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import type { SetupDeps } from '../../../src/contracts/config.ts';
+import {
+  ExportError,
+  type Format,
+  type HttpResponse,
+  isObject,
+  type Json,
+  type JsonObject,
+} from '../../../src/contracts/index.ts';
+
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { type ClusterSettings, foreignResponse, receiversOf } from './cluster.ts';
 import { templateFor } from './template.ts';

@@ -4,7 +4,7 @@
 // compressed as they are.
 
 import { createHash, createHmac } from 'node:crypto';
-import { ExportError, errorText } from '../../../src/contracts/errors.ts';
+import { ExportError, errorText } from '../../../src/contracts/index.ts';
 import type { Sign } from '../../shared/http-post.ts';
 
 /** The service's region and kind. */

@@ -7,9 +7,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { flushNames } from '../../../src/contracts/directory.ts';
-import { errorCodeOf } from '../../../src/contracts/errors.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+import { errorCodeOf, flushNames, type Log } from '../../../src/contracts/index.ts';
+
 import { fileMode } from './durable-files.ts';
 
 /** The compression of one file sink. */

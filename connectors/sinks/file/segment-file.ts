@@ -17,10 +17,16 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { flushNames, makeDirectory } from '../../../src/contracts/directory.ts';
-import { ExportError, errorCodeOf } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
-import { type PositionReach, presentEpoch } from '../../../src/contracts/numbering.ts';
+import {
+  ExportError,
+  errorCodeOf,
+  flushNames,
+  makeDirectory,
+  type Offset,
+  type PositionReach,
+  presentEpoch,
+} from '../../../src/contracts/index.ts';
+
 import { directoryMode, fileMode, writeAll } from './durable-files.ts';
 import { finishedPath, renameFinished } from './segment-names.ts';
 import { SegmentNote } from './segment-note.ts';

@@ -7,8 +7,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
 import { basename, dirname, join, parse } from 'node:path';
-import { flushNames } from '../../../src/contracts/directory.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
+import { flushNames, type Offset } from '../../../src/contracts/index.ts';
+
 import type { SegmentFileSettings } from './segment-settings.ts';
 
 const offsetDigits = 16;

@@ -13,10 +13,13 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { z } from 'zod';
-import { flushNames } from '../../../src/contracts/directory.ts';
-import { errorCodeOf } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
-import type { SinkPosition } from '../../../src/contracts/numbering.ts';
+import {
+  errorCodeOf,
+  flushNames,
+  type Offset,
+  type SinkPosition,
+} from '../../../src/contracts/index.ts';
+
 import { fileMode } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 

@@ -7,10 +7,14 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
-import { errorCodeOf } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
-import type { Json } from '../../../src/contracts/json.ts';
-import { type PositionReach, reachOf } from '../../../src/contracts/numbering.ts';
+import {
+  errorCodeOf,
+  type Json,
+  type Offset,
+  type PositionReach,
+  reachOf,
+} from '../../../src/contracts/index.ts';
+
 import { keptDigits } from '../../shared/known-events.ts';
 import { renameFinished } from './segment-names.ts';
 import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts';

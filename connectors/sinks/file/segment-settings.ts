@@ -1,8 +1,6 @@
 // The settings that the parts of a segment file share.
 
-import type { Json } from '../../../src/contracts/json.ts';
-import type { Numbering } from '../../../src/contracts/numbering.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+import type { Json, Log, Numbering } from '../../../src/contracts/index.ts';
 
 /** Options for opening a segment file. */
 export interface SegmentFileSettings {

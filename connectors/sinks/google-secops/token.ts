@@ -6,9 +6,8 @@
 
 import { createPrivateKey, sign } from 'node:crypto';
 import { z } from 'zod';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject } from '../../../src/contracts/json.ts';
-import { Secret } from '../../../src/contracts/secret.ts';
+import { ExportError, isObject, Secret } from '../../../src/contracts/index.ts';
+
 import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
 import { type FailedAnswer, postOnce, unusableResponse } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';

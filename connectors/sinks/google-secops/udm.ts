@@ -3,11 +3,18 @@
 // than GENERIC_EVENT is used only if its required fields are present. Invariant: nothing is lost:
 // the whole OCSF event is in `additional`.
 
-import { actingUser } from '../../../formats/parts.ts';
-import { wholeSentence } from '../../../formats/sentence.ts';
-import type { Event, OcsfEndpoint, OcsfEvent, OcsfUser } from '../../../src/contracts/event.ts';
-import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
-import { isObject } from '../../../src/contracts/json.ts';
+import { actingUser, wholeSentence } from '../../../formats/texts.ts';
+
+import {
+  type DocumentForm,
+  type Event,
+  type Format,
+  isObject,
+  type OcsfEndpoint,
+  type OcsfEvent,
+  type OcsfUser,
+} from '../../../src/contracts/index.ts';
+
 import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

@@ -4,8 +4,8 @@
 // created, because that would fence the other process, unless the creation confirms before and
 // after that it is this process's turn, and the fencing producer's turn was over.
 
-import { invariant } from '../../../src/contracts/errors.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
+import { type Clock, invariant } from '../../../src/contracts/index.ts';
+
 import type { KafkaProducer } from '../../../src/kafka/index.ts';
 import { KafkaFailure } from '../../../src/kafka/index.ts';
 

@@ -1,8 +1,8 @@
 // A KafkaFailure as the Delivery of a batch, with the next step for the operator. Invariant: a
 // failure that is not known to be final is retried.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Delivery } from '../../../src/contracts/sink.ts';
+import { type Delivery, ExportError } from '../../../src/contracts/index.ts';
+
 import { type KafkaFailure, missingIssuerOf } from '../../../src/kafka/index.ts';
 
 /** Context for the messages about a failure. */

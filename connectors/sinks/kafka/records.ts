@@ -1,8 +1,8 @@
 // Converts the engine's batch to Kafka records: key, value and the header `uid`, with sizes as the
 // broker counts them, cut into requests that it accepts.
 
-import type { Event } from '../../../src/contracts/event.ts';
-import type { Batch } from '../../../src/contracts/sink.ts';
+import type { Batch, Event } from '../../../src/contracts/index.ts';
+
 import { batchHeadBytes, KafkaRecord, recordBytes } from '../../../src/kafka/index.ts';
 import { lineAt } from '../../shared/lines.ts';
 

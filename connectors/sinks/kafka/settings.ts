@@ -1,10 +1,15 @@
 // The config keys of a Kafka sink, and the client options made from them.
 
 import { z } from 'zod';
-import { compression } from '../../../src/contracts/compression.ts';
-import type { Settings } from '../../../src/contracts/definition.ts';
-import { duration, parseHostPort, size } from '../../../src/contracts/settings.ts';
-import type { Tools } from '../../../src/contracts/tools.ts';
+import {
+  compression,
+  duration,
+  parseHostPort,
+  type Settings,
+  size,
+} from '../../../src/contracts/config.ts';
+
+import type { Tools } from '../../../src/contracts/index.ts';
 import {
   connectionFields,
   type KafkaOptions,

@@ -5,15 +5,16 @@
 // location, so that a crashed process passes them on to the next.
 
 import { z } from 'zod';
-import type { Json } from '../../../src/contracts/json.ts';
 import {
+  type Batch,
+  type Json,
+  type Log,
   type Numbering,
   type PositionReach,
   presentEpoch,
   reachOf,
-} from '../../../src/contracts/numbering.ts';
-import type { Batch } from '../../../src/contracts/sink.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+} from '../../../src/contracts/index.ts';
+
 import type {
   CommittedPosition,
   Ranges,

@@ -4,9 +4,7 @@
 // response as a success, and a login page with status 200 would lose every event. The receiver's
 // text is bounded and cannot break a log line.
 
-import { isObject } from '../../../src/contracts/json.ts';
-import { plainText } from '../../../src/contracts/text.ts';
-import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import { type HttpResponse, isObject, plainText } from '../../../src/contracts/index.ts';
 
 const textLengthMax = 200;
 

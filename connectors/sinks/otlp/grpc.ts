@@ -9,13 +9,17 @@ import { checkServerIdentity, createSecureContext, type PeerCertificate } from '
 import type { ChannelCredentials, Client, Metadata, ServiceError } from '@grpc/grpc-js';
 import {
   asExportError,
+  type Clock,
   type ErrorCode,
   ExportError,
   errorText,
-} from '../../../src/contracts/errors.ts';
-import { headerValue } from '../../../src/contracts/secret.ts';
-import { type TlsFileKey, tlsFaults } from '../../../src/contracts/tls-files.ts';
-import type { Clock, HttpResponse, TlsSettings } from '../../../src/contracts/tools.ts';
+  type HttpResponse,
+  headerValue,
+  type TlsFileKey,
+  type TlsSettings,
+  tlsFaults,
+} from '../../../src/contracts/index.ts';
+
 import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';
 import { blotted, plainLine } from '../../shared/receiver-words.ts';
 import { readRetryDelayMs } from './answer.ts';

@@ -5,10 +5,9 @@
 
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import type { Offset } from '../../../src/contracts/event.ts';
-import type { Json } from '../../../src/contracts/json.ts';
-import type { SinkPosition } from '../../../src/contracts/numbering.ts';
-import type { ObjectFacts } from '../../../src/objects/store.ts';
+import type { Json, Offset, SinkPosition } from '../../../src/contracts/index.ts';
+
+import type { ObjectFacts } from '../../../src/objects/index.ts';
 
 /** An object of a cut. The last has the cut's name; tables come before it. */
 export interface CutPart {

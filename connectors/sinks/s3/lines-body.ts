@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
-import type { Batch } from '../../../src/contracts/sink.ts';
+import type { Batch } from '../../../src/contracts/index.ts';
 import { keptUid } from '../../shared/known-events.ts';
 import { linesOf } from '../../shared/lines.ts';
 import type { Cut, CutPart } from './cut.ts';

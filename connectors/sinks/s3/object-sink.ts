@@ -1,6 +1,6 @@
 // A sink that writes objects with an ObjectWriter.
 
-import type { Sink } from '../../../src/contracts/sink.ts';
+import type { Sink } from '../../../src/contracts/index.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { ObjectWriter, type ObjectWriterSettings } from './object-writer.ts';
 

@@ -10,10 +10,19 @@
 // Invariants: once a cut is stored its objects contain these events and no others, also in the next
 // process; an existing object under the name counts only if it has these events.
 
-import { asExportError, ExportError, invariant } from '../../../src/contracts/errors.ts';
-import type { Offset } from '../../../src/contracts/event.ts';
-import { epochBegin, type PositionReach, presentEpoch } from '../../../src/contracts/numbering.ts';
-import type { Batch, Delivery, SinkOpening } from '../../../src/contracts/sink.ts';
+import {
+  asExportError,
+  type Batch,
+  type Delivery,
+  ExportError,
+  epochBegin,
+  invariant,
+  type Offset,
+  type PositionReach,
+  presentEpoch,
+  type SinkOpening,
+} from '../../../src/contracts/index.ts';
+
 import { forget, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
 import {
   type Cut,

@@ -3,13 +3,14 @@
 // cut's name; the others are named for readers of tables.
 
 import { setImmediate } from 'node:timers/promises';
-import type { LakeMade, LakeObject } from '../../../src/archive/lake-cuts.ts';
+import type { LakeMade, LakeObject } from '../../../src/archive/index.ts';
 import {
+  cutFact,
   type ParquetObject,
   PartitionedEvents,
   partitionPath,
-} from '../../../src/parquet/partitions.ts';
-import { cutFact } from '../../../src/parquet/read.ts';
+} from '../../../src/parquet/index.ts';
+
 import { keptUid } from '../../shared/known-events.ts';
 import type { Cut, CutPart } from './cut.ts';
 import type { CutBody } from './lines-body.ts';

@@ -3,9 +3,9 @@
 // does not know the newest objects. Invariant: a cut counts only if the object with its own name
 // exists, which is written last.
 
-import type { Numbering, PositionReach } from '../../../src/contracts/numbering.ts';
-import { reachOf } from '../../../src/contracts/numbering.ts';
-import type { ObjectStore } from '../../../src/objects/store.ts';
+import { type Numbering, type PositionReach, reachOf } from '../../../src/contracts/index.ts';
+
+import type { ObjectStore } from '../../../src/objects/index.ts';
 import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 

@@ -3,7 +3,7 @@
 // section 3.1.2), in gzip as extra fields of empty members (RFC 1952 section 2.3.1). The data is
 // one frame or member before it, so that a decoder of a single one reads everything.
 
-import type { Offset } from '../../../src/contracts/event.ts';
+import type { Offset } from '../../../src/contracts/index.ts';
 import { keptDigits } from '../../shared/known-events.ts';
 
 /** How objects are compressed. */

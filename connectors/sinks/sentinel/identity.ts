@@ -2,8 +2,8 @@
 // managed identity.
 
 import { z } from 'zod';
-import { invariant } from '../../../src/contracts/errors.ts';
-import { secret } from '../../../src/contracts/settings.ts';
+import { secret } from '../../../src/contracts/config.ts';
+import { invariant } from '../../../src/contracts/index.ts';
 import { postUrl } from '../../shared/http-post.ts';
 import type { Identity } from './token.ts';
 

@@ -3,12 +3,17 @@
 // them contains the whole event, and a value that would be cut is split over several rows if
 // configured, or reported by the sink before sending.
 
-import { actingUser, textOf } from '../../../formats/parts.ts';
-import { wholeSentence } from '../../../formats/sentence.ts';
-import { cutToBytes } from '../../../formats/text.ts';
-import type { Event } from '../../../src/contracts/event.ts';
-import type { DocumentForm, EncodedLines, Format } from '../../../src/contracts/format.ts';
-import { isObject, type Json } from '../../../src/contracts/json.ts';
+import { actingUser, cutToBytes, textOf, wholeSentence } from '../../../formats/texts.ts';
+
+import {
+  type DocumentForm,
+  type EncodedLines,
+  type Event,
+  type Format,
+  isObject,
+  type Json,
+} from '../../../src/contracts/index.ts';
+
 import { lineAt } from '../../shared/lines.ts';
 
 /** UTF-8 bytes that a column holds uncut: 64 KB, in the stricter reading. */

@@ -6,11 +6,16 @@
 // neither permission. Invariant: an unreadable rule is reported and never an error: only a rule
 // that was read and lacks a column is one.
 
-import type { Inspection } from '../../../src/contracts/definition.ts';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../../src/contracts/json.ts';
-import { Secret } from '../../../src/contracts/secret.ts';
-import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import type { Inspection } from '../../../src/contracts/config.ts';
+import {
+  ExportError,
+  type HttpResponse,
+  isObject,
+  type Json,
+  type JsonObject,
+  Secret,
+} from '../../../src/contracts/index.ts';
+
 import { getOnce, type HttpReceiver, type PostContext, postOnce } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';

@@ -3,10 +3,15 @@
 // until shortly before it ends, for all requests of the sink. Invariants: a rejected token is never
 // used again; neither secret nor token appears in a message.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject } from '../../../src/contracts/json.ts';
-import { Secret } from '../../../src/contracts/secret.ts';
-import type { HttpResponse, TlsSettings, Tools } from '../../../src/contracts/tools.ts';
+import {
+  ExportError,
+  type HttpResponse,
+  isObject,
+  Secret,
+  type TlsSettings,
+  type Tools,
+} from '../../../src/contracts/index.ts';
+
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
 

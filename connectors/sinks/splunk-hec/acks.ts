@@ -3,7 +3,7 @@
 // for one batch. If Splunk assigns an id that still waits, either its `true` was lost or another
 // indexer counts: a `true` could belong to either batch, so all are sent again.
 
-import type { ExportError } from '../../../src/contracts/errors.ts';
+import type { ExportError } from '../../../src/contracts/index.ts';
 
 /** The result of a posted batch. Null: indexed; otherwise the reason to send it again. */
 export type Acknowledged = ExportError | null;

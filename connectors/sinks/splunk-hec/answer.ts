@@ -3,9 +3,13 @@
 // dead letters come only from a code about an event; a response that is not a collector's, or
 // concerns the token, index or channel, keeps every event in the spool.
 
-import type { ExportError } from '../../../src/contracts/errors.ts';
-import { isObject, type Json } from '../../../src/contracts/json.ts';
-import type { HttpResponse } from '../../../src/contracts/tools.ts';
+import {
+  type ExportError,
+  type HttpResponse,
+  isObject,
+  type Json,
+} from '../../../src/contracts/index.ts';
+
 import {
   type FailedAnswer,
   heldNext,

@@ -11,9 +11,15 @@
 //   - a batch is released once it is posted: many wait, and only their ids are kept.
 
 import { randomUUID } from 'node:crypto';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { Batch, Delivery, Notice } from '../../../src/contracts/sink.ts';
-import { HttpFailure, type Tools } from '../../../src/contracts/tools.ts';
+import {
+  type Batch,
+  type Delivery,
+  ExportError,
+  HttpFailure,
+  type Notice,
+  type Tools,
+} from '../../../src/contracts/index.ts';
+
 import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
 import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';

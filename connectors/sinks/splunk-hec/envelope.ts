@@ -3,8 +3,8 @@
 // Invariants: the envelope depends only on the event, so that a repeated event has the same uid and
 // time; no hostile time moves an event to a period that is never searched.
 
-import type { Event } from '../../../src/contracts/event.ts';
-import type { DocumentForm, Format } from '../../../src/contracts/format.ts';
+import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
+
 import { linesOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

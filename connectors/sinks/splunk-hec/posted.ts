@@ -1,8 +1,8 @@
 // The result of a posted batch. Invariant: an event counts as delivered only if its part is
 // indexed; the other events of that part are sent again, and no more.
 
-import type { Uid } from '../../../src/contracts/event.ts';
-import type { Batch, Delivery } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, Uid } from '../../../src/contracts/index.ts';
+
 import type { Range } from '../../shared/halves.ts';
 import type { Acknowledged } from './acks.ts';
 

@@ -1,7 +1,7 @@
 // One request to a collector and its response, by status and by code. The cookies of each response
 // are sent with the next request.
 
-import type { Tools } from '../../../src/contracts/tools.ts';
+import type { Tools } from '../../../src/contracts/index.ts';
 import { type HttpReceiver, type PostAnswer, postOnce } from '../../shared/http-post.ts';
 import { type HecAnswer, judgeHec, readHecAnswer } from './answer.ts';
 import type { Cookies } from './cookies.ts';

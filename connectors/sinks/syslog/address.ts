@@ -3,7 +3,7 @@
 // No port is assumed: 514, 6514 and 2514 are conventions that many sites do not follow, and a wrong
 // guess would show only when events are due.
 
-import { parseHostPort } from '../../../src/contracts/settings.ts';
+import { parseHostPort } from '../../../src/contracts/config.ts';
 
 /** The transports, with their usual ports. */
 const usualPorts = { udp: 514, tcp: 514, tls: 6514, relp: 2514, relps: 2514 } as const;

@@ -13,8 +13,8 @@
 // twice; large batches wait for the kernel one at a time.
 
 import type { Socket } from 'node:net';
-import type { ExportError } from '../../../src/contracts/errors.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
+import type { Clock, ExportError } from '../../../src/contracts/index.ts';
+
 import type { Address } from './address.ts';
 import { broken, brokenConnection } from './failures.ts';
 import type { Frames } from './framing.ts';

@@ -4,7 +4,7 @@
 // arrival of a datagram cannot be confirmed: only this machine's kernel reports errors.
 
 import { lookup } from 'node:dns/promises';
-import type { Batch, Delivery, Refusal } from '../../../src/contracts/sink.ts';
+import type { Batch, Delivery, Refusal } from '../../../src/contracts/index.ts';
 import { lineAt } from '../../shared/lines.ts';
 import type { Address } from './address.ts';
 import { connectFailure } from './failures.ts';

@@ -12,8 +12,8 @@ import {
   connect as connectTls,
   createSecureContext,
 } from 'node:tls';
-import { tlsFaults } from '../../../src/contracts/tls-files.ts';
-import type { Clock, TlsSettings } from '../../../src/contracts/tools.ts';
+import { type Clock, type TlsSettings, tlsFaults } from '../../../src/contracts/index.ts';
+
 import { type Address, isSecure } from './address.ts';
 import { connectFailure, tlsFaultFailure, tlsFileFailure, turnedAway } from './failures.ts';
 

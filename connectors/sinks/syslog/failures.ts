@@ -2,8 +2,8 @@
 // OpenSSL are used, because their texts may quote bytes from the receiver. No failure here loses an
 // event: events without confirmed delivery stay in the spool and are sent again.
 
-import { ExportError } from '../../../src/contracts/errors.ts';
-import { missingIssuer, type TlsFault } from '../../../src/contracts/tls-files.ts';
+import { ExportError, missingIssuer, type TlsFault } from '../../../src/contracts/index.ts';
+
 import { type Address, isSecure } from './address.ts';
 
 const heldNext = 'Nothing was lost: messages without a confirmation are sent again.';

@@ -9,8 +9,7 @@
 //
 // A receiver that hung from its first connection on looks like a silent one: hence the patience.
 
-import type { Notice } from '../../../src/contracts/sink.ts';
-import type { Log } from '../../../src/contracts/tools.ts';
+import type { Log, Notice } from '../../../src/contracts/index.ts';
 
 /** How a batch is settled: see `confirm` in the settings of the sink. */
 type Confirm = 'auto' | 'window' | 'close';

@@ -3,7 +3,7 @@
 // into reused memory; the receiver's are parsed from its bytes as they arrive. Invariants: no
 // content of a message can end its frame; bytes that are no frame are reported, never skipped.
 
-import type { EncodedLines } from '../../../src/contracts/format.ts';
+import type { EncodedLines } from '../../../src/contracts/index.ts';
 import type { Range } from '../../shared/halves.ts';
 
 /** Transactions count from 1 to this, and then from 1 again; 0 is the server's own. */

@@ -5,9 +5,8 @@
 // transaction marks its message as accepted; once over, a session changes nothing.
 
 import type { Socket } from 'node:net';
-import { ExportError } from '../../../src/contracts/errors.ts';
-import type { EncodedLines } from '../../../src/contracts/format.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
+import { type Clock, type EncodedLines, ExportError } from '../../../src/contracts/index.ts';
+
 import type { Range } from '../../shared/halves.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import type { Address } from './address.ts';

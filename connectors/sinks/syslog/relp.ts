@@ -11,11 +11,18 @@
 // Invariants: nothing counts as delivered without a 200, and nothing with a 200 is sent again by this
 // process.
 
-import { ExportError, invariant } from '../../../src/contracts/errors.ts';
-import type { Uid } from '../../../src/contracts/event.ts';
-import type { EncodedLines } from '../../../src/contracts/format.ts';
-import type { Batch, Delivery, Refusal, Sink } from '../../../src/contracts/sink.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
+import {
+  type Batch,
+  type Clock,
+  type Delivery,
+  type EncodedLines,
+  ExportError,
+  invariant,
+  type Refusal,
+  type Sink,
+  type Uid,
+} from '../../../src/contracts/index.ts';
+
 import { lineAt } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import type { SyslogReceiver } from './dial.ts';

@@ -15,8 +15,8 @@
 // one to be confirmed, and only a slower receiver may see later events first.
 
 import type { Socket } from 'node:net';
-import type { ExportError } from '../../../src/contracts/errors.ts';
-import type { Clock } from '../../../src/contracts/tools.ts';
+import type { Clock, ExportError } from '../../../src/contracts/index.ts';
+
 import { SyslogConnection } from './connection.ts';
 import { dial, type SyslogReceiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';

@@ -1,8 +1,7 @@
 // The batches on one connection without a result, in the order of writing. Invariants: results are
 // reported in that order, and none twice.
 
-import type { ExportError } from '../../../src/contracts/errors.ts';
-import type { Delivery } from '../../../src/contracts/sink.ts';
+import type { Delivery, ExportError } from '../../../src/contracts/index.ts';
 
 /** A caller that waits for a batch's result. */
 export interface Waiter {

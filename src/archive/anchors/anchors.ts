@@ -5,10 +5,10 @@
 // to the store too; a missing proof is reported, and requested again with the next checkpoint.
 
 import { hash } from 'node:crypto';
-import { ExportError, errorText } from '../../contracts/errors.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
-import type { ObjectStore } from '../../objects/store.ts';
-import { timeText } from '../../tools/time-text.ts';
+import { type Clock, ExportError, errorText, type Log } from '../../contracts/index.ts';
+
+import type { ObjectStore } from '../../objects/index.ts';
+import { timeText } from '../../tools/index.ts';
 import type { Entry } from '../entries.ts';
 import {
   anchorPath,

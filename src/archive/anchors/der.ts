@@ -2,7 +2,7 @@
 // the received bytes, and encodes the few values of a request. Anything except plain DER of definite length is a
 // SyntaxError.
 
-import { invariant } from '../../contracts/errors.ts';
+import { invariant } from '../../contracts/index.ts';
 
 /** One value. */
 export interface Der {

@@ -4,9 +4,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { ExportError, errorText } from '../../contracts/errors.ts';
-import type { Secret } from '../../contracts/secret.ts';
-import type { HttpClient } from '../../contracts/tools.ts';
+import { ExportError, errorText, type HttpClient, type Secret } from '../../contracts/index.ts';
+
 import type { Anchor } from './anchors.ts';
 import { authoritiesIn, checkStamp, stampQuery } from './time-stamp.ts';
 

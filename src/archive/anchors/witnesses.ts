@@ -3,10 +3,15 @@
 // object is the signed checkpoint with the witnesses' lines below. Invariants: a line counts only if it is the key's
 // signature over this text, whatever else a witness sends; a slow or lying witness does not affect the others.
 
-import { ExportError, errorText } from '../../contracts/errors.ts';
-import type { Secret } from '../../contracts/secret.ts';
-import type { HttpClient, HttpResponse } from '../../contracts/tools.ts';
-import type { ObjectStore } from '../../objects/store.ts';
+import {
+  ExportError,
+  errorText,
+  type HttpClient,
+  type HttpResponse,
+  type Secret,
+} from '../../contracts/index.ts';
+
+import type { ObjectStore } from '../../objects/index.ts';
 import type { Published } from '../log.ts';
 import { consistencyProof } from '../merkle.ts';
 import { openNote, parseNote, parseWitnessKey, type Verifier } from '../note.ts';

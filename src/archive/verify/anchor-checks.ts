@@ -4,7 +4,7 @@
 // facts that need none; with trusted parties, an archive without a valid proof has a break.
 
 import { hash, type X509Certificate } from 'node:crypto';
-import { timeText } from '../../tools/time-text.ts';
+import { timeText } from '../../tools/index.ts';
 import { checkStamp } from '../anchors/time-stamp.ts';
 import type { Entry } from '../entries.ts';
 import { checkpointSizeOf } from '../layout.ts';

@@ -3,8 +3,8 @@
 // nothing is concluded from it.
 
 import { hash } from 'node:crypto';
-import { ExportError, errorText } from '../../contracts/errors.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
+import { ExportError, errorText, isObject, type Json } from '../../contracts/index.ts';
+
 import { ClockDifferences } from '../clocks.ts';
 import {
   type Entry,

@@ -3,8 +3,8 @@
 // entry, as after a crash or during writing, is reported and is no break; any other object without an entry is a break.
 
 import { hash } from 'node:crypto';
-import { ExportError, errorText } from '../../contracts/errors.ts';
-import { uidBytes } from '../../contracts/spool.ts';
+import { ExportError, errorText, uidBytes } from '../../contracts/index.ts';
+
 import type { EntryOf } from '../entries.ts';
 import type { Erasures } from '../erasures.ts';
 import { cutsPrefix, lakeBytesMax, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';
@@ -307,7 +307,7 @@ async function uidsIn(reading: SegmentReading, page: EntryOf<'page'>): Promise<B
 
 /** Loaded only if there is a lake: the Parquet reader has a large schema. */
 function tables() {
-  return import('../../parquet/read.ts');
+  return import('../../parquet/index.ts');
 }
 
 function keyOf(name: string): string {

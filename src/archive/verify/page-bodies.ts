@@ -3,7 +3,7 @@
 // is bounded by a window and the page being checked.
 
 import { createHash } from 'node:crypto';
-import { cutRecords } from '../../tools/record-list.ts';
+import { cutRecords } from '../../tools/index.ts';
 import type { PageEntry } from '../entries.ts';
 import type { ErasedRecords } from '../erasures.ts';
 import { rootOf } from '../merkle.ts';

@@ -4,7 +4,7 @@
 // from its entry to its release, whatever later entries with its id say; memory is bounded, however much is missing.
 
 import { createHash } from 'node:crypto';
-import { uidBytes } from '../../contracts/spool.ts';
+import { uidBytes } from '../../contracts/index.ts';
 import type { EntryOf, PageEntry } from '../entries.ts';
 import { type Erasures, readVersion, versionsOf } from '../erasures.ts';
 import { isHeld } from '../holds.ts';

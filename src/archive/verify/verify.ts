@@ -5,7 +5,7 @@
 // end, a key given by the reader must have signed the root to which everything led.
 
 import { hash } from 'node:crypto';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError } from '../../contracts/index.ts';
 import { type Checkpoint, parseCheckpoint } from '../checkpoint.ts';
 import { type Erasures, findErasures } from '../erasures.ts';
 import { checkpointPath, manifestPath, parseManifest } from '../layout.ts';

@@ -12,7 +12,7 @@ import {
   metadataV12,
   ResponseError,
 } from '@platformatic/kafka';
-import type { Clock } from '../../contracts/tools.ts';
+import type { Clock } from '../../contracts/index.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
 import { Connections, kafkaFailureOf } from '../../kafka/log-client.ts';
 import { type CommittedRecords, committedIn } from './committed.ts';

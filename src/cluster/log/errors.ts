@@ -1,6 +1,6 @@
 // What those are told who work with the log of a shard, where they cannot go on.
 
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError } from '../../contracts/index.ts';
 import { KafkaFailure } from '../../kafka/index.ts';
 import type { StateLogSettings } from './settings.ts';
 import { transactionMsMax } from './writer.ts';

@@ -1,8 +1,8 @@
 // Where each page stands in the log that is held, so that those which every sink has can be deleted
 // from it. What must stay true: no page is deleted that a sink may still want.
 
-import type { Offset } from '../../contracts/event.ts';
-import { pageTable } from '../../hold/outbox.ts';
+import type { Offset } from '../../contracts/index.ts';
+import { pageTable } from '../../hold/index.ts';
 import { parsedKey } from './rows.ts';
 
 /** Places of pages, oldest first. */

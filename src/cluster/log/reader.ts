@@ -2,8 +2,8 @@
 // committed before the end that it was given, or it fails; a log that gets no further fails within
 // the deadline, whether a transaction is open in it or its end has fallen behind.
 
-import { ExportError } from '../../contracts/errors.ts';
-import type { Clock } from '../../contracts/tools.ts';
+import { type Clock, ExportError } from '../../contracts/index.ts';
+
 import type { LogClient, TopicPartition } from './client.ts';
 import type { LogRecord } from './committed.ts';
 

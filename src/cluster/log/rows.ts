@@ -3,8 +3,8 @@
 // number and their count behind that. What must stay true: the same row has the same key always,
 // since a compacted topic keeps the newest record of each.
 
-import { ExportError } from '../../contracts/errors.ts';
-import type { OutboxRow } from '../../hold/outbox.ts';
+import { ExportError } from '../../contracts/index.ts';
+import type { OutboxRow } from '../../hold/index.ts';
 import type { LogRecord } from './committed.ts';
 
 /** A row's record without its place. */

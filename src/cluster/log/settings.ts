@@ -1,8 +1,8 @@
 // What reading and writing the log of a shard are made from.
 
 import { hostname } from 'node:os';
-import type { HostPort } from '../../contracts/settings.ts';
-import type { TlsSettings } from '../../contracts/tools.ts';
+import type { HostPort } from '../../contracts/config.ts';
+import type { TlsSettings } from '../../contracts/index.ts';
 import type { KafkaSasl } from '../../kafka/index.ts';
 import type { ConnectionsOptions } from '../../kafka/log-client.ts';
 import type { ConfigPrint } from '../config-print.ts';

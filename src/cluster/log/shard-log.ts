@@ -5,12 +5,11 @@
 // without an answer is written once more only after the log has said that it is not there.
 
 import { randomUUID } from 'node:crypto';
-import { asExportError } from '../../contracts/errors.ts';
-import type { Offset } from '../../contracts/event.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
-import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/outbox.ts';
-import { Rebuilding, type Rebuilt } from '../../hold/rebuild.ts';
-import type { SpoolLog } from '../../hold/spool.ts';
+import { asExportError, type Clock, type Log, type Offset } from '../../contracts/index.ts';
+
+import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/index.ts';
+import { Rebuilding, type Rebuilt, type SpoolLog } from '../../hold/open.ts';
+
 import { KafkaFailure } from '../../kafka/index.ts';
 import { LogClient, type TopicPartition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';

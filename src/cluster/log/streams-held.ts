@@ -1,8 +1,8 @@
 // Which streams a shard has a checkpoint of, by what is committed in Kafka. Nothing of the records is kept in memory but the
 // names.
 
-import type { Clock } from '../../contracts/tools.ts';
-import { keyLengths } from '../../hold/outbox.ts';
+import type { Clock } from '../../contracts/index.ts';
+import { keyLengths } from '../../hold/index.ts';
 import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';
 import { committedRecords } from './reader.ts';

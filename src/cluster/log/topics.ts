@@ -2,8 +2,8 @@
 // What must stay true: no page ever goes by its age, and of the state only what was written anew.
 
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
-import { ExportError } from '../../contracts/errors.ts';
-import type { Clock } from '../../contracts/tools.ts';
+import { type Clock, ExportError } from '../../contracts/index.ts';
+
 import { kafkaFailureOf } from '../../kafka/log-client.ts';
 import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';

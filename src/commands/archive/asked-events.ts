@@ -1,8 +1,8 @@
 // Which events of an archive are asked for: a filter, and a span of their times.
 
-import { errorText, UsageError } from '../../contracts/errors.ts';
-import { compileFilter, type Filter } from '../../send/filter.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import { errorText, UsageError } from '../../contracts/index.ts';
+import { compileFilter, type Filter } from '../../send/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import { timeTyped } from '../shared/typed.ts';
 
 const shownMax = 200;

@@ -2,16 +2,21 @@
 // nothing is taken from an archive but by who can sign that it was; what keeps the record is found
 // here, before anything is asked for.
 
-import { type Copy, copiesOf, recordOf } from '../../archive/copies.ts';
-import { encodeRequest, requestPath } from '../../archive/erasure-request.ts';
-import { isHeld } from '../../archive/holds.ts';
-import { isLakeBehind, type LakeCopy, lakeCopiesOf } from '../../archive/lake-copies.ts';
-import { ProvenCuts } from '../../archive/proven-cuts.ts';
-import type { ArchiveReader } from '../../archive/reader.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import { lockText } from '../../objects/store.ts';
-import { counted } from '../../terminal/table.ts';
-import { timeText } from '../../tools/time-text.ts';
+import {
+  type Copy,
+  copiesOf,
+  isLakeBehind,
+  type LakeCopy,
+  lakeCopiesOf,
+  ProvenCuts,
+  recordOf,
+} from '../../archive/audit.ts';
+import type { ArchiveReader } from '../../archive/index.ts';
+import { encodeRequest, isHeld, requestPath } from '../../archive/operate.ts';
+import { ExportError, UsageError } from '../../contracts/index.ts';
+import { lockText } from '../../objects/index.ts';
+import { counted } from '../../terminal/index.ts';
+import { timeText } from '../../tools/index.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';

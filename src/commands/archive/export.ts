@@ -1,10 +1,10 @@
 // `sluice archive export`: a span of an archive, with its proofs, as a directory for an auditor.
 
-import { exportRange } from '../../archive/export.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import { openDirectory } from '../../objects/directory.ts';
-import { shellWord } from '../../terminal/command-text.ts';
-import { counted, sizeText } from '../../terminal/table.ts';
+import { exportRange } from '../../archive/audit.ts';
+import { ExportError, UsageError } from '../../contracts/index.ts';
+import { openDirectory } from '../../objects/index.ts';
+import { counted, shellWord, sizeText } from '../../terminal/index.ts';
+
 import { defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import { locationArgument, openArchive } from './given.ts';

@@ -2,32 +2,31 @@
 
 import { hash, type X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { authoritiesIn } from '../../archive/anchors/time-stamp.ts';
-import { type ReadRequest, signRequest } from '../../archive/authority.ts';
-import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
-import { type Hold, holdsIn } from '../../archive/holds.ts';
+import { authoritiesIn } from '../../archive/audit.ts';
 import {
+  ArchiveReader,
   acceptsByDefault,
+  type Checkpoint,
   checkpointPath,
+  entriesOf,
   manifestPath,
+  ProvenReader,
+  parseCheckpoint,
   parseManifest,
-} from '../../archive/layout.ts';
-import { entriesOf } from '../../archive/logged.ts';
-import {
   parseNote,
   parseSigningKey,
   parseVkey,
   parseWitnessKey,
+  readSmall,
   type Signer,
   type Verifier,
-} from '../../archive/note.ts';
-import { ProvenReader } from '../../archive/proven-reader.ts';
-import { ArchiveReader } from '../../archive/reader.ts';
-import { readSmall } from '../../archive/small-objects.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
-import { openStore } from '../../objects/open.ts';
-import type { ObjectStore } from '../../objects/store.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+} from '../../archive/index.ts';
+import { type Hold, holdsIn, type ReadRequest, signRequest } from '../../archive/operate.ts';
+
+import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
+import { type ObjectStore, openStore } from '../../objects/index.ts';
+
+import { cleanText } from '../../tools/index.ts';
 import type { Means } from '../shared/command.ts';
 
 const shownMax = 120;

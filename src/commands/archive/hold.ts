@@ -2,17 +2,23 @@
 // config, also while a process writes there: that one enters it into the log with its next
 // checkpoint, and from then on no body in its time goes, whatever retention says.
 
-import { type EnteredHold, enteredHold } from '../../archive/entered-holds.ts';
-import { encodeHold, type Hold, holdPath, isHeld, releaseOf } from '../../archive/holds.ts';
-import { checkpointPath } from '../../archive/layout.ts';
-import { ProvenReader } from '../../archive/proven-reader.ts';
-import { segmentsBefore } from '../../archive/retention.ts';
-import { readSmall } from '../../archive/small-objects.ts';
-import { UsageError } from '../../contracts/errors.ts';
-import type { ObjectStore } from '../../objects/store.ts';
-import { counted, tableLines } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { timeText } from '../../tools/time-text.ts';
+import { checkpointPath, ProvenReader, readSmall } from '../../archive/index.ts';
+import {
+  type EnteredHold,
+  encodeHold,
+  enteredHold,
+  type Hold,
+  holdPath,
+  isHeld,
+  releaseOf,
+  segmentsBefore,
+} from '../../archive/operate.ts';
+
+import { UsageError } from '../../contracts/index.ts';
+import type { ObjectStore } from '../../objects/index.ts';
+import { counted, tableLines } from '../../terminal/index.ts';
+import { cleanText, timeText } from '../../tools/index.ts';
+
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import {

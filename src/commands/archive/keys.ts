@@ -4,8 +4,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { parseSigningKey, signingKeyText, verifierOfPem } from '../../archive/note.ts';
-import { errorCodeOf, errorText, UsageError } from '../../contracts/errors.ts';
+import { parseSigningKey, signingKeyText, verifierOfPem } from '../../archive/index.ts';
+import { errorCodeOf, errorText, UsageError } from '../../contracts/index.ts';
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { signingKeyGiven } from './given.ts';
 import { rotateKeys } from './rotate.ts';

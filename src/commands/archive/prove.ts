@@ -2,12 +2,18 @@
 // the check of one, for which neither the archive nor a config nor a network is needed.
 
 import { writeFileSync } from 'node:fs';
-import { findMatch } from '../../archive/match.ts';
-import { checkProof, encodeProof } from '../../archive/proof.ts';
-import { type ProvenRecord, proofOf, proveRecord } from '../../archive/prove.ts';
-import type { ArchiveReader } from '../../archive/reader.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import {
+  checkProof,
+  encodeProof,
+  findMatch,
+  type ProvenRecord,
+  proofOf,
+  proveRecord,
+} from '../../archive/audit.ts';
+
+import type { ArchiveReader } from '../../archive/index.ts';
+import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import { defineCommand, type Means } from '../shared/command.ts';
 import {
   archivesAt,

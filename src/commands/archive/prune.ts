@@ -2,12 +2,12 @@
 // its next checkpoint. The tree stays, and an entry says what went: nothing is taken from an archive
 // but by who can sign that it was.
 
-import { isHeld } from '../../archive/holds.ts';
-import { cutsPrefix } from '../../archive/lake-cuts.ts';
-import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/proven-cuts.ts';
-import { encodeWish, prunePath, pruneWish, segmentsBefore } from '../../archive/retention.ts';
-import { lockText, type ObjectLock } from '../../objects/store.ts';
-import { counted, sizeText } from '../../terminal/table.ts';
+import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/audit.ts';
+import { cutsPrefix } from '../../archive/index.ts';
+import { encodeWish, isHeld, prunePath, pruneWish, segmentsBefore } from '../../archive/operate.ts';
+
+import { lockText, type ObjectLock } from '../../objects/index.ts';
+import { counted, sizeText } from '../../terminal/index.ts';
 import { defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { timeTyped } from '../shared/typed.ts';

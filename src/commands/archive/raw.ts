@@ -3,14 +3,12 @@
 // breaks between JSON tokens become blanks, as `schema: original` has it; and a page that is not shown is counted.
 
 import { once } from 'node:events';
-import { loggedEntries, sizeOf } from '../../archive/logged.ts';
-import type { Verifier } from '../../archive/note.ts';
-import { archivedPage } from '../../archive/pages.ts';
-import type { ArchiveReader } from '../../archive/reader.ts';
-import { keptRecords } from '../../archive/records.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import { visibleLines } from '../../contracts/text.ts';
-import { counted } from '../../terminal/table.ts';
+import { archivedPage, keptRecords } from '../../archive/audit.ts';
+import { type ArchiveReader, loggedEntries, sizeOf, type Verifier } from '../../archive/index.ts';
+
+import { ExportError, UsageError, visibleLines } from '../../contracts/index.ts';
+
+import { counted } from '../../terminal/index.ts';
 import type { ExitCode, Means } from '../shared/command.ts';
 import { refuseUnknown, timeTyped } from '../shared/typed.ts';
 import { archivesAt } from './given.ts';

@@ -3,20 +3,22 @@
 // has signed, and none where a part of the archive or of the list could not be read.
 
 import { createReadStream } from 'node:fs';
-import type { Verifier } from '../../archive/note.ts';
-import { ProvenReader } from '../../archive/proven-reader.ts';
 import {
   archived,
   erased,
   listedFlag,
   markArchived,
   type ReconcileWishes,
-} from '../../archive/reconcile.ts';
-import { readUidList } from '../../archive/uid-list.ts';
-import { TooManyUids, UidTable, uidsMax } from '../../archive/uid-table.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
-import { counted } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+  readUidList,
+  TooManyUids,
+  UidTable,
+  uidsMax,
+} from '../../archive/audit.ts';
+import { ProvenReader, type Verifier } from '../../archive/index.ts';
+
+import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
+import { counted } from '../../terminal/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import { defineCommand, failureText, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import {

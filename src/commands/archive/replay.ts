@@ -5,25 +5,22 @@
 // true: an event comes with the uid that it had.
 
 import { hash } from 'node:crypto';
-import { loggedEntries } from '../../archive/logged.ts';
-import { archivedPage } from '../../archive/pages.ts';
-import type { ProvenReader } from '../../archive/proven-reader.ts';
-import { type Config, readConfig } from '../../config/config.ts';
-import { planFrom, type WholePlan } from '../../config/plan.ts';
-import { inShards } from '../../config/shards.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import { backlog, type NewPage, uidBytes } from '../../contracts/spool.ts';
-import { holderOf } from '../../hold/lock.ts';
-import { changeState } from '../../hold/store.ts';
-import { timeToGiveUp } from '../../run/give-up.ts';
-import { type Journey, openJourney } from '../../run/journey.ts';
-import { listenForShutdown } from '../../run/shutdown.ts';
-import { type BootTools, openTools } from '../../run/tools.ts';
-import { DecodedPage } from '../../send/held-event.ts';
-import { normalisersOf } from '../../send/normalisers.ts';
-import { leadsTo } from '../../send/route.ts';
-import { counted } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import { archivedPage } from '../../archive/audit.ts';
+import { loggedEntries, type ProvenReader } from '../../archive/index.ts';
+
+import { type Config, inShards, planFrom, readConfig, type WholePlan } from '../../config/index.ts';
+
+import { backlog, ExportError, type NewPage, UsageError, uidBytes } from '../../contracts/index.ts';
+
+import { changeState, holderOf } from '../../hold/index.ts';
+
+import { type BootTools, listenForShutdown, openTools, timeToGiveUp } from '../../run/index.ts';
+import { type Journey, openJourney } from '../../run/process.ts';
+
+import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
+
+import { counted } from '../../terminal/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';

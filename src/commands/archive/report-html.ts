@@ -2,8 +2,8 @@
 // per stream. What must stay true: everything in it comes from an archive that may be forged, so
 // all text is escaped, and the page runs no script and asks for nothing.
 
-import type { Break, Report, StreamDay, VerifiedStream } from '../../archive/verify/findings.ts';
-import { visibleText } from '../../contracts/text.ts';
+import type { Break, Report, StreamDay, VerifiedStream } from '../../archive/audit.ts';
+import { visibleText } from '../../contracts/index.ts';
 import { reportVerdict } from './report-json.ts';
 import {
   bounded,

@@ -1,7 +1,7 @@
 // A verification as JSON, whose keys are what people's scripts rely on.
 
-import type { Report, WitnessedSize } from '../../archive/verify/findings.ts';
-import { timeText } from '../../tools/time-text.ts';
+import type { Report, WitnessedSize } from '../../archive/audit.ts';
+import { timeText } from '../../tools/index.ts';
 
 /** What was found, as one word. */
 export function reportVerdict({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {

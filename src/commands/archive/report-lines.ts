@@ -10,10 +10,10 @@ import type {
   ReportedGap,
   SuccessionSeen,
   WitnessedSize,
-} from '../../archive/verify/findings.ts';
-import { counted, painted, sizeText, tableLines } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { timeText } from '../../tools/time-text.ts';
+} from '../../archive/audit.ts';
+import { counted, painted, sizeText, tableLines } from '../../terminal/index.ts';
+import { cleanText, timeText } from '../../tools/index.ts';
+
 import { reportVerdict } from './report-json.ts';
 
 const lengthMax = 500;

@@ -2,7 +2,7 @@
 // reads it), for one that runs by a schedule: an alert on it needs nothing else of sluice.
 
 import { renameSync, writeFileSync } from 'node:fs';
-import type { Report } from '../../archive/verify/findings.ts';
+import type { Report } from '../../archive/audit.ts';
 import { reportVerdict } from './report-json.ts';
 
 /** Writes the metrics in one step, so that no collector reads half of them. */

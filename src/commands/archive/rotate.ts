@@ -3,18 +3,17 @@
 // about to be signed.
 
 import { z } from 'zod';
-import { rotateKey } from '../../archive/rotate.ts';
-import { signerOf, signingSettings } from '../../archive/signing.ts';
-import { type Config, readConfig } from '../../config/config.ts';
-import { inShards } from '../../config/shards.ts';
-import { UsageError } from '../../contracts/errors.ts';
-import { Secret } from '../../contracts/secret.ts';
-import { hasState } from '../../hold/database.ts';
-import { takeLock } from '../../hold/lock.ts';
-import { changeState, lookInto } from '../../hold/store.ts';
-import { openStore } from '../../objects/open.ts';
-import type { BucketSettings } from '../../objects/s3-settings.ts';
-import { systemClock } from '../../tools/clock.ts';
+import { signerOf, signingSettings } from '../../archive/index.ts';
+import { rotateKey } from '../../archive/operate.ts';
+import { type Config, inShards, readConfig } from '../../config/index.ts';
+
+import { Secret, UsageError } from '../../contracts/index.ts';
+
+import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
+
+import { type BucketSettings, openStore } from '../../objects/index.ts';
+
+import { systemClock } from '../../tools/index.ts';
 import { configOption, defineCommand, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import { signingKeyGiven } from './given.ts';

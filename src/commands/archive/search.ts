@@ -4,22 +4,30 @@
 // what is not looked at is reported; each event that is shown is of a page or object that the checkpoint proves.
 
 import { formats } from '../../../formats/index.ts';
-import { enteredBytes, enteredLake } from '../../archive/entered-lake.ts';
-import type { PageEntry } from '../../archive/entries.ts';
-import { loggedEntries } from '../../archive/logged.ts';
-import { archivedPage, indexBehind, type PlaceInSpool } from '../../archive/pages.ts';
-import type { ProvenReader } from '../../archive/proven-reader.ts';
-import type { Config } from '../../config/config.ts';
-import { readingOf } from '../../config/plan.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import type { Event, OcsfEvent } from '../../contracts/event.ts';
-import { visibleLines } from '../../contracts/text.ts';
-import { lakeEvents } from '../../parquet/lake.ts';
-import { textFormat, usualChoice } from '../../run/tap-forms.ts';
-import { type Filter, valuesNeeded } from '../../send/filter.ts';
-import { DecodedPage } from '../../send/held-event.ts';
-import { normalisersOf } from '../../send/normalisers.ts';
-import { counted } from '../../terminal/table.ts';
+import {
+  archivedPage,
+  enteredBytes,
+  enteredLake,
+  indexBehind,
+  type PlaceInSpool,
+} from '../../archive/audit.ts';
+import { loggedEntries, type PageEntry, type ProvenReader } from '../../archive/index.ts';
+
+import { type Config, readingOf } from '../../config/index.ts';
+
+import {
+  type Event,
+  ExportError,
+  type OcsfEvent,
+  UsageError,
+  visibleLines,
+} from '../../contracts/index.ts';
+
+import { lakeEvents } from '../../parquet/index.ts';
+import { textFormat, usualChoice } from '../../run/process.ts';
+import { DecodedPage, type Filter, normalisersOf, valuesNeeded } from '../../send/index.ts';
+
+import { counted } from '../../terminal/index.ts';
 import { defineCommand, type ExitCode, type Means } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';

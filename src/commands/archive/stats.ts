@@ -1,7 +1,7 @@
 // `sluice archive stats`: how much of what an archive holds, by the objects that are there. It says
 // nothing about whether they are right: that is `verify`.
 
-import { counted, factLines, sizeText } from '../../terminal/table.ts';
+import { counted, factLines, sizeText } from '../../terminal/index.ts';
 import { defineCommand } from '../shared/command.ts';
 import { holdsAt, locationArgument, openArchive, signedHead } from './given.ts';
 

@@ -6,17 +6,25 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type Checkpoint, parseCheckpoint } from '../../archive/checkpoint.ts';
-import { checkpointPath } from '../../archive/layout.ts';
-import { keyOfLog, shardOfLog } from '../../archive/log-name.ts';
-import { openNote, parseNote, type Verifier } from '../../archive/note.ts';
-import { ProvenReader } from '../../archive/proven-reader.ts';
-import { signerOf, signingSettings } from '../../archive/signing.ts';
-import { readSmall } from '../../archive/small-objects.ts';
-import type { Config } from '../../config/config.ts';
-import { inShards } from '../../config/shards.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { ObjectStore } from '../../objects/store.ts';
+import {
+  type Checkpoint,
+  checkpointPath,
+  keyOfLog,
+  openNote,
+  ProvenReader,
+  parseCheckpoint,
+  parseNote,
+  readSmall,
+  shardOfLog,
+  signerOf,
+  signingSettings,
+  type Verifier,
+} from '../../archive/index.ts';
+
+import { type Config, inShards } from '../../config/index.ts';
+
+import { ExportError } from '../../contracts/index.ts';
+import type { ObjectStore } from '../../objects/index.ts';
 import { keyOption, keysGiven, openArchive, shardAt, signedHead } from './given.ts';
 
 /** `--key` of commands that also work without it. */

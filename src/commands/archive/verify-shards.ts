@@ -2,14 +2,16 @@
 // as a whole leaves nothing that could be broken, and a log in the place of another is whole. What must stay true: a log
 // that another one has seen is there and has that tree still; one that grows while it is verified is no break.
 
-import { manifestPath } from '../../archive/layout.ts';
-import { shardOfLog } from '../../archive/log-name.ts';
-import { rootAt } from '../../archive/merkle.ts';
-import type { Verifier } from '../../archive/note.ts';
-import { ProvenReader } from '../../archive/proven-reader.ts';
-import { readSmall } from '../../archive/small-objects.ts';
-import type { Break, Report, ReportedGap, SiblingSeen } from '../../archive/verify/findings.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import type { Break, Report, ReportedGap, SiblingSeen } from '../../archive/audit.ts';
+import {
+  manifestPath,
+  ProvenReader,
+  readSmall,
+  rootAt,
+  shardOfLog,
+  type Verifier,
+} from '../../archive/index.ts';
+import { ExportError } from '../../contracts/index.ts';
 import type { Means } from '../shared/command.ts';
 import { openArchive, shardAt } from './given.ts';
 

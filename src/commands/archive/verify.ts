@@ -3,11 +3,10 @@
 // it cannot be read, 3 whole with open gaps.
 
 import { writeFileSync } from 'node:fs';
-import { parseCheckpoint } from '../../archive/checkpoint.ts';
-import { parseNote } from '../../archive/note.ts';
-import type { Report } from '../../archive/verify/findings.ts';
-import { type VerifyOptions, verifyArchive } from '../../archive/verify/verify.ts';
-import { ExportError, errorText, UsageError } from '../../contracts/errors.ts';
+import { type Report, type VerifyOptions, verifyArchive } from '../../archive/audit.ts';
+import { parseCheckpoint, parseNote } from '../../archive/index.ts';
+
+import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { defineCommand, failureText, type Means } from '../shared/command.ts';
 import { durationTyped, timeTyped } from '../shared/typed.ts';
 import {

@@ -1,10 +1,10 @@
 // `sluice cluster acls`: the rights that the account of state.kafka needs, as lines for whoever
 // grants them. Nobody is asked.
 
-import { rightsOf } from '../../cluster/rights.ts';
-import { type Config, readConfig } from '../../config/config.ts';
-import { UsageError } from '../../contracts/errors.ts';
-import { hostPortText } from '../../contracts/settings.ts';
+import { rightsOf } from '../../cluster/index.ts';
+import { type Config, readConfig } from '../../config/index.ts';
+import { hostPortText } from '../../contracts/config.ts';
+import { UsageError } from '../../contracts/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { kafkaOf } from './kafka-of.ts';
 

@@ -1,10 +1,10 @@
 // `sluice cluster import` and `export`: moves a state from a SQLite database into Kafka, and back.
 
 import { dirname } from 'node:path';
-import { readConfig } from '../../config/config.ts';
-import { type CarriedState, exportState, importState } from '../../run/carry-state.ts';
-import { counted } from '../../terminal/table.ts';
-import { systemClock } from '../../tools/clock.ts';
+import { readConfig } from '../../config/index.ts';
+import { type CarriedState, exportState, importState } from '../../run/process.ts';
+import { counted } from '../../terminal/index.ts';
+import { systemClock } from '../../tools/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, type Means } from '../shared/command.ts';
 import { kafkaOf } from './kafka-of.ts';

@@ -2,13 +2,13 @@
 // in again. What must stay true: what is asked for stays so through restarts of that process, until
 // it is lifted; and `drain` says done only once that process has let go.
 
-import type { Control } from '../../cluster/control.ts';
-import type { ClusterProcess } from '../../cluster/processes.ts';
-import { type Config, readConfig } from '../../config/config.ts';
-import { inShards } from '../../config/shards.ts';
-import { ExportError, UsageError } from '../../contracts/errors.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { systemClock } from '../../tools/clock.ts';
+import type { ClusterProcess, Control } from '../../cluster/kafka.ts';
+
+import { type Config, inShards, readConfig } from '../../config/index.ts';
+
+import { ExportError, UsageError } from '../../contracts/index.ts';
+import { cleanText, systemClock } from '../../tools/index.ts';
+
 import { configOption, defineCommand } from '../shared/command.ts';
 import { unknownText } from '../shared/typed.ts';
 import { kafkaOf } from './kafka-of.ts';
@@ -89,7 +89,7 @@ function nameOf({ instance, host, address }: ClusterProcess): string {
 
 /** All of them; where there are several shards, each as it is in the groups of all. */
 async function processes(config: Config): Promise<readonly ClusterProcess[]> {
-  const { processesOf, processText: keyOf } = await import('../../cluster/processes.ts');
+  const { processesOf, processText: keyOf } = await import('../../cluster/kafka.ts');
   const parts = inShards(config).map((part) => processesOf(kafkaOf(part), systemClock()));
   const seats = (await Promise.all(parts)).flat();
   return [...Map.groupBy(seats, (one) => one.process ?? keyOf(one)).values()].map((of) => ({
@@ -104,7 +104,7 @@ async function withControl(
   config: Config,
   work: (control: Control) => Promise<void>,
 ): Promise<void> {
-  const { Control } = await import('../../cluster/control.ts');
+  const { Control } = await import('../../cluster/kafka.ts');
   const control = new Control(kafkaOf(config), systemClock());
   try {
     await control.readAll();

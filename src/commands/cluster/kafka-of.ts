@@ -1,7 +1,7 @@
 // What the commands below `sluice cluster` have in common: a config with a state in Kafka.
 
-import type { Config } from '../../config/config.ts';
-import { UsageError } from '../../contracts/errors.ts';
+import type { Config } from '../../config/index.ts';
+import { UsageError } from '../../contracts/index.ts';
 
 /** Throws a UsageError where the state is not in Kafka. */
 export function kafkaOf({ file, state }: Config): NonNullable<Config['state']['kafka']> {

@@ -5,9 +5,9 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { painted, tableLines } from '../../terminal/table.ts';
-import { systemClock } from '../../tools/clock.ts';
-import type { ClusterStatus } from '../../watch/cluster-status.ts';
+import { painted, tableLines } from '../../terminal/index.ts';
+import { systemClock } from '../../tools/index.ts';
+import type { ClusterStatus } from '../../watch/running-status.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { sinkTable, streamTable } from '../status.ts';
@@ -22,7 +22,7 @@ export const clusterList = defineCommand({
     const { config } = readConfigToLook(file, env);
     kafkaOf(config);
     // Its client takes long to load.
-    const { ClusterLook } = await import('../../run/cluster-look.ts');
+    const { ClusterLook } = await import('../../run/shards.ts');
     const scratch = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
     const sight = new ClusterLook({ config: () => config, scratch, clock: systemClock() });
     try {

@@ -2,25 +2,28 @@
 // whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
 // list is read as it is served.
 
-import type { ParsedRecord } from '../../contracts/event.ts';
 import type {
   CollectionStream,
   ListEndpoint,
   ListStream,
   ParentsStream,
-} from '../../contracts/source.ts';
-import { askSingle } from '../../fetch/collection/reader.ts';
-import { fetchPage } from '../../fetch/list/fetch-page.ts';
+  ParsedRecord,
+} from '../../contracts/index.ts';
+
 import {
+  askObject,
+  askSingle,
+  doubtError,
+  doubtOfFirst,
+  doubtOfPosition,
+  fetchPage,
   firstPosition,
   type ListPosition,
   nameOfPosition,
   type Page,
+  readParentState,
   wholeSecond,
-} from '../../fetch/list/page.ts';
-import { doubtError, doubtOfFirst, doubtOfPosition } from '../../fetch/list/paging-doubt.ts';
-import { askObject } from '../../fetch/parents/ask-object.ts';
-import { readParentState } from '../../fetch/parents/state.ts';
+} from '../../fetch/index.ts';
 
 /** Parents that are asked until one is answered: any of them may be gone. */
 const parentsMax = 3;

@@ -1,7 +1,7 @@
 // What a sink promises with a config: less, for some, where several processes share the state.
 
-import type { Config } from '../../config/config.ts';
-import type { SharedPromise, SinkDefinition, SinkSettings } from '../../contracts/definition.ts';
+import type { Config } from '../../config/index.ts';
+import type { SharedPromise, SinkDefinition, SinkSettings } from '../../contracts/config.ts';
 
 /** The promise of a sink of this config, and what its operator should know about it. */
 export function promiseOf(

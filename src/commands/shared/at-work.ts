@@ -3,17 +3,18 @@
 // wherever it keeps its state; and who looks is told where that is not what the file says.
 
 import { basename, dirname } from 'node:path';
-import { type Config, ConfigError, parseConfig } from '../../config/config.ts';
-import { stateDirOf } from '../../config/state-dir.ts';
-import { holderOf } from '../../hold/lock.ts';
-import { memberIn } from '../../run/member-note.ts';
+import { type Config, ConfigError, parseConfig, stateDirOf } from '../../config/index.ts';
+
+import { holderOf } from '../../hold/index.ts';
 import {
+  memberIn,
   type ReloadRefusal,
   type RunningConfig,
   runningIn,
   runningWith,
-} from '../../run/running-config.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+} from '../../run/index.ts';
+
+import { cleanText } from '../../tools/index.ts';
 import type { Means } from './command.ts';
 import { type ConfigToLook, readConfigToLook } from './looking.ts';
 

@@ -1,9 +1,9 @@
 // A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate
 // and time left; else a line a minute in the log. Both say the same, and nothing that is not known.
 
-import type { Log } from '../../contracts/tools.ts';
-import type { BackfillProgress } from '../../hold/backfills.ts';
-import { spanText } from '../../tools/time-text.ts';
+import type { Log } from '../../contracts/index.ts';
+import type { BackfillProgress } from '../../hold/open.ts';
+import { spanText } from '../../tools/index.ts';
 import { LinesLog, passOn } from '../../watch/log.ts';
 
 /** Rates are told over this span, so that they neither jump nor lag. */

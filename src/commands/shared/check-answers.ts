@@ -2,22 +2,24 @@
 // state is there, upstreams, each stream of each source once, and sinks. What must stay true: nothing
 // is kept of it, and advice is what holds after a check, which tries nothing again by itself.
 
-import type { Config } from '../../config/config.ts';
-import type { WholePlan } from '../../config/plan.ts';
-import { inShards } from '../../config/shards.ts';
-import type { Inspection } from '../../contracts/definition.ts';
-import { asExportError, ExportError } from '../../contracts/errors.ts';
-import type { ParsedRecord } from '../../contracts/event.ts';
-import type { Json } from '../../contracts/json.ts';
-import type { HostPort } from '../../contracts/settings.ts';
-import type { Tools } from '../../contracts/tools.ts';
-import type { PlannedSource } from '../../fetch/polling.ts';
-import { holderOf } from '../../hold/lock.ts';
-import type { BootTools } from '../../run/tools.ts';
-import type { PlannedSink } from '../../send/sending.ts';
-import { painted } from '../../terminal/table.ts';
-import { systemClock } from '../../tools/clock.ts';
-import type { UpstreamClient } from '../../upstream/client.ts';
+import { type Config, inShards, type WholePlan } from '../../config/index.ts';
+
+import type { HostPort, Inspection } from '../../contracts/config.ts';
+import {
+  asExportError,
+  ExportError,
+  type Json,
+  type ParsedRecord,
+  type Tools,
+} from '../../contracts/index.ts';
+
+import type { PlannedSource } from '../../fetch/engine.ts';
+import { holderOf } from '../../hold/index.ts';
+import type { BootTools } from '../../run/index.ts';
+import type { PlannedSink } from '../../send/delivery.ts';
+import { painted } from '../../terminal/index.ts';
+import { systemClock } from '../../tools/index.ts';
+import type { UpstreamClient } from '../../upstream/index.ts';
 import { askParents, askStream } from './ask-upstream.ts';
 import type { MovesKnown } from './check-moves.ts';
 import { failureText } from './command.ts';
@@ -190,8 +192,8 @@ async function* clusterAnswers(
   config: Config,
   kafka: NonNullable<Config['state']['kafka']>,
 ): AsyncGenerator<ProbeCheck> {
-  const { inspectCluster } = await import('../../cluster/inspect.ts');
-  const { refuseBeside } = await import('../../run/cluster.ts');
+  const { inspectCluster } = await import('../../cluster/kafka.ts');
+  const { refuseBeside } = await import('../../run/process.ts');
   const signal = AbortSignal.timeout(answerWithinMs);
   try {
     for await (const { told: reported, cause, isNote } of inspectCluster(
@@ -201,10 +203,10 @@ async function* clusterAnswers(
     )) {
       yield [`state.kafka: ${reported}`, cause, isNote === true];
     }
-    const { deploymentFinding } = await import('../../run/deployment.ts');
+    const { deploymentFinding } = await import('../../run/index.ts');
     const found = await deploymentFinding(kafka, systemClock());
     if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
-    const { homesFault } = await import('../../run/homes.ts');
+    const { homesFault } = await import('../../run/index.ts');
     const moved = await homesFault(config, systemClock());
     if (moved !== null) yield ['state.kafka: sources and their shards', moved];
     for (const { state } of inShards(config)) {
@@ -245,7 +247,7 @@ export async function filesInUse(
 ): Promise<readonly ProbeCheck[]> {
   if (config.state.kafka !== null) return [];
   const { whereItRuns } = await import('./at-work.ts');
-  const { fileInUse } = await import('../../hold/file-lock.ts');
+  const { fileInUse } = await import('../../hold/index.ts');
   const own = holderOf(whereItRuns(config).config.state.dir);
   return sinks.flatMap(({ name, definition, settings }): ProbeCheck[] => {
     const path = definition.writes?.(settings);
@@ -258,7 +260,7 @@ export async function filesInUse(
 /** What the sink has had remembered. */
 async function markOf(config: Config, sink: string): Promise<Json | null> {
   const { whereItRuns } = await import('./at-work.ts');
-  const { lookInto } = await import('../../hold/store.ts');
+  const { lookInto } = await import('../../hold/index.ts');
   const { dir } = whereItRuns(config).config.state;
   return lookInto(dir, null, (store) => store.progress(sink).mark);
 }

@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { ExportError, errorCodeOf } from '../../contracts/errors.ts';
+import { ExportError, errorCodeOf } from '../../contracts/index.ts';
 
 /** Why no state can be kept there; null: it can. */
 export function checkStateDir(dir: string): ExportError | null {

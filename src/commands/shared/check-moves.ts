@@ -1,19 +1,27 @@
 // What `check` says of upstreams that end and of sources that move, from the config and the state
 // beside it. What must stay true: a state that cannot be read is no flaw of the config.
 
-import type { Config } from '../../config/config.ts';
-import type { WholePlan } from '../../config/plan.ts';
-import { inShards } from '../../config/shards.ts';
-import type { ExportError } from '../../contracts/errors.ts';
-import { deadPredecessor, earliestOf } from '../../fetch/succession/first-walk.ts';
-import { givenUpNext } from '../../fetch/succession/settle.ts';
-import { commandOf } from '../../terminal/command-text.ts';
-import { painted } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { concernedUpstreams, movedSources } from '../../watch/moved-sources.ts';
-import { emptyState, readState, type State } from '../../watch/state.ts';
-import { announcedOf } from '../../watch/stored.ts';
-import { endFacts, endMatters, endText, originText } from '../../watch/upstream-ends.ts';
+import { type Config, inShards, type WholePlan } from '../../config/index.ts';
+
+import type { ExportError } from '../../contracts/index.ts';
+import { deadPredecessor, earliestOf, givenUpNext } from '../../fetch/index.ts';
+
+import { commandOf, painted } from '../../terminal/index.ts';
+
+import { cleanText } from '../../tools/index.ts';
+import {
+  announcedOf,
+  concernedUpstreams,
+  emptyState,
+  endFacts,
+  endMatters,
+  endText,
+  movedSources,
+  originText,
+  readState,
+  type State,
+} from '../../watch/index.ts';
+
 import { whereItRuns } from './at-work.ts';
 
 /** A part of the config, with its state. */

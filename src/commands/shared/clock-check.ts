@@ -2,11 +2,15 @@
 // says when it was made (RFC 9110, section 6.6.1, `Date`). What must stay true: one far side that
 // agrees is enough, since another may be wrong itself; and an answer from a cache says nothing.
 
-import { ExportError } from '../../contracts/errors.ts';
-import { parseHttpDate } from '../../contracts/http-date.ts';
-import type { Clock, HttpResponse } from '../../contracts/tools.ts';
+import {
+  type Clock,
+  ExportError,
+  type HttpResponse,
+  parseHttpDate,
+} from '../../contracts/index.ts';
+
 import type { OwnHttpClient } from '../../tools/http-client.ts';
-import { exactSpanText } from '../../tools/time-text.ts';
+import { exactSpanText } from '../../tools/index.ts';
 
 /** A clock that is further off is told; RFC 3161 and tokens bear no more either. */
 const skewMsMax = 60_000;

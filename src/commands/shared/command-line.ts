@@ -1,10 +1,9 @@
 // The command line as it is typed, made of what the commands declare (command.ts).
 
 import * as commander from 'commander';
-import { hint } from '../../config/nearest.ts';
-import { UsageError } from '../../contracts/errors.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { version } from '../../tools/version.ts';
+import { UsageError } from '../../contracts/index.ts';
+import { cleanText, hint, version } from '../../tools/index.ts';
+
 import type { Command, CommandGroup, ExitCode, Means, Parameter } from './command.ts';
 
 interface Running {

@@ -5,8 +5,8 @@
 // (main.ts) and what a command prints is whole before the process ends.
 
 import { existsSync } from 'node:fs';
-import { type ExportError, UsageError } from '../../contracts/errors.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import { type ExportError, UsageError } from '../../contracts/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import { logLevels } from '../../watch/log.ts';
 
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable; 64 wrong use. */
@@ -97,7 +97,7 @@ export interface CommandGroup {
   readonly more?: string;
 }
 
-/** A command of its own file; the list of all is boot/commands.ts. */
+/** A command of its own file; the list of all is commands/index.ts. */
 export function defineCommand<
   const Arguments extends ParameterList = Record<never, never>,
   const Options extends ParameterList = Record<never, never>,

@@ -2,7 +2,7 @@
 // source as configured wants to be signed. The secret is read by that shell from where the config
 // has it, and is never printed.
 
-import type { PushStream } from '../../contracts/source.ts';
+import type { PushStream } from '../../contracts/index.ts';
 
 const body = '{"id":"example-1","event":"incident.created"}';
 

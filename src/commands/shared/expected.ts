@@ -2,9 +2,9 @@
 // at its path. An expected mapping names what it is about and says nothing of the rest; a list is
 // compared whole, element by element.
 
-import { isObject, type Json } from '../../contracts/json.ts';
-import { visibleText } from '../../contracts/text.ts';
-import { valueAt } from '../../tools/records.ts';
+import { isObject, type Json, visibleText } from '../../contracts/index.ts';
+
+import { valueAt } from '../../tools/index.ts';
 
 /** One value that is not as expected. */
 export interface ValueDifference {

@@ -1,15 +1,20 @@
 // What config and state know of a move: when upstreams end, and the pairs of sources. For commands
 // that look: nothing is changed, and no upstream is asked.
 
-import type { Config } from '../../config/config.ts';
-import { inShards } from '../../config/shards.ts';
-import type { PairReport } from '../../contracts/succession.ts';
+import { type Config, inShards } from '../../config/index.ts';
+
+import type { PairReport } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
-import { planToLook } from '../../run/plan-to-look.ts';
-import type { UpstreamEnd } from '../../upstream/ends.ts';
-import { readState, type State } from '../../watch/state.ts';
-import type { StoredUpstream } from '../../watch/status-facts.ts';
-import { announcedOf, storedEnds } from '../../watch/stored.ts';
+import { planToLook } from '../../run/index.ts';
+import type { UpstreamEnd } from '../../upstream/index.ts';
+import {
+  announcedOf,
+  readState,
+  type State,
+  type StoredUpstream,
+  storedEnds,
+} from '../../watch/index.ts';
+
 import { whereItRuns } from './at-work.ts';
 
 /** The ends of all upstreams of a config, and its pairs. */

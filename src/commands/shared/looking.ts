@@ -4,8 +4,8 @@
 // config that is wrong in any other way is reported as always, and no placeholder is ever sent to
 // an upstream or a sink.
 
-import { type Config, ConfigError, readConfig } from '../../config/config.ts';
-import { planToLook } from '../../run/plan-to-look.ts';
+import { type Config, ConfigError, readConfig } from '../../config/index.ts';
+import { planToLook } from '../../run/index.ts';
 import type { Means } from './command.ts';
 
 /** A config that is only looked at. */

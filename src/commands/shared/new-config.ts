@@ -3,7 +3,7 @@
 // stands in quotes, so that no answer can become another key; and no secret is ever asked for or
 // written, only where sluice is to find it.
 
-import type { SinkDefinition } from '../../contracts/definition.ts';
+import type { SinkDefinition } from '../../contracts/config.ts';
 
 /** What a config is written from. */
 export interface InitAnswers {

@@ -3,10 +3,18 @@
 // server, and none is needed to run. What must stay true: whatever is served there is hostile until
 // it has the right shape, so it is bounded and read by its own members only, and told in few notes.
 
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { CollectionStream, ListEndpoint, ListStream, Stream } from '../../contracts/source.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import type { UpstreamClient } from '../../upstream/client.ts';
+import {
+  type CollectionStream,
+  isObject,
+  type Json,
+  type JsonObject,
+  type ListEndpoint,
+  type ListStream,
+  type Stream,
+} from '../../contracts/index.ts';
+
+import { cleanText } from '../../tools/index.ts';
+import type { UpstreamClient } from '../../upstream/index.ts';
 
 /** Descriptions of large APIs are a few MiB. */
 const bytesMax = 16 * 1024 * 1024;

@@ -2,10 +2,10 @@
 // or the config names, else of a thousand. Lists of which something new came lately are asked
 // more often, and a reading of all begins with one of each.
 
-import { asksAnHour } from '../../fetch/parents/next-turn.ts';
-import type { PlannedSource } from '../../fetch/polling.ts';
-import { counted } from '../../terminal/table.ts';
-import { readState } from '../../watch/state.ts';
+import { asksAnHour, type PlannedSource } from '../../fetch/engine.ts';
+
+import { counted } from '../../terminal/index.ts';
+import { readState } from '../../watch/index.ts';
 
 /** Requests of one turn: the list's end, and the whole of it now and then. */
 const requestsATurn = 2;

@@ -2,12 +2,12 @@
 // is a config of its own (config/shards.ts), with a state, processes and an archive of its own. Where
 // there is but one, it is the config itself.
 
-import type { Config } from '../../config/config.ts';
-import { inShards, shardsOf } from '../../config/shards.ts';
-import { holderOf } from '../../hold/lock.ts';
+import { type Config, inShards, shardsOf } from '../../config/index.ts';
+
+import { holderOf } from '../../hold/index.ts';
 import { type Operator, operatorOf } from '../../operator/index.ts';
-import { type MemberNote, memberIn } from '../../run/member-note.ts';
-import { readState } from '../../watch/state.ts';
+import { type MemberNote, memberIn } from '../../run/index.ts';
+import { readState } from '../../watch/index.ts';
 import { type ConfigAtWork, readConfigAtWork, whereItRuns } from './at-work.ts';
 import type { Means } from './command.ts';
 import { streamNames } from './looking.ts';

@@ -1,14 +1,14 @@
 // What a receipt says of a sink, as facts and as text. It is for somebody who believes nothing that
 // is not written there: each thing that may be missing at the sink is named, also where it is not.
 
-import type { Config } from '../../config/config.ts';
-import type { Assurance } from '../../contracts/sink.ts';
-import { backlog } from '../../contracts/spool.ts';
+import type { Config } from '../../config/index.ts';
+import { type Assurance, backlog } from '../../contracts/index.ts';
+
 import type { Plan } from '../../pipeline.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { timeText } from '../../tools/time-text.ts';
-import { type State, settledBefore } from '../../watch/state.ts';
-import { settledStreams, settledUpTo } from '../../watch/up-to.ts';
+import { cleanText, timeText } from '../../tools/index.ts';
+
+import { type State, settledBefore, settledStreams, settledUpTo } from '../../watch/index.ts';
+
 import { promiseOf } from './assurance.ts';
 
 /** The facts, as `--json` prints them. Times are RFC 3339. */

@@ -3,13 +3,9 @@
 // have it, or has a field of nearly that name. What must stay true: names of fields are shown, which
 // are upstream's and hostile, and never a value.
 
-import { nearest } from '../../config/nearest.ts';
-import type { RecordReading } from '../../contracts/definition.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { ParsedRecord } from '../../contracts/event.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { valueAt } from '../../tools/records.ts';
+import type { RecordReading } from '../../contracts/config.ts';
+import { ExportError, isObject, type Json, type ParsedRecord } from '../../contracts/index.ts';
+import { cleanText, nearest, valueAt } from '../../tools/index.ts';
 
 /** What a record shows of a source's settings. */
 export interface SettingFacts {

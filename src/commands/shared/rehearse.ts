@@ -3,19 +3,15 @@
 // `preview` shows it and `test` compares it. What must stay true: the same code does the work as in
 // a run, so that what is rehearsed is what is delivered.
 
-import { invariant } from '../../contracts/errors.ts';
-import type { Event } from '../../contracts/event.ts';
-import type { Stream } from '../../contracts/source.ts';
-import type { HeldPage } from '../../contracts/spool.ts';
-import { Identifier } from '../../fetch/list/identity.ts';
-import { pageContext } from '../../fetch/own-pages.ts';
+import { type Event, type HeldPage, invariant, type Stream } from '../../contracts/index.ts';
+
+import { Identifier, pageContext } from '../../fetch/index.ts';
+
 import type { Plan } from '../../pipeline.ts';
-import { encodeLines } from '../../send/encode.ts';
-import { DecodedPage } from '../../send/held-event.ts';
-import { normalisersOf } from '../../send/normalisers.ts';
-import { selectionFor } from '../../send/route.ts';
-import type { PlannedSink } from '../../send/sending.ts';
-import { scanBody } from '../../tools/record-list.ts';
+import { encodeLines, type PlannedSink } from '../../send/delivery.ts';
+import { DecodedPage, normalisersOf, selectionFor } from '../../send/index.ts';
+
+import { scanBody } from '../../tools/index.ts';
 
 /** What is sent on its way. */
 export interface Rehearsed {

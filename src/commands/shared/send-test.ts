@@ -5,17 +5,20 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { asExportError, ExportError } from '../../contracts/errors.ts';
-import type { Event } from '../../contracts/event.ts';
-import type { Assurance, Batch, Delivery, Sink } from '../../contracts/sink.ts';
-import type { Tools } from '../../contracts/tools.ts';
+import {
+  type Assurance,
+  asExportError,
+  type Batch,
+  type Delivery,
+  type Event,
+  ExportError,
+  type Sink,
+  type Tools,
+} from '../../contracts/index.ts';
+
 import type { Plan } from '../../pipeline.ts';
-import { encodeLines } from '../../send/encode.ts';
-import { DecodedPage } from '../../send/held-event.ts';
-import { normalisersOf } from '../../send/normalisers.ts';
-import { leadsTo } from '../../send/route.ts';
-import type { PlannedSink } from '../../send/sending.ts';
-import { sinkConditionPage } from '../../send/sink-conditions.ts';
+import { encodeLines, type PlannedSink, sinkConditionPage } from '../../send/delivery.ts';
+import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
 
 /** Long enough for an indexer to have written it; short enough to wait for. */
 const wordWithinMs = 60_000;

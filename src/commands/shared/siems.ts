@@ -3,7 +3,7 @@
 // what is written here is what has to be typed in.
 
 import { sinks } from '../../../connectors/index.ts';
-import type { SinkDefinition } from '../../contracts/definition.ts';
+import type { SinkDefinition } from '../../contracts/config.ts';
 
 /** One that is offered. */
 export interface Siem {

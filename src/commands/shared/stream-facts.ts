@@ -1,22 +1,22 @@
 // What `sluice explain` shows of a stream, line by line: when it is read next, what its checkpoint
 // says of a list or a collection, and which limits it meets. Nothing is asked here.
 
-import type { Config } from '../../config/config.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
-import type { PushStream, Stream } from '../../contracts/source.ts';
-import { type ListCheckpoint, parseListCheckpoint } from '../../fetch/list/checkpoint.ts';
-import type { PlannedSource } from '../../fetch/polling.ts';
-import { timetable } from '../../fetch/schedule.ts';
-import { counted } from '../../terminal/table.ts';
-import { systemClock } from '../../tools/clock.ts';
-import { agoText, epochOf, spanText, untilText } from '../../tools/time-text.ts';
-import { type CheckpointFacts, notHere } from '../../watch/state.ts';
+import type { Config } from '../../config/index.ts';
+import { isObject, type Json, type PushStream, type Stream } from '../../contracts/index.ts';
+import { type PlannedSource, timetable } from '../../fetch/engine.ts';
+import { type ListCheckpoint, parseListCheckpoint } from '../../fetch/index.ts';
+
+import { counted } from '../../terminal/index.ts';
+import { agoText, epochOf, spanText, systemClock, untilText } from '../../tools/index.ts';
+
 import {
+  type CheckpointFacts,
   type LiveStatus,
   type LiveStream,
+  notHere,
   roomInSpool,
   type StoredStream,
-} from '../../watch/status-facts.ts';
+} from '../../watch/index.ts';
 
 /** All that is known of a stream, by the database and by what runs. */
 export interface KnownStream {

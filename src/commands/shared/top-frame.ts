@@ -11,11 +11,10 @@ import {
   stateCell,
   tableLines,
   urgentFirst,
-} from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { spanText } from '../../tools/time-text.ts';
-import { attentionLines } from '../../watch/attention.ts';
-import type { LiveStatus } from '../../watch/status-facts.ts';
+} from '../../terminal/index.ts';
+import { cleanText, spanText } from '../../tools/index.ts';
+import type { LiveStatus } from '../../watch/index.ts';
+import { attentionLines } from '../../watch/running-status.ts';
 
 /** Sinks are few and streams may be thousands: they get the room that is left, at least this. */
 const streamRowsMin = 3;

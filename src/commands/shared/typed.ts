@@ -1,10 +1,9 @@
 // What people type as values of options, read where it is right and told with the near word or an
 // example where it is not.
 
-import { hint } from '../../config/nearest.ts';
-import { UsageError } from '../../contracts/errors.ts';
-import { duration } from '../../contracts/settings.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import { duration } from '../../contracts/config.ts';
+import { UsageError } from '../../contracts/index.ts';
+import { cleanText, hint } from '../../tools/index.ts';
 
 const lengthMax = 80;
 

@@ -2,18 +2,16 @@
 // which it cannot judge and why, and which redaction finds nothing. It only looks: nothing is sent,
 // and no position moves.
 
-import type { Config } from '../../config/config.ts';
-import type { WholePlan } from '../../config/plan.ts';
-import type { Event } from '../../contracts/event.ts';
-import { isObject } from '../../contracts/json.ts';
-import { lookInto } from '../../hold/store.ts';
-import { compileFilter } from '../../send/filter.ts';
-import { PageDecoder } from '../../send/held-event.ts';
-import { normalisersOf } from '../../send/normalisers.ts';
-import type { Route } from '../../send/route.ts';
-import { counted } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { notHere } from '../../watch/state.ts';
+import type { Config, WholePlan } from '../../config/index.ts';
+
+import { type Event, isObject } from '../../contracts/index.ts';
+
+import { lookInto } from '../../hold/index.ts';
+import { compileFilter, normalisersOf, PageDecoder, type Route } from '../../send/index.ts';
+
+import { counted } from '../../terminal/index.ts';
+import { cleanText } from '../../tools/index.ts';
+import { notHere } from '../../watch/index.ts';
 
 const eventsMax = 1_000;
 const readBytesMax = 16 * 1024 * 1024;

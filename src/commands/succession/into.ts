@@ -1,9 +1,9 @@
 // Where successors are read: the upstream with api: services that the config has, or a new block for
 // one, with what is open there. What must stay true: no secret is in it.
 
-import type { Config } from '../../config/config.ts';
-import { isObject, type JsonObject } from '../../contracts/json.ts';
-import type { UpstreamSettings } from '../../upstream/settings.ts';
+import type { Config } from '../../config/index.ts';
+import { isObject, type JsonObject } from '../../contracts/index.ts';
+import type { UpstreamSettings } from '../../upstream/index.ts';
 
 /** An upstream: its name and whole block, and what is open there. */
 export interface Into {

@@ -1,12 +1,12 @@
 // `sluice succession`: each source that has a successor or is on an API that ends, and how far its
 // move has come. Nothing is changed.
 
-import type { Config } from '../../config/config.ts';
-import { type ClassChange, classChange, classChangeText } from '../../config/succession.ts';
-import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/succession.ts';
-import { commandOf } from '../../terminal/command-text.ts';
-import { tableLines } from '../../terminal/table.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import { type ClassChange, type Config, classChange, classChangeText } from '../../config/index.ts';
+
+import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/index.ts';
+import { commandOf, tableLines } from '../../terminal/index.ts';
+
+import { cleanText } from '../../tools/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { knownMoves } from '../shared/known-moves.ts';
 import { partsAtWork } from '../shared/parts.ts';

@@ -4,10 +4,10 @@
 // both sides for one record. What must stay true: nothing is changed, here or upstream, and no
 // secret is printed.
 
-import type { Config } from '../../config/config.ts';
-import { planFrom } from '../../config/plan.ts';
-import { openTools } from '../../run/tools.ts';
-import { upstreamEnd } from '../../upstream/ends.ts';
+import { type Config, planFrom } from '../../config/index.ts';
+
+import { openTools } from '../../run/index.ts';
+import { upstreamEnd } from '../../upstream/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
 import { configOption, defineCommand, logLevelOption } from '../shared/command.ts';
 import { knownEnds } from '../shared/known-moves.ts';

@@ -2,9 +2,9 @@
 // first, each below its questions and notes. What must stay true: a text from a file or an upstream
 // ends no comment and no value, since each is quoted or made one line.
 
-import type { Config } from '../../config/config.ts';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import type { Config } from '../../config/index.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';
+import { cleanText } from '../../tools/index.ts';
 import type { Proposal, Proposals } from './proposal.ts';
 
 const commentMax = 400;

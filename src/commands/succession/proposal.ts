@@ -4,14 +4,14 @@
 // the question for the vendor. What must stay true: nothing is guessed that would read the wrong
 // list, and what the source is read with is carried over.
 
-import type { Config } from '../../config/config.ts';
-import { namePattern, sourceBlock } from '../../config/shape.ts';
-import { invariant } from '../../contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { foldedPath } from '../../tools/folded-name.ts';
-import { timeText } from '../../tools/time-text.ts';
-import { type UpstreamEnd, upstreamEnd } from '../../upstream/ends.ts';
-import type { UpstreamSettings } from '../../upstream/settings.ts';
+import { type Config, namePattern, sourceBlock } from '../../config/index.ts';
+
+import { invariant, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
+
+import { foldedPath, timeText } from '../../tools/index.ts';
+
+import { type UpstreamEnd, type UpstreamSettings, upstreamEnd } from '../../upstream/index.ts';
+
 import { blockAt, type Into, intoOf } from './into.ts';
 import { type SuccessorTarget, targetOf } from './targets.ts';
 

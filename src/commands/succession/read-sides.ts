@@ -2,12 +2,11 @@
 // list. What must stay true: nothing is kept of it, a side that does not answer is a note and no
 // failure, and no upstream is waited for twice.
 
-import type { WholePlan } from '../../config/plan.ts';
-import { sourceBlock } from '../../config/shape.ts';
-import { asExportError } from '../../contracts/errors.ts';
-import type { Json } from '../../contracts/json.ts';
-import type { ListEndpoint, Stream } from '../../contracts/source.ts';
-import type { UpstreamClient } from '../../upstream/client.ts';
+import { sourceBlock, type WholePlan } from '../../config/index.ts';
+
+import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
+
+import type { UpstreamClient } from '../../upstream/index.ts';
 import { askList } from '../shared/ask-upstream.ts';
 import { describedPaths, openApiNotes } from '../shared/openapi.ts';
 import type { Proposal, Proposals } from './proposal.ts';

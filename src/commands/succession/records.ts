@@ -2,10 +2,8 @@
 // times, and which fields only one side has. What must stay true: names of fields are shown, which
 // are upstream's and hostile, and never a value; one record proves little, so all is worded so.
 
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { foldedPath } from '../../tools/folded-name.ts';
-import { valueAt } from '../../tools/records.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';
+import { cleanText, foldedPath, valueAt } from '../../tools/index.ts';
 
 /** One record of a source and one of its proposed successor; null: the list is empty. */
 export interface BothRecords {

@@ -4,10 +4,9 @@
 // collection, a list per parent.
 
 import { sources } from '../../../connectors/sources/index.ts';
-import type { ConfiguredSource } from '../../config/sources.ts';
-import type { SourceDefinition } from '../../contracts/definition.ts';
-import { invariant } from '../../contracts/errors.ts';
-import type { JsonObject } from '../../contracts/json.ts';
+import type { ConfiguredSource } from '../../config/index.ts';
+import type { SourceDefinition } from '../../contracts/config.ts';
+import { invariant, type JsonObject } from '../../contracts/index.ts';
 
 /** What a source is succeeded by. */
 export interface SuccessorTarget {

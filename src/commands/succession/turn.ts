@@ -1,8 +1,8 @@
 // `sluice succession cutover` and `rollback`: which side of a pair delivers. The process that runs
 // with the config does it; where none does, this command reads the sources of the pair and does it.
 
-import { readConfig } from '../../config/config.ts';
-import type { PairPhase } from '../../contracts/succession.ts';
+import { readConfig } from '../../config/index.ts';
+import type { PairPhase } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { whereItRuns } from '../shared/at-work.ts';
 import { configOption, defineCommand, type ExitCode, type Means } from '../shared/command.ts';

@@ -5,16 +5,26 @@
 
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import type { CollectionStream, EntityKind } from '../../contracts/source.ts';
 import {
+  type CollectionStream,
+  type EntityKind,
+  isObject,
+  type Json,
+  type JsonObject,
+} from '../../contracts/index.ts';
+
+import {
+  bomEnd,
+  cutRecords,
   losslessBytes,
   losslessText,
   shownText,
+  sourceBytesAt,
+  sourceTextAt,
   unescapedBytes,
-} from '../../tools/lossless-text.ts';
-import { cutRecords } from '../../tools/record-list.ts';
-import { bomEnd, sourceBytesAt, sourceTextAt, valueAt } from '../../tools/records.ts';
+  valueAt,
+} from '../../tools/index.ts';
+
 import { readJson } from '../list/body.ts';
 import { partialObjectSign, partialSign, type Reported } from '../list/partial.ts';
 

@@ -4,11 +4,10 @@
 // commits. The rules for changes and removals are in judge.ts; this file decides on second looks and on queries for
 // missing entities.
 
-import type { Failure } from '../../contracts/answer.ts';
-import type { CollectionReading } from '../../contracts/definition.ts';
-import type { CollectionStream } from '../../contracts/source.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
-import { shownText } from '../../tools/lossless-text.ts';
+import type { CollectionReading } from '../../contracts/config.ts';
+import type { Clock, CollectionStream, Failure, Log } from '../../contracts/index.ts';
+
+import { shownText } from '../../tools/index.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';
 import { type Entity, keyParts } from './entities.ts';

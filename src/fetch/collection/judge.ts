@@ -3,8 +3,8 @@
 // is reported only if complete readings agree on it for long enough. Each value is confirmed by itself, so a counter
 // that differs at each reading hides no change beside it.
 
-import type { CollectionReading } from '../../contracts/definition.ts';
-import { shownText } from '../../tools/lossless-text.ts';
+import type { CollectionReading } from '../../contracts/config.ts';
+import { shownText } from '../../tools/index.ts';
 import { contentHash, parseExact } from './canonical.ts';
 import { addedFields } from './diff.ts';
 import type { Entity } from './entities.ts';

@@ -2,7 +2,7 @@
 // each, so a hundred thousand entities are small, and a reading without changes needs no database query. Invariant:
 // entries put here and not committed disappear with this object, which the poller then rebuilds.
 
-import type { EntityChange, Spool } from '../../contracts/spool.ts';
+import type { EntityChange, Spool } from '../../contracts/index.ts';
 import { contentGroup } from './content-keys.ts';
 import { keyParts } from './entities.ts';
 import { type EntityState, isOfOldText, readEntityState } from './state.ts';

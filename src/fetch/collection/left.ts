@@ -3,8 +3,8 @@
 // last reported state.
 
 import { z } from 'zod';
-import type { Stream } from '../../contracts/source.ts';
-import type { FetchSpool } from '../../contracts/spool.ts';
+import type { FetchSpool, Stream } from '../../contracts/index.ts';
+
 import { parseCollectionCheckpoint } from './state.ts';
 
 /** The name under which the collections of the last config are stored; no stream has this name. */

@@ -4,10 +4,10 @@
 // (match.ts).
 
 import { createHash } from 'node:crypto';
-import type { Failure } from '../../contracts/answer.ts';
-import type { CollectionStream } from '../../contracts/source.ts';
-import { losslessText } from '../../tools/lossless-text.ts';
-import type { RecordList } from '../../tools/record-list.ts';
+import type { CollectionStream, Failure } from '../../contracts/index.ts';
+
+import { losslessText, type RecordList } from '../../tools/index.ts';
+
 import { freshKey } from './content-keys.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
 import type { EntityRules } from './judge.ts';

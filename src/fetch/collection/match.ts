@@ -9,7 +9,7 @@
 //
 // Invariants: no key is given to two elements; an element that cannot be paired is new.
 
-import { shownText } from '../../tools/lossless-text.ts';
+import { shownText } from '../../tools/index.ts';
 import {
   type ComparisonRules,
   canonicalText,

@@ -4,7 +4,7 @@
 // that are not compared always have their newer value.
 
 import { createHash } from 'node:crypto';
-import { unescapedBytes } from '../../tools/lossless-text.ts';
+import { unescapedBytes } from '../../tools/index.ts';
 import {
   type ComparisonRules,
   canonicalText,

@@ -12,12 +12,17 @@
 // generation is one transaction unless its text is too large for memory.
 
 import { randomUUID } from 'node:crypto';
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError, invariant } from '../../contracts/errors.ts';
-import type { PageContext } from '../../contracts/event.ts';
-import type { CollectionStream } from '../../contracts/source.ts';
-import type { FetchSpool } from '../../contracts/spool.ts';
-import type { PairAlone, PairScan } from '../../contracts/succession.ts';
+import {
+  type CollectionStream,
+  ExportError,
+  type Failure,
+  type FetchSpool,
+  invariant,
+  type PageContext,
+  type PairAlone,
+  type PairScan,
+} from '../../contracts/index.ts';
+
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { conditionRecord, type Finding, type OnFinding } from '../own-pages.ts';

@@ -4,12 +4,10 @@
 // reading. Invariant: a reading is complete only if each of its requests succeeded. An incomplete one is valid for the
 // entities it shows. For an unchanged entity only its digest is compared.
 
-import type { Answer, Failure } from '../../contracts/answer.ts';
-import type { CollectionStream } from '../../contracts/source.ts';
-import type { Body } from '../../contracts/upstream.ts';
-import { losslessBytes } from '../../tools/lossless-text.ts';
-import type { RecordList } from '../../tools/record-list.ts';
-import { parseBody } from '../../tools/records.ts';
+import type { Answer, Body, CollectionStream, Failure } from '../../contracts/index.ts';
+
+import { losslessBytes, parseBody, type RecordList } from '../../tools/index.ts';
+
 import { nonsense } from '../list/body.ts';
 import { partialPage } from '../list/page.ts';
 import { partialError } from '../list/partial.ts';

@@ -1,12 +1,10 @@
 // Changes of a configuration as records for the sinks. Before and after are written with every digit that upstream
 // sent; a parsed number would lose some.
 
-import type { ChangeRecord } from '../../contracts/change.ts';
-import type { PageContext } from '../../contracts/event.ts';
-import type { Json } from '../../contracts/json.ts';
-import type { NewPage } from '../../contracts/spool.ts';
-import { losslessBytes, unescapedBytes } from '../../tools/lossless-text.ts';
-import { timeText } from '../../tools/time-text.ts';
+import type { ChangeRecord, Json, NewPage, PageContext } from '../../contracts/index.ts';
+
+import { losslessBytes, timeText, unescapedBytes } from '../../tools/index.ts';
+
 import { ownPage } from '../own-pages.ts';
 import { type ComparisonRules, parseExact } from './canonical.ts';
 import { changedPaths } from './diff.ts';

@@ -3,7 +3,7 @@
 // read halts the stream with a clear error, and a stream never restarts silently.
 
 import { z } from 'zod';
-import type { Json } from '../../contracts/json.ts';
+import type { Json } from '../../contracts/index.ts';
 import { checkpointMismatch } from '../outcome.ts';
 
 const volatilePath = z.strictObject({

@@ -8,8 +8,8 @@
 //
 // Invariants: one entity never hides a path of the others; a path that `never_ignore` names is not learned.
 
-import type { CollectionReading } from '../../contracts/definition.ts';
-import { cleanText } from '../../tools/clean-text.ts';
+import type { CollectionReading } from '../../contracts/config.ts';
+import { cleanText } from '../../tools/index.ts';
 import type { Finding } from '../own-pages.ts';
 import { childPath } from './canonical.ts';
 import type { KnownEntities } from './known.ts';

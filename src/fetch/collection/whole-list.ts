@@ -2,12 +2,17 @@
 // end and for partial pages. Each page is passed on when it arrives, and none is kept. Invariant: a list is whole only
 // if each request succeeded and no row was hidden. Otherwise it is valid only for the elements it showed.
 
-import type { Answer, Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { CollectionStream } from '../../contracts/source.ts';
-import type { Spool } from '../../contracts/spool.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
-import type { RecordList } from '../../tools/record-list.ts';
+import {
+  type Answer,
+  type Clock,
+  type CollectionStream,
+  ExportError,
+  type Failure,
+  type Log,
+  type Spool,
+} from '../../contracts/index.ts';
+
+import type { RecordList } from '../../tools/index.ts';
 import { nonsense } from '../list/body.ts';
 import { type CheckpointChange, freshCheckpoint, joinedChange } from '../list/checkpoint.ts';
 import { nonePassed } from '../list/end-watch.ts';

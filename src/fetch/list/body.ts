@@ -2,13 +2,20 @@
 // Invariant: a body that is not plainly valid is an error and never an empty list. An empty list would lose its
 // records.
 
-import { ExportError } from '../../contracts/errors.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
-import { nestingMax, TooDeep } from '../../tools/json-scan.ts';
-import { lastLineOf, NoRecord } from '../../tools/ndjson.ts';
-import { parseObject } from '../../tools/problem.ts';
-import { type RecordList, scanBody, scanLines } from '../../tools/record-list.ts';
-import { parseBody } from '../../tools/records.ts';
+import { ExportError, isObject, type Json } from '../../contracts/index.ts';
+
+import {
+  lastLineOf,
+  NoRecord,
+  nestingMax,
+  parseBody,
+  parseObject,
+  type RecordList,
+  scanBody,
+  scanLines,
+  TooDeep,
+} from '../../tools/index.ts';
+
 import { partialSign, type Reported } from './partial.ts';
 
 /** A parsed body, or the reason why it was rejected. */

@@ -5,8 +5,8 @@
 // object.
 
 import type { z } from 'zod';
-import { isObject, type Json } from '../../contracts/json.ts';
-import type { Order } from '../../contracts/source.ts';
+import { isObject, type Json, type Order } from '../../contracts/index.ts';
+
 import { checkpointMismatch } from '../outcome.ts';
 import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { ListPosition } from './page.ts';

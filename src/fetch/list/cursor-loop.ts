@@ -5,8 +5,8 @@
 // of one second, after which a server with time-based cursors may have nothing more.
 
 import { hash } from 'node:crypto';
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, type Failure } from '../../contracts/index.ts';
+
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
 import type { ListPosition } from './page.ts';

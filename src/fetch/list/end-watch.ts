@@ -1,7 +1,7 @@
 // The verdict on the paging at the end of a walk: does the last page show more rows, has the walk passed as many rows
 // as the list has, and does upstream honour the requested positions at all.
 
-import type { ListEndpoint } from '../../contracts/source.ts';
+import type { ListEndpoint } from '../../contracts/index.ts';
 import type { Sameness } from './cursor-loop.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';

@@ -2,14 +2,20 @@
 // parameters never changes, because a cursor may be bound to its query; a response without its array of records is an
 // error and never the end of the list.
 
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError, invariant } from '../../contracts/errors.ts';
-import type { Json } from '../../contracts/json.ts';
-import type { ListEndpoint, Pagination, TimeWindows } from '../../contracts/source.ts';
-import type { Body, UpstreamRequest } from '../../contracts/upstream.ts';
-import { cleanText } from '../../tools/clean-text.ts';
-import { sourceTextAt, valueAt } from '../../tools/records.ts';
-import { timeText } from '../../tools/time-text.ts';
+import {
+  type Body,
+  ExportError,
+  type Failure,
+  invariant,
+  type Json,
+  type ListEndpoint,
+  type Pagination,
+  type TimeWindows,
+  type UpstreamRequest,
+} from '../../contracts/index.ts';
+
+import { cleanText, sourceTextAt, timeText, valueAt } from '../../tools/index.ts';
+
 import { nonsense, readList } from './body.ts';
 import { flagAt, signOfMore, totalOf } from './more-sign.ts';
 import { followable, nextLinks, rebased } from './next-address.ts';

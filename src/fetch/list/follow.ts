@@ -3,8 +3,8 @@
 // Invariant: when a walk ends, everything it accepted is committed, or the commit's failure is the walk's result. A
 // walk ends at the end of the list, if its strategy says so, at a cursor loop, or to give other streams their turn.
 
-import type { Answer, Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { type Answer, ExportError, type Failure } from '../../contracts/index.ts';
+
 import { type CheckpointChange, joinedChange } from './checkpoint.ts';
 import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
 import { EndWatch, type Last, notKnown } from './end-watch.ts';

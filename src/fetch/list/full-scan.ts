@@ -6,7 +6,7 @@
 // A scan uses a tenth of the time and continues at the next poll, so new records never wait for it. It runs in one poll
 // only if the end of the list is unknown without it. Its progress is committed.
 
-import type { Failure } from '../../contracts/answer.ts';
+import type { Failure } from '../../contracts/index.ts';
 import {
   type CheckpointChange,
   type FullScanState,

@@ -1,7 +1,7 @@
 // Rows that upstream hides (HTTP 451). In an offset list, reading continues after the hidden row, and the sinks receive one
 // gap condition. The gap is identified by the key of the last record before it, which the checkpoint stores.
 
-import type { ExportError } from '../../contracts/errors.ts';
+import type { ExportError } from '../../contracts/index.ts';
 import type { Finding } from '../own-pages.ts';
 import { keyBytes } from './repeats.ts';
 import type { Stage } from './stage.ts';

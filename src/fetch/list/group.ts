@@ -3,8 +3,7 @@
 // Invariant: one append leaves the same state as the appends of its steps in sequence, with no moment between them. So
 // all steps belong to one walk, whose identities are all anchored or none, and keep their order.
 
-import type { Append } from '../../contracts/spool.ts';
-import type { Clock } from '../../contracts/tools.ts';
+import type { Append, Clock } from '../../contracts/index.ts';
 
 /** One step: an optional page, its identities and its checkpoint. */
 export type ListStep = Omit<Append, 'entities'>;

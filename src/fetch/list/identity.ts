@@ -7,7 +7,7 @@
 // make two contents share a uid. Identities made by older rules: see `older`.
 
 import { hash } from 'node:crypto';
-import type { RecordList } from '../../tools/record-list.ts';
+import type { RecordList } from '../../tools/index.ts';
 import { identityWords, keyBytes } from './repeats.ts';
 
 const quote = 0x22;

@@ -13,7 +13,7 @@
 //
 // Judging updates the stream's memory at once. If the following commit fails, the caller reloads the memory.
 
-import { uidBytes } from '../../contracts/spool.ts';
+import { uidBytes } from '../../contracts/index.ts';
 import { movedIn, type ReReadDrift } from './drift.ts';
 import type { Identified, Identifier } from './identity.ts';
 import type { KeyTable } from './key-table.ts';

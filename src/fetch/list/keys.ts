@@ -1,6 +1,6 @@
 // The keys of rows as a checkpoint stores them, and the search for rows of an earlier reading on a page.
 
-import { identityBytes } from '../../contracts/spool.ts';
+import { identityBytes } from '../../contracts/index.ts';
 import type { Identified } from './identity.ts';
 import { asWords, identityWords, keyBytes } from './repeats.ts';
 

@@ -2,9 +2,9 @@
 // next page, a flag, a page count, a length. Names are those of common list APIs; a value under another name is
 // ignored. The caller decides whether a sign matters at the end of the configured paging.
 
-import { isObject, type Json } from '../../contracts/json.ts';
-import type { Pagination } from '../../contracts/source.ts';
-import { valueAt } from '../../tools/records.ts';
+import { isObject, type Json, type Pagination } from '../../contracts/index.ts';
+
+import { valueAt } from '../../tools/index.ts';
 import { nextLinks } from './next-address.ts';
 import { isFirst, type MoreSign, type PageQuery } from './page.ts';
 

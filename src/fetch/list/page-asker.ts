@@ -2,12 +2,18 @@
 // lacks a key that it had before, around a hidden row, and without a sorting that upstream rejects. Facts learned about
 // the server go into the checkpoint with the next commit.
 
-import type { Answer, Failure } from '../../contracts/answer.ts';
-import { ExportError, invariant } from '../../contracts/errors.ts';
-import type { ListEndpoint } from '../../contracts/source.ts';
-import type { Spool } from '../../contracts/spool.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
-import { scanBody } from '../../tools/record-list.ts';
+import {
+  type Answer,
+  type Clock,
+  ExportError,
+  type Failure,
+  invariant,
+  type ListEndpoint,
+  type Log,
+  type Spool,
+} from '../../contracts/index.ts';
+
+import { scanBody } from '../../tools/index.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';

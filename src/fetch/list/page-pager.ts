@@ -3,7 +3,7 @@
 // ends with the same rows, no row has moved out between the two; rows after them are read first. If a flag marks the
 // last page, no later page is requested, because upstream may reject the request.
 
-import type { Answer } from '../../contracts/answer.ts';
+import type { Answer } from '../../contracts/index.ts';
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
 import { isFirst, type ListPosition, type Page, partialPage } from './page.ts';

@@ -1,9 +1,14 @@
 // A page of a list: its position, its request and the content of its response.
 
-import type { Answer, Failure } from '../../contracts/answer.ts';
-import type { ExportError } from '../../contracts/errors.ts';
-import type { Pagination, TimeWindows } from '../../contracts/source.ts';
-import type { RecordList } from '../../tools/record-list.ts';
+import type {
+  Answer,
+  ExportError,
+  Failure,
+  Pagination,
+  TimeWindows,
+} from '../../contracts/index.ts';
+
+import type { RecordList } from '../../tools/index.ts';
 
 /**
  * The position in a list at which a page starts. A cursor is upstream's own text or the page's address, sent back byte

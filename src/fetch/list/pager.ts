@@ -1,7 +1,7 @@
 // The interface that leads a walk from page to page; pagers.ts implements each style of paging. A pager lives for one
 // walk.
 
-import type { Answer } from '../../contracts/answer.ts';
+import type { Answer } from '../../contracts/index.ts';
 import type { Identified } from './identity.ts';
 import type { ListPosition, Page } from './page.ts';
 import type { FetchedPage } from './page-asker.ts';

@@ -9,8 +9,8 @@
 // - none: one page holds everything
 // - shown: the style that the first response shows
 
-import { invariant } from '../../contracts/errors.ts';
-import type { Pagination } from '../../contracts/source.ts';
+import { invariant, type Pagination } from '../../contracts/index.ts';
+
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';

@@ -3,9 +3,8 @@
 // were read are delivered as usual. A sign on the last page is judged each time a walk ends there. The length of the
 // list is judged only after a walk through the whole list, because rows come and go.
 
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { ListEndpoint } from '../../contracts/source.ts';
+import { ExportError, type Failure, type ListEndpoint } from '../../contracts/index.ts';
+
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { type MoreSign, nameOfPosition, type Page, withinWindow } from './page.ts';

@@ -2,9 +2,9 @@
 // RFC 9457 (`errors`), of search engines (`timed_out`, `partial`) and of plain envelopes (`success: false`). An empty
 // `errors` is no error.
 
-import { ExportError } from '../../contracts/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { type DescribeProblem, problemDescriber } from '../../tools/problem.ts';
+import { ExportError, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
+
+import { type DescribeProblem, problemDescriber } from '../../tools/index.ts';
 
 /** The sign of missing data among the members beside the data; null: none. */
 export function partialSign(members: JsonObject): string | null {

@@ -1,7 +1,7 @@
 // One poll of a list: the state that its strategies (poller.ts) share, and their findings.
 
-import type { Answer } from '../../contracts/answer.ts';
-import type { ListReading } from '../../contracts/definition.ts';
+import type { ListReading } from '../../contracts/config.ts';
+import type { Answer } from '../../contracts/index.ts';
 import type { Finding } from '../own-pages.ts';
 import { type CheckpointChange, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { follow } from './follow.ts';

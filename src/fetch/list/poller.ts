@@ -17,8 +17,8 @@
 // Invariants: each step forward is committed with the page that justifies it; an error is never taken for the end of a
 // list.
 
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
+import { ExportError, type Failure } from '../../contracts/index.ts';
+
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';

@@ -1,7 +1,7 @@
 // Stepping back: walks from an earlier position of the trail to the end of the list, through known records. Finds late
 // records, and the end of the list if its cursor has expired.
 
-import type { Failure } from '../../contracts/answer.ts';
+import type { Failure } from '../../contracts/index.ts';
 import { knowsEnd } from './checkpoint.ts';
 import { type ListPosition, namesAddress, wholeSecond } from './page.ts';
 import type { Poll } from './poll.ts';

@@ -1,7 +1,7 @@
 // Reads new records at the end of a list: requests the last cursor that worked, and follows. If no such position is
 // known, or upstream rejects it, the end is searched for: from an earlier position of the trail, or by a full scan.
 
-import type { Failure } from '../../contracts/answer.ts';
+import type { Failure } from '../../contracts/index.ts';
 import { knowsEnd, scanRequested } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { begin, runFullScan } from './full-scan.ts';

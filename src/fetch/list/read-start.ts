@@ -2,7 +2,7 @@
 // first continued to that point. Its records are known but no sign of having reached older known records, so the new
 // walk passes through them.
 
-import type { Failure } from '../../contracts/answer.ts';
+import type { Failure } from '../../contracts/index.ts';
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed } from './end-watch.ts';
 import { WalkGrowth } from './growth.ts';

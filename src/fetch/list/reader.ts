@@ -4,11 +4,18 @@
 // reloaded before the next poll.
 
 import { randomUUID } from 'node:crypto';
-import type { Answer } from '../../contracts/answer.ts';
-import { invariant } from '../../contracts/errors.ts';
-import type { ListStream, Order } from '../../contracts/source.ts';
-import type { NewPage, Spool } from '../../contracts/spool.ts';
-import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
+import {
+  type Answer,
+  type Clock,
+  type InFlight,
+  invariant,
+  type ListStream,
+  type Log,
+  type NewPage,
+  type Order,
+  type Spool,
+} from '../../contracts/index.ts';
+
 import {
   conditionRecord,
   type Finding,

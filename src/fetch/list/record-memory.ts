@@ -1,9 +1,8 @@
 // The memory of one list stream: which records are known, and which records of a page are new. It is loaded with the
 // checkpoint, and again after a failed commit, because judging a page updates it at once.
 
-import type { ListStream } from '../../contracts/source.ts';
-import type { StreamMemory } from '../../contracts/spool.ts';
-import type { Clock } from '../../contracts/tools.ts';
+import type { Clock, ListStream, StreamMemory } from '../../contracts/index.ts';
+
 import { joinedChange, type ListCheckpoint } from './checkpoint.ts';
 import { byOldVersion } from './checkpoint-shape.ts';
 import { ReReadDrift } from './drift.ts';

@@ -1,10 +1,9 @@
 // The time of a record, as the fetch stage needs it: for the watermark, for `start`, and to see how far back a page
 // reaches. The normaliser determines the exact event time. Here a record with an unreadable time has none.
 
-import type { ParsedRecord } from '../../contracts/event.ts';
-import { parseOtherForm } from '../../contracts/time-forms.ts';
-import type { RecordList } from '../../tools/record-list.ts';
-import { valueAt } from '../../tools/records.ts';
+import { type ParsedRecord, parseOtherForm } from '../../contracts/index.ts';
+
+import { type RecordList, valueAt } from '../../tools/index.ts';
 
 /** A number from here on is epoch milliseconds, below it seconds. */
 const millisecondsFrom = 1e11;

@@ -3,10 +3,9 @@
 // A dead cursor is reported as `source.checkpoint_reset`, and the end of the list must be found again. If the list no
 // longer reaches back to known records, that is reported as `source.gap_suspected`.
 
-import type { Failure } from '../../contracts/answer.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type { ListStream } from '../../contracts/source.ts';
-import { timeText } from '../../tools/time-text.ts';
+import { ExportError, type Failure, type ListStream } from '../../contracts/index.ts';
+
+import { timeText } from '../../tools/index.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';

@@ -3,7 +3,7 @@
 // walk from the newest end can stop before it has reached known records. Until it has, its keys are `unanchored`: they
 // are repeats but do not stop a walk.
 
-import { identityBytes } from '../../contracts/spool.ts';
+import { identityBytes } from '../../contracts/index.ts';
 import { KeyTable } from './key-table.ts';
 
 /** Bytes of a key: the first half is the record's id, the second half its version. */

@@ -2,8 +2,8 @@
 // window begins where the previous one ended, and only after that one was read to its end; a window that is not over
 // yet is not requested.
 
-import type { Answer } from '../../contracts/answer.ts';
-import type { Pagination, TimeWindows } from '../../contracts/source.ts';
+import type { Answer, Pagination, TimeWindows } from '../../contracts/index.ts';
+
 import type { Identified } from './identity.ts';
 import {
   firstPosition,

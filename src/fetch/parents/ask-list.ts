@@ -2,11 +2,19 @@
 // parent's row. Its pages are pages of the stream and name the parent. Conditions that all the lists share (their
 // paging, a new field) would be found in each of them and are reported for the first only.
 
-import type { ListReading } from '../../contracts/definition.ts';
-import type { ListStream, ParentsStream } from '../../contracts/source.ts';
-import type { Append, FetchSpool, NewPage } from '../../contracts/spool.ts';
-import { uidBytes } from '../../contracts/spool.ts';
-import type { Clock, InFlight, Log } from '../../contracts/tools.ts';
+import type { ListReading } from '../../contracts/config.ts';
+import {
+  type Append,
+  type Clock,
+  type FetchSpool,
+  type InFlight,
+  type ListStream,
+  type Log,
+  type NewPage,
+  type ParentsStream,
+  uidBytes,
+} from '../../contracts/index.ts';
+
 import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { ListPoller } from '../list/poller.ts';
 import { ListReader } from '../list/reader.ts';

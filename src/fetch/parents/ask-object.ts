@@ -3,12 +3,17 @@
 // content that returns is reported again, because it is the object's present state.
 
 import { isUtf8 } from 'node:buffer';
-import type { Failure } from '../../contracts/answer.ts';
-import type { ExportError } from '../../contracts/errors.ts';
-import { isObject, type JsonObject } from '../../contracts/json.ts';
-import type { ListStream, ParentsStream } from '../../contracts/source.ts';
-import type { NewPage } from '../../contracts/spool.ts';
-import { bomEnd, sourceBytesAt } from '../../tools/records.ts';
+import {
+  type ExportError,
+  type Failure,
+  isObject,
+  type JsonObject,
+  type ListStream,
+  type NewPage,
+  type ParentsStream,
+} from '../../contracts/index.ts';
+
+import { bomEnd, sourceBytesAt } from '../../tools/index.ts';
 import { nonsense, readJson } from '../list/body.ts';
 import { Identifier } from '../list/identity.ts';
 import { partialError, partialSign, type Reported } from '../list/partial.ts';

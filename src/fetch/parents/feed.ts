@@ -3,11 +3,18 @@
 // parent; so is a value in a record. Entities that a collection had before this stream began are loaded once, when the
 // stream begins.
 
-import type { ParentsReading } from '../../contracts/definition.ts';
-import type { ParentsStream, Stream } from '../../contracts/source.ts';
-import type { Append, FetchSpool, NewPage, ParentChange } from '../../contracts/spool.ts';
-import type { Log } from '../../contracts/tools.ts';
-import { sourceTextAt } from '../../tools/records.ts';
+import type { ParentsReading } from '../../contracts/config.ts';
+import type {
+  Append,
+  FetchSpool,
+  Log,
+  NewPage,
+  ParentChange,
+  ParentsStream,
+  Stream,
+} from '../../contracts/index.ts';
+
+import { sourceTextAt } from '../../tools/index.ts';
 import { keyParts } from '../collection/entities.ts';
 
 /** How a source's parents are selected. */

@@ -1,9 +1,14 @@
 // When a parent is requested again, and the condition to report, from the result of its request. Pure rules; all times
 // are epoch milliseconds.
 
-import type { Failure } from '../../contracts/answer.ts';
-import type { ExportError } from '../../contracts/errors.ts';
-import { type NewPage, neverDue, type ParentRow } from '../../contracts/spool.ts';
+import {
+  type ExportError,
+  type Failure,
+  type NewPage,
+  neverDue,
+  type ParentRow,
+} from '../../contracts/index.ts';
+
 import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { deniedWaitMsMax, isPatience, passingMs, passingMsMax } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';

@@ -1,6 +1,6 @@
 // The digest of an object's content, by which a parent's state identifies the last reported content.
 
-import { scanBody } from '../../tools/record-list.ts';
+import { scanBody } from '../../tools/index.ts';
 
 /** Path of an object's id, and ignored paths. */
 export interface ObjectRules {

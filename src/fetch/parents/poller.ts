@@ -11,16 +11,17 @@
 // counts as the parent's own only if another parent was answered since; a failing parent keeps no other waiting.
 
 import { randomUUID } from 'node:crypto';
-import type { Failure } from '../../contracts/answer.ts';
-import type { ParentsReading } from '../../contracts/definition.ts';
-import { ExportError } from '../../contracts/errors.ts';
-import type {
-  FetchSpool,
-  NewPage,
-  ParentChange,
-  ParentCounts,
-  ParentRow,
-} from '../../contracts/spool.ts';
+import type { ParentsReading } from '../../contracts/config.ts';
+import {
+  ExportError,
+  type Failure,
+  type FetchSpool,
+  type NewPage,
+  type ParentChange,
+  type ParentCounts,
+  type ParentRow,
+} from '../../contracts/index.ts';
+
 import { Identifier } from '../list/identity.ts';
 import { isPartialPage } from '../list/page.ts';
 import { mismatch, type PollResult } from '../outcome.ts';

@@ -1,9 +1,8 @@
 // Evaluates the requests for some parents: the changes to commit for each, and whether upstream is at fault instead of
 // one of them. Pure; the poller commits.
 
-import type { Failure } from '../../contracts/answer.ts';
-import type { ParentsStream } from '../../contracts/source.ts';
-import type { NewPage, ParentChange } from '../../contracts/spool.ts';
+import type { Failure, NewPage, ParentChange, ParentsStream } from '../../contracts/index.ts';
+
 import type { Finding } from '../own-pages.ts';
 import {
   afterAnswer,

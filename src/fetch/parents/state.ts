@@ -2,7 +2,7 @@
 // Invariant: a checkpoint that cannot be read halts the stream with a clear error.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../contracts/json.ts';
+import type { Json, JsonObject } from '../../contracts/index.ts';
 import { checkpointMismatch } from '../outcome.ts';
 
 const parentsCheckpoint = z.strictObject({

@@ -4,7 +4,7 @@
 // is not ended for another request.
 
 import type { IncomingMessage } from 'node:http';
-import { GrowingBody } from '../../tools/growing-body.ts';
+import { GrowingBody } from '../../tools/index.ts';
 import type { DeliveryRefusal } from './delivery.ts';
 
 /** Bound in bytes of all bodies together, and the fixed cost of a request. */

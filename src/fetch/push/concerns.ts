@@ -1,7 +1,7 @@
 // Which streams a delivery is news for. This needs no configuration: an event's name begins with its resource, and the
 // resource's paths contain the same name. A wrong match only polls a stream a little sooner.
 
-import type { Stream } from '../../contracts/source.ts';
+import type { Stream } from '../../contracts/index.ts';
 
 /**
  * True if a stream of the same upstream may contain the subject of this event: the audit trail always, `/sites` for

@@ -5,10 +5,8 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DeliveryRules } from '../../contracts/source.ts';
-import { skipSpace } from '../../tools/json-tokens.ts';
-import { cutRecords } from '../../tools/record-list.ts';
-import { bomEnd } from '../../tools/records.ts';
+import type { DeliveryRules } from '../../contracts/index.ts';
+import { bomEnd, cutRecords, skipSpace } from '../../tools/index.ts';
 
 const openBracket = 0x5b;
 const openBrace = 0x7b;

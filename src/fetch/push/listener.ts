@@ -7,13 +7,17 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ExportError } from '../../contracts/errors.ts';
-import { hostPortText } from '../../contracts/settings.ts';
-import type { ListenAddress, ServerTls } from '../../contracts/source.ts';
-import { tlsFaults } from '../../contracts/tls-files.ts';
-import type { Tools } from '../../contracts/tools.ts';
-import { Callers } from '../../tools/callers.ts';
-import { fingerprintOf } from '../../tools/fingerprint.ts';
+import { hostPortText } from '../../contracts/config.ts';
+import {
+  ExportError,
+  type ListenAddress,
+  type ServerTls,
+  type Tools,
+  tlsFaults,
+} from '../../contracts/index.ts';
+
+import { Callers, fingerprintOf } from '../../tools/index.ts';
+
 import { BodyBudget } from './body.ts';
 import { type DeliveryRefusal, refusals } from './delivery.ts';
 

@@ -5,11 +5,17 @@
 // another id.
 
 import { hash } from 'node:crypto';
-import { ExportError } from '../../contracts/errors.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
-import type { PushStream } from '../../contracts/source.ts';
-import type { NewPage, Spool } from '../../contracts/spool.ts';
-import type { Clock, Log } from '../../contracts/tools.ts';
+import {
+  type Clock,
+  ExportError,
+  isObject,
+  type Json,
+  type Log,
+  type NewPage,
+  type PushStream,
+  type Spool,
+} from '../../contracts/index.ts';
+
 import { Identifier } from '../list/identity.ts';
 import { asWords, identityWords, keyBytes, Repeats } from '../list/repeats.ts';
 import { checkpointMismatch, mismatch, type PollResult } from '../outcome.ts';

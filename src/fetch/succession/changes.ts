@@ -3,11 +3,10 @@
 // a change when it reads; a summary is no change, and only the delivering side delivers it.
 
 import { hash } from 'node:crypto';
-import type { ChangeRecord } from '../../contracts/change.ts';
-import { isObject, type Json } from '../../contracts/json.ts';
-import type { PairRecord } from '../../contracts/succession.ts';
-import { foldedName } from '../../tools/folded-name.ts';
-import { valueAt } from '../../tools/records.ts';
+import { type ChangeRecord, isObject, type Json, type PairRecord } from '../../contracts/index.ts';
+
+import { foldedName, valueAt } from '../../tools/index.ts';
+
 import { type FoldRules, foldRecord } from './fold.ts';
 
 const keyBytes = 16;

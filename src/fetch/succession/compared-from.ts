@@ -1,9 +1,9 @@
 // From when a successor's records are compared: `overlap` before the pairing began, or as far back as the predecessor's
 // stored identities reach, if that is less.
 
-import type { Spool } from '../../contracts/spool.ts';
-import type { Log } from '../../contracts/tools.ts';
-import { timeText } from '../../tools/time-text.ts';
+import type { Log, Spool } from '../../contracts/index.ts';
+
+import { timeText } from '../../tools/index.ts';
 import { parseListCheckpoint } from '../list/checkpoint.ts';
 import { noHorizon } from '../list/horizon.ts';
 import type { Pairing } from './pairing.ts';

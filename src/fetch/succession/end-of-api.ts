@@ -1,8 +1,8 @@
 // Failures that the end of an API explains. Invariants: a date excuses no failure; a failure after the date names the
 // end and the next step, and keeps its code.
 
-import { type ErrorCode, ExportError } from '../../contracts/errors.ts';
-import { timeText } from '../../tools/time-text.ts';
+import { type ErrorCode, ExportError } from '../../contracts/index.ts';
+import { timeText } from '../../tools/index.ts';
 
 /** How an ended API can respond; other failures have other causes. */
 const refusals: ReadonlySet<ErrorCode> = new Set([

@@ -2,10 +2,9 @@
 // has delivered older records. Invariant: if nothing shows that the predecessor has delivered them, and it cannot be
 // read, the successor reads nothing until the operator sets `start`: no record is skipped silently.
 
-import { ExportError } from '../../contracts/errors.ts';
-import type { Spool } from '../../contracts/spool.ts';
-import type { Clock } from '../../contracts/tools.ts';
-import { timeText } from '../../tools/time-text.ts';
+import { type Clock, ExportError, type Spool } from '../../contracts/index.ts';
+
+import { timeText } from '../../tools/index.ts';
 import { parseListCheckpoint } from '../list/checkpoint.ts';
 import type { PollResult } from '../outcome.ts';
 import { comparedFrom } from './compared-from.ts';

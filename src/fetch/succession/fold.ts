@@ -3,9 +3,9 @@
 // values share a digest only if they mean the same.
 
 import { hash } from 'node:crypto';
-import { isObject, type Json, type JsonObject } from '../../contracts/json.ts';
-import { foldedName } from '../../tools/folded-name.ts';
-import { valueAt } from '../../tools/records.ts';
+import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';
+import { foldedName, valueAt } from '../../tools/index.ts';
+
 import { recordTime } from '../list/record-time.ts';
 
 /** How the records of one side are folded. */

@@ -3,13 +3,18 @@
 // different value is an update, whose `before` is the new entity with the predecessor's values. A damaged row halts
 // only the predecessor: here its entity counts as unknown, so the successor reports it.
 
-import type { Json } from '../../contracts/json.ts';
-import type { CollectionStream, Stream } from '../../contracts/source.ts';
-import type { Spool } from '../../contracts/spool.ts';
-import type { PairAlone, PairScan } from '../../contracts/succession.ts';
-import type { Log } from '../../contracts/tools.ts';
-import { foldedName } from '../../tools/folded-name.ts';
-import { valueAt } from '../../tools/records.ts';
+import type {
+  CollectionStream,
+  Json,
+  Log,
+  PairAlone,
+  PairScan,
+  Spool,
+  Stream,
+} from '../../contracts/index.ts';
+
+import { foldedName, valueAt } from '../../tools/index.ts';
+
 import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
 import type { Inherited } from '../collection/poller.ts';
 import type { EntityChange } from '../collection/records.ts';

@@ -1,9 +1,9 @@
 // The pairs of a config: which streams are compared, and how their records are folded.
 
 import { hash } from 'node:crypto';
-import type { Stream } from '../../contracts/source.ts';
-import type { PairPlan, PairSide } from '../../contracts/succession.ts';
-import { foldedPath } from '../../tools/folded-name.ts';
+import type { PairPlan, PairSide, Stream } from '../../contracts/index.ts';
+
+import { foldedPath } from '../../tools/index.ts';
 import { parseCron } from '../cron.ts';
 import type { ObjectRules } from '../parents/object-digest.ts';
 import type { Schedule } from '../schedule.ts';

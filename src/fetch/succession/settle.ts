@@ -2,9 +2,15 @@
 // otherwise than before: an operator who sets `id` or `fields` because too few records match must not receive the
 // waiting ones twice.
 
-import type { ComparedRecord, NewPage, PairStore, Spool } from '../../contracts/spool.ts';
-import type { WaitingRecord } from '../../contracts/succession.ts';
-import type { Log } from '../../contracts/tools.ts';
+import type {
+  ComparedRecord,
+  Log,
+  NewPage,
+  PairStore,
+  Spool,
+  WaitingRecord,
+} from '../../contracts/index.ts';
+
 import { type PairedSource, type Pairing, pairingsOf } from './pairing.ts';
 import { pairedPage } from './side.ts';
 

@@ -3,12 +3,18 @@
 // looked up at each append, because a running stream joins a pair when another source is added to the config.
 
 import { hash } from 'node:crypto';
-import type { Json } from '../../contracts/json.ts';
-import type { Stream } from '../../contracts/source.ts';
-import type { Append, FetchSpool, NewPage, PairStore } from '../../contracts/spool.ts';
-import type { PairRecord } from '../../contracts/succession.ts';
-import { cutRecords, idDigest } from '../../tools/record-list.ts';
-import { sourceTextAt, valueAt } from '../../tools/records.ts';
+import type {
+  Append,
+  FetchSpool,
+  Json,
+  NewPage,
+  PairRecord,
+  PairStore,
+  Stream,
+} from '../../contracts/index.ts';
+
+import { cutRecords, idDigest, sourceTextAt, valueAt } from '../../tools/index.ts';
+
 import { objectDigest } from '../parents/object-digest.ts';
 import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';

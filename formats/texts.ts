@@ -1,0 +1,5 @@
+// The second entry point of formats: texts of an event that sinks share with formats.
+
+export { actingUser, textOf } from './parts.ts';
+export { wholeSentence } from './sentence.ts';
+export { cutToBytes } from './text.ts';

@@ -1,0 +1,12 @@
+// The entry point of src/config: text to Config, with errors that name the setting.
+
+export { type Config, ConfigError, flawText, parseConfig, readConfig } from './config.ts';
+export type { Path } from './flaws.ts';
+export { placeholderWord } from './placeholders.ts';
+export { formatKeyOf, planFrom, readingOf, type Shared, type WholePlan } from './plan.ts';
+export { whyUnreadable } from './references.ts';
+export { namePattern, sourceBlock } from './shape.ts';
+export { inShards, ofShard, shardKeyOf, shardMates, shardOfStream, shardsOf } from './shards.ts';
+export type { ConfiguredSource } from './sources.ts';
+export { stateDirOf } from './state-dir.ts';
+export { type ClassChange, classChange, classChangeText } from './succession.ts';

@@ -1,0 +1,16 @@
+// The entry point of src/run: what each command needs to look at a config and a state.
+
+export { agreeOnDeployment, deploymentFinding } from './deployment.ts';
+export { timeToGiveUp } from './give-up.ts';
+export { agreeOnHomes, homesFault } from './homes.ts';
+export { type MemberNote, memberIn } from './member-note.ts';
+export { planToLook } from './plan-to-look.ts';
+export {
+  type ReloadRefusal,
+  type RunningConfig,
+  runningIn,
+  runningWith,
+} from './running-config.ts';
+export { listenForShutdown, type Shutdown } from './shutdown.ts';
+export { turnPair } from './succession.ts';
+export { type BootTools, openTools } from './tools.ts';

@@ -1,0 +1,39 @@
+// The entry point of src/tools: clocks, texts, records and backoff for every package above.
+
+export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
+export { Callers } from './callers.ts';
+export { cleanText } from './clean-text.ts';
+export { systemClock } from './clock.ts';
+export { fingerprintOf, otherThan } from './fingerprint.ts';
+export { foldedName, foldedPath } from './folded-name.ts';
+export { GrowingBody } from './growing-body.ts';
+export { boundHeapGrowth } from './heap.ts';
+export { heldNestingMax, JsonScan, nestingMax, TooDeep } from './json-scan.ts';
+export { digitsKept, skipSpace } from './json-tokens.ts';
+export { losslessBytes, losslessText, shownText, unescapedBytes } from './lossless-text.ts';
+export { lastLineOf, NoRecord } from './ndjson.ts';
+export { hint, nearest, unknownKey } from './nearest.ts';
+export {
+  type DescribeProblem,
+  describeProblem,
+  type Problem,
+  parseObject,
+  problemDescriber,
+  problemDetails,
+  problemOf,
+  readProblem,
+  requestIdOf,
+} from './problem.ts';
+export { cutRecords, idDigest, type RecordList, scanBody, scanLines } from './record-list.ts';
+export { bomEnd, parseBody, sourceBytesAt, sourceTextAt, valueAt } from './records.ts';
+export { SharedCall } from './shared-call.ts';
+export {
+  agoText,
+  epochOf,
+  exactSpanText,
+  roughSpanText,
+  spanText,
+  timeText,
+  untilText,
+} from './time-text.ts';
+export { version } from './version.ts';

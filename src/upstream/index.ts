@@ -1,0 +1,25 @@
+// The entry point of src/upstream: clients, throttles and tokens of an upstream API.
+
+export { EndsByUpstream } from './announced-ends.ts';
+export { UpstreamClient } from './client.ts';
+export {
+  type AnnouncedEnd,
+  daysLeft,
+  endOrigins,
+  eventDays,
+  noticeDays,
+  type UpstreamEnd,
+  upstreamEnd,
+} from './ends.ts';
+export {
+  type DateOfEnd,
+  endsKey,
+  type HeldEnds,
+  heldJson,
+  parseEndsHeld,
+  upstreamAt,
+} from './held-ends.ts';
+export { tokenUrl, type UpstreamSettings, upstreamFields, upstreamFlaws } from './settings.ts';
+export { createThrottle, type Throttle } from './throttle.ts';
+export { openThrottles, type Permit, type Throttles } from './throttles.ts';
+export { openTokens, type Tokens } from './tokens.ts';
