@@ -125,7 +125,7 @@ function visibleIn(path: string): string {
 
 function pagePaths(): readonly string[] {
   const top = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'deploy/README.md'];
-  return [...top, ...globSync('docs/**/*.md', { cwd: root })].toSorted();
+  return [...top, ...globSync(['docs/**/*.md', 'src/**/README.md'], { cwd: root })].toSorted();
 }
 
 /** The page's scripts as well; the other `.js` files are parts of the boot. */

@@ -1,7 +1,7 @@
 // The pages of docs/ and the READMEs as their readers find them: fresh, whole, with links that lead somewhere and configs
 // that can be copied.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -16,8 +16,14 @@ import { planMeans } from '../config/plan-deps.ts';
 
 const docs = join(import.meta.dirname, '..', '..', 'docs');
 const all = pages();
-const readmes = ['README.md', 'deploy/README.md'].map(
-  (path): Page => ({ path: `../${path}`, text: readFileSync(join(docs, '..', path), 'utf8') }),
+const root = join(docs, '..');
+const ofCode = globSync('src/**/README.md', { cwd: root }).toSorted();
+const readmes = ['README.md', 'CONTRIBUTING.md', 'deploy/README.md', ...ofCode].map(
+  (path): Page => ({ path: `../${path}`, text: readFileSync(join(root, path), 'utf8') }),
+);
+/** READMEs of hard mechanisms: a diagram, and a table that leads from each of its parts to the code. */
+const mechanisms = ['fetch/list', 'cluster', 'archive', 'transcode'].map(
+  (name) => `../src/${name}/README.md`,
 );
 
 test.each(all)('$path is fresh; else run: npx node docs/generate.ts', (page) => {
@@ -186,3 +192,45 @@ test('each state of the archive’s writer in the diagram has its row, and no ot
   expect(rows.length).toBeGreaterThan(5);
   expect(new Set(rows)).toEqual(states);
 });
+
+describe.each(mechanisms)('%s', (path) => {
+  const page = readmes.find((one) => one.path === path) ?? { path, text: '' };
+  const diagrams = blocksOf(page).filter(({ info }) => info === 'mermaid');
+  const parts = partsOf(diagrams[0]?.text ?? '');
+  const rows = [...page.text.matchAll(/^\| `(\w+)` \| .* \| `([\w./-]+)` `(\w+)` \|$/gm)].map(
+    ([, part = '', file = '', name = '']) => ({ part, file, name }),
+  );
+
+  test('has one diagram, and at most 120 lines', () => {
+    expect(diagrams.length).toBe(1);
+    expect(page.text.split('\n').length).toBeLessThanOrEqual(121);
+  });
+
+  test('has a row for each part of its diagram, and no other', () => {
+    expect(parts.length).toBeGreaterThan(5);
+    expect(rows.map(({ part }) => part).toSorted()).toEqual(parts.toSorted());
+  });
+
+  test('has rows that lead to code that is there', () => {
+    const isThere = (file: string, name: string) =>
+      [join(root, 'src', file), join(root, file)]
+        .filter(existsSync)
+        .some((at) => new RegExp(`\\b${name}\\b`).test(readFileSync(at, 'utf8')));
+
+    expect(rows.filter(({ file, name }) => !isThere(file, name))).toEqual([]);
+  });
+
+  test.each(['src/README.md', 'docs/architecture.md'])('is linked from %s', (from) => {
+    const text = readFileSync(join(root, from), 'utf8');
+    const linked = linksOf(text).map((link) => join(dirname(from), link));
+
+    expect(linked).toContain(join('docs', path));
+  });
+});
+
+/** The states or participants of a diagram. */
+function partsOf(diagram: string): readonly string[] {
+  const participants = [...diagram.matchAll(/^ *participant (\w+)/gm)].map(([, name = '']) => name);
+  const states = [...diagram.matchAll(/(\w+)(?= -->| : )/g)].map(([, name = '']) => name);
+  return participants.length > 0 ? participants : [...new Set(states)];
+}
