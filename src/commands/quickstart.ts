@@ -190,7 +190,7 @@ const pagePort = 8_686;
 
 /** The status page, on its usual port or on any that is free. */
 async function openPage(made: Made, journey: Journey, tools: BootTools): Promise<StatusServer> {
-  const { serveStatus } = await import('../watch/running-status.ts');
+  const { serveStatus } = await import('../watch/status-server.ts');
   const { clock, log } = tools;
   const look = watching({ ...journey, plan: made.plan, state: made.config.state, clock, log });
   const tap = eventTap({ ...made, spool: journey.spool, clock });

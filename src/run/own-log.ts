@@ -31,7 +31,7 @@ export async function openOwnLog(config: Config, level?: LogLevel): Promise<OwnL
   const instance = randomUUID();
   let sent: CollectorLog | null = null;
   if (collector !== null) {
-    const { openCollectorLog } = await import('../watch/running-status.ts');
+    const { openCollectorLog } = await import('../watch/collector-log.ts');
     const about = { version: version(), instance };
     sent = await openCollectorLog({ ...about, collector, beside, level: settings.level });
   }

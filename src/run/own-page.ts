@@ -31,7 +31,7 @@ export async function openPage(
 ): Promise<StatusServer | null> {
   const { status } = config();
   if (status === null) return null;
-  const { serveStatus } = await import('../watch/running-status.ts');
+  const { serveStatus } = await import('../watch/status-server.ts');
   const first = tapNow();
   const tap = first && {
     get forms() {

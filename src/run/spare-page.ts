@@ -39,7 +39,7 @@ export function sparePage(
   let receivedAt: number | null = null;
   const serve = async () => {
     if (status === null || kafka === null) return null;
-    const { serveStatus } = await import('../watch/running-status.ts');
+    const { serveStatus } = await import('../watch/status-server.ts');
     const look = (): StatusMoment => ({
       ...idleMoment(maxBytes, standByText(config, isDrained())),
       cluster: { share: nothing, takeovers: 0, heardAt: receivedAt, commitMs: null },

@@ -7,12 +7,12 @@ export type {
   FencedProcess,
   ProcessStatus,
 } from './cluster-status.ts';
-export { type CollectorLog, type LogCollector, openCollectorLog } from './collector-log.ts';
+export type { CollectorLog, LogCollector } from './collector-log.ts';
 export { Findings } from './findings.ts';
 export { joinedMoment, joinedSinks, joinedStatus } from './joined.ts';
 export { joinedTap } from './joined-tail.ts';
 export { type ClusterFacts, idleMoment, type StatusMoment, watching } from './live.ts';
 export { askRunning, type StatusReply } from './running.ts';
-export { type StatusServer, type StatusSettings, serveStatus } from './status-server.ts';
+export type { StatusServer, StatusSettings } from './status-server.ts';
 export type { EventTap, TailLine, TailTake, TailView, TailWish } from './tail.ts';
 export type { Telemetry } from './telemetry.ts';

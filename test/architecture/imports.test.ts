@@ -168,7 +168,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'src/transcode': ['index.ts'],
   'src/send': ['delivery.ts', 'index.ts'],
   'src/drift': ['index.ts'],
-  'src/watch': ['index.ts', 'log.ts', 'running-status.ts'],
+  'src/watch': ['collector-log.ts', 'index.ts', 'log.ts', 'running-status.ts', 'status-server.ts'],
   'src/config': ['index.ts', 'json-schema.ts', 'tests.ts'],
   'src/run': ['index.ts', 'process.ts', 'shards.ts'],
   'src/operator': ['index.ts'],
