@@ -125,6 +125,7 @@ function visibleIn(path: string): string {
 
 function pagePaths(): readonly string[] {
   const top = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'deploy/README.md'];
+  top.push('.github/pull_request_template.md');
   return [...top, ...globSync(['docs/**/*.md', 'src/**/README.md'], { cwd: root })].toSorted();
 }
 

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 const root = join(import.meta.dirname, '../..');
 
 const names = [
-  ...['.ci', '.dockerignore', '.editorconfig', '.gitattributes', '.gitignore', '.npmrc'],
+  ...['.ci', '.dockerignore', '.editorconfig', '.gitattributes', '.github', '.gitignore', '.npmrc'],
   ...['CHANGELOG.md', 'CONTRIBUTING.md'],
   ...['Dockerfile', 'LICENSE', 'README.md', 'SECURITY.md', 'bench', 'biome.json', 'config'],
   ...['connectors', 'deploy', 'docs', 'formats', 'knip.json', 'package-lock.json', 'package.json'],
