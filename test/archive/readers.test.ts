@@ -21,6 +21,7 @@ import type { ObjectStore } from '../../src/objects/store.ts';
 import { systemClock } from '../../src/tools/clock.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import { aPage } from '../support/a-page.ts';
+import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
 import { runHere, runSluice } from '../support/cli.ts';
 import { s3BuildMsMax, sharedS3 } from '../support/s3.ts';
 import { tempDir } from '../support/temp.ts';
@@ -266,13 +267,16 @@ describe('three shards, one of which', () => {
       expect([name, exitCode]).toEqual([name, 0]);
   });
 
-  test('was begun under the name of the key, and is replaced by a copy of another such log', async () => {
+  test('was started by an older version under the name of the key, and is replaced by a copy of another such log', async () => {
     const location = join(tempDir(), 'archive');
-    for (const shard of ['0', '1']) {
-      const open = async () => openDirectory(join(location, shard));
-      await writeLog(open, { log: 'archive.test', rotates: false });
-    }
-    const verify = () => runHere(['archive', 'verify', location, '--key', vkeyOf(false)]);
+    // Of a version whose entries do not say whether a shard writes the log.
+    const keys = [0, 1].map((shard) => {
+      const log = naiveArchive([{ pages: [{ stream: 'audit' }] }], 'archive.test');
+      writeNaive(log, join(location, `${shard}`));
+      return log.vkeys[0] ?? '';
+    });
+    const own = keys.flatMap((key) => ['--key', key]);
+    const verify = () => runHere(['archive', 'verify', location, ...own]);
     const whole = await verify();
     rmSync(join(location, '1'), { recursive: true });
     cpSync(join(location, '0'), join(location, '1'), { recursive: true });
