@@ -13,25 +13,23 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 )
-
-var zstdReader = must(zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30)))
 
 type part struct {
 	Segment, Sha256, Root           string
 	At, Length, Bytes, Count, Place int
 }
 type entry struct {
-	T, Stream, Object, Sha256, Root, Archive, Vkey, Items, Prev string
-	Seq, Pages, Bytes, Size, Kept                               int
-	Body, Uids, Page, Segment                                   part
-	Events, Records                                             json.RawMessage // their types depend on the kind
+	T, Kind, Stream, Object, Sha256, Root, Archive, Vkey, Items, Prev string
+	Seq, Pages, Bytes, Size, Kept                                     int
+	Body, Uids, Page, Segment                                         part
+	Events, Records                                                   json.RawMessage // their types depend on the kind
 }
 type tree []tlog.Hash // RFC 6962, in the order of golang.org/x/mod/sumdb/tlog
-
 func (t tree) ReadHashes(indexes []int64) (hashes []tlog.Hash, err error) {
 	for _, index := range indexes {
 		hashes = append(hashes, t[index])
@@ -60,8 +58,7 @@ func read(name string) []byte { // nil: there is no such file
 	}
 	return must(os.ReadFile(os.Args[1] + "/" + name))
 }
-
-func checkPage(e entry, data []byte, erasures []entry) {
+func checkPage(e entry, data []byte, erasures []entry, unpacker *zstd.Decoder) {
 	body, gone, events, kept := e.Body, map[int]string{}, tree{}, parsed[part](e.Events)
 	for _, one := range erasures {
 		if one.Page.At == e.Body.At {
@@ -72,7 +69,7 @@ func checkPage(e entry, data []byte, erasures []entry) {
 		}
 	}
 	frame, uids := data[body.At+body.Length:][:8], data[body.At+body.Length+8:][:e.Uids.Bytes] // of a skippable frame
-	text := must(zstdReader.DecodeAll(data[body.At:][:body.Length], nil))
+	text := must(unpacker.DecodeAll(data[body.At:][:body.Length], nil))
 	need(string(frame) == "\x50\x2a\x4d\x18"+string(binary.LittleEndian.AppendUint32(nil, uint32(e.Uids.Bytes))) && sum(uids) == e.Uids.Sha256 && len(text) == body.Bytes && sum(text) == body.Sha256, "the body or its uids are others")
 	text = []byte(strings.TrimPrefix(string(text), "\ufeff"))
 	for _, name := range strings.FieldsFunc(e.Items, func(one rune) bool { return one == '.' }) {
@@ -87,9 +84,8 @@ func checkPage(e entry, data []byte, erasures []entry) {
 		need(gone[place] == "" || string(records[place]) == "null", "a record is in the place of an erased one")
 		events = events.with(int64(n), must(hex.DecodeString(cmp.Or(gone[place], sum(records[place])))))
 	}
-	need(e.Kept == kept.Count && fmt.Sprintf("%x", events.root(e.Kept)) == kept.Root, "the records are others")
+	need((e.Kind == "answer" || string(e.Records) == fmt.Sprint(len(records))) && e.Kept == kept.Count && fmt.Sprintf("%x", events.root(e.Kept)) == kept.Root, "the records are others")
 }
-
 func main() {
 	i, checked, log, texts, where, heads := 0, 0, tree{}, [][]byte{}, map[string][]int{}, map[string]string{}
 	defer func() {
@@ -98,35 +94,38 @@ func main() {
 			os.Exit(1)
 		}
 	}()
-	origin, _, _ := strings.Cut(string(read("checkpoint")), "\n") // C2SP signed-note and tlog-checkpoint
+	kept := must(fs.Glob(os.DirFS(os.Args[1]), "checkpoints/????/??/??/????????????????????.*")) // before the checkpoint: a writer may run
+	origin, _, _ := strings.Cut(string(read("checkpoint")), "\n")                                // C2SP signed-note and tlog-checkpoint
 	name, now, key := must(note.NewVerifier(os.Args[2])).Name(), os.Args[2], strings.SplitN(os.Args[2], "+", 3)[2]
 	need(origin == name || strings.TrimRight(origin, "0123456789") == name+"/", "the key is of another log")
-	own := must(note.NewEd25519VerifierKey(origin, must(base64.StdEncoding.DecodeString(key))[1:]))
-	lines := strings.Split(must(note.Open(read("checkpoint"), note.VerifierList(must(note.NewVerifier(own))))).Text, "\n")
-	for bundle, size := []byte(nil), must(strconv.Atoi(lines[1])); i < size; i++ { // C2SP tlog-tiles
+	by := note.VerifierList(must(note.NewVerifier(must(note.NewEd25519VerifierKey(origin, must(base64.StdEncoding.DecodeString(key))[1:])))))
+	head := must(note.Open(read("checkpoint"), by)).Text
+	size, root := must(strconv.Atoi(strings.Split(head, "\n")[1])), must(tlog.ParseHash(strings.Split(head, "\n")[2]))
+	for _, name := range kept {
+		n, err := strconv.Atoi(name[23:43])
+		need(err != nil || !strings.Contains(" note tsr cosig ", " "+name[44:]+" ") || n < size || n == size && (name[44:] != "note" || must(note.Open(read(name), by)).Text == head), "checkpoints/ has a newer one, or another one of this size")
+	}
+	for bundle := []byte(nil); i < size; i++ { // C2SP tlog-tiles
 		for width := min(256, size-i); i%256 == 0 && width <= 256 && len(bundle) == 0; width++ {
-			path := tlog.Tile{H: 8, L: -1, N: int64(i / 256), W: width}.Path()
-			bundle = read(strings.Replace(path, "tile/8/data", "tile/entries", 1))
+			bundle = read(strings.Replace(tlog.Tile{H: 8, L: -1, N: int64(i / 256), W: width}.Path(), "tile/8/data", "tile/entries", 1))
 		}
 		end := 2 + int(binary.BigEndian.Uint16(bundle))
 		texts, log, bundle = append(texts, bundle[2:end]), log.with(int64(i), bundle[2:end]), bundle[end:]
 		e := parsed[entry](texts[i])
-		kind := e.T + " " + e.Object + e.Page.Segment
-		where[kind], now = append(where[kind], i), cmp.Or(e.Vkey, now)
+		where[e.T+e.Object+e.Page.Segment], now = append(where[e.T+e.Object+e.Page.Segment], i), cmp.Or(e.Vkey, now)
 	}
-	need(log.root(len(texts)) == must(tlog.ParseHash(lines[2])), "the entries do not lead to the signed root")
-	need(strings.HasSuffix(now, "+"+key), "the key that signs now is another")
+	need(log.root(len(texts)) == root && strings.HasSuffix(now, "+"+key), "the entries do not lead to the signed root, or to the key")
+	unpacker := must(zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30)))
 	const kinds = " start segment checkpoint anchor manifest stop config key hold pruned erased lake_cut lake lake_erased reconciled succession "
 	for i = 0; i < len(texts); i++ {
 		e := parsed[entry](texts[i])
-		need(strings.Contains(kinds, " "+e.T+" ") && (i > 0 || e.T == "start"), "of a newer version, no start, or a page of no segment")
-		need(e.T != "start" || sum(read("archive.json")) == e.Archive, "archive.json is another")
-		need(e.T != "checkpoint" || fmt.Sprintf("%x", log.root(e.Size)) == e.Root, "the root was another")
+		need(strings.Contains(kinds, " "+e.T+" ") && (e.T != "start" && i > 0 || e.T == "start" && sum(read("archive.json")) == e.Archive), "of a newer version, no start, a page of no segment, or archive.json is another")
+		need(e.T != "checkpoint" || fmt.Sprintf("%x", log.root(e.Size)) == e.Root && strings.HasPrefix(string(read(e.Object)), fmt.Sprintf("%s\n%d\n%s\n", origin, e.Size, tlog.Hash(log.root(e.Size)))), "the root was another")
 		need(!strings.Contains(" checkpoint anchor manifest ", " "+e.T+" ") || sum(read(e.Object)) == e.Sha256, "the file is missing or another")
 		if e.T == "segment" {
-			data, erased, fits := read(e.Object), []entry{}, 0
-			is, isPruned := sum(data), data == nil && where["pruned "+e.Object] != nil
-			for n, at := range where["erased "+e.Object] {
+			data, erased, fits, end := read(e.Object), []entry{}, 0, 0
+			is, isPruned := sum(data), data == nil && where["pruned"+e.Object] != nil
+			for n, at := range where["erased"+e.Object] {
 				erased = append(erased, parsed[entry](texts[at]))
 				if erased[n].Segment.Sha256 == is {
 					fits = n + 1
@@ -136,15 +135,16 @@ func main() {
 			for range e.Pages {
 				i++
 				page := parsed[entry](texts[i])
-				need(page.T == "page" && page.Body.Segment == e.Object, "it is no page of its segment")
+				need(page.T == "page" && page.Body.Segment == e.Object && page.Body.At >= end, "it is no page of its segment, or in the place of another page")
+				end = page.Body.At + page.Body.Length + 8 + page.Uids.Bytes
 				need(fmt.Sprint(page.Seq, " ", page.Prev) == cmp.Or(heads[page.Stream], "0 "), "the chain of its stream breaks")
 				heads[page.Stream] = fmt.Sprintf("%d %x", page.Seq+1, [32]byte(tlog.RecordHash(texts[i])))
 				if !isPruned {
-					checkPage(page, data, erased[:fits])
+					checkPage(page, data, erased[:fits], unpacker)
 					checked++
 				}
 			}
 		}
 	}
-	fmt.Printf("whole: %s, %d entries, %d pages, %d bodies\n", origin, len(texts), len(where["page "]), checked)
+	fmt.Printf("whole: %s, %d entries, %d pages, %d bodies\n", origin, len(texts), len(where["page"]), checked)
 }

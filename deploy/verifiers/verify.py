@@ -4,16 +4,12 @@ import base64, functools, hashlib, json, re, sys
 from pathlib import Path
 import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 KINDS = "page start stop config key checkpoint anchor segment hold pruned erased lake_cut lake lake_erased reconciled succession manifest".split()
-
 def need(condition, what):
     if not condition:
         raise ValueError(what)
-
 def read(path):  # None: there is no such file
     return path.read_bytes() if path.is_file() and path.stat().st_size < 2**31 else None
-
 def sha(*parts):
     return hashlib.sha256(b"".join(parts)).digest()
 
@@ -30,15 +26,12 @@ def head_of(note, vkey):  # C2SP signed-note and tlog-checkpoint
     for one in [one[4:] for one in signed if one[:4] == own]:
         Ed25519PublicKey.from_public_bytes(key[1:]).verify(one, f"{text}\n".encode())
     return origin, int(size), base64.b64decode(root), key
-
 def grow(row, n, leaf):  # RFC 6962: adds leaf n to a tree, kept as the roots of its full subtrees, the largest first
     while n & 1:
         leaf, n = sha(b"\1", row.pop(), leaf), n >> 1
     row.append(leaf)
-
 def root_of(row):
     return functools.reduce(lambda right, left: sha(b"\1", left, right), reversed(row)) if row else sha()
-
 def entries_in(place, size):  # C2SP tlog-tiles
     for first in range(0, size, 256):
         index, width = first // 256, min(256, size - first)
@@ -53,7 +46,6 @@ def entries_in(place, size):  # C2SP tlog-tiles
             need(len(data) >= 2 + length, f"{path} ends within entry {first + i}")
             yield first + i, data[2 : 2 + length]
             data = data[2 + length :]
-
 def records_in(body, path):
     text = body.decode("utf-8", "surrogateescape")  # keeps every byte
     blank, value, i = re.compile(r"[\ufeff\s,:]*"), json.JSONDecoder().raw_decode, 0
@@ -71,7 +63,6 @@ def records_in(body, path):
         records.append(text[at:end].encode("utf-8", "surrogateescape"))
         at = blank.match(text, end).end()
     return records
-
 def check_page(entry, data, erasures):
     body, gone, uids, count = entry["body"], {}, entry["uids"], entry["kept"]
     for one in [one for one in erasures if one["page"]["at"] == entry["body"]["at"]]:
@@ -85,18 +76,22 @@ def check_page(entry, data, erasures):
     need(len(text) == body["bytes"] and sha(text).hex() == body["sha256"], "the body is another")
     kept = range(count) if count == entry["records"] else [int.from_bytes(behind[i : i + 4], "little") for i in range(32 * count, len(behind), 4)]
     need(len(behind) == count * (32 if count == entry["records"] else 36), "the number of uids is another")
-    records, row = records_in(text, entry["items"]) if count else [], []
+    records, row = records_in(text, entry["items"]) if entry["kind"] != "answer" else [], []
     for n, place in enumerate(kept):
         need(place not in gone or records[place] == b"null", "a record is in the place of an erased one")
         grow(row, n, sha(b"\0", bytes.fromhex(gone[place]) if place in gone else sha(records[place])))
+    need(len(records) == entry["records"] or entry["kind"] == "answer", "the number of records is another")
     need(count == entry["events"]["count"] and root_of(row).hex() == entry["events"]["root"], "the records are others")
 
 class Archive:
     def __init__(self, place, vkey):
-        self.place, self.manifest, row = place, read(place / "archive.json") or b"", []
-        self.origin, self.size, root, own = head_of(read(place / "checkpoint") or b"", vkey)
-        self.leaves, self.roots, self.pruned, self.erased, self.heads, self.left, self.pages, self.missed = [], {}, {}, {}, {}, 0, 0, []
-        sizes, key = {int(one.stem) for one in (place / "checkpoints").rglob("*.note")}, json.loads(self.manifest)["key"]
+        kept = [one for one in place.glob("checkpoints/????/??/??/" + "[0-9]" * 20 + ".*") if one.suffix in (".note", ".tsr", ".cosig")]
+        self.place, self.manifest, row, note = place, read(place / "archive.json") or b"", [], read(place / "checkpoint") or b""
+        self.origin, self.size, root, own = head_of(note, vkey)
+        sizes, same = {int(one.stem) for one in kept}, [one for one in kept if one.name == f"{self.size:020}.note"]
+        need(max(sizes, default=0) <= self.size, "checkpoints/ has a newer one")  # it was listed first: a writer may run
+        need(all(head_of(read(one) or note, vkey)[:3] == (self.origin, self.size, root) for one in same), "checkpoints/ has another one")
+        self.leaves, self.roots, self.pruned, self.erased, self.heads, self.left, self.pages, self.missed, key = [], {}, {}, {}, {}, 0, 0, [], json.loads(self.manifest)["key"]
         for index, data in entries_in(place, self.size):
             self.roots.update({index: root_of(row)} if index in sizes else {})
             self.leaves.append(sha(b"\0", data))
@@ -115,11 +110,13 @@ class Archive:
             head, self.pages = self.heads.get(entry["stream"], (0, None)), self.pages + 1
             self.heads[entry["stream"]] = entry["seq"] + 1, self.leaves[index].hex()
             need((entry["seq"], entry["prev"]) == head, f"the chain of {entry['stream']} breaks at {entry['seq']}")
-            need(is_more and entry["body"]["segment"] == self.segment, "the page is of another segment")
+            body = entry["body"]
+            need(is_more and body["segment"] == self.segment and body["at"] >= self.end, "the page is of another segment, or in the place of another page")
+            self.end = body["at"] + body["length"] + 8 + entry["uids"]["bytes"]
             check_page(entry, self.data, self.erasures) if self.data is not None else self.missed.append(index)
         need(kind == "page" or not is_more, "pages of the segment before are missing")
         if kind == "segment":
-            self.left, self.segment, self.data, self.erasures = entry["pages"], entry["object"], None, []
+            self.left, self.segment, self.data, self.erasures, self.end = entry["pages"], entry["object"], None, [], 0
             data, erased = read(self.place / entry["object"]), self.erased.get(self.segment, [])
             need(data is not None or self.pruned.get(self.segment, -1) > index, f"{self.segment} is missing")
             facts = data and (len(data), sha(data).hex())
@@ -129,8 +126,11 @@ class Archive:
                 self.erasures = erased[: fits[-1] + 1]
             self.data = data
         if kind in ("checkpoint", "anchor", "manifest"):
-            need(sha(read(self.place / entry["object"]) or b"").hex() == entry["sha256"], f"{entry['object']} is missing or another")
-            need(kind != "checkpoint" or self.roots[entry["size"]].hex() == entry["root"], "the root was another")
+            data = read(self.place / entry["object"]) or b""
+            need(sha(data).hex() == entry["sha256"], f"{entry['object']} is missing or another")
+            root = self.roots[entry["size"]] if kind == "checkpoint" else None
+            head = root and f"{self.origin}\n{entry['size']}\n{base64.b64encode(root).decode()}\n".encode()
+            need(root is None or root.hex() == entry["root"] and data.startswith(head), "the root was another")
         need(kind != "start" or sha(self.manifest).hex() == entry["archive"], "archive.json is another")
 
 def main(place, vkey):

@@ -20,7 +20,7 @@ import { naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
 export interface Attack {
   readonly name: string;
   /** The part of an archive that the short verifiers do not check, in the words of deploy/verifiers/README.md. */
-  readonly unseen?: 'the lake' | 'the tiles of the tree' | 'removals';
+  readonly unseen?: 'the lake' | 'the tiles of the tree' | 'removals' | 'the logs of other shards';
   /** Changes the archive in this directory. */
   readonly apply: (place: string) => void | Promise<void>;
 }
@@ -168,6 +168,37 @@ const changes: readonly Attack[] = [
     apply(place) {
       const [older = '', newer = ''] = namesIn(place, 'checkpoints/');
       cpSync(join(place, older), join(place, newer));
+    },
+  },
+  {
+    name: 'an older checkpoint put back, and newer ones left in checkpoints/',
+    apply(place) {
+      const notes = namesIn(place, 'checkpoints/').filter((name) => name.endsWith('.note'));
+      cpSync(join(place, notes.at(-2) ?? ''), join(place, 'checkpoint'));
+    },
+  },
+  {
+    name: 'a proof of a newer checkpoint left in checkpoints/',
+    apply(place) {
+      const [note = ''] = namesIn(place, 'checkpoints/');
+      writeFileSync(join(place, dirname(note), '00000000000000009999.cosig'), 'a proof');
+    },
+  },
+  {
+    name: 'a copy of the newest checkpoint with another signature',
+    apply(place) {
+      const newest = namesIn(place, 'checkpoints/').findLast((name) => name.endsWith('.note'));
+      edit((note) => {
+        note[note.length - 20] = note[note.length - 20] === 65 ? 66 : 65;
+        return note;
+      })(join(place, newest ?? ''));
+    },
+  },
+  {
+    name: 'an older checkpoint as the copy of the newest',
+    apply(place) {
+      const notes = namesIn(place, 'checkpoints/').filter((name) => name.endsWith('.note'));
+      cpSync(join(place, notes[0] ?? ''), join(place, notes.at(-1) ?? ''));
     },
   },
   {

@@ -5,10 +5,13 @@ import { hash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkpointText } from '../../src/archive/checkpoint.ts';
-import type { Entry } from '../../src/archive/entries.ts';
+import { type Entry, encodeEntry } from '../../src/archive/entries.ts';
 import { segmentPath } from '../../src/archive/layout.ts';
+import { loggedEntries, newestCheckpoint } from '../../src/archive/logged.ts';
+import { leafHash } from '../../src/archive/merkle.ts';
 import { parseNote, signNote } from '../../src/archive/note.ts';
 import { preparePage } from '../../src/archive/page-entry.ts';
+import { ArchiveReader } from '../../src/archive/reader.ts';
 import { openArchiveLog } from '../../src/archive/recovery.ts';
 import { openDirectory } from '../../src/objects/directory.ts';
 import { systemClock } from '../../src/tools/clock.ts';
@@ -17,16 +20,20 @@ import type { Attack } from './attacks.ts';
 
 type Loose = Record<string, unknown>;
 
+type More = (page: Loose, place: string) => readonly Loose[] | Promise<readonly Loose[]>;
+
 /** A segment of one page of a stream of its own, and what follows them, as they are signed. */
 interface Lie {
   readonly bytes?: (bytes: Buffer) => Buffer;
   readonly segment?: Loose;
   readonly page?: (page: Loose) => Loose;
-  readonly more?: readonly Loose[];
+  readonly more?: readonly Loose[] | More;
+  /** Which records of the body the page says to have kept. */
+  readonly kept?: Uint32Array;
 }
 
 /** Signs them behind all that the archive has. */
-async function signed(place: string, { bytes: change, segment, page, more = [] }: Lie) {
+async function signed(place: string, { bytes: change, segment, page, more = [], kept }: Lie) {
   const store = openDirectory(place);
   const log = await openArchiveLog({
     ...{ store, clock: systemClock(), signer: aSigner(), spool: 'spool-1', staleMs: 1 },
@@ -34,14 +41,19 @@ async function signed(place: string, { bytes: change, segment, page, more = [] }
   });
   const [held] = heldPages(1, 9_000, 'lied');
   if (held === undefined) throw new Error('there is no page');
-  const { frames, entry, body } = await preparePage(held, { epoch: 1, salt: log.deps.salt });
+  const { frames, entry, body } = await preparePage(kept === undefined ? held : { ...held, kept }, {
+    epoch: 1,
+    salt: log.deps.salt,
+  });
   const whole = Buffer.concat(frames);
   const bytes = change?.(whole) ?? whole;
   const object = segmentPath(log.size, Date.now());
   const facts = { object, bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), pages: 1 };
   const at = { segment: object, at: 0, length: frames[0].length };
   const made = { ...entry, seq: 0, prev: null, body: { ...body, ...at } };
-  const entries = [{ t: 'segment', ...facts, ...segment }, page?.(made) ?? made, ...more];
+  const lie = page?.(made) ?? made;
+  const after = typeof more === 'function' ? await more(lie, place) : more;
+  const entries = [{ t: 'segment', ...facts, ...segment }, lie, ...after];
   for (const one of entries) log.append(one as unknown as Entry);
   await log.publish([{ name: object, parts: [bytes] }], Date.now());
   await log.deps.claim.renew(true);
@@ -73,6 +85,16 @@ const lies: Readonly<Record<string, Lie>> = {
   'a page whose records have another root': { page: within('events', () => ({ root: zeros })) },
   'a page whose tree has another count': { page: within('events', () => ({ count: 9 })) },
   'a page that kept more records than it has uids': { page: (page) => ({ ...page, kept: 4 }) },
+  'a page that says it has more records than its body': {
+    kept: Uint32Array.of(0, 1, 2),
+    page: (page) => ({ ...page, records: 4 }),
+  },
+  'a page in the place of the one before': {
+    segment: { pages: 2 },
+    more: (page) => [
+      { ...page, seq: 1, prev: leafHash(encodeEntry(page as unknown as Entry)).toString('hex') },
+    ],
+  },
   'a page whose records are elsewhere': { page: (page) => ({ ...page, items: 'elsewhere' }) },
   'a page with a number too high': { page: (page) => ({ ...page, seq: 1 }) },
   'a page that follows another one': { page: (page) => ({ ...page, prev: zeros }) },
@@ -83,6 +105,16 @@ const lies: Readonly<Record<string, Lie>> = {
   'a segment with a page too many at the end': { segment: { pages: 2 } },
   'a segment with a page too few': { segment: { pages: 0 } },
   'a segment with another hash': { segment: { sha256: zeros } },
+  'a checkpoint with the root of its tree, whose file is another': {
+    more: async (_, place) => {
+      const reader = new ArchiveReader(openDirectory(place));
+      const { size } = await newestCheckpoint(reader);
+      const all = await Array.fromAsync(loggedEntries(reader, size));
+      const { entry } = all.findLast((one) => one.entry.t === 'checkpoint') ?? {};
+      const bytes = readFileSync(join(place, 'archive.json'));
+      return [{ ...entry, object: 'archive.json', sha256: hash('sha256', bytes, 'hex') }];
+    },
+  },
   'a checkpoint with another root': {
     more: [{ t: 'checkpoint', at, size: 3, root: zeros, object: 'archive.json', sha256: zeros }],
   },
