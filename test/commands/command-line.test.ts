@@ -12,8 +12,8 @@ import { runProgram } from '../support/children.ts';
 import { tempDir } from '../support/temp.ts';
 
 const tests = join(import.meta.dirname, '../../config/tests/compliance-archive.yaml');
-/** The file of one command, and nothing that commands share. */
-const commandFile = /^src\/commands\/[^/]+$/;
+/** The file of one command: neither the list of them nor anything that commands share. */
+const commandFile = /^src\/commands\/(?!index\.ts$)[^/]+$/;
 const mainFile = join(import.meta.dirname, '../../src/boot/sluice.js');
 const sourcesFile = join(import.meta.dirname, '../../src/boot/main.ts');
 
