@@ -131,11 +131,7 @@ class Shared {
 
   /** Has all that a shard needs loaded before one is there. */
   async warm(): Promise<void> {
-    await Promise.all([
-      import('../cluster/kafka.ts'),
-      import('../cluster/kafka.ts'),
-      import('./own-process-upgrade.ts'),
-    ]);
+    await Promise.all([import('../cluster/kafka.ts'), import('./own-process-upgrade.ts')]);
     try {
       this.config(0);
     } catch {
