@@ -67,6 +67,13 @@ const within = (name: string, change: (of: Loose) => Loose) => (page: Loose) => 
 const number = (of: Loose, name: string) => Number(of[name]);
 const at = '2026-11-25T00:00:00.000Z';
 
+async function lastCheckpoint(place: string): Promise<Entry | undefined> {
+  const reader = new ArchiveReader(openDirectory(place));
+  const { size } = await newestCheckpoint(reader);
+  const all = await Array.fromAsync(loggedEntries(reader, size));
+  return all.findLast(({ entry }) => entry.t === 'checkpoint')?.entry;
+}
+
 const lies: Readonly<Record<string, Lie>> = {
   'a page whose uids have another hash': { page: within('uids', () => ({ sha256: zeros })) },
   'a page whose uids are fewer': {
@@ -107,13 +114,16 @@ const lies: Readonly<Record<string, Lie>> = {
   'a segment with another hash': { segment: { sha256: zeros } },
   'a checkpoint with the root of its tree, whose file is another': {
     more: async (_, place) => {
-      const reader = new ArchiveReader(openDirectory(place));
-      const { size } = await newestCheckpoint(reader);
-      const all = await Array.fromAsync(loggedEntries(reader, size));
-      const { entry } = all.findLast((one) => one.entry.t === 'checkpoint') ?? {};
       const bytes = readFileSync(join(place, 'archive.json'));
-      return [{ ...entry, object: 'archive.json', sha256: hash('sha256', bytes, 'hex') }];
+      const sha256 = hash('sha256', bytes, 'hex');
+      return [{ ...(await lastCheckpoint(place)), object: 'archive.json', sha256 }];
     },
+  },
+  'a checkpoint with its file and another root': {
+    more: async (_, place) => [{ ...(await lastCheckpoint(place)), root: zeros }],
+  },
+  'a time stamp whose file is another': {
+    more: [{ t: 'anchor', at, size: 1, object: 'archive.json', sha256: zeros }],
   },
   'a checkpoint with another root': {
     more: [{ t: 'checkpoint', at, size: 3, root: zeros, object: 'archive.json', sha256: zeros }],

@@ -1,9 +1,11 @@
 // The verifiers of deploy/verifiers, ready to run: Python's packages and Go's program stay in the cache of the tests.
 
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached } from '../support/cache.ts';
 import { type ProgramResult, runProgram } from '../support/children.ts';
-import { goProgram } from '../support/go-program.ts';
+import { goProgram, go as runGo } from '../support/go-program.ts';
+import { tempDir } from '../support/temp.ts';
 
 /** Where their sources are. */
 export const verifiersDir: string = join(import.meta.dirname, '../../deploy/verifiers');
@@ -31,39 +33,56 @@ export async function shortVerifiers(): Promise<readonly ShortVerifier[]> {
   return found;
 }
 
-async function python(): Promise<ShortVerifier> {
-  const modules = await cached('python-verifier-zstandard-0.25.0', async (dir) => {
+/** The verifier with this source in place of its own. Rejects where it cannot be built. */
+export async function verifierOf(
+  of: 'verify.py' | 'verify.go',
+  source: string,
+): Promise<ShortVerifier['run']> {
+  const dir = join(tempDir(), 'verifiers');
+  cpSync(verifiersDir, dir, { recursive: true });
+  writeFileSync(join(dir, of), source);
+  if (of === 'verify.py') return runsPython(join(dir, of), await pythonModules());
+  const program = join(dir, 'verify');
+  await runGo(['-C', dir, 'build', '-trimpath', '-ldflags', '-s -w', '-o', program, '.']);
+  return runsProgram(program);
+}
+
+/** The directory of Python's packages; rejects, with the reason, where pip cannot install them. */
+const pythonModules = () =>
+  cached('python-verifier-zstandard-0.25.0', async (dir) => {
     const install = ['-m', 'pip', 'install', '--quiet', '--target', dir, ...packages];
     const { exitCode, errors } = await runProgram('python3', install);
-    if (exitCode !== 0) throw new Error(`pip failed: ${errors}`);
+    if (exitCode !== 0)
+      throw new Error(`python3 -m pip cannot install ${packages.join(' ')}: ${errors}`);
   });
+
+async function python(): Promise<ShortVerifier> {
   const file = join(verifiersDir, 'verify.py');
-  const args = ['env', `PYTHONPATH=${modules}`, 'python3', '-c', inOneProcess, file] as const;
-  const [command, ...rest] = args;
-  return {
-    name: 'python',
-    file,
-    async run(places, vkey) {
-      const { output, errors } = await runProgram(command, [...rest, vkey, ...places]);
-      const lines = output.trimEnd().split('\n');
-      if (lines.length !== places.length) throw new Error(`python3 failed: ${errors}`);
-      return lines.map((line) => JSON.parse(line));
-    },
-  };
+  return { name: 'python', file, run: runsPython(file, await pythonModules()) };
 }
 
 async function go(): Promise<ShortVerifier> {
-  const program = await goProgram(verifiersDir);
-  return {
-    name: 'go',
-    file: join(verifiersDir, 'verify.go'),
-    async run(places, vkey) {
-      const results: ProgramResult[] = [];
-      for (const place of places) results.push(await runProgram(program, [place, vkey]));
-      return results;
-    },
-  };
+  const run = runsProgram(await goProgram(verifiersDir));
+  return { name: 'go', file: join(verifiersDir, 'verify.go'), run };
 }
+
+const runsPython =
+  (file: string, modules: string): ShortVerifier['run'] =>
+  async (places, vkey) => {
+    const args = [`PYTHONPATH=${modules}`, 'python3', '-c', inOneProcess, file, vkey, ...places];
+    const { output, errors } = await runProgram('env', args);
+    const lines = output.trimEnd().split('\n');
+    if (lines.length !== places.length) throw new Error(`python3 failed: ${errors}`);
+    return lines.map((line) => JSON.parse(line));
+  };
+
+const runsProgram =
+  (program: string): ShortVerifier['run'] =>
+  async (places, vkey) => {
+    const results: ProgramResult[] = [];
+    for (const place of places) results.push(await runProgram(program, [place, vkey]));
+    return results;
+  };
 
 /** Runs the program as it is for each directory; starting Python for each would take most of the time. */
 const inOneProcess = `
