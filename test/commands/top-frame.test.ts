@@ -44,7 +44,7 @@ describe('a screen of top', () => {
 
     const names = reported.flatMap((line) => /^s-\d+/.exec(line) ?? []);
     expect(reported.length).toBeLessThanOrEqual(22);
-    expect(reported[0]).toMatch(/not ready +up 1m 0s +500 streams/);
+    expect(reported[0]).toMatch(/ready +up 1m 0s +500 streams/);
     expect(names[0]).toBe('s-499');
     expect(names[1]).toBe('s-0');
     expect(reported).toContain(`and ${500 - names.length} more`);

@@ -1,6 +1,7 @@
 // The old API answers 404 for a company for hours, by a clock that stands still: before the cutover the company is lost and
 // the stream silent; once the successor delivers, that is the end of the API and no fault.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
 import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
@@ -21,15 +22,22 @@ test.each([
   const spool = (await aSpool()) as OwnSpool;
   const clock = manualClock();
   let isGone = false;
+  let polls = 0;
   const cause = new ExportError('upstream_refused', 'asking: 404', { next: 'look' });
   const gone = { outcome: 'refused', status: 404, cause } as const;
   const source = (name: string, parts: Partial<PlannedSource>): PlannedSource => ({
     ...{ name, reading: { id: 'id', time: [] }, collection: null },
     streams: [
-      madeUpList(async () => (isGone && name === 'old' ? gone : answerWith([{ id: 'a' }])), {
-        ...{ name: `${name}/c-1`, source: name, company: 'c-1', pageLimit: null },
-        pagination: { ...pagination, style: 'none' },
-      }),
+      madeUpList(
+        async () => {
+          if (name === 'new') polls += 1;
+          return isGone && name === 'old' ? gone : answerWith([{ id: 'a' }]);
+        },
+        {
+          ...{ name: `${name}/c-1`, source: name, company: 'c-1', pageLimit: null },
+          pagination: { ...pagination, style: 'none' },
+        },
+      ),
     ],
     list: {
       ...{ order: 'auto', start: 'beginning', lookbackMs: 0, rewindEveryMs: minuteMs },
@@ -53,8 +61,11 @@ test.each([
   polling.start();
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += minuteMs) {
+      const before = polls;
       await clock.advance(minuteMs);
-      await new Promise((resolve) => setTimeout(resolve, 3));
+      // The successor is read each minute: without it the end of the old API is a fault.
+      for (let waits = 0; waits < 500 && polls === before; waits += 1) await delay(2);
+      await delay(3);
     }
   };
   await pass(3 * minuteMs);
