@@ -14,4 +14,4 @@ test('a pair of two processes with the state in Kafka delivers each record once,
 
   expect(findingsOf(result)).toEqual([]);
   expect(result.kills).toMatchObject({ cutover: 1, rollback: 1 });
-}, 600_000);
+}, 240_000);
