@@ -97,6 +97,9 @@ class Killing {
   readonly #stage: Stage;
   readonly #random: () => number;
   #late: (() => void)[] = [];
+  #isBegun = false;
+  /** The successor's first walk has ended. */
+  #isWalked = false;
 
   constructor(stage: Stage, random: () => number) {
     this.#stage = stage;
@@ -106,6 +109,14 @@ class Killing {
   /** Adds a share of the records and kills at a moment of that kind. */
   async at(moment: Moment, share: number): Promise<void> {
     const stage = this.#stage;
+    // The first walk begins `overlap` before the pairing and leaves out older records for good. The first kill may come
+    // within it; what is to be matched arrives after it.
+    if (this.#isBegun) {
+      stage.startAll();
+      await waitUntil(() => stage.isWalked(), { what: 'the first walk to end', everyMs: 300 });
+      this.#isWalked = true;
+    }
+    this.#isBegun = true;
     this.showAll();
     this.#grow(Math.ceil(share / 2));
     stage.startAll();
@@ -200,7 +211,8 @@ class Killing {
   #alone(): void {
     const { pair } = this.#stage;
     pair.only('old').addMany(this.#below(3));
-    pair.only('new').addMany(this.#below(3));
+    // After the first walk no record is left out because of its time.
+    pair.only('new').addMany(this.#below(3), this.#isWalked ? {} : { timeMs: Date.now() });
   }
 
   #which(): 'shard' | 'whole' {

@@ -42,6 +42,12 @@ interface Begun {
   readonly time: string;
 }
 
+/** What a command shows of a stream. */
+interface StreamFacts {
+  readonly name: string;
+  readonly caught_up_at: string | null;
+}
+
 /** The stage; its processes are those of one deployment. */
 export class Stage {
   readonly pair: MovingUpstreams;
@@ -131,6 +137,15 @@ export class Stage {
     const { stdout, stderr } = await runHere(['succession', '-c', this.command, '--json']);
     if (stdout === '') throw new Error(stderr);
     return JSON.parse(stdout).sources[0];
+  }
+
+  /** True once the successor's first walk has ended. */
+  async isWalked(): Promise<boolean> {
+    const of = this.#options.state === 'kafka' ? 'cluster' : 'status';
+    const { stdout } = await runHere([of, '-c', this.command, '--json']);
+    if (stdout === '') return false;
+    const { streams } = JSON.parse(stdout) as { readonly streams: readonly StreamFacts[] };
+    return streams.some((one) => one.name === 'new_audit' && one.caught_up_at !== null);
   }
 
   /** Gives the command `succession cutover` or `rollback` there. */
