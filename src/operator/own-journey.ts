@@ -3,7 +3,7 @@
 
 import { type Config, planFrom, type WholePlan } from '../config/index.ts';
 
-import { ExportError, type JsonObject } from '../contracts/index.ts';
+import type { JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
 import {
   type BootTools,
@@ -52,14 +52,7 @@ export async function turnAlone(
     const running = journey.pipeline.run(over.signal, config.shutdown.timeoutMs);
     try {
       const made = () => ({ config, plan });
-      const turned = turnPair(name, wish, { ...journey, tools, made });
-      // A journey that another process has fenced reads nothing more, and the turn would wait for ever.
-      const fenced = running.then(() => {
-        throw new ExportError('state_locked', `${name}: another process has the state now`, {
-          next: 'Check the phase with `sluice succession`, then repeat the command.',
-        });
-      });
-      return (await Promise.race([turned, fenced])) as JsonObject;
+      return (await turnPair(name, wish, { ...journey, tools, made })) as JsonObject;
     } finally {
       over.abort(new Error('the pair was turned'));
       await running;
