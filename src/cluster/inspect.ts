@@ -19,7 +19,7 @@ import { type AclOperation, notAllowed, type Right, rightsOf } from './rights.ts
 
 /** Something that was looked at. */
 export interface ClusterFinding {
-  readonly told: string;
+  readonly subject: string;
   /** Why a run would not go well with it; null: it would. */
   readonly cause: ExportError | null;
   /** It would, and there is something to know. */
@@ -71,8 +71,8 @@ async function* brokerFindings(
   const lost = named.filter(({ cause }) => cause !== null);
   if (lost.length === brokers.length) {
     const [{ broker, cause } = { broker: undefined, cause: null }] = lost;
-    const reported = `broker ${broker === undefined ? '' : hostPortText(broker)}`;
-    yield { told: reported, cause };
+    const subject = `broker ${broker === undefined ? '' : hostPortText(broker)}`;
+    yield { subject, cause };
     return true;
   }
   const found = await asking.cluster([]);
@@ -81,18 +81,18 @@ async function* brokerFindings(
   );
   for (const { broker, cause } of lost) {
     yield {
-      told: `broker ${hostPortText(broker)}: ${cause?.message}; sluice uses the others`,
+      subject: `broker ${hostPortText(broker)}: ${cause?.message}; sluice uses the others`,
       ...{ cause: null, isNote: true },
     };
   }
   const far = (await reached(asking, others)).filter(({ cause }) => cause !== null);
   for (const { broker, cause } of far) {
-    const reported = `broker ${hostPortText(broker)}, as the brokers name it (advertised.listeners)`;
-    yield { told: reported, cause };
+    const subject = `broker ${hostPortText(broker)}, as the brokers name it (advertised.listeners)`;
+    yield { subject, cause };
   }
   if (far.length === 0) {
     yield {
-      told: `${found.brokers.length} of ${found.brokers.length} brokers answer`,
+      subject: `${found.brokers.length} of ${found.brokers.length} brokers answer`,
       cause: null,
     };
   }
@@ -141,19 +141,19 @@ async function* topicFindings(
   of: Topic,
 ): AsyncGenerator<ClusterFinding, boolean> {
   const { settings, topic, described } = of;
-  const reported = `topic ${topic}`;
+  const subject = `topic ${topic}`;
   if (described === undefined || described.errorCode === unknownTopic) {
     yield await missingTopic(asking, of);
     return false;
   }
   const right = rightsOf(settings).find(({ name }) => name === topic);
   if (described.errorCode === topicDenied) {
-    yield { told: reported, cause: lacking(right, right?.operations ?? []) };
+    yield { subject, cause: lacking(right, right?.operations ?? []) };
     return false;
   }
   const requested = right?.operations.filter((operation) => operation !== 'Create') ?? [];
   const lacks = notAllowed(described.topicAuthorizedOperations, requested);
-  if (lacks.length > 0) yield { told: `rights on ${topic}`, cause: lacking(right, lacks) };
+  if (lacks.length > 0) yield { subject: `rights on ${topic}`, cause: lacking(right, lacks) };
   const mayRead = !lacks.includes('Read');
   if (lacks.includes('DescribeConfigs')) return mayRead;
   const configs = await asking.configs(topic, settingNames);
@@ -162,14 +162,14 @@ async function* topicFindings(
     tooFew(topic, settings, described.partitions.length) ??
     unfit(topic, described, configs);
   const brokers = replicasOf(described);
-  yield { told: `${reported}: ${partsText(described)}`, cause };
+  yield { subject: `${subject}: ${partsText(described)}`, cause };
   if (cause !== null) return false;
   const isEmpty = topic === `${settings.prefix}.shards`;
   if (isEmpty || Number(configs.get('min.insync.replicas')) > 1) return mayRead;
   const next = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config min.insync.replicas=2`;
   const repair = brokers > 2 ? next : 'have three brokers hold it (state.kafka.replication_factor)';
   yield {
-    told: `${reported}: data on a single broker counts as stored, and is lost with its disk; ${repair}`,
+    subject: `${subject}: data on a single broker counts as stored, and is lost with its disk; ${repair}`,
     ...{ cause: null, isNote: true },
   };
   return mayRead;
@@ -186,11 +186,11 @@ async function* foreignFindings(
   try {
     const reading = { clock, stalledMs: firstRecordsMsMax };
     for await (const records of committedRecords(client, { topic, partition: 0 }, reading)) {
-      if (!records.some(isOurs)) yield { told: `topic ${topic}`, cause: foreignTopic(topic) };
+      if (!records.some(isOurs)) yield { subject: `topic ${topic}`, cause: foreignTopic(topic) };
       return;
     }
   } catch (error) {
-    yield { told: `topic ${topic}`, cause: clusterError(error, `reading ${topic}`) };
+    yield { subject: `topic ${topic}`, cause: clusterError(error, `reading ${topic}`) };
   } finally {
     client.close();
   }
@@ -200,15 +200,15 @@ async function missingTopic(
   asking: OwnerQuery,
   { settings, topic }: Topic,
 ): Promise<ClusterFinding> {
-  const reported = `topic ${topic}: not there; it is made at the first start, and rights to it show then`;
+  const subject = `topic ${topic}: not there; it is made at the first start, and rights to it show then`;
   try {
     await asking.couldMake(newTopic(topic, settings));
-    return { told: reported, cause: null };
+    return { subject, cause: null };
   } catch (error) {
     const failure = kafkaFailureOf(error, `the topic ${topic} is not there and cannot be made`);
     const set = newTopic(topic, settings).configs.map((one) => `--config ${one.name}=${one.value}`);
     const next = `Allow Create on it (sluice cluster acls prints all rights), or have it made: kafka-topics.sh --create --topic ${topic} --partitions ${partitionsOf(topic, settings)} ${set.join(' ')}`;
-    return { told: `topic ${topic}`, cause: refusal(failure, next) };
+    return { subject: `topic ${topic}`, cause: refusal(failure, next) };
   }
 }
 
@@ -263,17 +263,17 @@ async function transactionFinding(
 ): Promise<ClusterFinding> {
   const right = rightsOf(settings).find(({ resource }) => resource === 'transactional-id');
   const id = `${right?.name}0`;
-  const reported = `transactions as ${id}`;
+  const subject = `transactions as ${id}`;
   try {
     await asking.mayWriteUnder(id);
-    return { told: reported, cause: null };
+    return { subject, cause: null };
   } catch (error) {
-    const failure = kafkaFailureOf(error, reported);
+    const failure = kafkaFailureOf(error, subject);
     if (failure.kind === 'denied')
-      return { told: reported, cause: lacking(right, right?.operations ?? []) };
+      return { subject, cause: lacking(right, right?.operations ?? []) };
     const next =
       'The brokers have no coordinator for transactions: look at transaction.state.log.replication.factor and transaction.state.log.min.isr, which must not exceed the number of brokers.';
-    return { told: reported, cause: refusal(failure, next) };
+    return { subject, cause: refusal(failure, next) };
   }
 }
 
@@ -283,23 +283,23 @@ async function groupFinding(
 ): Promise<ClusterFinding> {
   const right = rightsOf(settings).find(({ resource }) => resource === 'group');
   const { owners } = shardNames(settings);
-  const reported = `group ${owners}`;
+  const subject = `group ${owners}`;
   try {
     const group = await asking.group(owners);
     const lacks = notAllowed(group?.authorizedOperations ?? -1, right?.operations ?? []);
-    if (lacks.length > 0) return { told: reported, cause: lacking(right, lacks) };
+    if (lacks.length > 0) return { subject, cause: lacking(right, lacks) };
     const members = group?.members.length ?? 0;
     return {
-      told: `${reported}: ${members === 1 ? '1 process' : `${members} processes`}`,
+      subject: `${subject}: ${members === 1 ? '1 process' : `${members} processes`}`,
       cause: null,
     };
   } catch (error) {
-    const failure = kafkaFailureOf(error, reported);
+    const failure = kafkaFailureOf(error, subject);
     if (failure.kind === 'denied')
-      return { told: reported, cause: lacking(right, right?.operations ?? []) };
+      return { subject, cause: lacking(right, right?.operations ?? []) };
     const next =
       'The brokers have no coordinator for groups: look at offsets.topic.replication.factor, which must not exceed the number of brokers.';
-    return { told: reported, cause: refusal(failure, next) };
+    return { subject, cause: refusal(failure, next) };
   }
 }
 

@@ -40,7 +40,7 @@ export const explain = defineCommand({
     const plan = await planToLook(config);
     const state = isElsewhere ? emptyState : readState(config.state.dir);
     const asked = state.holder === null ? null : await askRunning(config);
-    const live = asked?.outcome === 'told' ? asked.standing : null;
+    const live = asked?.outcome === 'answered' ? asked.standing : null;
     const stored = streamsAndSinks(state, { plan, state: config.state, refused });
     const of = ({ streams }: StatusFacts) => streams.find((stream) => stream.name === name);
     const known: KnownStream = {
@@ -50,10 +50,10 @@ export const explain = defineCommand({
       // `find` has found it, and the database's standing has every stream of the config.
       stands: (live && of(live)) ?? (of(stored) as StoredStream),
       live: live?.streams.find((stream) => stream.name === name) ?? null,
-      told: live,
+      reported: live,
       held: state.streams.get(name)?.checkpoint ?? null,
       checkpoint: isElsewhere ? null : checkpointOf(config, name),
-      silence: asked === null || asked.outcome === 'told' ? '' : asked.why,
+      silence: asked === null || asked.outcome === 'answered' ? '' : asked.why,
       now: Date.now(),
     };
     const { doing, next, urgent } = isElsewhere ? verdictElsewhere(config) : verdictOf(known);
@@ -138,7 +138,7 @@ function verdictOf(known: KnownStream): Verdict {
 const conditionsMax = 5;
 
 /** What was found about the source lately, which its sinks were told as well. */
-function conditionLines({ told: reported, stream }: KnownStream): readonly string[] {
+function conditionLines({ reported, stream }: KnownStream): readonly string[] {
   const found = reported?.conditions.filter((one) => one.stream === stream.name) ?? [];
   return found
     .slice(0, conditionsMax)

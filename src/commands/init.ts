@@ -73,7 +73,7 @@ export const init = defineCommand({
     const answers =
       isAsked() && !saysAll(given)
         ? await onTerminal((ask) => answersTo(given, { again: true, ask }, deps))
-        : await answersTo(given, nobody, deps);
+        : await answersTo(given, unattended, deps);
     if (answers === null) {
       deps.err('nothing was written');
       return 1;
@@ -101,7 +101,7 @@ export function saysAll({ unified, services, companies, sink, siem }: InitOption
 }
 
 /** Takes what is usual where a flag says nothing. */
-const nobody: Asker = {
+const unattended: Asker = {
   again: false,
   async ask(_question, usual) {
     if (usual === null)

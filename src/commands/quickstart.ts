@@ -72,7 +72,7 @@ export const quickstart = defineCommand({
       );
       report('your own config, from a few questions: npx sluice init');
       const { stop } = shutdown;
-      const progress = reportProgress(journey, { tools, tell: report, dir, stop, page: page.url });
+      const progress = reportProgress(journey, { tools, report, dir, stop, page: page.url });
       await journey.pipeline.run(stop, config.shutdown.timeoutMs);
       await progress;
       await page.close();
@@ -203,7 +203,7 @@ async function reportProgress(
   journey: Journey,
   how: {
     readonly tools: BootTools;
-    readonly tell: (text: string) => void;
+    readonly report: (text: string) => void;
     readonly dir: string;
     readonly stop: AbortSignal;
     /** Its address, which events push off the screen. */
@@ -214,7 +214,7 @@ async function reportProgress(
   while (!how.stop.aborted) {
     await clock.sleep(reportEveryMs, how.stop).catch(() => undefined);
     if (!how.stop.aborted)
-      how.tell(
+      how.report(
         `${countsOf(journey)}; ${checkpointsOf(how.dir, clock.now())}; page: ${how.page} (Ctrl-C ends it)`,
       );
   }

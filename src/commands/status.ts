@@ -58,7 +58,7 @@ export const status = defineCommand({
     const isAsked = statusView.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
     // Only the process that runs knows them.
-    const { filters, unread_times } = asked?.outcome === 'told' ? asked.standing : statusView;
+    const { filters, unread_times } = asked?.outcome === 'answered' ? asked.standing : statusView;
     const reported = { ...statusView, filters, unread_times };
     if (json) out(JSON.stringify(reported, null, 2));
     else for (const line of [...statusLines(reported, config), ...unreadLines(unread)]) out(line);

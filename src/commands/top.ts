@@ -27,7 +27,7 @@ export const top = defineCommand({
   async run({ config: file }, deps) {
     const { config } = readConfigAtWork(file, deps);
     const first = await askRunning(config);
-    if (first.outcome !== 'told') {
+    if (first.outcome !== 'answered') {
       for (const line of silenceLines(first)) deps.err(line);
       return 3;
     }
@@ -80,7 +80,7 @@ async function follow(first: StatusReply, config: Config, stop: AbortSignal): Pr
       if (stop.aborted) break;
       asked = await askRunning(config, stop);
       // What was known last stays on the screen while nobody answers.
-      if (asked.outcome === 'told') shown = asked;
+      if (asked.outcome === 'answered') shown = asked;
     }
   } finally {
     process.stdout.off('resize', draw);
@@ -90,12 +90,12 @@ async function follow(first: StatusReply, config: Config, stop: AbortSignal): Pr
 }
 
 function linesOf(asked: StatusReply, rows: number): readonly string[] {
-  if (asked.outcome !== 'told') return silenceLines(asked);
+  if (asked.outcome !== 'answered') return silenceLines(asked);
   return frameLines(asked.standing, rows);
 }
 
 function silenceLines(asked: StatusReply): readonly string[] {
-  if (asked.outcome === 'told') return [];
+  if (asked.outcome === 'answered') return [];
   return [cleanText(asked.why, 300), cleanText(asked.next, 300)];
 }
 

@@ -92,7 +92,7 @@ const pauseMs = 100;
 
 /** What a check says of the deployment. */
 export interface DeploymentFinding {
-  readonly told: string;
+  readonly subject: string;
   /** Why a run would be refused; null: it would not. */
   readonly cause: ExportError | null;
   /** A run would go well, and there is something to know. */
@@ -121,15 +121,15 @@ export async function deploymentFinding(
   const isNew = stored === null && (await usedShards(kafka, clock)).length === 0;
   if (stored === null) {
     const since = isNew ? 'the first start' : 'the state is of an older version: the first start';
-    const reported = `deployment ${own.name}: not stored yet; ${since} stores it, and from then on another deployment is refused`;
-    return { told: reported, cause: null, isNote: !isNew };
+    const subject = `deployment ${own.name}: not stored yet; ${since} stores it, and from then on another deployment is refused`;
+    return { subject, cause: null, isNote: !isNew };
   }
   const compared = compareDeployments(stored, own);
-  const reported = `deployment ${stored.name}`;
-  if (compared.isForeign) return { told: reported, cause: foreign(kafka, stored), isNote: false };
+  const subject = `deployment ${stored.name}`;
+  if (compared.isForeign) return { subject, cause: foreign(kafka, stored), isNote: false };
   const difference = differenceText(compared);
-  if (difference === '') return { told: reported, cause: null, isNote: false };
-  return { told: `${reported}; upstreams ${difference}`, cause: null, isNote: true };
+  if (difference === '') return { subject, cause: null, isNote: false };
+  return { subject: `${subject}; upstreams ${difference}`, cause: null, isNote: true };
 }
 
 function foreign({ prefix, deploymentName }: MemberSettings, { name }: Deployment): ExportError {

@@ -196,16 +196,12 @@ async function* clusterAnswers(
   const { refuseBeside } = await import('../../run/process.ts');
   const signal = AbortSignal.timeout(answerWithinMs);
   try {
-    for await (const { told: reported, cause, isNote } of inspectCluster(
-      kafka,
-      systemClock(),
-      signal,
-    )) {
-      yield [`state.kafka: ${reported}`, cause, isNote === true];
+    for await (const { subject, cause, isNote } of inspectCluster(kafka, systemClock(), signal)) {
+      yield [`state.kafka: ${subject}`, cause, isNote === true];
     }
     const { deploymentFinding } = await import('../../run/index.ts');
     const found = await deploymentFinding(kafka, systemClock());
-    if (found !== null) yield [`state.kafka: ${found.told}`, found.cause, found.isNote];
+    if (found !== null) yield [`state.kafka: ${found.subject}`, found.cause, found.isNote];
     const { homesFault } = await import('../../run/index.ts');
     const moved = await homesFault(config, systemClock());
     if (moved !== null) yield ['state.kafka: sources and their shards', moved];
@@ -295,8 +291,8 @@ async function* sinkAnswers(
   }
   if (!sendTest) return;
   const { sendTestEvent } = await import('./send-test.ts');
-  const { told: reported, cause } = await sendTestEvent(planned, plan, tools);
-  yield [`sink ${name}: ${reported}`, cause];
+  const { subject, cause } = await sendTestEvent(planned, plan, tools);
+  yield [`sink ${name}: ${subject}`, cause];
 }
 
 /** What each upstream's own description says of what is asked there; nothing hangs on it. */

@@ -27,7 +27,7 @@ const againMsMax = 5_000;
 
 /** What came of it; `cause`: the receiver has not got it, or not as far as anybody knows. */
 export interface TestOutcome {
-  readonly told: string;
+  readonly subject: string;
   readonly cause: ExportError | null;
 }
 
@@ -39,10 +39,10 @@ export async function sendTestEvent(
 ): Promise<TestOutcome> {
   const used = definition.testSettings === undefined ? settings : definition.testSettings(settings);
   if (used === null) {
-    return { told: 'no test event: a run resumes from the events that are there', cause: null };
+    return { subject: 'no test event: a run resumes from the events that are there', cause: null };
   }
   const routed = sources.find((one) => leadsTo(routes, { source: one.name, sink: name }));
-  if (routed === undefined) return { told: 'no test event: no route leads there', cause: null };
+  if (routed === undefined) return { subject: 'no test event: no route leads there', cause: null };
   const event = testEvent(name, routed.name, tools.clock.now());
   const sent = `test event with uid ${event.uid}`;
   const over = AbortSignal.timeout(wordWithinMs);
@@ -59,9 +59,9 @@ export async function sendTestEvent(
     const lines = encodeLines([event], encoding);
     const id = `test-${event.uid.slice(0, 16)}`;
     await untilTaken(sink, { id, events: [event], pages: [], lines, start: 0, end: 1 }, over);
-    return { told: `${sent}: ${words[definition.assurance(used)]}`, cause: null };
+    return { subject: `${sent}: ${words[definition.assurance(used)]}`, cause: null };
   } catch (error) {
-    return { told: sent, cause: asExportError(error, `sending ${name} a test event`) };
+    return { subject: sent, cause: asExportError(error, `sending ${name} a test event`) };
   } finally {
     await sink?.close().catch(() => undefined);
   }

@@ -29,7 +29,7 @@ export interface KnownStream {
   readonly stands: StoredStream;
   /** As what runs tells it; null: nothing that can be asked. */
   readonly live: LiveStream | null;
-  readonly told: LiveStatus | null;
+  readonly reported: LiveStatus | null;
   /** Why it cannot be asked; empty: it was, or nothing runs. */
   readonly silence: string;
   readonly held: CheckpointFacts | null;
@@ -75,14 +75,14 @@ export function streamFacts(known: KnownStream): readonly Fact[] {
   ];
 }
 
-function readFacts({ live, told: reported }: KnownStream): readonly Fact[] {
+function readFacts({ live, reported }: KnownStream): readonly Fact[] {
   if (live === null || reported === null) return [];
   const read = `${counted(live.records, 'record')} in ${counted(live.polls, 'poll')}`;
   return [['read', `${read} since ${reported.started_at}; ${live.records_per_s} a second now`]];
 }
 
 /** Of the source, since all its streams have records of the same kind. */
-function transcodedFacts({ source, told: reported }: KnownStream): readonly Fact[] {
+function transcodedFacts({ source, reported }: KnownStream): readonly Fact[] {
   const counts = reported?.transcoded.find((one) => one.source === source.name);
   if (counts === undefined) return [];
   const { written, unknown, refused } = counts;
