@@ -181,6 +181,8 @@ test('Health expects nothing of a stream whose API has ended, and of its success
 const halted = (name: string, code = 'upstream_denied') =>
   aStream({ name, state: 'halted', error: { ...aFailure(), code } });
 
+const both = [aStream({ name: 'a' }), aStream({ name: 'b' })];
+
 test.each<[string, Partial<StatusMoment>, number, boolean]>([
   ['nothing to read', {}, 1, true],
   ['half of the streams', { streams: [aStream({ name: 'a' }), halted('b')] }, 0.5, true],
@@ -192,8 +194,18 @@ test.each<[string, Partial<StatusMoment>, number, boolean]>([
     true,
   ],
   ['no stream at all, whatever the share', { streams: [halted('a')] }, 0, false],
-  ['a sink that refuses everything', { sinks: [aSink({ state: 'refused' })] }, 0, false],
-  ['a full spool', { spool: aSpool({ bytes: 100, max_bytes: 100 }) }, 0, false],
+  [
+    'a sink that refuses everything, while all streams advance',
+    { streams: both, sinks: [aSink({ state: 'refused' })] },
+    0,
+    false,
+  ],
+  [
+    'a full spool, while all streams advance',
+    { streams: both, spool: aSpool({ bytes: 100, max_bytes: 100 }) },
+    0,
+    false,
+  ],
 ])('isReady: %s', (_what, moment, share, expected) => {
   const health = new Health(patience);
   const whole = aMoment({ streams: [], ...moment });
