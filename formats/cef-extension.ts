@@ -6,7 +6,6 @@
 // milliseconds.
 
 import { type Event, isObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
-
 import { type CefKey, cefKeys, ownLengthMax } from './cef-keys.ts';
 import { type CefPath, CefPaths } from './cef-places.ts';
 import { type Pen, writePlain, writeText, writeValue } from './cef-values.ts';

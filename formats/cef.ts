@@ -8,7 +8,6 @@
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import type { CopiedValues, Event, Format } from '../src/contracts/index.ts';
-
 import { type Pieces, Writer } from './cef-extension.ts';
 import { headerLengths, ownLengthMax } from './cef-keys.ts';
 import { restPair } from './cef-rest.ts';

@@ -8,7 +8,6 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import { type Event, isObject, type Look, type OcsfEvent } from '../src/contracts/index.ts';
-
 import { ecsClassOf } from './ecs-class.ts';
 import { type EcsKind, ecsFields, ecsVersion, writtenInFields } from './ecs-fields.ts';
 import { rawData as rawDataOf } from './json.ts';

@@ -11,7 +11,6 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import { type Event, isObject, type Look } from '../src/contracts/index.ts';
-
 import { isFreeName, isNumberName } from './gelf-names.ts';
 import { jsonText } from './json-text.ts';
 import { epochMsOf, severityOf, textOf } from './parts.ts';

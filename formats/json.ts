@@ -8,7 +8,6 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import type { Copying, Event } from '../src/contracts/index.ts';
-
 import { jsonText } from './json-text.ts';
 
 const carriageReturn = 0x0d;

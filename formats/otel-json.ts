@@ -9,7 +9,6 @@ import type { HrTime } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { DocumentForm, Event } from '../src/contracts/index.ts';
-
 import { jsonText } from './json-text.ts';
 import type { OtlpRequestSettings } from './otel-protobuf.ts';
 import {

@@ -6,7 +6,6 @@
 // cannot hold become text, as in otel-value.ts.
 
 import type { DocumentForm, EncodedLines, Event, PieceCopying } from '../src/contracts/index.ts';
-
 import { jsonText } from './json-text.ts';
 import {
   attributesOf,

@@ -6,7 +6,6 @@
 
 import type { AnyValue, SeverityNumber } from '@opentelemetry/api';
 import type { Event, Look } from '../src/contracts/index.ts';
-
 import { rawData as rawDataOf } from './json.ts';
 import { anyValue } from './otel-value.ts';
 import {

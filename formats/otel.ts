@@ -6,7 +6,6 @@
 import { z } from 'zod';
 import { defineFormat } from '../src/contracts/config.ts';
 import type { DocumentForm, Event } from '../src/contracts/index.ts';
-
 import { jsonDocument } from './otel-json.ts';
 import { protobufDocument } from './otel-protobuf.ts';
 

@@ -3,7 +3,6 @@
 // Formats and sinks whose readers see one text use this one. Programs read the other fields.
 
 import { type Event, isObject, type OcsfEvent } from '../src/contracts/index.ts';
-
 import { actingUser, actionOf, firstOf, isFinding, outcomeText, part, textOf } from './parts.ts';
 import { oneLine } from './text.ts';
 

@@ -5,7 +5,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { CopiedValues, Event } from '../src/contracts/index.ts';
-
 import { cefFields, cefWriter } from './cef.ts';
 import { ecsEvent, ecsFormatFields, ecsLooks } from './ecs.ts';
 import { jsonFields, rawText, withRawData } from './json.ts';

@@ -10,7 +10,6 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { count, defineFormat, timeZone } from '../src/contracts/config.ts';
 import { type Event, ExportError } from '../src/contracts/index.ts';
-
 import { facilities, header3164, header5424, isUtc, tagOf } from './syslog-header.ts';
 import { messageField, messageWriter } from './syslog-message.ts';
 import { fits } from './text.ts';

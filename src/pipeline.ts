@@ -4,9 +4,7 @@
 // Invariant: a stage knows the others only through the spool.
 
 import { aborted } from 'node:util';
-
 import { backlog, invariant } from './contracts/index.ts';
-
 import { Drift, type DriftSettings } from './drift/index.ts';
 import {
   type FailedStream,
@@ -16,7 +14,6 @@ import {
   type PollingDeps,
   type RunnerState,
 } from './fetch/engine.ts';
-
 import { settlePairs } from './fetch/index.ts';
 import {
   type FilterFailuresOf,

@@ -19,7 +19,6 @@ import {
   type TlsSettings,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import type { Spoiled, TooLarge } from './halves.ts';
 import { blotted, plainLine, receiverWords } from './receiver-words.ts';
 import { boundedRetryAfterMs } from './retry-after.ts';

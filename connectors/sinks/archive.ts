@@ -12,9 +12,7 @@ import {
   signingKeys,
   witnessFlaw,
 } from '../../src/archive/index.ts';
-
 import { defineSink, duration } from '../../src/contracts/config.ts';
-
 import { bucketKeys } from '../../src/objects/index.ts';
 import { lakeEveryUsual, lakeSink } from './lake.ts';
 

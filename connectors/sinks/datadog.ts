@@ -12,9 +12,7 @@ import {
   secret,
   tls,
 } from '../../src/contracts/config.ts';
-
 import { type Batch, ExportError, isObject, Secret } from '../../src/contracts/index.ts';
-
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

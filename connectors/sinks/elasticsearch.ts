@@ -15,7 +15,6 @@ import {
   secret,
   tls,
 } from '../../src/contracts/config.ts';
-
 import {
   type Batch,
   type ErrorCode,
@@ -25,7 +24,6 @@ import {
   type Refusal,
   type Uid,
 } from '../../src/contracts/index.ts';
-
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { linesOf } from '../shared/lines.ts';

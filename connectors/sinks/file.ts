@@ -21,7 +21,6 @@ import {
   realPathOf,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import { forget, keptUid, withoutKnown } from '../shared/known-events.ts';
 import { linesOf } from '../shared/lines.ts';
 import { probeDirectory } from '../shared/writable-directory.ts';

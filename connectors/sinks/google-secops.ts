@@ -12,7 +12,6 @@ import {
   secret,
   tls,
 } from '../../src/contracts/config.ts';
-
 import {
   type ExportError,
   type HttpResponse,
@@ -20,7 +19,6 @@ import {
   Secret,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import { type PartAnswer, sendInHalves } from '../shared/halves.ts';
 import {
   type FailedAnswer,

@@ -14,9 +14,7 @@ import {
   proxy,
   tls,
 } from '../../src/contracts/config.ts';
-
 import { type Batch, ExportError } from '../../src/contracts/index.ts';
-
 import { type Range, sendInHalves } from '../shared/halves.ts';
 import {
   credentialAdvice,

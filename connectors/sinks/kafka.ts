@@ -16,7 +16,6 @@ import {
   type SinkOpening,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import {
   KafkaFailure,
   type KafkaRecord,

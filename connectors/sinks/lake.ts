@@ -22,12 +22,9 @@ import {
   signerOfLog,
   signingSettings,
 } from '../../src/archive/index.ts';
-
 import { defineSink } from '../../src/contracts/config.ts';
 import { ExportError, presentEpoch, type SinkOpening } from '../../src/contracts/index.ts';
-
 import { bucketKeys, type ObjectStore, openStore } from '../../src/objects/index.ts';
-
 import { onlyEvents } from '../shared/known-events.ts';
 import { stemIn } from './s3/cut.ts';
 import type { CutBody } from './s3/lines-body.ts';

@@ -13,7 +13,6 @@ import {
   proxy,
   tls,
 } from '../../src/contracts/config.ts';
-
 import {
   type Batch,
   ExportError,
@@ -21,7 +20,6 @@ import {
   invariant,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import { type PartAnswer, type Range, refusalsOf, sendInHalves } from '../shared/halves.ts';
 import {
   type HttpReceiver,

@@ -7,7 +7,6 @@
 
 import { z } from 'zod';
 import { compression, defineSink, duration, proxy, tls } from '../../src/contracts/config.ts';
-
 import {
   type Batch,
   type Delivery,
@@ -19,7 +18,6 @@ import {
   Secret,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import { type PartAnswer, type Range, sendInHalves } from '../shared/halves.ts';
 import { type PostAnswer, postOnce, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { onlyEvents } from '../shared/known-events.ts';

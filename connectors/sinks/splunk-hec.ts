@@ -15,9 +15,7 @@ import {
   secret,
   tls,
 } from '../../src/contracts/config.ts';
-
 import { type Event, Secret } from '../../src/contracts/index.ts';
-
 import { type HttpReceiver, postUrl, receiverFlaw } from '../shared/http-post.ts';
 import { noCollector, readAcks } from './splunk-hec/answer.ts';
 import { HecConnection } from './splunk-hec/collector.ts';

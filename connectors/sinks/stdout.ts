@@ -15,7 +15,6 @@ import {
   type Format,
   visibleLines,
 } from '../../src/contracts/index.ts';
-
 import { linesOf } from '../shared/lines.ts';
 
 /** `type: stdout`. */

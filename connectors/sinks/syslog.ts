@@ -23,7 +23,6 @@ import {
   type Sink,
   type Tools,
 } from '../../src/contracts/index.ts';
-
 import { type Address, isAnswered, isSecure, parseAddress } from './syslog/address.ts';
 import { datagramBytesMax, openDatagrams } from './syslog/datagrams.ts';
 import type { SyslogReceiver } from './syslog/dial.ts';

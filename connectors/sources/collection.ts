@@ -15,9 +15,7 @@ import {
   type SourceDefinition,
   type SourceOpening,
 } from '../../src/contracts/config.ts';
-
 import type { CollectionStream, EntityDetail, UpstreamRequest } from '../../src/contracts/index.ts';
-
 import { paginationOf, requestFlaw, requestOf, wholeRequestFields } from '../shared/pagination.ts';
 import { filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import { partialField } from './list.ts';

@@ -21,7 +21,6 @@ import {
   timeFormatFlaw,
   type UpstreamRequest,
 } from '../../src/contracts/index.ts';
-
 import {
   fingerprintParts,
   paginationOf,

@@ -11,7 +11,6 @@ import {
   type SourceDefinition,
 } from '../../src/contracts/config.ts';
 import type { JsonObject, ParentsStream } from '../../src/contracts/index.ts';
-
 import { requestFlaw } from '../shared/pagination.ts';
 import { endpointPath, filledPath, isPerCompany } from '../shared/upstream-path.ts';
 import {

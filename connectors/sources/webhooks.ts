@@ -13,7 +13,6 @@ import {
   size,
 } from '../../src/contracts/config.ts';
 import type { Secret, ServerTls } from '../../src/contracts/index.ts';
-
 import { listFields, mappingField } from './list.ts';
 
 const header = () => z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'expected a header name');

@@ -7,7 +7,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Clock, ExportError } from '../contracts/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import { writerPath } from './layout.ts';

@@ -3,7 +3,6 @@
 
 import { z } from 'zod';
 import { isObject, type Json } from '../contracts/index.ts';
-
 import { parseBody } from '../tools/index.ts';
 
 const count = z.int().min(0);

@@ -5,7 +5,6 @@
 
 import { z } from 'zod';
 import { invariant, type Json, type PageContext } from '../contracts/index.ts';
-
 import { comparisonShape } from './comparison.ts';
 import { successionShape } from './succession.ts';
 import { entryBytesMax } from './tiles.ts';

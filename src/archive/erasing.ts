@@ -8,10 +8,8 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, type Log as Lines } from '../contracts/index.ts';
-
 import { lockText, type ObjectStore } from '../objects/index.ts';
 import { cutRecords, timeText } from '../tools/index.ts';
-
 import type { Authority } from './authority.ts';
 import { type Copy, copiesOf, everySpan, placesOf, recordOf } from './copies.ts';
 import type { ErasedEntry, PageEntry } from './entries.ts';

@@ -12,7 +12,6 @@ import {
   reachOf,
   type SinkPosition,
 } from '../contracts/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import { cutBytesMax, signerOfCut } from './cut-signature.ts';

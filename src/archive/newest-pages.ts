@@ -2,7 +2,6 @@
 // enters the result. Invariant: pages are those of the tree that the state signed last, whatever the store contains.
 
 import type { HeldPage, Json } from '../contracts/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { parseMark, type SigningMark } from './heads.ts';
 import { loggedEntries } from './logged.ts';

@@ -4,9 +4,7 @@
 
 import { createHmac, hash } from 'node:crypto';
 import { type AnswerFacts, type HeldPage, isObject, type PageContext } from '../contracts/index.ts';
-
 import { cutRecords, parseBody, timeText } from '../tools/index.ts';
-
 import { type ArchiveComparison, comparisonIn } from './comparison.ts';
 import type { PageEntry } from './entries.ts';
 import { keptRecords, recordsRoot } from './records.ts';

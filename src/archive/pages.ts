@@ -3,7 +3,6 @@
 // that names the page.
 
 import { type HeldPage, type Offset, uidBytes } from '../contracts/index.ts';
-
 import { contextOf, type PageEntry } from './entries.ts';
 import { type ErasedRecords, erasuresIn, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries } from './logged.ts';

@@ -2,7 +2,6 @@
 // checked, so a damaged archive yields none.
 
 import { ExportError, uidBytes } from '../contracts/index.ts';
-
 import type { PageEntry } from './entries.ts';
 import { erasuresIn, type PageVersion, readVersion, versionsOf } from './erasures.ts';
 import { isPruned, loggedEntries, newestCheckpoint, sizeOf } from './logged.ts';

@@ -5,7 +5,6 @@
 
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock, Json } from '../contracts/index.ts';
-
 import type { ObjectContent, ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts';

@@ -6,7 +6,6 @@
 
 import { z } from 'zod';
 import { ExportError, type Log as Lines } from '../contracts/index.ts';
-
 import { lockText, type ObjectLock, type ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import type { Authority } from './authority.ts';

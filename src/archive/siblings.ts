@@ -3,7 +3,6 @@
 // archive's own key has signed it under that shard's name; a missing, damaged or unreachable log delays no page.
 
 import { type Clock, ExportError } from '../contracts/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { parseCheckpoint } from './checkpoint.ts';
 import type { EntryOf } from './entries.ts';

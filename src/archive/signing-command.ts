@@ -5,7 +5,6 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { ExportError, errorCodeOf, type Secret } from '../contracts/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import type { Signer, Verifier } from './note.ts';
 

@@ -10,9 +10,7 @@ import {
   presentEpoch,
   type SinkPosition,
 } from '../contracts/index.ts';
-
 import { timeText, version } from '../tools/index.ts';
-
 import type { Anchors } from './anchors/anchors.ts';
 import type { RequestRules } from './authority.ts';
 import { staleMsOf } from './claim.ts';

@@ -10,7 +10,6 @@ import {
   type JsonObject,
   type Log,
 } from '../contracts/index.ts';
-
 import { parsedObject } from '../hold/index.ts';
 import { Client } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';

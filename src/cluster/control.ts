@@ -9,7 +9,6 @@
 
 import { z } from 'zod';
 import { type Clock, isObject, type JsonObject } from '../contracts/index.ts';
-
 import { type Wish, wishOf } from '../hold/index.ts';
 import { ControlLog } from './board.ts';
 import { type Deployment, readDeployment } from './deployment.ts';

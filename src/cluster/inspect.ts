@@ -4,7 +4,6 @@
 
 import { type HostPort, hostPortText } from '../contracts/config.ts';
 import { type Clock, ExportError } from '../contracts/index.ts';
-
 import { type KafkaFailure, missingIssuerOf } from '../kafka/index.ts';
 import { kafkaFailureOf } from '../kafka/log-client.ts';
 import { clusterError } from './failure.ts';

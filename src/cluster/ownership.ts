@@ -16,7 +16,6 @@ import {
   syncGroupV5,
 } from '@platformatic/kafka';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
-
 import { Connections, kafkaFailureOf } from '../kafka/log-client.ts';
 import { assignments, owns } from './assignment.ts';
 import type { ConfigPrint } from './config-print.ts';

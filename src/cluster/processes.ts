@@ -2,7 +2,6 @@
 // itself when it joined. Looking changes nothing there.
 
 import type { Clock, JsonObject } from '../contracts/index.ts';
-
 import { type ConfigPrint, parsedPrint } from './config-print.ts';
 import { clusterError } from './failure.ts';
 import { type StateLogSettings, shardNames } from './log/settings.ts';

@@ -10,11 +10,8 @@ import {
   backfillsIn,
   importBackfillFiles,
 } from '../hold/open.ts';
-
 import { commandText, counted, type Mood, painted } from '../terminal/index.ts';
-
 import { cleanText, spanText, timeText } from '../tools/index.ts';
-
 import { configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 

@@ -4,7 +4,6 @@
 // the live stream gives it, so that a receiver recognises repeats, and the command says that it repeats.
 
 import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
-
 import { ExportError, UsageError } from '../contracts/index.ts';
 import { holderOf } from '../hold/index.ts';
 import type { BackfillProgress, BackfillRequest, Past } from '../hold/open.ts';
@@ -12,7 +11,6 @@ import { type Operator, operatorOf, ownOperator } from '../operator/index.ts';
 import type { Summary } from '../pipeline.ts';
 import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
 import { type Journey, listsOf, openJourney, runAlone } from '../run/process.ts';
-
 import { counted } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';

@@ -14,13 +14,10 @@ import {
   readConfig,
   type WholePlan,
 } from '../config/index.ts';
-
 import { type FormatChoice, hostPortText, type SinkDefinition } from '../contracts/config.ts';
 import { UsageError } from '../contracts/index.ts';
-
 import type { PlannedSource } from '../fetch/engine.ts';
 import { openTools, planToLook } from '../run/index.ts';
-
 import { counted, painted } from '../terminal/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import { promiseOf } from './shared/assurance.ts';

@@ -4,7 +4,6 @@
 // deletes identities too. Cursors are shown by their digest only.
 
 import { lookInto, type StreamExtent } from '../hold/index.ts';
-
 import type { Operator, RewoundStream, Stored } from '../operator/index.ts';
 import { counted, factLines } from '../terminal/index.ts';
 import { readState, type StreamState } from '../watch/index.ts';

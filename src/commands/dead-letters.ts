@@ -5,10 +5,8 @@
 
 import { UsageError } from '../contracts/index.ts';
 import { type HeldDeadLetter, lookInto } from '../hold/index.ts';
-
 import { counted, painted, tableLines } from '../terminal/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';
-
 import { type CommandGroup, configOption, defineCommand, type Given } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';

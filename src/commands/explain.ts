@@ -5,12 +5,10 @@
 
 import type { Config } from '../config/index.ts';
 import { type Json, UsageError } from '../contracts/index.ts';
-
 import type { PlannedSource } from '../fetch/engine.ts';
 import { lookInto } from '../hold/index.ts';
 import { planToLook } from '../run/index.ts';
 import { commandText, factLines, painted } from '../terminal/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import {
   emptyState,
@@ -21,7 +19,6 @@ import {
   streamsAndSinks,
 } from '../watch/index.ts';
 import { askRunning } from '../watch/running-status.ts';
-
 import { configOption, defineCommand } from './shared/command.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { type KnownStream, streamFacts } from './shared/stream-facts.ts';

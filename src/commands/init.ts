@@ -8,7 +8,6 @@ import { dirname, join } from 'node:path';
 import { sinks } from '../../connectors/index.ts';
 import { fileSink } from '../../connectors/sinks/file.ts';
 import { ConfigError, parseConfig, whyUnreadable } from '../config/index.ts';
-
 import type { SinkDefinition } from '../contracts/config.ts';
 import { errorCodeOf, UsageError } from '../contracts/index.ts';
 import { shellWord } from '../terminal/index.ts';

@@ -6,12 +6,9 @@
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type WholePlan, whyUnreadable } from '../config/index.ts';
-
 import { type Stream, UsageError } from '../contracts/index.ts';
-
 import { planToLook } from '../run/index.ts';
 import { factLines, painted, visibleBytes, visibleJsonLines } from '../terminal/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { readConfigToLook } from './shared/looking.ts';

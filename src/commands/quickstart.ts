@@ -10,20 +10,16 @@ import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import { z } from 'zod';
 import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
-
 import { backlog, ExportError } from '../contracts/index.ts';
-
 import { takeLock } from '../hold/index.ts';
 import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
 import { eventTap, type Journey, type Made, openJourney } from '../run/process.ts';
-
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts';
 import { readable } from '../terminal/index.ts';
 import { agoText } from '../tools/index.ts';
 import { readState } from '../watch/index.ts';
 import { openLog } from '../watch/log.ts';
 import { type StatusServer, watching } from '../watch/running-status.ts';
-
 import { makeKey, publicKeyOf } from './archive/keys.ts';
 import { started } from './sandbox.ts';
 import { defineCommand, logLevelOption } from './shared/command.ts';

@@ -7,7 +7,6 @@
 // archive's name, so that no receipt can pass for a checkpoint.
 
 import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
-
 import type { Config } from '../config/index.ts';
 import { errorText } from '../contracts/index.ts';
 import { storedState } from '../operator/index.ts';

@@ -20,7 +20,6 @@ import {
   runOnce,
   workerVariable,
 } from '../run/process.ts';
-
 import { systemClock } from '../tools/index.ts';
 import {
   configOption,

@@ -10,7 +10,6 @@ import { runningIn } from '../run/index.ts';
 import { counted, tableLines } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { joinedRemoved, type RemovedSink, removedSinksOf, type State } from '../watch/index.ts';
-
 import { type CommandGroup, configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isAgreed } from './shared/prompt.ts';

@@ -17,7 +17,6 @@ import {
   tableLines,
   urgentFirst,
 } from '../terminal/index.ts';
-
 import { cleanText, spanText, untilText } from '../tools/index.ts';
 import {
   endText,
@@ -30,7 +29,6 @@ import {
   streamsAndSinks,
 } from '../watch/index.ts';
 import { askRunning, attentionLines, attentionOf, joinedStatus } from '../watch/running-status.ts';
-
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { type PartAtWork, shardsElsewhere, wholeAtWork } from './shared/parts.ts';

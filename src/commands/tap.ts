@@ -17,7 +17,6 @@ import { openJourney, textFormat, usualChoice } from '../run/process.ts';
 import { encodeLines, type PlannedSink, selectionOf } from '../send/delivery.ts';
 import { normalisersOf, PageDecoder, type Route, selectionFor } from '../send/index.ts';
 import { cleanText, hint } from '../tools/index.ts';
-
 import { logForm, openLog } from '../watch/log.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';

@@ -4,7 +4,6 @@
 // be at hand.
 
 import type { Path, WholePlan } from '../config/index.ts';
-
 import {
   invalid,
   type MappingTest,
@@ -13,10 +12,8 @@ import {
   type TestsFile,
 } from '../config/tests.ts';
 import { ExportError, type Json, type OcsfEvent, UsageError } from '../contracts/index.ts';
-
 import { planToLook } from '../run/index.ts';
 import { painted, plainTextOf, visibleBytes } from '../terminal/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import { defineCommand, type Means, usualConfig } from './shared/command.ts';
 import {

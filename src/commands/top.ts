@@ -7,7 +7,6 @@ import type { Config } from '../config/index.ts';
 import { listenForShutdown } from '../run/index.ts';
 import { painted } from '../terminal/index.ts';
 import { cleanText, systemClock } from '../tools/index.ts';
-
 import { askRunning, type StatusReply } from '../watch/running-status.ts';
 import { readConfigAtWork } from './shared/at-work.ts';
 import { configOption, defineCommand } from './shared/command.ts';

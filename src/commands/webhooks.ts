@@ -7,9 +7,7 @@
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
 import { planFrom, readConfig } from '../config/index.ts';
-
 import { isObject, UsageError } from '../contracts/index.ts';
-
 import { openTools } from '../run/index.ts';
 import { parseBody } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';

@@ -11,7 +11,6 @@ import {
   type Shape,
   setBySluice,
 } from '../normalise/index.ts';
-
 import type { EventPath, FilterComparison } from '../send/index.ts';
 import { hint } from '../tools/index.ts';
 import type { ConfiguredSource } from './sources.ts';

@@ -4,10 +4,8 @@
 
 import type { ParentsReading, RecordReading } from '../contracts/config.ts';
 import { type Json, type NewPage, uidBytes } from '../contracts/index.ts';
-
 import type { PlannedParents } from '../fetch/engine.ts';
 import { compileFilter, DecodedPage, normalisersOf } from '../send/index.ts';
-
 import { hint, valueAt } from '../tools/index.ts';
 import { type BlockReading, locate } from './block.ts';
 import { classesOf } from './event-paths.ts';

@@ -20,7 +20,6 @@ import {
   type Tokens,
   UpstreamClient,
 } from '../upstream/index.ts';
-
 import type { Config } from './config.ts';
 import { keptSha256 } from './kept.ts';
 import { plannedParents } from './parents.ts';

@@ -15,7 +15,6 @@ import {
   size,
   tls,
 } from '../contracts/config.ts';
-
 import { connectionFields } from '../kafka/index.ts';
 import { upstreamFields } from '../upstream/index.ts';
 import { usualReadyShare } from '../watch/index.ts';

@@ -9,7 +9,6 @@ import {
   type SourceSettings,
 } from '../contracts/config.ts';
 import { isObject } from '../contracts/index.ts';
-
 import type { Schedule } from '../fetch/engine.ts';
 import type { Succession } from '../fetch/index.ts';
 import { mappingFlaws } from '../normalise/index.ts';

@@ -5,11 +5,8 @@
 // known only in part gives no finding.
 
 import type { HeldPage, NewPage, Tools } from '../contracts/index.ts';
-
 import type { PlannedSource, PollingDeps, RunnerState } from '../fetch/engine.ts';
-
 import { DecodedPage, normalisersOf } from '../send/index.ts';
-
 import { driftChange, eventIn, type MatchPaths } from './facts.ts';
 import { findingsPages } from './findings.ts';
 import { type Extent, judgeOpen } from './judge.ts';

@@ -3,7 +3,6 @@
 // paths serves every source.
 
 import type { Json, OcsfEvent, PageContext } from '../contracts/index.ts';
-
 import type { DriftOperation, OpenChange, OpenEvent } from './state.ts';
 
 /** Location of ids and kinds in OCSF events: dotted paths, also through arrays. */

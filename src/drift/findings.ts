@@ -8,7 +8,6 @@ import {
   Identifier,
   ownPage,
 } from '../fetch/index.ts';
-
 import { timeText } from '../tools/index.ts';
 import type { DriftFinding } from './judge.ts';
 

@@ -25,7 +25,6 @@ import {
   type UpstreamRequest,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
 import type { PollResult } from './outcome.ts';

@@ -11,7 +11,6 @@ import {
   type NewPage,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { cutRecords } from '../tools/index.ts';
 import type { ListDeps } from './list/reader.ts';
 import { recordTime } from './list/record-time.ts';

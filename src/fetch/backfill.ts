@@ -14,7 +14,6 @@ import {
   type Order,
   type Upstream,
 } from '../contracts/index.ts';
-
 import {
   type BackfillCounts,
   type BackfillSpool,

@@ -5,7 +5,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { Clock, FetchSpool, Log, Stream } from '../contracts/index.ts';
-
 import { Identifier } from './list/identity.ts';
 import { conditionRecord, type OnFinding, ownPage, pageContext } from './own-pages.ts';
 

@@ -12,9 +12,7 @@ import {
   type Spool,
   type Upstream,
 } from '../contracts/index.ts';
-
 import { cleanText, type RecordList } from '../tools/index.ts';
-
 import { WholeList } from './collection/whole-list.ts';
 import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
 

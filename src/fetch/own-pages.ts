@@ -8,7 +8,6 @@ import type {
   PageContext,
   Stream,
 } from '../contracts/index.ts';
-
 import { timeText } from '../tools/index.ts';
 
 /** The context of a page of a stream. */

@@ -9,7 +9,6 @@ import {
   type Stream,
   type Tools,
 } from '../contracts/index.ts';
-
 import { Backfill, type PastTime } from './backfill.ts';
 import { type CollectionDeps, CollectionPoller } from './collection/poller.ts';
 import { ListPoller } from './list/poller.ts';

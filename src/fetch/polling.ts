@@ -4,7 +4,6 @@
 
 import type { RecordReading } from '../contracts/config.ts';
 import { asExportError, type ExportError, type Spool, type Stream } from '../contracts/index.ts';
-
 import { StreamResponses } from './answers.ts';
 import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';

@@ -9,9 +9,7 @@ import {
   type ParsedRecord,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { cutRecords, sourceTextAt, valueAt } from '../tools/index.ts';
-
 import { Backfill, type BackfillDeps } from './backfill.ts';
 import { recordTime } from './list/record-time.ts';
 

@@ -5,7 +5,6 @@
 
 import { z } from 'zod';
 import type { Clock, Log, Spool } from '../contracts/index.ts';
-
 import { exactSpanText, timeText } from '../tools/index.ts';
 import { Identifier } from './list/identity.ts';
 import { conditionRecord, type Finding, type OnFinding, ownPage } from './own-pages.ts';

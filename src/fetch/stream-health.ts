@@ -3,7 +3,6 @@
 // failure.
 
 import type { Clock, ExportError, Log, Wait } from '../contracts/index.ts';
-
 import { backOff, lastingBackOff } from '../tools/index.ts';
 import {
   deniedWaitMsMax,

@@ -10,7 +10,6 @@ import {
   type Log,
   type Wait,
 } from '../contracts/index.ts';
-
 import type { PollResult } from './outcome.ts';
 import type { ParentsState } from './parents/state.ts';
 import type { Timetable } from './schedule.ts';

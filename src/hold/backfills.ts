@@ -5,7 +5,6 @@
 
 import { randomUUID } from 'node:crypto';
 import { invariant, type JsonObject } from '../contracts/index.ts';
-
 import type { Request, Wish } from './requests.ts';
 import { lookInto, type Store } from './store.ts';
 

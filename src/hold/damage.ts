@@ -7,7 +7,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type Epoch, errorText, identityBytes } from '../contracts/index.ts';
-
 import { isDamage, openToLook, storeError } from './database.ts';
 import type { DeliveredCopy } from './delivered.ts';
 import { epochsFrom } from './epochs.ts';

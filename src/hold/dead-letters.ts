@@ -2,7 +2,6 @@
 // operator decides.
 
 import type { DeadLetter, Offset, PageContext } from '../contracts/index.ts';
-
 import type { Row, Statements } from './statements.ts';
 
 /** A stored dead letter without its record. */

@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Json, Offset } from '../contracts/index.ts';
-
 import { replacePrivateFile } from './private-files.ts';
 
 /** A stream's position at which every earlier event was delivered. */

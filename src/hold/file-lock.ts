@@ -9,7 +9,6 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { ExportError, type FileLock, type FileWriter, realPathOf } from '../contracts/index.ts';
-
 import { exclusiveOn, isBusy } from './lock.ts';
 import { makePrivateDirectory, replacePrivateFile } from './private-files.ts';
 

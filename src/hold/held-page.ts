@@ -13,7 +13,6 @@ import {
   type PageContext,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { damageError } from './database.ts';
 
 const insertPage = `

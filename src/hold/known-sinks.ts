@@ -7,7 +7,6 @@
 // - a sink that was already missing when this register was introduced is listed and retains nothing.
 
 import { isObject, type JsonObject, type Offset } from '../contracts/index.ts';
-
 import { notesOf, writeNote } from './notes.ts';
 import type { Statements } from './statements.ts';
 

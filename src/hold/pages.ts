@@ -9,7 +9,6 @@ import {
   type SpoolGauge,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { answerRowBytes, heldBytes, pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 

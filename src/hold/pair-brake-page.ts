@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord, NewPage } from '../contracts/index.ts';
-
 import type { PairState } from './pair-state.ts';
 
 /** A brake that engages or releases. */

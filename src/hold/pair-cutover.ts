@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord, NewPage, PairPhase, PairReport } from '../contracts/index.ts';
-
 import type { PairState } from './pair-state.ts';
 import type { Pairs } from './pairs.ts';
 

@@ -5,7 +5,6 @@
 // src/fetch/succession, Versions).
 
 import type { ComparedRecord, NewPage, PairRecord, PairSide } from '../contracts/index.ts';
-
 import { KnownBefore } from './known-before.ts';
 import { countMatch, type Match, uncountMatch } from './pair-counts.ts';
 import { findCandidates, isOtherCompany, type MatchRules } from './pair-match.ts';

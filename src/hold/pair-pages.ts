@@ -2,7 +2,6 @@
 // pages built from records that have waited.
 
 import { type NewPage, uidBytes } from '../contracts/index.ts';
-
 import type { WaitingRow } from './pair-rows.ts';
 
 /** The page with some of its kept records; null: nothing is stored. */

@@ -3,7 +3,6 @@
 // for as long as identities are kept.
 
 import type { NewPage, PairPlan, PairRecord, PairSide, WaitingRecord } from '../contracts/index.ts';
-
 import type { PairState } from './pair-state.ts';
 import type { Row, Statements } from './statements.ts';
 

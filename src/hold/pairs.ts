@@ -14,7 +14,6 @@ import {
   uidBytes,
   type WaitingRecord,
 } from '../contracts/index.ts';
-
 import { brakeOf, dueUntil, reachedBy } from './pair-brake.ts';
 import { brakePage } from './pair-brake-page.ts';
 import { countDifferences } from './pair-counts.ts';

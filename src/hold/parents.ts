@@ -11,7 +11,6 @@ import {
   type ParentCounts,
   type ParentRow,
 } from '../contracts/index.ts';
-
 import { parsedObject } from './requests.ts';
 import type { Row, Statements } from './statements.ts';
 import { parsedOrText } from './streams.ts';

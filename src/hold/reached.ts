@@ -14,7 +14,6 @@ import {
   reachOf,
   type SinkPosition,
 } from '../contracts/index.ts';
-
 import { makePrivateFile } from './private-files.ts';
 
 /** The file's name within the state directory. */

@@ -4,7 +4,6 @@
 // on disk already, so an eviction costs only a read.
 
 import type { HeldPage, Offset } from '../contracts/index.ts';
-
 import { heldBytes } from './held-page.ts';
 
 /** Number of the largest pages that are cached if the bound allows. */

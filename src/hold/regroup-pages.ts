@@ -5,7 +5,6 @@
 // sinks lack is stored once for each of them.
 
 import { type HeldPage, type NewPage, type Offset, uidBytes } from '../contracts/index.ts';
-
 import { pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 

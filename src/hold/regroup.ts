@@ -5,7 +5,6 @@
 
 import type { SQLInputValue } from 'node:sqlite';
 import { type Json, type Offset, reachOf } from '../contracts/index.ts';
-
 import { openDatabase, storeError } from './database.ts';
 import { epochsFrom } from './epochs.ts';
 import { type KnownSink, KnownSinks } from './known-sinks.ts';

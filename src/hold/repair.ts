@@ -16,7 +16,6 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Epoch, NewPage, Offset } from '../contracts/index.ts';
-
 import { findDamage, identityIn } from './damage.ts';
 import { openDatabase, openToLook, storeError } from './database.ts';
 import { type DeliveredCopy, readDelivered, writeDelivered } from './delivered.ts';

@@ -10,7 +10,6 @@ import type {
   Offset,
   PageContext,
 } from '../contracts/index.ts';
-
 import type { Row, Statements } from './statements.ts';
 
 /** Counted for each event in addition to its record. */

@@ -4,7 +4,6 @@
 // operations are the worker's table.
 
 import type { ErrorCode, Numbering, Offset, SpoolGauge } from '../contracts/index.ts';
-
 import type { OutboxRow } from './outbox.ts';
 import type { StoreSettings } from './store.ts';
 

@@ -4,7 +4,6 @@
 
 import { Worker } from 'node:worker_threads';
 import { type Acknowledgement, type Append, ExportError } from '../contracts/index.ts';
-
 import { type CommitRows, HeldBack } from './held-back.ts';
 import type {
   WorkerReplies,

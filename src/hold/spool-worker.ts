@@ -22,7 +22,6 @@ import {
   type PairPlan,
   type PairStore,
 } from '../contracts/index.ts';
-
 import { type BackfillProgress, type BackfillRequest, leaveBackfill } from './backfills.ts';
 import { isDamage, storeError } from './database.ts';
 import { Delivered } from './delivered.ts';

@@ -23,7 +23,6 @@ import {
   type TrailEntry,
   uidBytes,
 } from '../contracts/index.ts';
-
 import type { BackfillProgress, BackfillRequest } from './backfills.ts';
 import type { CommitRows } from './held-back.ts';
 import { resumeShare } from './holders.ts';

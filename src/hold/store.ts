@@ -20,7 +20,6 @@ import type {
   SpoolGauge,
   StreamMemory,
 } from '../contracts/index.ts';
-
 import { type DatabaseSettings, hasState, openDatabase, storeError } from './database.ts';
 import { DeadLetters, type HeldDeadLetter } from './dead-letters.ts';
 import { epochsFrom, nextEpoch } from './epochs.ts';

@@ -11,7 +11,6 @@ import {
   type StreamMemory,
   type TrailEntry,
 } from '../contracts/index.ts';
-
 import { damageError } from './database.ts';
 import type { DeliveredPosition } from './delivered.ts';
 import type { Row, Statements } from './statements.ts';

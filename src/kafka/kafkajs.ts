@@ -5,7 +5,6 @@
 
 import type { Kafka, KafkaConfig, SASLOptions } from 'kafkajs';
 import { ExportError, invariant, type Log } from '../contracts/index.ts';
-
 import { KafkaFailure } from './failure.ts';
 import { kafkajsFailure } from './kafkajs-errors.ts';
 import { type Cluster, clusterOf, managerOf, type TransactionManager } from './kafkajs-inner.ts';

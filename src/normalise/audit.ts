@@ -13,7 +13,6 @@ import {
   type ParsedRecord,
   type Uid,
 } from '../contracts/index.ts';
-
 import { type BaseEvent, baseEventMaker } from './base.ts';
 import type { SourcePaths } from './branch.ts';
 import {

@@ -10,7 +10,6 @@ import {
   type ParsedRecord,
   type Uid,
 } from '../contracts/index.ts';
-
 import type { SourcePaths } from './branch.ts';
 import {
   EventClass,

@@ -14,7 +14,6 @@ import {
   type ParsedRecord,
   type Uid,
 } from '../contracts/index.ts';
-
 import type { BaseEvent } from './base.ts';
 import type { SourcePaths } from './branch.ts';
 import { EventClass, metadataMaker, type Open, type Product } from './envelope.ts';

@@ -3,7 +3,6 @@
 // found. The delivery's headers are added to the body's data.
 
 import { isObject, type JsonObject, type PageContext } from '../contracts/index.ts';
-
 import { auditNormaliser } from './audit.ts';
 import type { BaseEvent, Normalise } from './base.ts';
 import { commonRank, type SourcePaths } from './branch.ts';

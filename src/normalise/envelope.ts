@@ -10,7 +10,6 @@ import type {
   PageContext,
   Uid,
 } from '../contracts/index.ts';
-
 import { other, severityCaptions, statusCaptions } from './levels.ts';
 import type { Reading } from './reading.ts';
 import { slots } from './slots.ts';

@@ -13,7 +13,6 @@ import {
   type ParsedRecord,
   type Uid,
 } from '../contracts/index.ts';
-
 import type { BaseEvent } from './base.ts';
 import type { ConfiguredPath, SourcePaths } from './branch.ts';
 import {

@@ -6,7 +6,6 @@
 
 import type { Mapping } from '../contracts/config.ts';
 import { compileTimeFormats, type RecordKind } from '../contracts/index.ts';
-
 import { auditNormaliser } from './audit.ts';
 import { baseEventMaker, type Normalise } from './base.ts';
 import type { ConfiguredPath, SourcePaths } from './branch.ts';

@@ -12,7 +12,6 @@ import {
   type ParsedRecord,
   type Uid,
 } from '../contracts/index.ts';
-
 import type { BaseEvent } from './base.ts';
 import { EventClass, metadataMaker, type Open } from './envelope.ts';
 import { type Draft, put } from './reading.ts';

@@ -3,7 +3,6 @@
 // one.
 
 import type { JsonObject, OcsfActor, OcsfEndpoint, OcsfUser } from '../contracts/index.ts';
-
 import type { Take } from './branch.ts';
 import type { Open } from './envelope.ts';
 import type { Reading } from './reading.ts';

@@ -16,7 +16,6 @@ import {
   flushNames,
   makeDirectory,
 } from '../contracts/index.ts';
-
 import { takeLock } from '../hold/index.ts';
 import { checkedName, type ListedObject, type ObjectRange, type ObjectStore } from './store.ts';
 

@@ -2,7 +2,6 @@
 // names the missing permission, so it is reported in one bounded line.
 
 import { ExportError, errorCodeOf, errorText, missingIssuer } from '../contracts/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 
 /** The used part of the SDK's error. */

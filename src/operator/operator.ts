@@ -16,9 +16,7 @@ import {
 } from '../contracts/index.ts';
 import { holderOf, parsedObject, type Wish } from '../hold/index.ts';
 import { type BackfillRequest, backfillsIn, type Past, readProgress } from '../hold/open.ts';
-
 import { cleanText, systemClock } from '../tools/index.ts';
-
 import type { Adapter, Stored } from './adapter.ts';
 import { RemoteProcess } from './remote-process.ts';
 import { RunningProcess } from './running-process.ts';

@@ -2,7 +2,6 @@
 // and released at once. Invariant: no stream is polled, but the two sources of a pair that is turned.
 
 import { type Config, planFrom, type WholePlan } from '../config/index.ts';
-
 import type { JsonObject } from '../contracts/index.ts';
 import type { Wish } from '../hold/index.ts';
 import {
@@ -12,9 +11,7 @@ import {
   openTools,
   turnPair,
 } from '../run/index.ts';
-
 import { type Journey, openJourney } from '../run/process.ts';
-
 import { systemClock } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 

@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import type { StateLogSettings } from '../cluster/index.ts';
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-
 import type { Wish } from '../hold/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { Adapter, Stored } from './adapter.ts';

@@ -4,9 +4,7 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-
 import { holderOf, Store, type Wish } from '../hold/index.ts';
-
 import { systemClock } from '../tools/index.ts';
 import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';

@@ -4,12 +4,9 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type JsonObject } from '../contracts/index.ts';
-
 import { changeState, hasState, type Store, takeLock, type Wish } from '../hold/index.ts';
 import { forgetDelivered } from '../hold/open.ts';
-
 import { type Journey, type Move, makeMove } from '../run/process.ts';
-
 import { systemClock } from '../tools/index.ts';
 import { notHere } from '../watch/index.ts';
 import type { Adapter, Stored } from './adapter.ts';

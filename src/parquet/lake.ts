@@ -1,7 +1,6 @@
 // The objects of an archive's lake (src/archive/lake-cuts.ts) by their names, and their events.
 
 import { ExportError, errorText, type OcsfEvent } from '../contracts/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { type ParquetObject, partitionPath } from './partitions.ts';
 import { bufferOf, type ObjectBytes, type RowFilter, readParquet } from './read.ts';

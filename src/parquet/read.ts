@@ -13,7 +13,6 @@ import {
   type SchemaElement,
 } from 'hyparquet';
 import { isObject, type Json, type OcsfEvent } from '../contracts/index.ts';
-
 import { restKey } from './rows.ts';
 import { type Column, type ColumnType, type ParquetGroup, tableOf } from './schema.ts';
 import type { Facts } from './write.ts';

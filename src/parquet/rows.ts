@@ -11,7 +11,6 @@
 // each, so an attribute that an event lacks costs nothing.
 
 import { isObject, type Json, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
-
 import type { Column, ColumnType, ParquetGroup, Table } from './schema.ts';
 import { ColumnValues, type Value } from './values.ts';
 

@@ -4,7 +4,6 @@
 // mixed.
 
 import type { Config, WholePlan } from '../config/index.ts';
-
 import { backlog } from '../contracts/index.ts';
 import type { BackfillProgress, BackfillRequest } from '../hold/open.ts';
 import type { Summary } from '../pipeline.ts';

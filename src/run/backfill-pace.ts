@@ -5,9 +5,7 @@
 // the sake of the past. What must stay true: where nobody else asks it goes on.
 
 import type { Config, WholePlan } from '../config/index.ts';
-
 import { backlog, type Clock, type Offset, type Spool, type Stream } from '../contracts/index.ts';
-
 import { createThrottle, type Throttle } from '../upstream/index.ts';
 
 /** What is looked at. */

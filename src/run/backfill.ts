@@ -4,16 +4,13 @@
 // What must stay true: whatever goes wrong with it, the journey goes on.
 
 import { asExportError, backlog, ExportError, type Log } from '../contracts/index.ts';
-
 import { type BackfillState, type PlannedSource, Polling } from '../fetch/engine.ts';
-
 import {
   type BackfillProgress,
   type BackfillRequest,
   backfillMemory,
   type OwnSpool,
 } from '../hold/open.ts';
-
 import type { Findings } from '../watch/running-status.ts';
 import { type PaceDeps, paceFor } from './backfill-pace.ts';
 import type { BootTools } from './tools.ts';

@@ -1,7 +1,6 @@
 // What of a state belongs to which shard, when it is carried into several or out of them.
 
 import { type Config, shardKeyOf, shardOfStream, shardsOf } from '../config/index.ts';
-
 import { isObject, type Json } from '../contracts/index.ts';
 import { driftKey } from '../drift/index.ts';
 import { withBlocksMoved } from '../fetch/index.ts';

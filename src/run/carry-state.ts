@@ -9,12 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { MemberSettings } from '../cluster/index.ts';
 import type { Control, ShardLog } from '../cluster/kafka.ts';
-
 import { shardOfStream, shardsOf } from '../config/index.ts';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../hold/index.ts';
 import { importBackfillFiles, putDatabase, regroup, rowsIn } from '../hold/open.ts';
-
 import { type CarryConfig, carriedParts, carrying, partFor } from './carry-parts.ts';
 import {
   agreeOnShards,

@@ -4,7 +4,6 @@
 
 import type { Config } from '../config/index.ts';
 import { ExportError, type TrailEntry } from '../contracts/index.ts';
-
 import {
   joinedChange,
   type ListCheckpoint,
@@ -13,9 +12,7 @@ import {
   parseParentsCheckpoint,
   rewound,
 } from '../fetch/index.ts';
-
 import type { Store, Wish } from '../hold/index.ts';
-
 import { commandText } from '../terminal/index.ts';
 import { cursorDigest } from '../watch/index.ts';
 

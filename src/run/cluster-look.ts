@@ -15,9 +15,7 @@ import {
   processText,
   StateCopy,
 } from '../cluster/kafka.ts';
-
 import { type Config, inShards, type WholePlan } from '../config/index.ts';
-
 import type { Clock } from '../contracts/index.ts';
 import { lookInto } from '../hold/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';
@@ -30,7 +28,6 @@ import {
   joinedStatus,
   type ProcessStatus,
 } from '../watch/running-status.ts';
-
 import { type ClusterNote, clusterNote } from './cluster.ts';
 import { planToLook } from './plan-to-look.ts';
 import { differencesAmong } from './watch-configs.ts';

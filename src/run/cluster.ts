@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { type MemberSettings, shardNames } from '../cluster/index.ts';
 import type { Control } from '../cluster/kafka.ts';
 import { asExportError, type Clock, ExportError, type Spool } from '../contracts/index.ts';
-
 import { changeState, lookInto, type Store } from '../hold/index.ts';
 
 const note = z.object({

@@ -25,7 +25,6 @@ import {
   servedRecords,
 } from '../fetch/engine.ts';
 import { conditionRecord, ownPage, pageContext, passingMsMax } from '../fetch/index.ts';
-
 import type { ObjectStore } from '../objects/index.ts';
 import { timeText } from '../tools/index.ts';
 import type { BackfillDeps } from './backfill.ts';

@@ -2,7 +2,6 @@
 // has the same uid, so that one that is made again after a kill is not a second event.
 
 import type { Append, ConditionRecord, Stream } from '../contracts/index.ts';
-
 import { conditionRecord, type Finding, Identifier, ownPage, pageContext } from '../fetch/index.ts';
 
 /** A report about a stream. */

@@ -3,7 +3,6 @@
 // nothing had been there; which streams it was of nobody can say any more, so each one says it.
 
 import type { Append, ConditionRecord } from '../contracts/index.ts';
-
 import type { Rebuilt } from '../hold/open.ts';
 import type { Plan } from '../pipeline.ts';
 import { conditionPage } from './condition-page.ts';

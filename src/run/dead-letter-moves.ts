@@ -3,7 +3,6 @@
 
 import type { Config } from '../config/index.ts';
 import type { HeldDeadLetter, Store, Wish } from '../hold/index.ts';
-
 import { selectionFor } from '../send/index.ts';
 
 /** Which letters, and what is to become of them. */

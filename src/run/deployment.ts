@@ -9,7 +9,6 @@ import {
   type MemberSettings,
 } from '../cluster/index.ts';
 import type { Control } from '../cluster/kafka.ts';
-
 import { asExportError, type Clock, ExportError, type Log } from '../contracts/index.ts';
 
 /** What it takes to store a deployment. */

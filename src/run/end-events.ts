@@ -7,7 +7,6 @@
 // - headers are text that others write: the events of their dates are bounded.
 
 import type { Clock, Log, NewPage, Spool, Stream } from '../contracts/index.ts';
-
 import {
   conditionRecord,
   Identifier,
@@ -15,7 +14,6 @@ import {
   ownPage,
   pageContext,
 } from '../fetch/index.ts';
-
 import type { Plan } from '../pipeline.ts';
 import { leadsTo } from '../send/index.ts';
 import { timeText } from '../tools/index.ts';
@@ -28,7 +26,6 @@ import {
   type UpstreamClient,
   type UpstreamEnd,
 } from '../upstream/index.ts';
-
 import { endFacts, endText, originText } from '../watch/index.ts';
 
 /** What the ends of upstreams are reported with. */

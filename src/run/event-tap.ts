@@ -5,11 +5,8 @@
 // those that the time does not suffice for are counted as missed.
 
 import type { Config, WholePlan } from '../config/index.ts';
-
 import type { Clock, Event, HeldPage, Offset, Spool } from '../contracts/index.ts';
-
 import { normalisersOf, PageDecoder } from '../send/index.ts';
-
 import type { EventTap, TailLine, TailTake, TailView, TailWish } from '../watch/running-status.ts';
 import { type Form, formsOf, type Judge, judgeOf, openForm } from './tap-forms.ts';
 

@@ -2,7 +2,6 @@
 // a running process has is never given up, and its dead letters stay.
 
 import { backlog, ExportError } from '../contracts/index.ts';
-
 import type { Store } from '../hold/index.ts';
 
 /** What was given up. */

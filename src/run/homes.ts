@@ -6,7 +6,6 @@
 import type { MemberSettings } from '../cluster/index.ts';
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, shardKeyOf, shardMates, shardOfStream } from '../config/index.ts';
-
 import { type Clock, ExportError } from '../contracts/index.ts';
 
 /** A config as far as it says where sources are read. */

@@ -6,7 +6,6 @@
 import type { Control } from '../cluster/kafka.ts';
 import { type Config, readConfig } from '../config/index.ts';
 import { asExportError, type Log } from '../contracts/index.ts';
-
 import { systemClock } from '../tools/index.ts';
 import type { LogLevel } from '../watch/log.ts';
 import { refuseMoved } from './homes.ts';

@@ -7,12 +7,10 @@ import { sendTurnOf } from '../cluster/index.ts';
 import type { Membership, ShardLog } from '../cluster/kafka.ts';
 import type { Config } from '../config/index.ts';
 import { type Clock, ExportError, type Tools } from '../contracts/index.ts';
-
 import { driftKey } from '../drift/index.ts';
 import { forgetLeft } from '../fetch/engine.ts';
 import { settlePairs } from '../fetch/index.ts';
 import { importBackfillFiles, type OwnSpool, openSpool, type SpoolSettings } from '../hold/open.ts';
-
 import { Pipeline, type Plan } from '../pipeline.ts';
 import { boundHeapGrowth } from '../tools/index.ts';
 import { readState, type State } from '../watch/index.ts';

@@ -3,9 +3,7 @@
 
 import { availableParallelism } from 'node:os';
 import { type Config, shardsOf } from '../config/index.ts';
-
 import { type EventTap, joinedTap, type TailWish } from '../watch/running-status.ts';
-
 import { MemberFile } from './member-note.ts';
 import type { OwnLog } from './own-log.ts';
 import { openPage } from './own-page.ts';

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Log } from '../contracts/index.ts';
 import { holderOf, type Lock, replacePrivateFile, takeLock } from '../hold/index.ts';
-
 import { shardShare } from '../watch/index.ts';
 
 const noteShape = z.object({

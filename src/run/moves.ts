@@ -6,7 +6,6 @@ import type { Config } from '../config/index.ts';
 import type { JsonObject } from '../contracts/index.ts';
 import type { Store, Wish } from '../hold/index.ts';
 import { carryOutAbout } from '../hold/open.ts';
-
 import { resetStream, rewindStream } from './checkpoint-moves.ts';
 import { deadLettersOf, moveDeadLetters } from './dead-letter-moves.ts';
 import { removeSink } from './give-up-sink.ts';

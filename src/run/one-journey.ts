@@ -4,9 +4,7 @@
 // ends with all of its shards then.
 
 import { type Config, planFrom } from '../config/index.ts';
-
 import type { ExportError, Log } from '../contracts/index.ts';
-
 import type { Drains } from './drains.ts';
 import { type Journey, openJourney } from './journey.ts';
 import { MemberFile } from './member-note.ts';

@@ -8,7 +8,6 @@ import type {
   StatusSettings,
   TailWish,
 } from '../watch/running-status.ts';
-
 import { clusterSight } from './cluster-sight.ts';
 import type { OwnLog } from './own-log.ts';
 import type { BootTools } from './tools.ts';

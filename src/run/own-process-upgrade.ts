@@ -17,7 +17,6 @@ import {
   type Numbering,
   reachOf,
 } from '../contracts/index.ts';
-
 import { Store } from '../hold/index.ts';
 import { normalisersOf, PageDecoder } from '../send/index.ts';
 

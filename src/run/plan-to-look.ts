@@ -1,9 +1,7 @@
 // What a config makes, for those who only look: nobody is asked, and nothing stays open.
 
 import { type Config, planFrom, type WholePlan } from '../config/index.ts';
-
 import { asExportError, type Log } from '../contracts/index.ts';
-
 import { openTools } from './tools.ts';
 
 const silent: Log = {

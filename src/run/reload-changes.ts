@@ -5,7 +5,6 @@
 // anyway. Nothing of a value leaves this file but a digest.
 
 import type { Config, WholePlan } from '../config/index.ts';
-
 import type { Plan } from '../pipeline.ts';
 import { selectionFor } from '../send/index.ts';
 import { fingerprintOf } from '../tools/index.ts';

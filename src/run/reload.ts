@@ -12,11 +12,9 @@ import {
   type Shared,
   type WholePlan,
 } from '../config/index.ts';
-
 import { asExportError, ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { openThrottles, openTokens } from '../upstream/index.ts';
-
 import { type Journey, readersOf } from './journey.ts';
 import {
   type Changes,

@@ -3,7 +3,6 @@
 // stay true: no event that was kept for a sink goes without a report with its number.
 
 import type { Append, Clock, ConditionRecord, Log, Stream } from '../contracts/index.ts';
-
 import type { Finding } from '../fetch/index.ts';
 import type { Released, SinkGap } from '../hold/index.ts';
 import type { OwnSpool } from '../hold/open.ts';

@@ -5,9 +5,7 @@
 
 import type { Config } from '../config/index.ts';
 import type { ConditionRecord, Log, NewPage, Stream } from '../contracts/index.ts';
-
 import { conditionRecord, Identifier, ownPage, pageContext } from '../fetch/index.ts';
-
 import {
   findOlder,
   type Older,
@@ -16,7 +14,6 @@ import {
   repairDatabase,
   type StreamReset,
 } from '../hold/open.ts';
-
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/index.ts';
 

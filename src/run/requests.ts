@@ -6,7 +6,6 @@
 import { asExportError, type Json, type Log } from '../contracts/index.ts';
 import { changeState, type Request } from '../hold/index.ts';
 import { type BackfillProgress, backfillsAmong } from '../hold/open.ts';
-
 import type { Pipeline } from '../pipeline.ts';
 import { type BackfillDeps, BackfillReading } from './backfill.ts';
 import { type Move, makeMove } from './moves.ts';

@@ -3,7 +3,6 @@
 // never shown.
 
 import { backlog, type ErrorDetails, type EventAt } from '../contracts/index.ts';
-
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/index.ts';
 import type { State } from '../watch/index.ts';

@@ -3,7 +3,6 @@
 // the pipeline has settled, and not after.
 
 import { backlog, ExportError } from '../contracts/index.ts';
-
 import type { Summary } from '../pipeline.ts';
 import { compareDue, serveComparisons } from './comparisons.ts';
 import { storeDeployment } from './deployment.ts';

@@ -3,10 +3,8 @@
 
 import type { Control } from '../cluster/kafka.ts';
 import type { Config, WholePlan } from '../config/index.ts';
-
 import { timeText } from '../tools/index.ts';
 import { type EventTap, type StatusMoment, watching } from '../watch/running-status.ts';
-
 import { eventTap } from './event-tap.ts';
 import type { Journey } from './journey.ts';
 import type { OwnLog } from './own-log.ts';

@@ -5,7 +5,6 @@
 
 import { asExportError, type ErrorCode, ExportError } from '../contracts/index.ts';
 import type { StatusMoment, TailTake, TailWish } from '../watch/running-status.ts';
-
 import type { ReloadReason } from './reload-requests.ts';
 
 /** The variable that a worker process is started with. */

@@ -6,16 +6,11 @@
 
 import { aborted } from 'node:util';
 import { type ConfigPrint, isGiver, printAfter, processName } from '../cluster/index.ts';
-
 import { Ownership, processesOf, usedShards } from '../cluster/kafka.ts';
-
 import { type Config, inShards, ofShard, readConfig, shardsOf } from '../config/index.ts';
-
 import { asExportError, type Clock, type ExportError, type Log } from '../contracts/index.ts';
-
 import type { RetryRequest } from '../pipeline.ts';
 import { joinedMoment, type StatusMoment } from '../watch/running-status.ts';
-
 import { refuseBeside } from './cluster.ts';
 import { storeDeployment } from './deployment.ts';
 import type { Drains } from './drains.ts';

@@ -4,10 +4,8 @@
 
 import type { Ownership } from '../cluster/kafka.ts';
 import type { Clock, ExportError } from '../contracts/index.ts';
-
 import type { RetryRequest } from '../pipeline.ts';
 import type { StatusMoment, TailView, TailWish } from '../watch/running-status.ts';
-
 import type { ReloadReason } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import { type FromTurn, type SentError, sentError, type ToTurn } from './shard-messages.ts';

@@ -7,12 +7,9 @@
 import { GroupContact } from '../cluster/index.ts';
 import type { Membership } from '../cluster/kafka.ts';
 import { type Config, ofShard } from '../config/index.ts';
-
 import { type Clock, type ExportError, type Log, UsageError } from '../contracts/index.ts';
-
 import type { Pipeline } from '../pipeline.ts';
 import type { EventTap, StatusMoment } from '../watch/running-status.ts';
-
 import type { ReloadReason, ReloadRequests } from './reload-requests.ts';
 import { uptimeMs } from './shard-child.ts';
 import {

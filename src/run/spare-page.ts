@@ -5,7 +5,6 @@ import type { Config } from '../config/index.ts';
 import { asExportError } from '../contracts/index.ts';
 import type { ShardShare } from '../watch/index.ts';
 import { idleMoment, type StatusMoment, type StatusServer } from '../watch/running-status.ts';
-
 import { clusterSight } from './cluster-sight.ts';
 import type { BootTools } from './tools.ts';
 

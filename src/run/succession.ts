@@ -5,7 +5,6 @@
 import type { Config } from '../config/index.ts';
 import type { Json } from '../contracts/index.ts';
 import type { Cutover, Wish } from '../hold/index.ts';
-
 import type { OwnSpool } from '../hold/open.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { BootTools } from './tools.ts';

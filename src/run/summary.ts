@@ -5,7 +5,6 @@ import { styleText } from 'node:util';
 import type { Config } from '../config/index.ts';
 import type { PipelineState, Summary } from '../pipeline.ts';
 import { commandOf, counted } from '../terminal/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 import { attentionLines, attentionOf } from '../watch/running-status.ts';
 

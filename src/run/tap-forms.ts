@@ -7,12 +7,9 @@
 import { z } from 'zod';
 import { formats } from '../../formats/index.ts';
 import type { Config, WholePlan } from '../config/index.ts';
-
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Event, ExportError, errorText, type Format } from '../contracts/index.ts';
-
 import { compileFilter, type Selection, selectionFor } from '../send/index.ts';
-
 import { readable } from '../terminal/index.ts';
 
 /** How events are shown. */

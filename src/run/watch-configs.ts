@@ -4,7 +4,6 @@
 // where a process does not say which sinks it has, or Kafka does not answer, none is missing.
 
 import { differencesIn, type MemberSettings } from '../cluster/index.ts';
-
 import type { ClusterProcess } from '../cluster/kafka.ts';
 import type { Clock, Log } from '../contracts/index.ts';
 import { cleanText } from '../tools/index.ts';

@@ -3,7 +3,6 @@
 // directory that a running process holds is refused without it.
 
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
-
 import { holderOf, isBrieflyHeld } from '../hold/index.ts';
 
 /** A cutover reads two sources to their tails (10 s) and delivers what is stored (`shutdown.timeout`). */

@@ -2,7 +2,6 @@
 // stands for the same events at each attempt; its lines belong to its events.
 
 import type { Batch, Offset } from '../contracts/index.ts';
-
 import { pickLines, subLines } from './encode.ts';
 
 /** Splits a batch in two, the first half last, because parts are taken from the end. */

@@ -16,9 +16,7 @@ import {
   type Uid,
   uidBytes,
 } from '../contracts/index.ts';
-
 import { type Normalise, withInvalidUtf8 } from '../normalise/index.ts';
-
 import { cutRecords } from '../tools/index.ts';
 import { parseRecord } from './parse-record.ts';
 import { recordLines } from './record-lines.ts';

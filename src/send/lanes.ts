@@ -17,7 +17,6 @@ import type {
   Sink,
   Verdict,
 } from '../contracts/index.ts';
-
 import type { Outlet } from './outlet.ts';
 import type { SinkHealth } from './sink-health.ts';
 import type { StopSignals } from './stop-signals.ts';

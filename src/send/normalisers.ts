@@ -2,7 +2,6 @@
 
 import type { NumberNames, RecordReading } from '../contracts/config.ts';
 import type { PageContext } from '../contracts/index.ts';
-
 import { compileNormaliser, type Normalise, withNumberNames } from '../normalise/index.ts';
 
 /** How the records of a source are normalised. */

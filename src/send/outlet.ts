@@ -4,7 +4,6 @@
 // start offset.
 
 import type { Batch, Event, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
-
 import { indexAt, joinLines, noLines, subLines } from './encode.ts';
 import { type PageEncoder, type Reader, type Selected, selectionOf } from './page-encoder.ts';
 import { partsFrom } from './page-parts.ts';

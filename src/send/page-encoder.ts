@@ -7,7 +7,6 @@
 
 import { setImmediate as loopTurn } from 'node:timers/promises';
 import type { EncodedLines, Event, Format, HeldPage } from '../contracts/index.ts';
-
 import type { LineFate, Transcoder } from '../transcode/index.ts';
 import { LineWriter, noLines } from './encode.ts';
 import type { DecodedPage, PageDecoder } from './held-event.ts';

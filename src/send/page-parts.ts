@@ -5,7 +5,6 @@
 // share the body's memory.
 
 import { type HeldPage, type Offset, type Slices, uidBytes } from '../contracts/index.ts';
-
 import { cutRecords } from '../tools/index.ts';
 
 /** Pages up to this size are read whole. */

@@ -4,7 +4,6 @@
 // event: it is not sent as a whole again.
 
 import type { Batch, Event } from '../contracts/index.ts';
-
 import { firstAndRest, halves } from './batch-parts.ts';
 import type { RequestCount } from './evidence.ts';
 

@@ -4,7 +4,6 @@
 // bounded number of bytes.
 
 import type { Batch, HeldPage, Offset, SendSpool } from '../contracts/index.ts';
-
 import { alone } from './batch-parts.ts';
 import type { Outlet } from './outlet.ts';
 

@@ -4,7 +4,6 @@
 // must not be on a route that redacts (checked with the config).
 
 import { type Event, isObject, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
-
 import type { Choosing } from '../transcode/index.ts';
 import { compileFilter, type Filter, pathsRead } from './filter.ts';
 

@@ -20,7 +20,6 @@ import {
   type SendSpool,
   type Sink,
 } from '../contracts/index.ts';
-
 import { isEmpty } from './batch-parts.ts';
 import { type AsideFacts, Lanes } from './lanes.ts';
 import type { Outlet } from './outlet.ts';

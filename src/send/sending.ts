@@ -11,9 +11,7 @@ import {
   type Sink,
   type Tools,
 } from '../contracts/index.ts';
-
 import { backOff, fingerprintOf } from '../tools/index.ts';
-
 import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
 import { PageDecoder } from './held-event.ts';
 import { normalisersOf, type ReadSource } from './normalisers.ts';

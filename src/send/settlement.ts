@@ -15,7 +15,6 @@ import {
   type Refusal,
   type Verdict,
 } from '../contracts/index.ts';
-
 import { alone, batchFrom, picked } from './batch-parts.ts';
 import { Evidence, type Suspect } from './evidence.ts';
 import type { Lanes } from './lanes.ts';

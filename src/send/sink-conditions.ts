@@ -5,7 +5,6 @@
 
 import { createHash } from 'node:crypto';
 import type { ConditionRecord, NewPage, SinkReport } from '../contracts/index.ts';
-
 import { timeText } from '../tools/index.ts';
 
 /** The page of a report; `now`: epoch milliseconds. */

@@ -3,7 +3,6 @@
 // repaired secret.
 
 import type { Clock, ExportError, Log } from '../contracts/index.ts';
-
 import { otherThan } from '../tools/index.ts';
 
 /** Dependencies of waits. */

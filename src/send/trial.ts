@@ -19,7 +19,6 @@ import {
   type Sink,
   type Verdict,
 } from '../contracts/index.ts';
-
 import type { Evidence, RequestCount } from './evidence.ts';
 import type { Outlet } from './outlet.ts';
 import { ReadAhead } from './read-ahead.ts';

@@ -4,9 +4,7 @@
 // config.
 
 import { isObject, type Json, type ParsedRecord } from '../contracts/index.ts';
-
 import { cleanText, valueAt } from '../tools/index.ts';
-
 import type { DecodedPage } from './held-event.ts';
 
 /** Of one stream. */

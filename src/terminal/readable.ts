@@ -10,7 +10,6 @@ import {
   type OcsfEvent,
   type OcsfUser,
 } from '../contracts/index.ts';
-
 import { cleanText } from '../tools/index.ts';
 
 /** The format of the quickstart's screen. */

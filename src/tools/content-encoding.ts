@@ -18,7 +18,6 @@ import {
   zstdDecompress,
 } from 'node:zlib';
 import { errorCodeOf, HttpFailure } from '../contracts/index.ts';
-
 import type { Lease } from './bytes-in-flight.ts';
 import { cleanText } from './clean-text.ts';
 import { free, GrowingBody } from './growing-body.ts';

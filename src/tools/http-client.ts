@@ -12,7 +12,6 @@ import {
   type HttpResponse,
   invariant,
 } from '../contracts/index.ts';
-
 import { BytesInFlight, type Lease } from './bytes-in-flight.ts';
 import { acceptEncoding, decode, refusePacked } from './content-encoding.ts';
 import { free, GrowingBody } from './growing-body.ts';

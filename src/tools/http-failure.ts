@@ -4,7 +4,6 @@
 // text.
 
 import { errorCodeOf, errorText, HttpFailure, missingIssuer } from '../contracts/index.ts';
-
 import { cleanText } from './clean-text.ts';
 
 /** The phase of an exchange. */

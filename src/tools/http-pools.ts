@@ -12,7 +12,6 @@ import {
   type TlsSettings,
   tlsFaults,
 } from '../contracts/index.ts';
-
 import { fileStamp } from './fingerprint.ts';
 
 /** See HttpClientOptions. */

@@ -11,7 +11,6 @@ import {
   type Json,
   type JsonObject,
 } from '../contracts/index.ts';
-
 import { cleanText } from './clean-text.ts';
 
 /** The useful parts of a failure's body; each is one short printable line. */

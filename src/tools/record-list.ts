@@ -6,7 +6,6 @@
 
 import { hash } from 'node:crypto';
 import type { Json, ParsedRecord, Slices } from '../contracts/index.ts';
-
 import { IgnoredPaths } from './json-keys.ts';
 import { heldNestingMax, JsonScan } from './json-scan.ts';
 import { skipSpace } from './json-tokens.ts';

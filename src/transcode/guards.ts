@@ -11,7 +11,6 @@ import {
   parseTime,
   parseUsualTime,
 } from '../normalise/index.ts';
-
 import { inArray, type LeafPath } from './record-shape.ts';
 import { care, digitsMax, isDigit, type ShapeTree } from './shape-tree.ts';
 

@@ -14,7 +14,6 @@ import type {
   PieceCopying,
   TextLook,
 } from '../contracts/index.ts';
-
 import type { Normalise } from '../normalise/index.ts';
 import type { Conditions } from './conditions.ts';
 import { type GuardCheck, implies, type ShapeLeaf } from './guards.ts';

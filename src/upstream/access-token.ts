@@ -16,9 +16,7 @@ import {
   type HttpResponse,
   type Log,
 } from '../contracts/index.ts';
-
 import { type BackOff, backOff, fingerprintOf, SharedCall } from '../tools/index.ts';
-
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
 import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';

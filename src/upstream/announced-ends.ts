@@ -7,7 +7,6 @@
 
 import type { Clock, Log } from '../contracts/index.ts';
 import { cleanText, timeText } from '../tools/index.ts';
-
 import { announcedIn, linkIn } from './end-headers.ts';
 import { type AnnouncedEnd, daysLeft } from './ends.ts';
 

@@ -12,7 +12,6 @@ import {
   type HttpResponse,
   type Wait,
 } from '../contracts/index.ts';
-
 import {
   cleanText,
   describeProblem,

@@ -21,7 +21,6 @@ import {
   type UpstreamRequest,
   type Wait,
 } from '../contracts/index.ts';
-
 import { requestIdOf } from '../tools/index.ts';
 import type { TokenAnswer, TokenSource } from './access-token.ts';
 import type { AnnouncedEnds, EndsByUpstream } from './announced-ends.ts';

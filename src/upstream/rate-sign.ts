@@ -9,7 +9,6 @@ import {
   serverTimeMs,
   wholeNumbers,
 } from '../contracts/index.ts';
-
 import { parseDictionary, parseList } from './structured-field.ts';
 
 /** The limits in one response. A missing member was absent or malformed. */

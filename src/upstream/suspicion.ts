@@ -5,7 +5,6 @@
 // and if it is accepted, only the rejected paths stay under suspicion.
 
 import type { Clock, ExportError, Failure } from '../contracts/index.ts';
-
 import { otherThan } from '../tools/index.ts';
 
 /** `fingerprint`: a digest of the current secret. */

@@ -9,7 +9,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock, Json } from '../contracts/index.ts';
-
 import { FairQueue, type Lane, type Turnstile } from './fair-queue.ts';
 import type { RateSign } from './rate-sign.ts';
 import { type Budget, type Ceiling, createThrottle, type Throttle } from './throttle.ts';

@@ -11,7 +11,6 @@ import {
   type Secret,
   type TlsSettings,
 } from '../contracts/index.ts';
-
 import {
   cleanText,
   describeProblem,

@@ -1,7 +1,6 @@
 // All token sources of the program, one per credential however many upstreams use it.
 
 import { asExportError, type Clock, headerValue } from '../contracts/index.ts';
-
 import { fingerprintOf } from '../tools/index.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
 import { Suspicion } from './suspicion.ts';

@@ -20,7 +20,6 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, ExportError, type Log } from '../contracts/index.ts';
-
 import type { Pipeline } from '../pipeline.ts';
 import type { Callers } from '../tools/index.ts';
 import {

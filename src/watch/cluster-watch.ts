@@ -3,7 +3,6 @@
 
 import { hostname } from 'node:os';
 import { asExportError, type Clock, type Log } from '../contracts/index.ts';
-
 import { urgentFirst } from '../terminal/index.ts';
 import type { ClusterSight, ClusterStatus } from './cluster-status.ts';
 import { type EventStream, eventText } from './event-stream.ts';

@@ -9,7 +9,6 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { LogRecordExporter } from '@opentelemetry/sdk-logs';
 import type { ErrorDetails, Log, Secret, TlsSettings } from '../contracts/index.ts';
-
 import { type LineHead, LinesLog, type LogLevel, passOn, printable, reaches } from './log.ts';
 
 /** The collector of log lines. */

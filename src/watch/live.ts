@@ -3,11 +3,9 @@
 // which may be busy, is read rarely and its last result is kept.
 
 import { backlog, type Clock, type ExportError, type Log, type Spool } from '../contracts/index.ts';
-
 import { lookInto } from '../hold/index.ts';
 import type { Pipeline, Plan } from '../pipeline.ts';
 import { cleanText, timeText } from '../tools/index.ts';
-
 import type { UpstreamClient } from '../upstream/index.ts';
 import { budgetOf, budgetsOf } from './budgets.ts';
 import type { Findings, FoundCount } from './findings.ts';

@@ -5,7 +5,6 @@
 
 import { styleText } from 'node:util';
 import { type ErrorDetails, type Log, type LogEvent, plainText } from '../contracts/index.ts';
-
 import { exactSpanText } from '../tools/index.ts';
 
 /** From least to most severe. */

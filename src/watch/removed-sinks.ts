@@ -1,9 +1,7 @@
 // Sinks that the state knows and the config lacks: the events kept for each, and until when.
 
 import { backlog, type Offset } from '../contracts/index.ts';
-
 import { cleanText, timeText } from '../tools/index.ts';
-
 import type { State } from './state.ts';
 import type { Matter, RemovedSink } from './status-facts.ts';
 

@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AsideDestination, Json, Offset, PairReport } from '../contracts/index.ts';
-
 import {
   type HeldLookups,
   type ListCheckpoint,
@@ -17,7 +16,6 @@ import {
   silentSince,
   unitOf,
 } from '../fetch/index.ts';
-
 import {
   hasState,
   holderOf,
@@ -27,7 +25,6 @@ import {
   type SinkHistory,
   type Store,
 } from '../hold/index.ts';
-
 import { timeText } from '../tools/index.ts';
 import { type HeldEnds, parseEndsHeld, upstreamAt } from '../upstream/index.ts';
 import { type compared, lastError, notice, parents, suspects } from './status-facts.ts';

@@ -6,7 +6,6 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { hostPortText } from '../contracts/config.ts';
 import { type Clock, ExportError, errorCodeOf, type Log } from '../contracts/index.ts';
-
 import type { Pipeline } from '../pipeline.ts';
 import { Callers } from '../tools/index.ts';
 import type { Credentials } from './access.ts';

@@ -4,7 +4,6 @@ import { backlog } from '../contracts/index.ts';
 import type { Plan } from '../pipeline.ts';
 import { timeText } from '../tools/index.ts';
 import type { AnnouncedEnd, UpstreamClient } from '../upstream/index.ts';
-
 import { concernedUpstreams, endedStreams, movedSources } from './moved-sources.ts';
 import { removedSinksOf } from './removed-sinks.ts';
 import { asideFacts, emptyState, type State, settledBefore } from './state.ts';

@@ -4,7 +4,6 @@
 // unreachable or rejecting collector costs the export nothing.
 
 import type { Clock, HttpClient, Log, Secret, TlsSettings } from '../contracts/index.ts';
-
 import type { Family } from './metrics.ts';
 
 /** The collector of metrics. */

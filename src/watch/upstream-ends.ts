@@ -2,7 +2,6 @@
 // days before, it is a notice with the next step.
 
 import { cleanText, timeText } from '../tools/index.ts';
-
 import { daysLeft, noticeDays, type UpstreamEnd } from '../upstream/index.ts';
 import type { Matter, StoredUpstream } from './status-facts.ts';
 

@@ -4,7 +4,6 @@
 // locked ones would stay, and cost storage, by the hundred thousand.
 
 import { type Clock, ExportError } from '../../../src/contracts/index.ts';
-
 import type { ObjectLock, ObjectStore } from '../../../src/objects/index.ts';
 
 /** `object_lock`, as parsed. */

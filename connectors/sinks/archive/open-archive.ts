@@ -9,7 +9,6 @@ import {
   openWriter,
   type SiblingPlace,
 } from '../../../src/archive/write.ts';
-
 import {
   asExportError,
   type Batch,
@@ -22,7 +21,6 @@ import {
   type Sink,
   type SinkOpening,
 } from '../../../src/contracts/index.ts';
-
 import type { ObjectStore } from '../../../src/objects/index.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { CheckpointEvents } from './checkpoint-events.ts';

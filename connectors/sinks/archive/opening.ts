@@ -15,7 +15,6 @@ import {
   segmentBytesMax,
   timeStamper,
 } from '../../../src/archive/write.ts';
-
 import {
   ExportError,
   errorCodeOf,
@@ -26,9 +25,7 @@ import {
   type SinkOpening,
   type Tools,
 } from '../../../src/contracts/index.ts';
-
 import { type ObjectStore, openStore } from '../../../src/objects/index.ts';
-
 import { untilAborted } from '../../shared/until-aborted.ts';
 import { probeDirectory } from '../../shared/writable-directory.ts';
 import { checkLocks, type LockSettings, lockedStore } from './locked.ts';

@@ -3,7 +3,6 @@
 
 import { checkpointText, rootOf, type Signer, signNote } from '../../../src/archive/index.ts';
 import type { Anchor, Published } from '../../../src/archive/write.ts';
-
 import { ExportError } from '../../../src/contracts/index.ts';
 import type { ObjectStore } from '../../../src/objects/index.ts';
 

@@ -3,7 +3,6 @@
 
 import { wholeSentence } from '../../../formats/texts.ts';
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
-
 import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

@@ -4,7 +4,6 @@
 // `_id`. A hostile time creates no index of its own.
 
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
-
 import { linesOf } from '../../shared/lines.ts';
 
 const dayMs = 86_400_000;

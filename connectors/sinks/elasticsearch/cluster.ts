@@ -8,7 +8,6 @@ import {
   Secret,
   type TlsSettings,
 } from '../../../src/contracts/index.ts';
-
 import { type HttpReceiver, pageIsOfSink } from '../../shared/http-post.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import { answerParts } from './bulk-answer.ts';

@@ -9,7 +9,6 @@ import {
   type Json,
   type JsonObject,
 } from '../../../src/contracts/index.ts';
-
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { type ClusterSettings, foreignResponse, receiversOf } from './cluster.ts';
 import { templateFor } from './template.ts';

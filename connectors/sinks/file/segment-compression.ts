@@ -8,7 +8,6 @@ import { rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { errorCodeOf, flushNames, type Log } from '../../../src/contracts/index.ts';
-
 import { fileMode } from './durable-files.ts';
 
 /** The compression of one file sink. */

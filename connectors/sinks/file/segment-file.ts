@@ -26,7 +26,6 @@ import {
   type PositionReach,
   presentEpoch,
 } from '../../../src/contracts/index.ts';
-
 import { directoryMode, fileMode, writeAll } from './durable-files.ts';
 import { finishedPath, renameFinished } from './segment-names.ts';
 import { SegmentNote } from './segment-note.ts';

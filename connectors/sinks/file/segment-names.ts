@@ -8,7 +8,6 @@ import { existsSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
 import { basename, dirname, join, parse } from 'node:path';
 import { flushNames, type Offset } from '../../../src/contracts/index.ts';
-
 import type { SegmentFileSettings } from './segment-settings.ts';
 
 const offsetDigits = 16;

@@ -19,7 +19,6 @@ import {
   type Offset,
   type SinkPosition,
 } from '../../../src/contracts/index.ts';
-
 import { fileMode } from './durable-files.ts';
 import { notePath } from './segment-names.ts';
 

@@ -14,7 +14,6 @@ import {
   type PositionReach,
   reachOf,
 } from '../../../src/contracts/index.ts';
-
 import { keptDigits } from '../../shared/known-events.ts';
 import { renameFinished } from './segment-names.ts';
 import { type NotedBatch, type NotedSegment, readNotes } from './segment-note.ts';

@@ -7,7 +7,6 @@
 import { createPrivateKey, sign } from 'node:crypto';
 import { z } from 'zod';
 import { ExportError, isObject, Secret } from '../../../src/contracts/index.ts';
-
 import type { HttpReceiver, PostContext } from '../../shared/http-post.ts';
 import { type FailedAnswer, postOnce, unusableResponse } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';

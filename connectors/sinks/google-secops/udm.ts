@@ -4,7 +4,6 @@
 // the whole OCSF event is in `additional`.
 
 import { actingUser, wholeSentence } from '../../../formats/texts.ts';
-
 import {
   type DocumentForm,
   type Event,
@@ -14,7 +13,6 @@ import {
   type OcsfEvent,
   type OcsfUser,
 } from '../../../src/contracts/index.ts';
-
 import { jsonArrayOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

@@ -5,7 +5,6 @@
 // after that it is this process's turn, and the fencing producer's turn was over.
 
 import { type Clock, invariant } from '../../../src/contracts/index.ts';
-
 import type { KafkaProducer } from '../../../src/kafka/index.ts';
 import { KafkaFailure } from '../../../src/kafka/index.ts';
 

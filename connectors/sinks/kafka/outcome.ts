@@ -2,7 +2,6 @@
 // failure that is not known to be final is retried.
 
 import { type Delivery, ExportError } from '../../../src/contracts/index.ts';
-
 import { type KafkaFailure, missingIssuerOf } from '../../../src/kafka/index.ts';
 
 /** Context for the messages about a failure. */

@@ -2,7 +2,6 @@
 // broker counts them, cut into requests that it accepts.
 
 import type { Batch, Event } from '../../../src/contracts/index.ts';
-
 import { batchHeadBytes, KafkaRecord, recordBytes } from '../../../src/kafka/index.ts';
 import { lineAt } from '../../shared/lines.ts';
 

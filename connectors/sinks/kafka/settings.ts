@@ -8,7 +8,6 @@ import {
   type Settings,
   size,
 } from '../../../src/contracts/config.ts';
-
 import type { Tools } from '../../../src/contracts/index.ts';
 import {
   connectionFields,

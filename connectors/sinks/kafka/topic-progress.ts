@@ -14,7 +14,6 @@ import {
   presentEpoch,
   reachOf,
 } from '../../../src/contracts/index.ts';
-
 import type {
   CommittedPosition,
   Ranges,

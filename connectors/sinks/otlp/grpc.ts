@@ -19,7 +19,6 @@ import {
   type TlsSettings,
   tlsFaults,
 } from '../../../src/contracts/index.ts';
-
 import { credentialAdvice, type HttpReceiver, type PostAnswer } from '../../shared/http-post.ts';
 import { blotted, plainLine } from '../../shared/receiver-words.ts';
 import { readRetryDelayMs } from './answer.ts';

@@ -6,7 +6,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Json, Offset, SinkPosition } from '../../../src/contracts/index.ts';
-
 import type { ObjectFacts } from '../../../src/objects/index.ts';
 
 /** An object of a cut. The last has the cut's name; tables come before it. */

@@ -22,7 +22,6 @@ import {
   presentEpoch,
   type SinkOpening,
 } from '../../../src/contracts/index.ts';
-
 import { forget, onlyEvents, withoutKnown } from '../../shared/known-events.ts';
 import {
   type Cut,

@@ -10,7 +10,6 @@ import {
   PartitionedEvents,
   partitionPath,
 } from '../../../src/parquet/index.ts';
-
 import { keptUid } from '../../shared/known-events.ts';
 import type { Cut, CutPart } from './cut.ts';
 import type { CutBody } from './lines-body.ts';

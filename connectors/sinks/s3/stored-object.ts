@@ -4,7 +4,6 @@
 // exists, which is written last.
 
 import { type Numbering, type PositionReach, reachOf } from '../../../src/contracts/index.ts';
-
 import type { ObjectStore } from '../../../src/objects/index.ts';
 import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';

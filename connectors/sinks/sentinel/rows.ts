@@ -4,7 +4,6 @@
 // configured, or reported by the sink before sending.
 
 import { actingUser, cutToBytes, textOf, wholeSentence } from '../../../formats/texts.ts';
-
 import {
   type DocumentForm,
   type EncodedLines,
@@ -13,7 +12,6 @@ import {
   isObject,
   type Json,
 } from '../../../src/contracts/index.ts';
-
 import { lineAt } from '../../shared/lines.ts';
 
 /** UTF-8 bytes that a column holds uncut: 64 KB, in the stricter reading. */

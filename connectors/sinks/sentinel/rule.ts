@@ -15,7 +15,6 @@ import {
   type JsonObject,
   Secret,
 } from '../../../src/contracts/index.ts';
-
 import { getOnce, type HttpReceiver, type PostContext, postOnce } from '../../shared/http-post.ts';
 import { parsedJson } from '../../shared/parsed-json.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';

@@ -11,7 +11,6 @@ import {
   type TlsSettings,
   type Tools,
 } from '../../../src/contracts/index.ts';
-
 import { getOnce, postOnce } from '../../shared/http-post.ts';
 import { plainLine, receiverWords } from '../../shared/receiver-words.ts';
 

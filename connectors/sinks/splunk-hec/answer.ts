@@ -9,7 +9,6 @@ import {
   isObject,
   type Json,
 } from '../../../src/contracts/index.ts';
-
 import {
   type FailedAnswer,
   heldNext,

@@ -19,7 +19,6 @@ import {
   type Notice,
   type Tools,
 } from '../../../src/contracts/index.ts';
-
 import { type PartAnswer, type Range, sendInHalves } from '../../shared/halves.ts';
 import { type HttpReceiver, heldNext } from '../../shared/http-post.ts';
 import { linesOf } from '../../shared/lines.ts';

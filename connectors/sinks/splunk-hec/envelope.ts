@@ -4,7 +4,6 @@
 // time; no hostile time moves an event to a period that is never searched.
 
 import type { DocumentForm, Event, Format } from '../../../src/contracts/index.ts';
-
 import { linesOf } from '../../shared/lines.ts';
 import { saneTimeMs } from '../../shared/sane-time.ts';
 

@@ -2,7 +2,6 @@
 // indexed; the other events of that part are sent again, and no more.
 
 import type { Batch, Delivery, Uid } from '../../../src/contracts/index.ts';
-
 import type { Range } from '../../shared/halves.ts';
 import type { Acknowledged } from './acks.ts';
 

@@ -14,7 +14,6 @@
 
 import type { Socket } from 'node:net';
 import type { Clock, ExportError } from '../../../src/contracts/index.ts';
-
 import type { Address } from './address.ts';
 import { broken, brokenConnection } from './failures.ts';
 import type { Frames } from './framing.ts';

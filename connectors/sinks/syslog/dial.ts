@@ -13,7 +13,6 @@ import {
   createSecureContext,
 } from 'node:tls';
 import { type Clock, type TlsSettings, tlsFaults } from '../../../src/contracts/index.ts';
-
 import { type Address, isSecure } from './address.ts';
 import { connectFailure, tlsFaultFailure, tlsFileFailure, turnedAway } from './failures.ts';
 

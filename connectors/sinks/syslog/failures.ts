@@ -3,7 +3,6 @@
 // event: events without confirmed delivery stay in the spool and are sent again.
 
 import { ExportError, missingIssuer, type TlsFault } from '../../../src/contracts/index.ts';
-
 import { type Address, isSecure } from './address.ts';
 
 const heldNext = 'Nothing was lost: messages without a confirmation are sent again.';

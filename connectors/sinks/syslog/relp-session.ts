@@ -6,7 +6,6 @@
 
 import type { Socket } from 'node:net';
 import { type Clock, type EncodedLines, ExportError } from '../../../src/contracts/index.ts';
-
 import type { Range } from '../../shared/halves.ts';
 import { plainLine } from '../../shared/receiver-words.ts';
 import type { Address } from './address.ts';

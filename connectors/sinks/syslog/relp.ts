@@ -22,7 +22,6 @@ import {
   type Sink,
   type Uid,
 } from '../../../src/contracts/index.ts';
-
 import { lineAt } from '../../shared/lines.ts';
 import { untilAborted } from '../../shared/until-aborted.ts';
 import type { SyslogReceiver } from './dial.ts';

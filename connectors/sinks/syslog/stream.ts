@@ -16,7 +16,6 @@
 
 import type { Socket } from 'node:net';
 import type { Clock, ExportError } from '../../../src/contracts/index.ts';
-
 import { SyslogConnection } from './connection.ts';
 import { dial, type SyslogReceiver } from './dial.ts';
 import { broken, connectFailure } from './failures.ts';

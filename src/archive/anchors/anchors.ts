@@ -6,7 +6,6 @@
 
 import { hash } from 'node:crypto';
 import { type Clock, ExportError, errorText, type Log } from '../../contracts/index.ts';
-
 import type { ObjectStore } from '../../objects/index.ts';
 import { timeText } from '../../tools/index.ts';
 import type { Entry } from '../entries.ts';

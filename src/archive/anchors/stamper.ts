@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ExportError, errorText, type HttpClient, type Secret } from '../../contracts/index.ts';
-
 import type { Anchor } from './anchors.ts';
 import { authoritiesIn, checkStamp, stampQuery } from './time-stamp.ts';
 

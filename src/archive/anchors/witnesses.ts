@@ -10,7 +10,6 @@ import {
   type HttpResponse,
   type Secret,
 } from '../../contracts/index.ts';
-
 import type { ObjectStore } from '../../objects/index.ts';
 import type { Published } from '../log.ts';
 import { consistencyProof } from '../merkle.ts';

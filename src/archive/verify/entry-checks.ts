@@ -4,7 +4,6 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText, isObject, type Json } from '../../contracts/index.ts';
-
 import { ClockDifferences } from '../clocks.ts';
 import {
   type Entry,
@@ -26,7 +25,6 @@ import { Comparisons } from './comparisons.ts';
 import type { DayChecks } from './day-checks.ts';
 import type { Break, ConfigChange, Report, SiblingSeen, SuccessionSeen } from './findings.ts';
 import type { LakeChecks } from './lake-checks.ts';
-
 import { SegmentReading } from './page-bodies.ts';
 import type { FoundEntry } from './proven-log.ts';
 import { Removals } from './removals.ts';

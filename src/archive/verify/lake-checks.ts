@@ -4,7 +4,6 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, errorText, uidBytes } from '../../contracts/index.ts';
-
 import type { EntryOf } from '../entries.ts';
 import type { Erasures } from '../erasures.ts';
 import { cutsPrefix, lakeBytesMax, lakePrefix, parseLakeCut, stemOfCut } from '../lake-cuts.ts';

@@ -3,7 +3,6 @@
 // the deadline, whether a transaction is open in it or its end has fallen behind.
 
 import { type Clock, ExportError } from '../../contracts/index.ts';
-
 import type { LogClient, TopicPartition } from './client.ts';
 import type { LogRecord } from './committed.ts';
 

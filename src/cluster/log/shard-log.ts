@@ -6,10 +6,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { asExportError, type Clock, type Log, type Offset } from '../../contracts/index.ts';
-
 import { deadLetterTable, keyLengths, type OutboxRow, pageTable } from '../../hold/index.ts';
 import { Rebuilding, type Rebuilt, type SpoolLog } from '../../hold/open.ts';
-
 import { KafkaFailure } from '../../kafka/index.ts';
 import { LogClient, type TopicPartition } from './client.ts';
 import { logError, restNotTaken, shardLost, topicGone } from './errors.ts';

@@ -3,7 +3,6 @@
 
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import { type Clock, ExportError } from '../../contracts/index.ts';
-
 import { kafkaFailureOf } from '../../kafka/log-client.ts';
 import { clusterError } from '../failure.ts';
 import { LogClient } from './client.ts';

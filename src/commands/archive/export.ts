@@ -4,7 +4,6 @@ import { exportRange } from '../../archive/audit.ts';
 import { ExportError, UsageError } from '../../contracts/index.ts';
 import { openDirectory } from '../../objects/index.ts';
 import { counted, shellWord, sizeText } from '../../terminal/index.ts';
-
 import { defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import { locationArgument, openArchive } from './given.ts';

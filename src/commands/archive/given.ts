@@ -22,10 +22,8 @@ import {
   type Verifier,
 } from '../../archive/index.ts';
 import { type Hold, holdsIn, type ReadRequest, signRequest } from '../../archive/operate.ts';
-
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { type ObjectStore, openStore } from '../../objects/index.ts';
-
 import { cleanText } from '../../tools/index.ts';
 import type { Means } from '../shared/command.ts';
 

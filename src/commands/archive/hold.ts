@@ -13,12 +13,10 @@ import {
   releaseOf,
   segmentsBefore,
 } from '../../archive/operate.ts';
-
 import { UsageError } from '../../contracts/index.ts';
 import type { ObjectStore } from '../../objects/index.ts';
 import { counted, tableLines } from '../../terminal/index.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
-
 import { type CommandGroup, defineCommand } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import {

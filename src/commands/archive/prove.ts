@@ -10,7 +10,6 @@ import {
   proofOf,
   proveRecord,
 } from '../../archive/audit.ts';
-
 import type { ArchiveReader } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { cleanText } from '../../tools/index.ts';

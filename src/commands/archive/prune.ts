@@ -5,7 +5,6 @@
 import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/audit.ts';
 import { cutsPrefix } from '../../archive/index.ts';
 import { encodeWish, isHeld, prunePath, pruneWish, segmentsBefore } from '../../archive/operate.ts';
-
 import { lockText, type ObjectLock } from '../../objects/index.ts';
 import { counted, sizeText } from '../../terminal/index.ts';
 import { defineCommand } from '../shared/command.ts';

@@ -5,9 +5,7 @@
 import { once } from 'node:events';
 import { archivedPage, keptRecords } from '../../archive/audit.ts';
 import { type ArchiveReader, loggedEntries, sizeOf, type Verifier } from '../../archive/index.ts';
-
 import { ExportError, UsageError, visibleLines } from '../../contracts/index.ts';
-
 import { counted } from '../../terminal/index.ts';
 import type { ExitCode, Means } from '../shared/command.ts';
 import { refuseUnknown, timeTyped } from '../shared/typed.ts';

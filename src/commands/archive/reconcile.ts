@@ -15,7 +15,6 @@ import {
   uidsMax,
 } from '../../archive/audit.ts';
 import { ProvenReader, type Verifier } from '../../archive/index.ts';
-
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { counted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';

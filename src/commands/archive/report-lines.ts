@@ -13,7 +13,6 @@ import type {
 } from '../../archive/audit.ts';
 import { counted, painted, sizeText, tableLines } from '../../terminal/index.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
-
 import { reportVerdict } from './report-json.ts';
 
 const lengthMax = 500;

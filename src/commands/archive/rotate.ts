@@ -6,13 +6,9 @@ import { z } from 'zod';
 import { signerOf, signingSettings } from '../../archive/index.ts';
 import { rotateKey } from '../../archive/operate.ts';
 import { type Config, inShards, readConfig } from '../../config/index.ts';
-
 import { Secret, UsageError } from '../../contracts/index.ts';
-
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
-
 import { type BucketSettings, openStore } from '../../objects/index.ts';
-
 import { systemClock } from '../../tools/index.ts';
 import { configOption, defineCommand, type Means } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';

@@ -12,9 +12,7 @@ import {
   type PlaceInSpool,
 } from '../../archive/audit.ts';
 import { loggedEntries, type PageEntry, type ProvenReader } from '../../archive/index.ts';
-
 import { type Config, readingOf } from '../../config/index.ts';
-
 import {
   type Event,
   ExportError,
@@ -22,11 +20,9 @@ import {
   UsageError,
   visibleLines,
 } from '../../contracts/index.ts';
-
 import { lakeEvents } from '../../parquet/index.ts';
 import { textFormat, usualChoice } from '../../run/process.ts';
 import { DecodedPage, type Filter, normalisersOf, valuesNeeded } from '../../send/index.ts';
-
 import { counted } from '../../terminal/index.ts';
 import { defineCommand, type ExitCode, type Means } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';

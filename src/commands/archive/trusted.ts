@@ -20,9 +20,7 @@ import {
   signingSettings,
   type Verifier,
 } from '../../archive/index.ts';
-
 import { type Config, inShards } from '../../config/index.ts';
-
 import { ExportError } from '../../contracts/index.ts';
 import type { ObjectStore } from '../../objects/index.ts';
 import { keyOption, keysGiven, openArchive, shardAt, signedHead } from './given.ts';

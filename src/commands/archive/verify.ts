@@ -5,7 +5,6 @@
 import { writeFileSync } from 'node:fs';
 import { type Report, type VerifyOptions, verifyArchive } from '../../archive/audit.ts';
 import { parseCheckpoint, parseNote } from '../../archive/index.ts';
-
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { defineCommand, failureText, type Means } from '../shared/command.ts';
 import { durationTyped, timeTyped } from '../shared/typed.ts';

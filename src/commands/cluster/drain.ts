@@ -3,12 +3,9 @@
 // it is lifted; and `drain` says done only once that process has let go.
 
 import type { ClusterProcess, Control } from '../../cluster/kafka.ts';
-
 import { type Config, inShards, readConfig } from '../../config/index.ts';
-
 import { ExportError, UsageError } from '../../contracts/index.ts';
 import { cleanText, systemClock } from '../../tools/index.ts';
-
 import { configOption, defineCommand } from '../shared/command.ts';
 import { unknownText } from '../shared/typed.ts';
 import { kafkaOf } from './kafka-of.ts';

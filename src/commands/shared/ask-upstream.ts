@@ -9,7 +9,6 @@ import type {
   ParentsStream,
   ParsedRecord,
 } from '../../contracts/index.ts';
-
 import {
   askObject,
   askSingle,

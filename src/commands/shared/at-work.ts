@@ -4,7 +4,6 @@
 
 import { basename, dirname } from 'node:path';
 import { type Config, ConfigError, parseConfig, stateDirOf } from '../../config/index.ts';
-
 import { holderOf } from '../../hold/index.ts';
 import {
   memberIn,
@@ -13,7 +12,6 @@ import {
   runningIn,
   runningWith,
 } from '../../run/index.ts';
-
 import { cleanText } from '../../tools/index.ts';
 import type { Means } from './command.ts';
 import { type ConfigToLook, readConfigToLook } from './looking.ts';

@@ -3,7 +3,6 @@
 // is kept of it, and advice is what holds after a check, which tries nothing again by itself.
 
 import { type Config, inShards, type WholePlan } from '../../config/index.ts';
-
 import type { HostPort, Inspection } from '../../contracts/config.ts';
 import {
   asExportError,
@@ -12,7 +11,6 @@ import {
   type ParsedRecord,
   type Tools,
 } from '../../contracts/index.ts';
-
 import type { PlannedSource } from '../../fetch/engine.ts';
 import { holderOf } from '../../hold/index.ts';
 import type { BootTools } from '../../run/index.ts';

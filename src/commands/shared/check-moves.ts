@@ -2,12 +2,9 @@
 // beside it. What must stay true: a state that cannot be read is no flaw of the config.
 
 import { type Config, inShards, type WholePlan } from '../../config/index.ts';
-
 import type { ExportError } from '../../contracts/index.ts';
 import { deadPredecessor, earliestOf, givenUpNext } from '../../fetch/index.ts';
-
 import { commandOf, painted } from '../../terminal/index.ts';
-
 import { cleanText } from '../../tools/index.ts';
 import {
   announcedOf,
@@ -21,7 +18,6 @@ import {
   readState,
   type State,
 } from '../../watch/index.ts';
-
 import { whereItRuns } from './at-work.ts';
 
 /** A part of the config, with its state. */

@@ -8,7 +8,6 @@ import {
   type HttpResponse,
   parseHttpDate,
 } from '../../contracts/index.ts';
-
 import type { OwnHttpClient } from '../../tools/http-client.ts';
 import { exactSpanText } from '../../tools/index.ts';
 

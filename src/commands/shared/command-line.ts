@@ -3,7 +3,6 @@
 import * as commander from 'commander';
 import { UsageError } from '../../contracts/index.ts';
 import { cleanText, hint, version } from '../../tools/index.ts';
-
 import type { Command, CommandGroup, ExitCode, Means, Parameter } from './command.ts';
 
 interface Running {

@@ -3,7 +3,6 @@
 // compared whole, element by element.
 
 import { isObject, type Json, visibleText } from '../../contracts/index.ts';
-
 import { valueAt } from '../../tools/index.ts';
 
 /** One value that is not as expected. */

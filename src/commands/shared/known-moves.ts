@@ -2,7 +2,6 @@
 // that look: nothing is changed, and no upstream is asked.
 
 import { type Config, inShards } from '../../config/index.ts';
-
 import type { PairReport } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { planToLook } from '../../run/index.ts';
@@ -14,7 +13,6 @@ import {
   type StoredUpstream,
   storedEnds,
 } from '../../watch/index.ts';
-
 import { whereItRuns } from './at-work.ts';
 
 /** The ends of all upstreams of a config, and its pairs. */

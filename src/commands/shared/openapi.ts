@@ -12,7 +12,6 @@ import {
   type ListStream,
   type Stream,
 } from '../../contracts/index.ts';
-
 import { cleanText } from '../../tools/index.ts';
 import type { UpstreamClient } from '../../upstream/index.ts';
 

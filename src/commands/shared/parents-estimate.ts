@@ -3,7 +3,6 @@
 // more often, and a reading of all begins with one of each.
 
 import { asksAnHour, type PlannedSource } from '../../fetch/engine.ts';
-
 import { counted } from '../../terminal/index.ts';
 import { readState } from '../../watch/index.ts';
 

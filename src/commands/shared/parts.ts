@@ -3,7 +3,6 @@
 // there is but one, it is the config itself.
 
 import { type Config, inShards, shardsOf } from '../../config/index.ts';
-
 import { holderOf } from '../../hold/index.ts';
 import { type Operator, operatorOf } from '../../operator/index.ts';
 import { type MemberNote, memberIn } from '../../run/index.ts';

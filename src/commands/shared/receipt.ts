@@ -3,12 +3,9 @@
 
 import type { Config } from '../../config/index.ts';
 import { type Assurance, backlog } from '../../contracts/index.ts';
-
 import type { Plan } from '../../pipeline.ts';
 import { cleanText, timeText } from '../../tools/index.ts';
-
 import { type State, settledBefore, settledStreams, settledUpTo } from '../../watch/index.ts';
-
 import { promiseOf } from './assurance.ts';
 
 /** The facts, as `--json` prints them. Times are RFC 3339. */

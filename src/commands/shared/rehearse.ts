@@ -4,13 +4,10 @@
 // a run, so that what is rehearsed is what is delivered.
 
 import { type Event, type HeldPage, invariant, type Stream } from '../../contracts/index.ts';
-
 import { Identifier, pageContext } from '../../fetch/index.ts';
-
 import type { Plan } from '../../pipeline.ts';
 import { encodeLines, type PlannedSink } from '../../send/delivery.ts';
 import { DecodedPage, normalisersOf, selectionFor } from '../../send/index.ts';
-
 import { scanBody } from '../../tools/index.ts';
 
 /** What is sent on its way. */

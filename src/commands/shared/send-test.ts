@@ -15,7 +15,6 @@ import {
   type Sink,
   type Tools,
 } from '../../contracts/index.ts';
-
 import type { Plan } from '../../pipeline.ts';
 import { encodeLines, type PlannedSink, sinkConditionPage } from '../../send/delivery.ts';
 import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';

@@ -5,10 +5,8 @@ import type { Config } from '../../config/index.ts';
 import { isObject, type Json, type PushStream, type Stream } from '../../contracts/index.ts';
 import { type PlannedSource, timetable } from '../../fetch/engine.ts';
 import { type ListCheckpoint, parseListCheckpoint } from '../../fetch/index.ts';
-
 import { counted } from '../../terminal/index.ts';
 import { agoText, epochOf, spanText, systemClock, untilText } from '../../tools/index.ts';
-
 import {
   type CheckpointFacts,
   type LiveStatus,

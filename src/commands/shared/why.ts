@@ -3,12 +3,9 @@
 // and no position moves.
 
 import type { Config, WholePlan } from '../../config/index.ts';
-
 import { type Event, isObject } from '../../contracts/index.ts';
-
 import { lookInto } from '../../hold/index.ts';
 import { compileFilter, normalisersOf, PageDecoder, type Route } from '../../send/index.ts';
-
 import { counted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import { notHere } from '../../watch/index.ts';

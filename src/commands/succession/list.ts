@@ -2,10 +2,8 @@
 // move has come. Nothing is changed.
 
 import { type ClassChange, type Config, classChange, classChangeText } from '../../config/index.ts';
-
 import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/index.ts';
 import { commandOf, tableLines } from '../../terminal/index.ts';
-
 import { cleanText } from '../../tools/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
 import { knownMoves } from '../shared/known-moves.ts';

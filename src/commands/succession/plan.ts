@@ -5,7 +5,6 @@
 // secret is printed.
 
 import { type Config, planFrom } from '../../config/index.ts';
-
 import { openTools } from '../../run/index.ts';
 import { upstreamEnd } from '../../upstream/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';

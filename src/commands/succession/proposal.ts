@@ -5,13 +5,9 @@
 // list, and what the source is read with is carried over.
 
 import { type Config, namePattern, sourceBlock } from '../../config/index.ts';
-
 import { invariant, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
-
 import { foldedPath, timeText } from '../../tools/index.ts';
-
 import { type UpstreamEnd, type UpstreamSettings, upstreamEnd } from '../../upstream/index.ts';
-
 import { blockAt, type Into, intoOf } from './into.ts';
 import { type SuccessorTarget, targetOf } from './targets.ts';
 

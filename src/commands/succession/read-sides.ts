@@ -3,9 +3,7 @@
 // failure, and no upstream is waited for twice.
 
 import { sourceBlock, type WholePlan } from '../../config/index.ts';
-
 import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
-
 import type { UpstreamClient } from '../../upstream/index.ts';
 import { askList } from '../shared/ask-upstream.ts';
 import { describedPaths, openApiNotes } from '../shared/openapi.ts';

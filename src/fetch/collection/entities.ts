@@ -12,7 +12,6 @@ import {
   type Json,
   type JsonObject,
 } from '../../contracts/index.ts';
-
 import {
   bomEnd,
   cutRecords,
@@ -24,7 +23,6 @@ import {
   unescapedBytes,
   valueAt,
 } from '../../tools/index.ts';
-
 import { readJson } from '../list/body.ts';
 import { partialObjectSign, partialSign, type Reported } from '../list/partial.ts';
 

@@ -6,7 +6,6 @@
 
 import type { CollectionReading } from '../../contracts/config.ts';
 import type { Clock, CollectionStream, Failure, Log } from '../../contracts/index.ts';
-
 import { shownText } from '../../tools/index.ts';
 import type { Finding } from '../own-pages.ts';
 import { contentHash } from './canonical.ts';

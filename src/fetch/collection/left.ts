@@ -4,7 +4,6 @@
 
 import { z } from 'zod';
 import type { FetchSpool, Stream } from '../../contracts/index.ts';
-
 import { parseCollectionCheckpoint } from './state.ts';
 
 /** The name under which the collections of the last config are stored; no stream has this name. */

@@ -5,9 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { CollectionStream, Failure } from '../../contracts/index.ts';
-
 import { losslessText, type RecordList } from '../../tools/index.ts';
-
 import { freshKey } from './content-keys.ts';
 import { type Element, type Entity, elementOf, entityOf } from './entities.ts';
 import type { EntityRules } from './judge.ts';

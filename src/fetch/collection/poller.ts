@@ -22,7 +22,6 @@ import {
   type PairAlone,
   type PairScan,
 } from '../../contracts/index.ts';
-
 import { Identifier } from '../list/identity.ts';
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { conditionRecord, type Finding, type OnFinding } from '../own-pages.ts';

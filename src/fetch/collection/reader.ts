@@ -5,9 +5,7 @@
 // entities it shows. For an unchanged entity only its digest is compared.
 
 import type { Answer, Body, CollectionStream, Failure } from '../../contracts/index.ts';
-
 import { losslessBytes, parseBody, type RecordList } from '../../tools/index.ts';
-
 import { nonsense } from '../list/body.ts';
 import { partialPage } from '../list/page.ts';
 import { partialError } from '../list/partial.ts';

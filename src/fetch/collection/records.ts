@@ -2,9 +2,7 @@
 // sent; a parsed number would lose some.
 
 import type { ChangeRecord, Json, NewPage, PageContext } from '../../contracts/index.ts';
-
 import { losslessBytes, timeText, unescapedBytes } from '../../tools/index.ts';
-
 import { ownPage } from '../own-pages.ts';
 import { type ComparisonRules, parseExact } from './canonical.ts';
 import { changedPaths } from './diff.ts';

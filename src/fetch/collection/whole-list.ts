@@ -11,7 +11,6 @@ import {
   type Log,
   type Spool,
 } from '../../contracts/index.ts';
-
 import type { RecordList } from '../../tools/index.ts';
 import { nonsense } from '../list/body.ts';
 import { type CheckpointChange, freshCheckpoint, joinedChange } from '../list/checkpoint.ts';

@@ -3,7 +3,6 @@
 // records.
 
 import { ExportError, isObject, type Json } from '../../contracts/index.ts';
-
 import {
   lastLineOf,
   NoRecord,
@@ -15,7 +14,6 @@ import {
   scanLines,
   TooDeep,
 } from '../../tools/index.ts';
-
 import { partialSign, type Reported } from './partial.ts';
 
 /** A parsed body, or the reason why it was rejected. */

@@ -6,7 +6,6 @@
 
 import type { z } from 'zod';
 import { isObject, type Json, type Order } from '../../contracts/index.ts';
-
 import { checkpointMismatch } from '../outcome.ts';
 import { byOldVersion, concerns, listCheckpoint } from './checkpoint-shape.ts';
 import type { ListPosition } from './page.ts';

@@ -6,7 +6,6 @@
 
 import { hash } from 'node:crypto';
 import { ExportError, type Failure } from '../../contracts/index.ts';
-
 import type { Identified } from './identity.ts';
 import { keysOf } from './keys.ts';
 import type { ListPosition } from './page.ts';

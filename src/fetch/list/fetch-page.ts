@@ -13,9 +13,7 @@ import {
   type TimeWindows,
   type UpstreamRequest,
 } from '../../contracts/index.ts';
-
 import { cleanText, sourceTextAt, timeText, valueAt } from '../../tools/index.ts';
-
 import { nonsense, readList } from './body.ts';
 import { flagAt, signOfMore, totalOf } from './more-sign.ts';
 import { followable, nextLinks, rebased } from './next-address.ts';

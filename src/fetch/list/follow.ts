@@ -4,7 +4,6 @@
 // walk ends at the end of the list, if its strategy says so, at a cursor loop, or to give other streams their turn.
 
 import { type Answer, ExportError, type Failure } from '../../contracts/index.ts';
-
 import { type CheckpointChange, joinedChange } from './checkpoint.ts';
 import { CursorLoopWatch, type Sameness } from './cursor-loop.ts';
 import { EndWatch, type Last, notKnown } from './end-watch.ts';

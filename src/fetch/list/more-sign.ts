@@ -3,7 +3,6 @@
 // ignored. The caller decides whether a sign matters at the end of the configured paging.
 
 import { isObject, type Json, type Pagination } from '../../contracts/index.ts';
-
 import { valueAt } from '../../tools/index.ts';
 import { nextLinks } from './next-address.ts';
 import { isFirst, type MoreSign, type PageQuery } from './page.ts';

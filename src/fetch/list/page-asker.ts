@@ -12,7 +12,6 @@ import {
   type Log,
   type Spool,
 } from '../../contracts/index.ts';
-
 import { scanBody } from '../../tools/index.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { fetchPage } from './fetch-page.ts';

@@ -7,7 +7,6 @@ import type {
   Pagination,
   TimeWindows,
 } from '../../contracts/index.ts';
-
 import type { RecordList } from '../../tools/index.ts';
 
 /**

@@ -10,7 +10,6 @@
 // - shown: the style that the first response shows
 
 import { invariant, type Pagination } from '../../contracts/index.ts';
-
 import type { Identified } from './identity.ts';
 import { keysOf, overlapEnd } from './keys.ts';
 import { isFirst, type ListPosition, type Page, withinWindow } from './page.ts';

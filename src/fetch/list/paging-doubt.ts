@@ -4,7 +4,6 @@
 // list is judged only after a walk through the whole list, because rows come and go.
 
 import { ExportError, type Failure, type ListEndpoint } from '../../contracts/index.ts';
-
 import type { Finding } from '../own-pages.ts';
 import type { ListCheckpoint } from './checkpoint.ts';
 import { type MoreSign, nameOfPosition, type Page, withinWindow } from './page.ts';

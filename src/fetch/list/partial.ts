@@ -3,7 +3,6 @@
 // `errors` is no error.
 
 import { ExportError, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
-
 import { type DescribeProblem, problemDescriber } from '../../tools/index.ts';
 
 /** The sign of missing data among the members beside the data; null: none. */

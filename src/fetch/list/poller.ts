@@ -18,7 +18,6 @@
 // list.
 
 import { ExportError, type Failure } from '../../contracts/index.ts';
-
 import { mismatch, type PollResult, passingMs } from '../outcome.ts';
 import { knowsEnd, type ListCheckpoint, scanRequested } from './checkpoint.ts';
 import { fullScanEveryMs, isBlind, runFullScan } from './full-scan.ts';

@@ -15,7 +15,6 @@ import {
   type Order,
   type Spool,
 } from '../../contracts/index.ts';
-
 import {
   conditionRecord,
   type Finding,

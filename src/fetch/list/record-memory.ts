@@ -2,7 +2,6 @@
 // checkpoint, and again after a failed commit, because judging a page updates it at once.
 
 import type { Clock, ListStream, StreamMemory } from '../../contracts/index.ts';
-
 import { joinedChange, type ListCheckpoint } from './checkpoint.ts';
 import { byOldVersion } from './checkpoint-shape.ts';
 import { ReReadDrift } from './drift.ts';

@@ -2,7 +2,6 @@
 // reaches. The normaliser determines the exact event time. Here a record with an unreadable time has none.
 
 import { type ParsedRecord, parseOtherForm } from '../../contracts/index.ts';
-
 import { type RecordList, valueAt } from '../../tools/index.ts';
 
 /** A number from here on is epoch milliseconds, below it seconds. */

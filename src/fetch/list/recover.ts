@@ -4,7 +4,6 @@
 // longer reaches back to known records, that is reported as `source.gap_suspected`.
 
 import { ExportError, type Failure, type ListStream } from '../../contracts/index.ts';
-
 import { timeText } from '../../tools/index.ts';
 import type { Finding } from '../own-pages.ts';
 import type { Identified } from './identity.ts';

@@ -1,7 +1,6 @@
 // A page of a walk that is being staged for the spool, its context, and the checkpoint change it implies.
 
 import { type ListStream, type NewPage, uidBytes } from '../../contracts/index.ts';
-
 import { type Finding, pageContext, violation } from '../own-pages.ts';
 import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
 import type { Passed } from './end-watch.ts';

@@ -1,7 +1,6 @@
 // The parameters that a strategy of poller.ts gives to a walk (follow.ts), and the walk's result.
 
 import type { Failure, ListEndpoint } from '../../contracts/index.ts';
-
 import type { CheckpointChange } from './checkpoint.ts';
 import { nonePassed, type Passed } from './end-watch.ts';
 import type { Identified } from './identity.ts';

@@ -3,7 +3,6 @@
 // yet is not requested.
 
 import type { Answer, Pagination, TimeWindows } from '../../contracts/index.ts';
-
 import type { Identified } from './identity.ts';
 import {
   firstPosition,

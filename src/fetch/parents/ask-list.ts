@@ -14,7 +14,6 @@ import {
   type ParentsStream,
   uidBytes,
 } from '../../contracts/index.ts';
-
 import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { ListPoller } from '../list/poller.ts';
 import { ListReader } from '../list/reader.ts';

@@ -12,7 +12,6 @@ import {
   type NewPage,
   type ParentsStream,
 } from '../../contracts/index.ts';
-
 import { bomEnd, sourceBytesAt } from '../../tools/index.ts';
 import { nonsense, readJson } from '../list/body.ts';
 import { Identifier } from '../list/identity.ts';

@@ -13,7 +13,6 @@ import type {
   ParentsStream,
   Stream,
 } from '../../contracts/index.ts';
-
 import { sourceTextAt } from '../../tools/index.ts';
 import { keyParts } from '../collection/entities.ts';
 

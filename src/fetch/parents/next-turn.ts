@@ -8,7 +8,6 @@ import {
   neverDue,
   type ParentRow,
 } from '../../contracts/index.ts';
-
 import type { ListCheckpoint } from '../list/checkpoint.ts';
 import { deniedWaitMsMax, isPatience, passingMs, passingMsMax } from '../outcome.ts';
 import type { Finding } from '../own-pages.ts';

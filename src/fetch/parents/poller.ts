@@ -21,7 +21,6 @@ import {
   type ParentCounts,
   type ParentRow,
 } from '../../contracts/index.ts';
-
 import { Identifier } from '../list/identity.ts';
 import { isPartialPage } from '../list/page.ts';
 import { mismatch, type PollResult } from '../outcome.ts';

@@ -2,7 +2,6 @@
 // one of them. Pure; the poller commits.
 
 import type { Failure, NewPage, ParentChange, ParentsStream } from '../../contracts/index.ts';
-
 import type { Finding } from '../own-pages.ts';
 import {
   afterAnswer,

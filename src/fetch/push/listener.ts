@@ -15,9 +15,7 @@ import {
   type Tools,
   tlsFaults,
 } from '../../contracts/index.ts';
-
 import { Callers, fingerprintOf } from '../../tools/index.ts';
-
 import { BodyBudget } from './body.ts';
 import { type DeliveryRefusal, refusals } from './delivery.ts';
 

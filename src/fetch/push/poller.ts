@@ -15,7 +15,6 @@ import {
   type PushStream,
   type Spool,
 } from '../../contracts/index.ts';
-
 import { Identifier } from '../list/identity.ts';
 import { asWords, identityWords, keyBytes, Repeats } from '../list/repeats.ts';
 import { checkpointMismatch, mismatch, type PollResult } from '../outcome.ts';

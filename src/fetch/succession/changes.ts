@@ -4,9 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { type ChangeRecord, isObject, type Json, type PairRecord } from '../../contracts/index.ts';
-
 import { foldedName, valueAt } from '../../tools/index.ts';
-
 import { type FoldRules, foldRecord } from './fold.ts';
 
 const keyBytes = 16;

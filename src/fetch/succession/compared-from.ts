@@ -2,7 +2,6 @@
 // stored identities reach, if that is less.
 
 import type { Log, Spool } from '../../contracts/index.ts';
-
 import { timeText } from '../../tools/index.ts';
 import { parseListCheckpoint } from '../list/checkpoint.ts';
 import { noHorizon } from '../list/horizon.ts';

@@ -3,7 +3,6 @@
 // read, the successor reads nothing until the operator sets `start`: no record is skipped silently.
 
 import { type Clock, ExportError, type Spool } from '../../contracts/index.ts';
-
 import { timeText } from '../../tools/index.ts';
 import { parseListCheckpoint } from '../list/checkpoint.ts';
 import type { PollResult } from '../outcome.ts';

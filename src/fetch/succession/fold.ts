@@ -5,7 +5,6 @@
 import { hash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';
 import { foldedName, valueAt } from '../../tools/index.ts';
-
 import { recordTime } from '../list/record-time.ts';
 
 /** How the records of one side are folded. */

@@ -12,9 +12,7 @@ import type {
   Spool,
   Stream,
 } from '../../contracts/index.ts';
-
 import { foldedName, valueAt } from '../../tools/index.ts';
-
 import { type ExactJson, isExactObject, parseExact } from '../collection/canonical.ts';
 import type { Inherited } from '../collection/poller.ts';
 import type { EntityChange } from '../collection/records.ts';

@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto';
 import type { PairPlan, PairSide, Stream } from '../../contracts/index.ts';
-
 import { foldedPath } from '../../tools/index.ts';
 import { parseCron } from '../cron.ts';
 import type { ObjectRules } from '../parents/object-digest.ts';

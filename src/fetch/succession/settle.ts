@@ -10,7 +10,6 @@ import type {
   Spool,
   WaitingRecord,
 } from '../../contracts/index.ts';
-
 import { type PairedSource, type Pairing, pairingsOf } from './pairing.ts';
 import { pairedPage } from './side.ts';
 

@@ -12,9 +12,7 @@ import type {
   PairStore,
   Stream,
 } from '../../contracts/index.ts';
-
 import { cutRecords, idDigest, sourceTextAt, valueAt } from '../../tools/index.ts';
-
 import { objectDigest } from '../parents/object-digest.ts';
 import { companyIn, pairChange } from './changes.ts';
 import { foldRecord, happenedAt } from './fold.ts';
