@@ -1,7 +1,7 @@
 // A pair: a source of an API that ends, and its successor on another API. Both are read side by
 // side, and each record of either reaches the sinks once. These types pass between the stages: the
 // pair (PairPlan), the comparison data of a record (PairRecord), and the status (PairReport).
-// src/fetch/succession/README.md explains the mechanism.
+// src/succession/README.md explains the mechanism.
 
 /** The two sides of a pair: the source that ends, and its successor. */
 export type PairSide = 'old' | 'new';

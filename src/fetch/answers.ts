@@ -25,10 +25,10 @@ import {
   type UpstreamRequest,
   uidBytes,
 } from '../contracts/index.ts';
+import { type PollResult, pageContext } from '../poll/index.ts';
+
 import { cleanText } from '../tools/index.ts';
 import { type EncodingDeps, EncodingWatch } from './encoding.ts';
-import type { PollResult } from './outcome.ts';
-import { pageContext } from './own-pages.ts';
 
 /** Dependencies of the response store. */
 export interface AnswersDeps {

@@ -5,8 +5,8 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import type { Clock, FetchSpool, Log, Stream } from '../contracts/index.ts';
-import { Identifier } from './list/identity.ts';
-import { conditionRecord, type OnFinding, ownPage, pageContext } from './own-pages.ts';
+import { Identifier } from '../list/index.ts';
+import { conditionRecord, type OnFinding, ownPage, pageContext } from '../poll/index.ts';
 
 /** Dependencies of the check. */
 export interface EncodingDeps {

@@ -1,41 +1,45 @@
-// The entry point of src/fetch: checkpoints and single polls. Loads no polling engine.
+// The entry point of src/fetch, and for the packages above also of the pollers below it: checkpoints and single polls.
+// Loads no polling engine.
 
-export { askSingle } from './collection/reader.ts';
-export { parseCollectionCheckpoint } from './collection/state.ts';
-export { cronFault, parseCron } from './cron.ts';
-export { type HeldLookups, lookedUpAt, parseLookups } from './held-lookups.ts';
+export { askSingle, parseCollectionCheckpoint } from '../collection/index.ts';
 export {
+  doubtError,
+  doubtOfFirst,
+  doubtOfPosition,
+  fetchPage,
+  firstPosition,
+  Identifier,
   joinedChange,
   type ListCheckpoint,
+  type ListPosition,
+  nameOfPosition,
+  noHorizon,
+  type Page,
   parseListCheckpoint,
   rewound,
   unitOf,
-  withBlocksMoved,
-} from './list/checkpoint.ts';
-export { fetchPage } from './list/fetch-page.ts';
-export { noHorizon } from './list/horizon.ts';
-export { Identifier } from './list/identity.ts';
-export {
-  firstPosition,
-  type ListPosition,
-  nameOfPosition,
-  type Page,
   wholeSecond,
-} from './list/page.ts';
-export { doubtError, doubtOfFirst, doubtOfPosition } from './list/paging-doubt.ts';
-export { Lookups } from './lookups.ts';
-export { passingMsMax } from './outcome.ts';
+  withBlocksMoved,
+} from '../list/index.ts';
+export { askObject, parseParentsCheckpoint, readParentState } from '../parents/index.ts';
 export {
   conditionRecord,
+  cronFault,
   type Finding,
   type FindingRecord,
   type OnFinding,
   ownPage,
   pageContext,
-} from './own-pages.ts';
-export { askObject } from './parents/ask-object.ts';
-export { parseParentsCheckpoint, readParentState } from './parents/state.ts';
+  parseCron,
+  passingMsMax,
+} from '../poll/index.ts';
+export {
+  deadPredecessor,
+  earliestOf,
+  givenUpNext,
+  type Succession,
+  settlePairs,
+} from '../succession/index.ts';
+export { type HeldLookups, lookedUpAt, parseLookups } from './held-lookups.ts';
+export { Lookups } from './lookups.ts';
 export { silenceKey, silentSince } from './silence.ts';
-export { deadPredecessor, earliestOf } from './succession/first-walk.ts';
-export type { Succession } from './succession/pairing.ts';
-export { givenUpNext, settlePairs } from './succession/settle.ts';

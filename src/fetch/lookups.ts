@@ -2,6 +2,7 @@
 // Invariants: no record waits for a look-up; one that cannot be read completely keeps its last content, however old,
 // and the status shows its error.
 
+import { WholeList } from '../collection/index.ts';
 import type { LookupName, NumberNames } from '../contracts/config.ts';
 import {
   type Clock,
@@ -13,7 +14,6 @@ import {
   type Upstream,
 } from '../contracts/index.ts';
 import { cleanText, type RecordList } from '../tools/index.ts';
-import { WholeList } from './collection/whole-list.ts';
 import { type HeldLookups, lookupsKey, parseLookups } from './held-lookups.ts';
 
 const paths: Readonly<Record<LookupName, string>> = {

@@ -1,6 +1,7 @@
 // Creates the poller of a stream, by its kind. A poller runs one poll at a time and keeps memory between polls; a new
 // poller resumes from the durable state.
 
+import { type CollectionDeps, CollectionPoller } from '../collection/index.ts';
 import type { CollectionReading, ListReading } from '../contracts/config.ts';
 import {
   type FetchSpool,
@@ -9,18 +10,15 @@ import {
   type Stream,
   type Tools,
 } from '../contracts/index.ts';
-import { Backfill, type PastTime } from './backfill.ts';
-import { type CollectionDeps, CollectionPoller } from './collection/poller.ts';
-import { ListPoller } from './list/poller.ts';
-import { ListReader } from './list/reader.ts';
-import type { PollResult } from './outcome.ts';
-import type { OnFinding } from './own-pages.ts';
-import type { PlannedParents } from './parents/feed.ts';
-import { ParentsPoller } from './parents/poller.ts';
-import type { ParentsState } from './parents/state.ts';
-import { type PushDeps, PushPoller } from './push/poller.ts';
+import { Backfill, ListPoller, ListReader, type PastTime } from '../list/index.ts';
+
+import { ParentsPoller, type ParentsState, type PlannedParents } from '../parents/index.ts';
+
+import type { OnFinding, PollResult } from '../poll/index.ts';
+
+import type { Succession } from '../succession/index.ts';
+import { type PushDeps, PushPoller } from '../webhooks/index.ts';
 import type { Deliveries } from './stream-runner.ts';
-import type { Succession } from './succession/pairing.ts';
 
 /** How the streams of a source are read. */
 export interface PolledSource {

@@ -4,23 +4,29 @@
 
 import type { RecordReading } from '../contracts/config.ts';
 import { asExportError, type ExportError, type Spool, type Stream } from '../contracts/index.ts';
+import type { Backfill, BackfillState } from '../list/index.ts';
+import { Feed } from '../parents/index.ts';
+import { type PollResult, type Schedule, timetable } from '../poll/index.ts';
+
+import {
+  comparedFrom,
+  firstWalk,
+  heldBack,
+  inheritedFor,
+  namedByEnd,
+  type Pairing,
+  pairedSpool,
+  pairingsOf,
+  sideIn,
+} from '../succession/index.ts';
+
+import { isConcerned, Listeners } from '../webhooks/index.ts';
+
 import { StreamResponses } from './answers.ts';
-import type { Backfill, BackfillState } from './backfill.ts';
 import type { Lookups } from './lookups.ts';
-import type { PollResult } from './outcome.ts';
-import { Feed } from './parents/feed.ts';
 import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './pollers.ts';
-import { isConcerned } from './push/concerns.ts';
-import { Listeners } from './push/listener.ts';
-import { type Schedule, timetable } from './schedule.ts';
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
-import { comparedFrom } from './succession/compared-from.ts';
-import { namedByEnd } from './succession/end-of-api.ts';
-import { firstWalk, heldBack } from './succession/first-walk.ts';
-import { inheritedFor } from './succession/inherited.ts';
-import { type Pairing, pairingsOf, sideIn } from './succession/pairing.ts';
-import { pairedSpool } from './succession/side.ts';
 import { turnsOf } from './turns.ts';
 
 /** A source of the config with its streams. */

@@ -9,9 +9,9 @@ import {
   type ParsedRecord,
   uidBytes,
 } from '../contracts/index.ts';
+import { Backfill, type BackfillDeps, recordTime } from '../list/index.ts';
+
 import { cutRecords, sourceTextAt, valueAt } from '../tools/index.ts';
-import { Backfill, type BackfillDeps } from './backfill.ts';
-import { recordTime } from './list/record-time.ts';
 
 /** One record, reduced to the compared fields. */
 export interface KnownRecord {

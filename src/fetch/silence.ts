@@ -5,9 +5,9 @@
 
 import { z } from 'zod';
 import type { Clock, Log, Spool } from '../contracts/index.ts';
+import { Identifier } from '../list/index.ts';
+import { conditionRecord, type Finding, type OnFinding, ownPage } from '../poll/index.ts';
 import { exactSpanText, timeText } from '../tools/index.ts';
-import { Identifier } from './list/identity.ts';
-import { conditionRecord, type Finding, type OnFinding, ownPage } from './own-pages.ts';
 import type { RunnerState } from './stream-runner.ts';
 
 /** The stored facts on a stream's silence, beside its checkpoint under `silenceKey`. */

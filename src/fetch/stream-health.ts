@@ -3,15 +3,16 @@
 // failure.
 
 import type { Clock, ExportError, Log, Wait } from '../contracts/index.ts';
-import { backOff, lastingBackOff } from '../tools/index.ts';
 import {
   deniedWaitMsMax,
   type FailedPoll,
   isPatience,
   type PollResult,
   passingMs,
-} from './outcome.ts';
-import type { Timetable } from './schedule.ts';
+  type Timetable,
+} from '../poll/index.ts';
+
+import { backOff, lastingBackOff } from '../tools/index.ts';
 
 /** Minimum wait after a poll that found the tail, whatever the schedule says. */
 const idleWaitMsMin = 100;

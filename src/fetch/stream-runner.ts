@@ -10,9 +10,9 @@ import {
   type Log,
   type Wait,
 } from '../contracts/index.ts';
-import type { PollResult } from './outcome.ts';
-import type { ParentsState } from './parents/state.ts';
-import type { Timetable } from './schedule.ts';
+import type { ParentsState } from '../parents/index.ts';
+import type { PollResult, Timetable } from '../poll/index.ts';
+
 import { notDecided, StreamHealth } from './stream-health.ts';
 import type { Turns } from './turns.ts';
 

@@ -2,7 +2,7 @@
 // it. Invariants: of two matching records exactly one becomes an event. A record with the id of an
 // event of the other side, but other content, is left out only in favour of that one event, and its
 // bytes are kept for as long as an equal record may appear for either of them (README.md of
-// src/fetch/succession, Versions).
+// src/succession, Versions).
 
 import type { ComparedRecord, NewPage, PairRecord, PairSide } from '../contracts/index.ts';
 import { KnownBefore } from './known-before.ts';

@@ -1,4 +1,4 @@
-// Pairs of a source and its successor, in the state database (src/fetch/succession/README.md). Both
+// Pairs of a source and its successor, in the state database (src/succession/README.md). Both
 // sides' records form one set: a record is looked up in the transaction that stores the page that
 // shows it, so that no crash falls between. Invariants: a record that both sides show is stored as
 // an event once; a record that only one side shows is stored as an event too, at once or when its

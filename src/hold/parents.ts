@@ -1,4 +1,4 @@
-// The parents whose lists or objects a stream reads (fetch/parents), in the state database: one row
+// The parents whose lists or objects a stream reads (parents), in the state database: one row
 // each, with its rank in the request order, its state, and its list's checkpoint. There may be very
 // many, so only a count reads all of them. Invariants: a parent noticed while it is being requested
 // is requested once more; beyond the bound, only parents that give nothing any more are deleted.

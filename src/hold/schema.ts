@@ -70,7 +70,7 @@ ALTER TABLE request ADD COLUMN progress TEXT;
 `;
 
 const version5 = `
--- Parents of a stream that reads a list or an object of each (fetch/parents).
+-- Parents of a stream that reads a list or an object of each (parents).
 CREATE TABLE parent (
   stream TEXT NOT NULL,
   id TEXT NOT NULL,

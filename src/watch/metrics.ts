@@ -223,7 +223,7 @@ function streamFamilies(
   ];
 }
 
-/** Results are from a closed list (fetch/push/delivery.ts). */
+/** Results are from a closed list (webhooks/delivery.ts). */
 function deliveriesOf(streams: LiveStatus['streams']) {
   return streams.flatMap(({ source, name, deliveries = {} }) =>
     Object.entries(deliveries).map(([result, count]) => {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
 import { formatKeyOf, planFrom } from '../../src/config/plan.ts';
 import type { Event, PageContext } from '../../src/contracts/event.ts';
-import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
+import { fetchPage } from '../../src/list/fetch-page.ts';
 import { normalisersOf } from '../../src/send/normalisers.ts';
 import { makeFormat } from '../formats/make-format.ts';
 import { anEvent } from '../support/an-event.ts';

@@ -11,12 +11,12 @@ import type {
   ParentsStream,
   Stream,
 } from '../../src/contracts/source.ts';
-import { fetchPage } from '../../src/fetch/list/fetch-page.ts';
-import { firstPosition, type ListPosition, type PageAnswer } from '../../src/fetch/list/page.ts';
-import { askObject } from '../../src/fetch/parents/ask-object.ts';
-import { readParentState } from '../../src/fetch/parents/state.ts';
+import { fetchPage } from '../../src/list/fetch-page.ts';
+import { firstPosition, type ListPosition, type PageAnswer } from '../../src/list/page.ts';
+import { askObject } from '../../src/parents/ask-object.ts';
+import { readParentState } from '../../src/parents/state.ts';
 import type { FaultRule, Sandbox } from '../../src/sandbox/sandbox.ts';
-import { collectionReader, standingSandbox } from '../fetch/list/reading.ts';
+import { collectionReader, standingSandbox } from '../list/reading.ts';
 import { settingsOf, streamsOf, upstreamAt } from '../support/plain-upstream.ts';
 
 const never = new AbortController().signal;
@@ -56,7 +56,7 @@ const needs: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[
       pagination: { style: 'offset' },
     },
   ],
-  // Asks for nothing: what comes in is looked at in test/fetch/push.
+  // Asks for nothing: what comes in is looked at in test/webhooks.
   webhooks: [],
 };
 

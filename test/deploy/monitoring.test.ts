@@ -76,7 +76,7 @@ beforeAll(async () => {
     served.set('sluice_transcoder_events_total', { kind: 'counter', labels: ['source', 'result'] });
     // Nor of pairs; test/succession/brake.test.ts has these.
     served.set('sluice_succession_held', { kind: 'gauge', labels: ['source', 'successor'] });
-    // Nor of deliveries; test/fetch/push has these.
+    // Nor of deliveries; test/webhooks has these.
     served.set('sluice_stream_deliveries_total', {
       kind: 'counter',
       labels: ['source', 'stream', 'result'],

@@ -22,7 +22,7 @@ const readmes = ['README.md', 'CONTRIBUTING.md', 'deploy/README.md', ...ofCode].
   (path): Page => ({ path: `../${path}`, text: readFileSync(join(root, path), 'utf8') }),
 );
 /** READMEs of hard mechanisms: a diagram, and a table that leads from each of its parts to the code. */
-const mechanisms = ['fetch/list', 'cluster', 'archive', 'transcode'].map(
+const mechanisms = ['list', 'cluster', 'archive', 'transcode'].map(
   (name) => `../src/${name}/README.md`,
 );
 

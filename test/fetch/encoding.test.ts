@@ -10,11 +10,11 @@ import { StreamResponses } from '../../src/fetch/answers.ts';
 import { compileNormaliser } from '../../src/normalise/normalise.ts';
 import { PageDecoder } from '../../src/send/held-event.ts';
 import { makeFormat } from '../formats/make-format.ts';
+import { heldIn } from '../list/reading.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { waitUntil } from '../support/temp.ts';
-import { heldIn } from './list/reading.ts';
-import { headersFor, listening } from './push/listening.ts';
+import { headersFor, listening } from '../webhooks/listening.ts';
 
 /** Latin-1: E9 is é there, and the beginning of nothing in UTF-8. */
 const latin = Buffer.from('{"id":"evt-1","name":"caf\u00e9","n":1.0}', 'latin1');

@@ -3,12 +3,12 @@
 
 import { expect, test } from 'vitest';
 import { ExportError } from '../../src/contracts/errors.ts';
-import { timetable } from '../../src/fetch/schedule.ts';
 import { StreamHealth } from '../../src/fetch/stream-health.ts';
+import { timetable } from '../../src/poll/schedule.ts';
+import { aList, differences, ledgerIds, minuteMs, none, standingSandbox } from '../list/reading.ts';
 import { LOGS } from '../sandbox/client.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
-import { aList, differences, ledgerIds, minuteMs, none, standingSandbox } from './list/reading.ts';
 
 const cause = new ExportError('upstream_refused', 'upstream answered 403', { next: 'Wait.' });
 

@@ -4,11 +4,11 @@
 import { expect, test } from 'vitest';
 import type { HttpClient } from '../../src/contracts/tools.ts';
 import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
+import { aSpool, minuteMs } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
-import { aSpool, minuteMs } from './list/reading.ts';
 
 const streams = 100;
 const answerMs = 5_000;

@@ -6,11 +6,11 @@ import { ExportError } from '../../src/contracts/errors.ts';
 import type { Spool } from '../../src/contracts/spool.ts';
 import { type PlannedSource, Polling } from '../../src/fetch/polling.ts';
 import { silenceKey, silentSince } from '../../src/fetch/silence.ts';
+import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';
 import { answerWith, madeUpList, pagination } from '../support/made-up-list.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest, tempDir } from '../support/temp.ts';
-import { aSpool, heldIn, hourMs, minuteMs } from './list/reading.ts';
 
 interface Upstream {
   records: { id: string }[];

@@ -5,14 +5,14 @@ import { expect, test } from 'vitest';
 import type { Failure } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Json } from '../../src/contracts/json.ts';
-import type { PollResult } from '../../src/fetch/outcome.ts';
-import { type Schedule, timetable } from '../../src/fetch/schedule.ts';
 import { StreamRunner } from '../../src/fetch/stream-runner.ts';
 import { turnsOf } from '../../src/fetch/turns.ts';
+import type { PollResult } from '../../src/poll/outcome.ts';
+import { type Schedule, timetable } from '../../src/poll/schedule.ts';
+import { aCollection, firewallStream, quickly, standingSandbox } from '../list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { afterThisTest } from '../support/temp.ts';
-import { aCollection, firewallStream, quickly, standingSandbox } from './list/reading.ts';
 
 const cause = new ExportError('upstream_unreachable', 'testing: told to', { next: 'nothing' });
 const done: PollResult = { outcome: 'done', fresh: 1, more: false };

@@ -39,17 +39,15 @@ test.each(rules)('$name', ({ check }) => {
 /** A copy of the code with a flaw in it. */
 async function mutated({ file, from, to }: Mutant): Promise<PairCode> {
   const copy = tempDir();
-  for (const part of ['contracts', 'fetch', 'hold', 'tools']) {
-    cpSync(join(src, part), join(copy, part), { recursive: true });
-  }
+  cpSync(src, copy, { recursive: true });
   const parts = readFileSync(join(copy, file), 'utf8').split(from);
   expect(parts, `${file} has the text of the flaw once`).toHaveLength(2);
   writeFileSync(join(copy, file), parts.join(to));
   const load = (module: string) =>
     import(/* @vite-ignore */ pathToFileURL(join(copy, module)).href);
   const { Store } = await load('hold/store.ts');
-  const { pairingsOf, sideIn } = await load('fetch/succession/pairing.ts');
-  const { pairedPage } = await load('fetch/succession/side.ts');
+  const { pairingsOf, sideIn } = await load('succession/pairing.ts');
+  const { pairedPage } = await load('succession/side.ts');
   return { Store, pairingsOf, sideIn, pairedPage };
 }
 

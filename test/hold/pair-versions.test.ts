@@ -8,9 +8,9 @@ import { describe, expect, test } from 'vitest';
 import type { ListStream, Stream } from '../../src/contracts/source.ts';
 import type { NewPage } from '../../src/contracts/spool.ts';
 import type { PairSide } from '../../src/contracts/succession.ts';
-import { pairingsOf, sideIn } from '../../src/fetch/succession/pairing.ts';
-import { pairedPage } from '../../src/fetch/succession/side.ts';
 import { Store } from '../../src/hold/store.ts';
+import { pairingsOf, sideIn } from '../../src/succession/pairing.ts';
+import { pairedPage } from '../../src/succession/side.ts';
 import { tempDir } from '../support/temp.ts';
 
 const patienceMs = 1_000;

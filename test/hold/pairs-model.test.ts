@@ -7,9 +7,9 @@ import { expect, test } from 'vitest';
 import type { ListStream, Stream } from '../../src/contracts/source.ts';
 import type { Append, FetchSpool, NewPage } from '../../src/contracts/spool.ts';
 import type { PairSide } from '../../src/contracts/succession.ts';
-import { pairingsOf, sideIn } from '../../src/fetch/succession/pairing.ts';
-import { pairedSpool } from '../../src/fetch/succession/side.ts';
 import { Store } from '../../src/hold/store.ts';
+import { pairingsOf, sideIn } from '../../src/succession/pairing.ts';
+import { pairedSpool } from '../../src/succession/side.ts';
 import { tempDir } from '../support/temp.ts';
 
 const seeds = Number(process.env.PAIR_SEEDS ?? 25);

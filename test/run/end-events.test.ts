@@ -7,7 +7,7 @@ import type { Spool } from '../../src/contracts/spool.ts';
 import { EndEvents } from '../../src/run/end-events.ts';
 import { readState } from '../../src/watch/state.ts';
 import { planMeans } from '../config/plan-deps.ts';
-import { aSpool } from '../fetch/list/reading.ts';
+import { aSpool } from '../list/reading.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { silent } from '../support/silent-log.ts';
 import { tempDir, waitUntil } from '../support/temp.ts';

@@ -7,7 +7,7 @@ import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Clock } from '../../src/contracts/tools.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../src/contracts/upstream.ts';
-import type { PollResult } from '../../src/fetch/outcome.ts';
+import type { PollResult } from '../../src/poll/outcome.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import type { Tell } from './verdict.ts';
 

@@ -3,7 +3,7 @@
 
 import type { Pagination } from '../../src/contracts/source.ts';
 import type { UpstreamRequest } from '../../src/contracts/upstream.ts';
-import type { PageQuery, TimeWindow } from '../../src/fetch/list/page.ts';
+import type { PageQuery, TimeWindow } from '../../src/list/page.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { pagination, queryIn } from '../support/made-up-list.ts';
 import type { Traits } from './traits.ts';

@@ -22,9 +22,9 @@ export interface Mutation {
   readonly isRare?: boolean;
 }
 
-const collection = 'src/fetch/collection';
-const list = 'src/fetch/list';
-const parents = 'src/fetch/parents';
+const collection = 'src/collection';
+const list = 'src/list';
+const parents = 'src/parents';
 
 /** All of them. */
 export const mutations: readonly Mutation[] = [
@@ -186,7 +186,7 @@ export const mutations: readonly Mutation[] = [
     to: "entityOf([kind, '', list, id]",
   },
   {
-    ...{ of: 'collection', file: `${collection}/canonical.ts` },
+    ...{ of: 'collection', file: 'src/poll/canonical.ts' },
     what: 'the order of what has none is compared',
     from: 'elements.sort();',
     to: 'elements.slice();',

@@ -15,7 +15,7 @@
 // move, and one of them is not shown: what stands before that one cannot be asked for again together with what stands
 // behind it.
 
-import type { PollResult } from '../../src/fetch/outcome.ts';
+import type { PollResult } from '../../src/poll/outcome.ts';
 import { type Dress, isNumbered } from './dress.ts';
 import type { ModelList, ModelRecord } from './list.ts';
 import type { ModelSpool } from './spool.ts';

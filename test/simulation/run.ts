@@ -4,9 +4,9 @@
 
 import type { Answer } from '../../src/contracts/answer.ts';
 import type { Body } from '../../src/contracts/upstream.ts';
-import { ListPoller } from '../../src/fetch/list/poller.ts';
-import { ListReader } from '../../src/fetch/list/reader.ts';
-import type { PollResult } from '../../src/fetch/outcome.ts';
+import { ListPoller } from '../../src/list/poller.ts';
+import { ListReader } from '../../src/list/reader.ts';
+import type { PollResult } from '../../src/poll/outcome.ts';
 import { Random } from '../../src/sandbox/random.ts';
 import { madeUpList } from '../support/made-up-list.ts';
 import { silent } from '../support/silent-log.ts';

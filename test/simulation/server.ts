@@ -4,7 +4,7 @@
 import type { Answer } from '../../src/contracts/answer.ts';
 import { ExportError } from '../../src/contracts/errors.ts';
 import type { Body, UpstreamRequest } from '../../src/contracts/upstream.ts';
-import { isFirst, type PageQuery, type TimeWindow } from '../../src/fetch/list/page.ts';
+import { isFirst, type PageQuery, type TimeWindow } from '../../src/list/page.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { okOf } from '../support/made-up-list.ts';
 import { askedFor, type Dress, envelopeOf, isNumbered } from './dress.ts';

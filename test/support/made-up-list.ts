@@ -4,7 +4,7 @@
 import type { Answer } from '../../src/contracts/answer.ts';
 import type { ListStream, Pagination } from '../../src/contracts/source.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../src/contracts/upstream.ts';
-import type { PageQuery } from '../../src/fetch/list/page.ts';
+import type { PageQuery } from '../../src/list/page.ts';
 
 /** The config's own defaults. */
 export const pagination: Pagination = {

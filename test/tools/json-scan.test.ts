@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalText, parseExact } from '../../src/fetch/collection/canonical.ts';
+import { canonicalText, parseExact } from '../../src/poll/canonical.ts';
 import { IgnoredPaths } from '../../src/tools/json-keys.ts';
 import { JsonScan, nestingMax, TooDeep } from '../../src/tools/json-scan.ts';
 

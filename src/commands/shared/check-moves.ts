@@ -4,6 +4,7 @@
 import { type Config, inShards, type WholePlan } from '../../config/index.ts';
 import type { ExportError } from '../../contracts/index.ts';
 import { deadPredecessor, earliestOf, givenUpNext } from '../../fetch/index.ts';
+
 import { commandOf, painted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import {

@@ -10,7 +10,7 @@ import {
 } from '../../../connectors/sources/collection.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts';
-import { collectionReader, standingSandbox } from '../../fetch/list/reading.ts';
+import { collectionReader, standingSandbox } from '../../list/reading.ts';
 import { okOf } from '../../support/made-up-list.ts';
 import { settingsOf, streamsOf, upstreamAt } from '../../support/plain-upstream.ts';
 

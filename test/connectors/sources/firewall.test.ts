@@ -3,13 +3,13 @@
 
 import { describe, expect, test } from 'vitest';
 import { firewallSource } from '../../../connectors/sources/firewall.ts';
+import type { Entity } from '../../../src/collection/entities.ts';
+import type { FullScan } from '../../../src/collection/reader.ts';
 import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
-import type { Entity } from '../../../src/fetch/collection/entities.ts';
-import type { FullScan } from '../../../src/fetch/collection/reader.ts';
-import { collectionReader } from '../../fetch/list/reading.ts';
+import { collectionReader } from '../../list/reading.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
 const never = new AbortController().signal;

@@ -7,8 +7,8 @@ import type { Answer } from '../../../src/contracts/answer.ts';
 import { ExportError } from '../../../src/contracts/errors.ts';
 import type { ListStream } from '../../../src/contracts/source.ts';
 import type { Body, Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
-import { fetchPage } from '../../../src/fetch/list/fetch-page.ts';
-import type { PageQuery } from '../../../src/fetch/list/page.ts';
+import { fetchPage } from '../../../src/list/fetch-page.ts';
+import type { PageQuery } from '../../../src/list/page.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
 const never = new AbortController().signal;

@@ -5,7 +5,7 @@ import { auditEventsSource } from '../../../connectors/sources/audit-events.ts';
 import { logsSource } from '../../../connectors/sources/logs.ts';
 import type { ListStream } from '../../../src/contracts/source.ts';
 import type { Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
-import { fetchPage } from '../../../src/fetch/list/fetch-page.ts';
+import { fetchPage } from '../../../src/list/fetch-page.ts';
 import { settingsOf } from '../../support/plain-upstream.ts';
 
 /** The first page of a log list, and what was asked for it. */

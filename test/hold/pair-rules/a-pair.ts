@@ -4,10 +4,10 @@ import { hash } from 'node:crypto';
 import type { ListStream, Stream } from '../../../src/contracts/source.ts';
 import type { NewPage } from '../../../src/contracts/spool.ts';
 import type { PairSide } from '../../../src/contracts/succession.ts';
-import * as pairing from '../../../src/fetch/succession/pairing.ts';
-import * as side from '../../../src/fetch/succession/side.ts';
 import type { Cutover } from '../../../src/hold/pair-cutover.ts';
 import * as hold from '../../../src/hold/store.ts';
+import * as pairing from '../../../src/succession/pairing.ts';
+import * as side from '../../../src/succession/side.ts';
 import { tempDir } from '../../support/temp.ts';
 
 /** When it begins; each record happens then. */

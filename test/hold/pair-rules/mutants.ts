@@ -50,7 +50,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     what: 'two ids are folded into one',
-    file: 'fetch/succession/side.ts',
+    file: 'succession/side.ts',
     from: 'const id = source === null ? (parent ?? null) : idText(source);',
     to: 'const id = source === null ? (parent ?? null) : String(Number(idText(source)));',
     breaks: 'two ids that differ in their last digit only are two records',

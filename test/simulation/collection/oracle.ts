@@ -7,7 +7,7 @@
 //   a removal after as many as the rules say and `settle`, and of many at once after three;
 //   when all has been well for long, what was told is what stands.
 
-import type { PollResult } from '../../../src/fetch/outcome.ts';
+import type { PollResult } from '../../../src/poll/outcome.ts';
 import { type ModelCollection, rowIdOf, type Span } from './model.ts';
 import { type Poll, ToldCollection } from './reported.ts';
 import type { ModelServer } from './server.ts';

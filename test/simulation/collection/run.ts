@@ -3,10 +3,10 @@
 // Everything is drawn from the seed and time stands still between steps, so a seed does the same
 // again.
 
+import { CollectionPoller } from '../../../src/collection/poller.ts';
 import type { CollectionStream } from '../../../src/contracts/source.ts';
 import type { Log } from '../../../src/contracts/tools.ts';
-import { CollectionPoller } from '../../../src/fetch/collection/poller.ts';
-import type { PollResult } from '../../../src/fetch/outcome.ts';
+import type { PollResult } from '../../../src/poll/outcome.ts';
 import { Random } from '../../../src/sandbox/random.ts';
 import { pagination } from '../../support/made-up-list.ts';
 import { silent } from '../../support/silent-log.ts';

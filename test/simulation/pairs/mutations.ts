@@ -3,7 +3,7 @@
 import type { Mutation } from '../mutations.ts';
 
 const hold = 'src/hold';
-const succession = 'src/fetch/succession';
+const succession = 'src/succession';
 
 /** See mutations.ts. */
 export const ofPairs: readonly Mutation[] = [

@@ -5,8 +5,8 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PollResult } from '../../../src/fetch/outcome.ts';
 import { Store } from '../../../src/hold/store.ts';
+import type { PollResult } from '../../../src/poll/outcome.ts';
 import { Random } from '../../../src/sandbox/random.ts';
 import { begin, Course, hourMs, minuteMs, type Steps, said, unanswered } from '../course.ts';
 import { type Tell, type Verdict, verdictOf, type World } from '../verdict.ts';

@@ -2,7 +2,7 @@
 
 import type { ListStream, Pagination } from '../../../src/contracts/source.ts';
 import type { Upstream, UpstreamRequest } from '../../../src/contracts/upstream.ts';
-import type { PairedSource, Succession } from '../../../src/fetch/succession/pairing.ts';
+import type { PairedSource, Succession } from '../../../src/succession/pairing.ts';
 import { madeUpList, pagination } from '../../support/made-up-list.ts';
 import { strangerCompany } from './ledger.ts';
 import type { Side, SideTraits, Traits } from './traits.ts';

@@ -1,0 +1,139 @@
+// Detects a cursor loop in a walk. Servers have sent cursors that repeat, and new cursors to pages that repeat. Records
+// with ids show the loop because they are known. Records without ids on a page that counts as unread always look new,
+// so pages are compared too. Invariant: a loop ends the walk with an error before any record of its second pass is
+// stored. Two cases are no loop: the previous page again, which may be the last page of the list (tail.ts), and pages
+// of one second, after which a server with time-based cursors may have nothing more.
+
+import { hash } from 'node:crypto';
+import { ExportError, type Failure } from '../contracts/index.ts';
+import type { Identified } from './identity.ts';
+import { keysOf } from './keys.ts';
+import type { ListPosition } from './page.ts';
+import { isOneSecond, type TimeSpan } from './record-time.ts';
+import { keyBytes } from './repeats.ts';
+
+/**
+ * How a page compares with earlier pages: `again`: it equals the end of the last one; `first`: it equals the first
+ * page.
+ */
+export type Sameness = 'other' | 'again' | 'first';
+
+/** The page from which a cursor is followed. */
+interface Followed {
+  readonly progress: boolean;
+  readonly isEmpty: boolean;
+}
+
+/** Watches one walk. */
+export class CursorLoopWatch {
+  readonly #stream: string;
+  /** Cursors followed since the last surely new record, and since the last page with records. */
+  readonly #cursors = new Set<string>();
+  readonly #sinceRecords = new Set<string>();
+  readonly #pages = new Map<string, number>();
+  /** Pages with records, without repeats of the page before. */
+  #count = 0;
+  /** Number of the last such page with a surely new record. */
+  #newAt = 0;
+  /** Event-time span of each such page. */
+  readonly #spans: (TimeSpan | null)[] = [];
+  /**
+   * Running totals over the spans, because a long walk queries them on each page: how many are known, the earliest and
+   * the latest time.
+   */
+  #timed = 0;
+  #earliest = Number.POSITIVE_INFINITY;
+  #latest = Number.NEGATIVE_INFINITY;
+  /** Keys of the last page's records. */
+  #last: Buffer = Buffer.alloc(0);
+  readonly #isPoll: boolean;
+
+  /** `isPoll`: the walk began where the list ended before. */
+  constructor(stream: string, isPoll: boolean) {
+    this.#stream = stream;
+    this.#isPoll = isPoll;
+  }
+
+  /**
+   * Checks a page with records before it is judged. `isFull`: the page may be as long as its limit. `circle`: the page
+   * equals one from before the previous page.
+   */
+  look(identified: Identified, isFull: boolean): Sameness | 'circle' {
+    const { count } = identified;
+    if (count === 0) return 'other';
+    const keys = keysOf(identified);
+    const page = hash('sha256', keys);
+    const before = this.#pages.get(page);
+    const isBefore = before === this.#count;
+    // Equal records without ids may be many records.
+    const isNamed = identified.named[0] === 1;
+    const isOne = !isNamed && keys.subarray(0, keyBytes).equals(keys.subarray(-keyBytes));
+    if (before !== undefined && isBefore && !(isOne && isFull)) {
+      return before === 1 && !this.#isPoll ? 'first' : 'again';
+    }
+    if (before !== undefined && !isOne) {
+      return isNamed && (this.#isLastSecond(before) || this.#hasMoved(before)) ? 'again' : 'circle';
+    }
+    const isEndOfBefore = !isOne && keys.equals(this.#last.subarray(-keys.length));
+    this.#count += 1;
+    this.#pages.set(page, this.#count);
+    this.#last = keys;
+    return isEndOfBefore ? 'again' : 'other';
+  }
+
+  /**
+   * Checks the next cursor. A cursor that this walk has followed before, without a surely new record since
+   * (`progress`), is a loop. It is the end if the loop has only empty pages: after its last record a list may alternate
+   * between cursors.
+   */
+  follow(next: ListPosition | null, { progress, isEmpty }: Followed): 'on' | 'end' | 'circle' {
+    if (next?.by !== 'cursor') return 'on';
+    if (progress) {
+      this.#cursors.clear();
+      this.#newAt = this.#count;
+    }
+    if (!isEmpty) this.#sinceRecords.clear();
+    const cursor = next.cursor ?? '';
+    if (this.#sinceRecords.has(cursor)) return 'end';
+    if (this.#cursors.has(cursor)) return 'circle';
+    this.#cursors.add(cursor);
+    this.#sinceRecords.add(cursor);
+    return 'on';
+  }
+
+  /** Stores the event-time span of the page that was checked last. */
+  note(span: TimeSpan | null): void {
+    const at = this.#count - 1;
+    if (at < 0 || (this.#spans[at] ?? null) !== null) return;
+    this.#spans[at] = span;
+    if (span === null) return;
+    this.#timed += 1;
+    this.#earliest = Math.min(this.#earliest, span.earliest);
+    this.#latest = Math.max(this.#latest, span.latest);
+  }
+
+  /** All events of the walk so far happened within one second. */
+  get isOneSecond(): boolean {
+    return this.#timed === this.#spans.length && this.#latest - this.#earliest < 1_000;
+  }
+
+  /** From this page on, all events are of one second, and that second is not the whole list. */
+  #isLastSecond(from: number): boolean {
+    return (from > 1 || this.#isPoll) && isOneSecond(this.#spans.slice(from - 1));
+  }
+
+  /** A new record arrived after this page at the end of the list and moved its rows. */
+  #hasMoved(from: number): boolean {
+    return this.#isPoll && this.#newAt > from;
+  }
+
+  /** The failure that ends the walk. */
+  get failure(): Failure {
+    const cause = new ExportError(
+      'pagination_loop',
+      `reading ${this.#stream}: the cursors of upstream form a loop without a new record`,
+      { next: 'Report it to the vendor. The checkpoint stays at the last page before the loop.' },
+    );
+    return { outcome: 'retry', cause };
+  }
+}

@@ -1,0 +1,127 @@
+// The identity (uid) of a record. With an id: SHA-256 over source, company, stream and the record's key. The key is 8
+// bytes of the id's digest, so versions of a record are found together, and 8 bytes of the content's digest, because
+// upstream may reuse an id for other content (tools/json-scan.ts). `"00123"`, `123` and integers beyond 2^53 stay
+// distinct. Without an id (absent or empty): SHA-256 over the record's bytes, or over its content if `ignore` is set,
+// and the number of equal records before it, so true twins stay two.
+// Invariants: equal content has an equal uid in any order and at any repetition; neither upstream nor the config can
+// make two contents share a uid. Identities made by older rules: see `older`.
+
+import { hash } from 'node:crypto';
+import type { RecordList } from '../tools/index.ts';
+import { identityWords, keyBytes } from './repeats.ts';
+
+const quote = 0x22;
+
+/** The inputs of a stream's identities. */
+export interface IdentitySettings {
+  readonly source: string;
+  readonly company: string;
+  readonly stream: string;
+}
+
+/** The records of one page with their keys. */
+export interface Identified {
+  readonly count: number;
+  /** `identityWords` words for each record: the key; the last word is 0. */
+  readonly words: Uint32Array;
+  /** 1 where the record has an id. */
+  readonly named: Uint8Array;
+  /** For a record without id, the digest for its uid. */
+  readonly digests: readonly (Buffer | undefined)[];
+  readonly records: RecordList;
+}
+
+/** Makes identities for one stream. */
+export class Identifier {
+  /** As JSON, because a name could contain any separator. */
+  readonly #prefix: string;
+  /** Hash input of a record with an id; its key is written at the end. */
+  readonly #named: Buffer;
+  /** Prefix of the hash input of a record without id. */
+  readonly #unnamed: Buffer;
+
+  constructor({ source, company, stream }: IdentitySettings) {
+    this.#prefix = JSON.stringify([source, company, stream]);
+    this.#named = Buffer.from(`${this.#prefix}c\0${'k'.repeat(keyBytes)}`);
+    this.#unnamed = Buffer.from(`${this.#prefix}r\0`);
+  }
+
+  /** Identifies a page's records. */
+  identify(records: RecordList): Identified {
+    const count = records.length;
+    const words = new Uint32Array(count * identityWords);
+    const named = new Uint8Array(count);
+    const digests: (Buffer | undefined)[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const at = i * identityWords;
+      if (records.digestId(i, words, at)) {
+        named[i] = 1;
+        words[at + 2] = records.contents[i * 2] ?? 0;
+        words[at + 3] = records.contents[i * 2 + 1] ?? 0;
+      } else {
+        const digest = this.#unnamedDigest(records, i);
+        digests[i] = digest;
+        words.set(keyOf(digest), at);
+      }
+    }
+    return { count, words, named, digests, records };
+  }
+
+  /** The uid of a record with an id, as a Latin-1 string of 32 characters: the cheapest form. */
+  uid({ words }: Identified, index: number): string {
+    const hashed = this.#named;
+    const at = index * identityWords;
+    for (let word = 0; word < keyBytes / 4; word += 1) {
+      hashed.writeUInt32LE(words[at + word] ?? 0, hashed.length - keyBytes + word * 4);
+    }
+    return hash('sha256', hashed, 'latin1');
+  }
+
+  /** The uid of the n-th equal record without id, in the form of `uid`. */
+  twinUid({ digests }: Identified, index: number, n: number): string {
+    const digest = digests[index] ?? Buffer.alloc(0);
+    return hash('sha256', Buffer.concat([digest, Buffer.from(`twin\0${n}`)]), 'latin1');
+  }
+
+  /**
+   * The key that older rules gave this record. With an id: version 0.1.0's key, from the id alone. Without an id and
+   * with `ignore`: the key of its bytes. Null: there is no other key.
+   */
+  older({ records, named }: Identified, index: number): Uint32Array | null {
+    if (named[index] === 1) {
+      return keyOf(hash('sha256', `${this.#prefix}${idOf(records.idText(index))}`, 'buffer'));
+    }
+    return records.reduced[index] === 1 ? keyOf(this.#bytesDigest(records, index)) : null;
+  }
+
+  /** The uid of a condition or change of this stream, from the parts that distinguish it. */
+  ownUid(parts: readonly (string | number)[]): Buffer {
+    return hash('sha256', `${this.#prefix}o\0${JSON.stringify(parts)}`, 'buffer');
+  }
+
+  #unnamedDigest(records: RecordList, index: number): Buffer {
+    if (records.reduced[index] !== 1) return this.#bytesDigest(records, index);
+    const content = `${records.contents[index * 2]}.${records.contents[index * 2 + 1]}.`;
+    return hash('sha256', `${this.#prefix}d\0${content}`, 'buffer');
+  }
+
+  #bytesDigest(records: RecordList, index: number): Buffer {
+    return hash('sha256', Buffer.concat([this.#unnamed, records.raw(index)]), 'buffer');
+  }
+}
+
+/** The first 16 bytes of a digest. */
+function keyOf(digest: Buffer): Uint32Array {
+  return new Uint32Array(digest.buffer.slice(digest.byteOffset, digest.byteOffset + keyBytes));
+}
+
+/**
+ * The id from its source text, marked as string text or as JSON. A number and a malformed string keep their source
+ * text: parsing would drop digits, and encoding would make different strings equal.
+ */
+function idOf(source: string | null): string {
+  if (source === null || source.charCodeAt(0) !== quote) return `j\0${source}`;
+  if (!source.includes('\\')) return `i\0${source.slice(1, -1)}`;
+  const text = JSON.parse(source) as string;
+  return text.isWellFormed() ? `i\0${text}` : `j\0${JSON.stringify(text)}`;
+}

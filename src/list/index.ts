@@ -1,0 +1,39 @@
+// The entry point of src/list: reads a list without loss, forward and backward.
+
+export { Backfill, type BackfillDeps, type BackfillState, type PastTime } from './backfill.ts';
+export { nonsense, readJson } from './body.ts';
+export {
+  type CheckpointChange,
+  freshCheckpoint,
+  joinedChange,
+  type ListCheckpoint,
+  parseListCheckpoint,
+  rewound,
+  unitOf,
+  withBlocksMoved,
+} from './checkpoint.ts';
+export { nonePassed } from './end-watch.ts';
+export { fetchPage } from './fetch-page.ts';
+export { follow } from './follow.ts';
+export { noHorizon } from './horizon.ts';
+export { type Identified, Identifier } from './identity.ts';
+export {
+  firstPosition,
+  isFirst,
+  isPartialPage,
+  type ListPosition,
+  nameOfPosition,
+  type Page,
+  partialPage,
+  wholeSecond,
+} from './page.ts';
+export { type FetchedPage, PageAsker } from './page-asker.ts';
+export type { Resume } from './pager.ts';
+export { doubtError, doubtOfFirst, doubtOfPosition } from './paging-doubt.ts';
+export { partialError, partialObjectSign, partialSign, type Reported } from './partial.ts';
+export { ListPoller } from './poller.ts';
+export { ListReader } from './reader.ts';
+export { recordTime } from './record-time.ts';
+export { asWords, identityWords, keyBytes, Repeats } from './repeats.ts';
+export type { Stage, Taken } from './stage.ts';
+export type { Walked, WalkReader } from './walk.ts';

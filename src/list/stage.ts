@@ -1,0 +1,159 @@
+// A page of a walk that is being staged for the spool, its context, and the checkpoint change it implies.
+
+import { type ListStream, type NewPage, uidBytes } from '../contracts/index.ts';
+import { type Finding, pageContext, violation } from '../poll/index.ts';
+import type { CheckpointChange, ListCheckpoint } from './checkpoint.ts';
+import type { Passed } from './end-watch.ts';
+import type { Identified } from './identity.ts';
+import type { Judged, WalkCounts } from './judge.ts';
+import { keysOf } from './keys.ts';
+import { isFirst, type ListPosition, type Page } from './page.ts';
+import type { Pager } from './pager.ts';
+import type { TimeSpan } from './record-time.ts';
+import { keyBytes } from './repeats.ts';
+
+/** A page and its new records. */
+export interface Taken {
+  readonly page: Page;
+  readonly judged: Judged;
+  /** Epoch milliseconds at which it was read. */
+  readonly at: number;
+  /** Time span of its records; null: unknown. */
+  readonly span: TimeSpan | null;
+}
+
+/** Time of a page's latest record, never in the future: how far a walk has come. */
+export function latestOn(taken: Taken | null): number | null {
+  return taken === null || taken.span === null ? null : Math.min(taken.span.latest, taken.at);
+}
+
+/** The page for the spool: only its new records. */
+export function newPageOf(stream: ListStream, { page, judged, at }: Taken): NewPage {
+  const all = judged.fresh.length === page.records.length;
+  return {
+    context: pageContext(stream, stream.records, at),
+    body: page.body,
+    items: page.records.items,
+    kept: all ? null : Uint32Array.from(judged.fresh),
+    uids: judged.uids,
+    slices: page.records.slices,
+  };
+}
+
+/** Conditions for immutable records that were seen again with other content. */
+export function violationsOn({ judged: { changed, uids } }: Taken): readonly Finding[] {
+  const uidOf = (at: number) => uids.toString('hex', at * uidBytes, (at + 1) * uidBytes);
+  return changed.map((at) => violation(uidOf(at)));
+}
+
+/** The state of a walk before a page. */
+export interface WalkSeen {
+  /** No page with records so far. */
+  readonly isFirst: boolean;
+  /** As in Stage, before this page. */
+  readonly left: string | null;
+  /** Leading records that were on the previous page. */
+  readonly overlap: number;
+}
+
+/** A page being staged, with its context. */
+export interface Stage {
+  readonly position: ListPosition;
+  readonly next: ListPosition | null;
+  /** The next position that upstream names, also after an assumed end; null: none. */
+  readonly onward: ListPosition | null;
+  /** At an end: the kind of pages to which upstream continues, null for none; undefined: it is no end. */
+  readonly ended: 'empty' | 'again' | null | undefined;
+  readonly taken: Taken;
+  readonly pager: Pick<Pager, 'inserted' | 'resume'>;
+  /** Leading records of the previous page: with offsets they are requested again. */
+  readonly overlap: number;
+  /** Rows passed including this page. */
+  readonly passed: Passed;
+  /** Keys of the first page's records not seen yet: pages may be shorter now. */
+  readonly left: string | null;
+  /** Records without ids were seen, now or before. */
+  readonly nameless: boolean;
+}
+
+/** The stage of a partial page: the walk stays at its position, where only the missing records will be new. */
+export function stageOfPart(rest: Omit<Stage, 'pager'>, pager: Pick<Pager, 'resume'>): Stage {
+  const { position, taken, overlap, nameless } = rest;
+  const { identified } = taken.judged;
+  const resume = pager.resume(position, position);
+  // Only records without ids are recognised by the page on which they were.
+  const unread = rest.left === null ? '' : (keysWithout(rest.left, identified) ?? '');
+  const read = Buffer.concat([keysOf(identified, overlap), Buffer.from(unread, 'base64')]);
+  const left = nameless && read.length > 0 ? read.toString('base64') : null;
+  return { ...rest, left, pager: { inserted: false, resume: () => resume } };
+}
+
+/** Counts of records without ids over consecutive walks. */
+export interface IdlessTally {
+  readonly counts: WalkCounts;
+  /** The position up to which the counts hold; null: a page was counted and not committed. */
+  at: ListPosition | null;
+}
+
+/** Number of records that identify the first page of the list. */
+const headMax = 8;
+
+/** Facts about the server that a page shows: how the list begins and ends. */
+export function learnedFrom(
+  { position, next, ended, taken }: Stage,
+  { server, isShort, gap }: Pick<ListCheckpoint, 'server'> & { isShort: boolean; gap: number },
+): NonNullable<CheckpointChange['server']> {
+  const { identified } = taken.judged;
+  const endless = ended === undefined ? server.endless : ended;
+  const isHead = isFirst(position) && position.window === undefined && next !== null;
+  const head = keysOf(identified, 0, isHead ? headMax : 0).toString('base64');
+  // A page that is not full may also be the last page, which may repeat.
+  const mayEnd = endless !== null && isShort;
+  return {
+    ...(mayEnd ? { firstPage: null } : head === '' ? {} : { firstPage: head }),
+    ...{ endless, gap },
+  };
+}
+
+/** The position from which the end is read next, after a page. */
+export function resumeAfter(stage: Stage): Required<Pick<CheckpointChange, 'end'>> {
+  const { position, next, onward, taken, pager, left, nameless } = stage;
+  const { identified } = taken.judged;
+  const { resume, overlap } = pager.resume(position, onward);
+  // Only records without ids need the keys of the page that is requested again; an offset has the overlap.
+  const requested = next === null && overlap === null && nameless;
+  const resumePage = requested ? keysOf(identified).toString('base64') : null;
+  return {
+    end: {
+      resume,
+      atEnd: next === null,
+      again: overlap !== null ? keyCount(overlap) : next === null ? identified.count : 0,
+      overlap,
+      countAnew: false,
+      resumePage: next === null ? resumePage : left,
+    },
+  };
+}
+
+/** The number of keys in a checkpoint's text. */
+export function keyCount(keys: string): number {
+  return Buffer.byteLength(keys, 'base64') / keyBytes;
+}
+
+/** The keys that remain after removing those of a page, each once; null if none remain. */
+export function keysWithout(keys: string, identified: Identified): string | null {
+  const counts = new Map<string, number>();
+  for (let i = 0; i < identified.count; i += 1) {
+    const key = keysOf(identified, i, i + 1).toString('base64');
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const all = Buffer.from(keys, 'base64');
+  const left: Buffer[] = [];
+  for (let at = 0; at < all.length; at += keyBytes) {
+    const key = all.subarray(at, at + keyBytes);
+    const count = counts.get(key.toString('base64')) ?? 0;
+    if (count === 0) left.push(key);
+    else counts.set(key.toString('base64'), count - 1);
+  }
+  return left.length === 0 ? null : Buffer.concat(left).toString('base64');
+}

@@ -1,0 +1,148 @@
+// Small pages of a walk are held together: what shares an append, when it is made, and what becomes of it when it fails. That
+// nothing is lost or held twice by it, whatever the server and wherever the process dies, is for test/simulation.
+
+import { describe, expect, test } from 'vitest';
+import { ExportError } from '../../src/contracts/errors.ts';
+import type { ListStream } from '../../src/contracts/source.ts';
+import { type Append, identityBytes, type Spool } from '../../src/contracts/spool.ts';
+import { AUDIT } from '../sandbox/client.ts';
+import { answeredBy } from '../support/made-up-list.ts';
+import {
+  aList,
+  aSpool,
+  differences,
+  type ListChoices,
+  ledgerIds,
+  none,
+  standingSandbox,
+} from './reading.ts';
+
+/** As many bytes of pages as are held together, but for the last page of them. */
+const groupBytes = 512 * 1024;
+
+/** A list, with what is appended for it; `before` is passed before each append and may throw. */
+async function watched(
+  { events = 60, ...choices }: ListChoices & { readonly events?: number },
+  before: (appends: readonly Append[]) => void = () => undefined,
+) {
+  const world = await standingSandbox({ events });
+  const appends: Append[] = [];
+  const real = await aSpool();
+  const append: Spool['append'] = async (entry) => {
+    before(appends);
+    const block = await real.append(entry);
+    appends.push(entry);
+    return block;
+  };
+  const spool = new Proxy(real, {
+    get(target, name) {
+      if (name === 'append') return append;
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  const list = await aList(world, { ...choices, spool });
+  const ids = async () => (await list.records()).map(({ id }) => id);
+  return { ...world, list, appends, ids, served: () => ledgerIds(world.sandbox) };
+}
+
+/** Holds requests back until they are let go, from the one numbered `from` on. */
+function gate(from: number) {
+  const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+  let requests = 0;
+  const wrap = (stream: ListStream): ListStream =>
+    answeredBy(stream, async (request, signal) => {
+      requests += 1;
+      if (requests >= from) await opened;
+      return await stream.upstream.get(request, signal);
+    });
+  return { wrap, open };
+}
+
+const sizes = ({ pages }: Append) => pages.map(({ body }) => body.length);
+const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+
+describe('small pages of a walk', () => {
+  test('are one append, with all their identities and every cursor they came by', async () => {
+    const { list, appends, ids, served } = await watched({});
+
+    await list.readToTail();
+
+    const whole = appends.filter(({ pages }) => pages.length > 0);
+    expect(whole.map(({ pages }) => pages.length)).toEqual([6]);
+    expect(whole[0]?.identities).toHaveLength(60 * identityBytes);
+    const trail = await list.spool.trail(list.stream.name);
+    // The first page has none, and at the last one the list goes on.
+    expect(new Set(trail.map(({ cursor }) => cursor)).size).toBe(4);
+    expect(trail).toEqual(whole[0]?.trail);
+    expect(await ids()).toEqual(served());
+  });
+
+  test('are held once they are large enough together', async () => {
+    const { list, appends, ids, served } = await watched({
+      events: 2_500,
+      settings: { page_limit: 100 },
+    });
+
+    await list.readToTail();
+
+    const whole = appends.map(sizes).filter(({ length }) => length > 0);
+    expect(whole.length).toBeGreaterThan(2);
+    for (const pages of whole.slice(0, -1)) {
+      expect(sum(pages)).toBeGreaterThanOrEqual(groupBytes);
+      expect(sum(pages.slice(0, -1))).toBeLessThan(groupBytes);
+    }
+    expect(differences(await ids(), served())).toEqual(none);
+  });
+
+  test('wait no longer than 20 ms for one that is slow, and the walk goes on with it', async () => {
+    const { wrap, open } = gate(3);
+    const { list, clock, ids, served } = await watched({ wrap });
+
+    const polling = list.poll();
+    await expect.poll(() => clock.sleepers, { interval: 1 }).toBe(1);
+    const early = await ids();
+    const waitMs = await clock.advanceToNext();
+    await expect.poll(ids, { interval: 1 }).toEqual(served().slice(0, 20));
+    open();
+    await polling;
+
+    expect(early).toEqual([]);
+    expect(waitMs).toBe(20);
+    expect(await ids()).toEqual(served());
+    expect(clock.sleepers).toBe(0);
+  });
+
+  test('are held where the page behind them is none', async () => {
+    const { sandbox, list, ids, served } = await watched({});
+    sandbox.control.setFaults({ rules: [{ path: AUDIT, after: 3, fault: 500 }] });
+
+    const polled = await list.poll();
+
+    expect(polled.outcome).toBe('retry');
+    expect(await ids()).toEqual(served().slice(0, 30));
+  });
+
+  test('are read again where they could not be held, and nothing that follows them is held first', async () => {
+    const full = new ExportError('disk_full', 'testing: no space', { next: 'nothing' });
+    let refused = 0;
+    const { list, appends, ids, served } = await watched(
+      { events: 2_500, settings: { page_limit: 100 } },
+      (made) => {
+        if (made.length !== 1 || refused > 0) return;
+        refused += 1;
+        throw full;
+      },
+    );
+
+    const polled = await list.poll();
+    const held = await ids();
+    list.restart();
+    await list.readToTail();
+
+    expect(polled).toEqual({ outcome: 'retry', cause: full });
+    expect(held).toEqual(served().slice(0, held.length));
+    expect(held).toHaveLength(100 * (appends[0]?.pages.length ?? 0));
+    expect(await ids()).toEqual(served());
+  });
+});
