@@ -1,5 +1,7 @@
 // A thousand simulated attackers at each run of the tests; `npm run simulate -- --of archive --seeds 100000` has more.
 
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { runArchive } from './run.ts';
 
@@ -26,4 +28,14 @@ test('a seed does the same again', async () => {
   };
 
   expect(await lines()).toEqual(await lines());
+});
+
+test('the command of the long runs passes on the seeds of this test', () => {
+  const main = join(import.meta.dirname, '..', 'main.ts');
+  const args = [main, '--of', 'archive', '--from', '1', '--seeds', '40'];
+
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+
+  expect(stdout + stderr).toMatch(/^archive: 40 seeds in .*; 0 failed$/m);
+  expect(status).toBe(0);
 });

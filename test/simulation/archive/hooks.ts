@@ -1,13 +1,13 @@
-// Has the archive find tables.ts in place of Parquet, for a run by `node`. Tests say the same to vitest.
+// Replaces the reader and the eraser of Parquet by tables.ts, for a run by `node`. Tests do the same with vi.mock.
 
 import { registerHooks } from 'node:module';
 
 const tables = new URL('./tables.ts', import.meta.url).href;
-const parquet = /\/parquet\/(read|erase)\.ts$/;
+const replaced = /^\.\/(read|erase)\.ts$/;
 
 registerHooks({
   resolve: (specifier, context, next) =>
-    parquet.test(specifier) && /\/src\/archive\//.test(context.parentURL ?? '')
+    replaced.test(specifier) && /\/src\/parquet\/index\.ts$/.test(context.parentURL ?? '')
       ? { url: tables, shortCircuit: true }
       : next(specifier, context),
 });
