@@ -75,6 +75,9 @@ export const identifierWords: ReadonlyMap<string, string> = new Map([
   ['keeper', 'supervisor'],
 ]);
 
+/** Names of the contract (`status --json`) and of stored data (requests, checkpoints). They do not change. */
+export const fixedNames: ReadonlySet<string> = new Set(['standing_by']);
+
 /** The dictionary's words in a text, with the better ones. */
 export function wordsIn(text: string): readonly { readonly found: string; readonly but: string }[] {
   const rest = literal.reduce((left, sense) => left.replace(sense, ' '), text);

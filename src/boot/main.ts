@@ -4,7 +4,7 @@
 // link or a systemd unit of 0.1.0 starts this file directly, without that check and its memory
 // flags.
 
-import type { ExitCode, Means } from '../commands/index.ts';
+import type { CommandDeps, ExitCode } from '../commands/index.ts';
 import { runProgram, unexpectedText } from './program.ts';
 
 // As in sluice.js, for a direct start of this file: SIGUSR1 starts no debugger, SIGUSR2 ends
@@ -32,7 +32,7 @@ process.on('exit', (code) => {
   );
 });
 
-const deps: Means = {
+const deps: CommandDeps = {
   env: process.env,
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),

@@ -4,17 +4,17 @@
 
 import { CommanderError } from 'commander';
 import {
+  type CommandDeps,
   commandLine,
   commandsFor,
   type ExitCode,
   failureText,
-  type Means,
 } from '../commands/index.ts';
 import { asExportError, ExportError, UsageError, visibleOutput } from '../contracts/index.ts';
 
 /** Runs one command line. Every failure is written to stderr and becomes an exit code. */
-export async function runProgram(args: readonly string[], given: Means): Promise<ExitCode> {
-  const deps: Means = {
+export async function runProgram(args: readonly string[], given: CommandDeps): Promise<ExitCode> {
+  const deps: CommandDeps = {
     ...given,
     // The output of a command, as text or as JSON, contains nothing that controls the terminal.
     out: (line) => given.out(visibleOutput(line)),
@@ -38,7 +38,7 @@ export function unexpectedText(error: unknown): string {
   return failureText(asExportError(error, 'an error that sluice did not expect'));
 }
 
-function reportFailure(error: unknown, { err }: Means): ExitCode {
+function reportFailure(error: unknown, { err }: CommandDeps): ExitCode {
   if (error instanceof CommanderError) {
     // Commander has written its own message; a request for help or the version is not an error.
     return error.exitCode === 0 ? 0 : 64;

@@ -1,6 +1,6 @@
-// `sluice archive`: what can be done with an archive, most of it without config and state. As in
-// commands/index.ts a command's file is loaded only when it is named: to prove an archive nothing
-// is needed that reads a config, and memory is for the archive.
+// `sluice archive`: the commands for archives. Most need neither config nor state. As in commands/index.ts, the file of
+// a command is loaded only when that command is named: a verification needs its memory for the archive, not for the
+// config reader.
 
 import type { Command, CommandGroup } from './shared/command.ts';
 

@@ -1,6 +1,6 @@
-// `sluice backfill list` and `cancel`: the backfills with their progress, and how an unfinished one is
-// deleted. Invariant: the live streams' memory is not touched, and what a backfill has stored for the
-// sinks is delivered like all stored events.
+// `sluice backfill list` and `cancel`: list the backfills with their progress, and delete an unfinished one. Invariant:
+// the identities that live streams remember are not touched, and pages that a backfill has stored are delivered like
+// all others.
 
 import type { Config } from '../config/index.ts';
 import { UsageError } from '../contracts/index.ts';
@@ -27,7 +27,7 @@ const activeWithinMs = 5_000;
 /** As many of an id's characters as people are shown; any beginning that only one has will do. */
 const idLength = 8;
 
-/** Prints what was begun, oldest first. */
+/** Prints the backfills, oldest first. */
 export const backfillList = defineCommand({
   name: 'list',
   about: 'list backfills with their progress, and how to resume them',
@@ -73,11 +73,11 @@ export const cancel = defineCommand({
 
 interface Seen {
   readonly begun: readonly Begun[];
-  /** Why none is known: there is no state; else empty. */
+  /** Why no backfill is known: there is no state; else empty. */
   readonly missing: string;
 }
 
-/** The part in which one of that id was begun; where none was, the first. */
+/** The part that has a backfill of that id; if none has, the first. */
 async function partWith(
   id: string,
   parts: readonly PartAtWork[],

@@ -1,7 +1,7 @@
-// `sluice backfill`: delivers the events of a past time to every sink. If a process runs with the
-// config, it gets the request and reads beside its live streams, and this command follows it; else the
-// command reads. The same command line resumes an unfinished one. Invariant: an event has the uid that
-// the live stream gives it, so that a receiver recognises repeats, and the command says that it repeats.
+// `sluice backfill`: delivers the events of a past time to every sink. If a process runs with the config, it receives
+// the request and reads beside its live streams, and this command follows it; else the command reads. The same command
+// line resumes an unfinished backfill. Invariant: an event has the uid that the live stream gives it, so that a
+// receiver recognises repeats, and the command warns that it repeats events.
 
 import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
 import { ExportError, UsageError } from '../contracts/index.ts';
@@ -18,13 +18,13 @@ import { backfillList, cancel } from './backfill-list.ts';
 import { whereItRuns } from './shared/at-work.ts';
 import { besideMeter, type Meter, meterFor } from './shared/backfill-meter.ts';
 import {
+  type CommandDeps,
   type CommandGroup,
   configOption,
   defineCommand,
   type ExitCode,
   type Given,
   logLevelOption,
-  type Means,
 } from './shared/command.ts';
 import { partWithSource } from './shared/parts.ts';
 import { refuseUnknown, timeTyped } from './shared/typed.ts';
@@ -46,10 +46,10 @@ const paceHere = { lookEveryMs: 250, acceptedWithinMs: 15_000 };
 const paceRemote = { lookEveryMs: 1_000, acceptedWithinMs: 60_000 };
 const stoppedWithinMs = 10_000;
 
-/** 0: read and delivered; 1: not, or not all of it, saying why. */
+/** 0: read and delivered; 1: not, or in part, with the reason. */
 const start = defineCommand({ name: 'start', about: '', options, run: backfilled });
 
-/** Asks for one. It was typed without a word behind it once, when there was nothing else. */
+/** Starts a backfill. `sluice backfill` without a subcommand does the same: older versions had no subcommand. */
 export const backfill: CommandGroup = {
   name: 'backfill',
   about: 'deliver the events of a past time, beside the running process or alone',
@@ -63,7 +63,7 @@ events again, with the same uid. Sinks that write each event once (file, Kafka w
 once more. Records without a readable time are delivered.`,
 };
 
-async function backfilled(options: Options, deps: Means): Promise<ExitCode> {
+async function backfilled(options: Options, deps: CommandDeps): Promise<ExitCode> {
   const whole = readConfig(options.config, { env: deps.env });
   const { config } = whereItRuns(partWithSource(whole, options.source));
   const past = pastOf(options, config, Date.now());
@@ -89,7 +89,7 @@ async function backfilled(options: Options, deps: Means): Promise<ExitCode> {
 
 interface Backfilling {
   readonly past: Past;
-  /** What was begun alike is forgotten. */
+  /** Forget an earlier backfill of the same span. */
   readonly isAnew: boolean;
   readonly config: Config;
   readonly operator: Operator;
@@ -97,7 +97,7 @@ interface Backfilling {
   readonly tools: BootTools;
   readonly stop: AbortSignal;
   readonly meter: Meter;
-  readonly deps: Means;
+  readonly deps: CommandDeps;
 }
 
 interface Doing extends Backfilling {
@@ -153,7 +153,7 @@ async function carryOut(given: Backfilling): Promise<ExitCode> {
     if (alone === null) return await reportEnd(doing, asked, progress);
     const { read, behind } = await alone.end({ delivers: progress?.state === 'failed' });
     const held = Math.max(0, ...behind.map((sink) => sink.held));
-    // What is cancelled is no longer written down.
+    // A cancelled backfill no longer has its progress stored.
     const come = (await operator.backfill.now(asked)) === undefined ? read : progress;
     const code = await reportEnd(doing, asked, come && { ...come, behind: held });
     for (const line of behindLines(behind)) deps.err(line);
@@ -175,7 +175,7 @@ async function openHere({ config, operator, plan, tools }: Backfilling): Promise
   }
 }
 
-/** Shows how far it is, until it has ended or nobody is to wait any more. */
+/** Shows the progress until the backfill has ended or the wait is aborted. */
 async function follow(
   doing: Doing,
   asked: BackfillRequest,
@@ -206,7 +206,7 @@ async function follow(
   return last;
 }
 
-/** Waits until its reader has stored how far it came. */
+/** Waits until its reader has stored the progress. */
 async function stopThere(
   { operator, pace, tools: { clock } }: Doing,
   request: BackfillRequest,

@@ -1,7 +1,7 @@
-// `sluice check`: whether a config is right, what it makes, and what its author should know about
-// it. With --connect also whether the world answers: each upstream is asked for a token, each
-// stream for one record, each sink for a connection. An output file that another process writes to is
-// reported in either case. Nothing is read into the spool, and no event is sent but the one that --send-test asks for.
+// `sluice check`: checks a config, shows its streams and sinks, and gives advice. With --connect it also connects: it
+// requests a token from each upstream and one record for each stream, and connects to each sink. In either case it
+// reports output files that another process writes to. It stores nothing in the spool, and sends no event but the one
+// of --send-test.
 
 import {
   type Config,
@@ -30,7 +30,7 @@ import {
 } from './shared/check-answers.ts';
 import { MovesKnown } from './shared/check-moves.ts';
 import { ClockCheck } from './shared/clock-check.ts';
-import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
+import { type CommandDeps, configOption, defineCommand, logLevelOption } from './shared/command.ts';
 import { deliveryExample } from './shared/delivery-example.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
@@ -111,7 +111,7 @@ export const check = defineCommand({
   },
 });
 
-/** Without secrets no upstream and no sink can be asked. */
+/** Without secrets no request to an upstream or a sink is possible. */
 function refuseWithoutSecrets(given: Readonly<Record<string, unknown>>): void {
   const asks = { connect: '--connect', setup: '--setup', sendTest: '--send-test' };
   const other = Object.entries(asks).find(([key]) => given[key] === true);
@@ -128,8 +128,8 @@ function ofFirstShard(config: Config): Config {
   return { ...config, sinks, state: { ...config.state, kafka: state.kafka } };
 }
 
-/** Sets a sink's far side up, sends it a test event, and says how that went; true: well. */
-export async function askSink(config: Config, name: string, deps: Means): Promise<boolean> {
+/** Prepares a sink's destination, sends a test event, and reports the result; true: accepted. */
+export async function askSink(config: Config, name: string, deps: CommandDeps): Promise<boolean> {
   const tools = openTools(await openLog({ level: 'error', form: logForm(process.stderr) }));
   try {
     const plan = planFrom(config, tools);
@@ -144,7 +144,7 @@ export async function askSink(config: Config, name: string, deps: Means): Promis
   }
 }
 
-async function reportWhy(config: Config, plan: WholePlan, { out }: Means): Promise<void> {
+async function reportWhy(config: Config, plan: WholePlan, { out }: CommandDeps): Promise<void> {
   const { whyLines } = await import('./shared/why.ts');
   const { whereItRuns } = await import('./shared/at-work.ts');
   for (const line of whyLines(whereItRuns(config).config, plan)) out(`why   ${line}`);
@@ -154,7 +154,7 @@ async function reportWhy(config: Config, plan: WholePlan, { out }: Means): Promi
 async function reportConfig(
   config: Config,
   plan: WholePlan,
-  { out }: Means,
+  { out }: CommandDeps,
   moves: MovesKnown,
   ends: readonly string[],
 ): Promise<void> {
@@ -235,7 +235,7 @@ const assuranceTexts = {
   none: 'best effort',
 } as const satisfies Record<ReturnType<SinkDefinition['assurance']>, string>;
 
-/** What is allowed and yet worth knowing. */
+/** Advice about settings that are allowed but unusual. */
 function* adviceLines(config: Config, plan: WholePlan): Generator<string> {
   const { upstreams, sinks, notices, ignored, state } = config;
   if (state.warning !== null) yield state.warning;

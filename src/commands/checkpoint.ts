@@ -1,13 +1,18 @@
-// `sluice checkpoint`: shows the checkpoint of a stream, and the two ways to move it by hand, for the
-// rare day when a checkpoint no longer fits. They do not touch what is stored for the sinks, and keep
-// the identities of records, so that a record that is read again is not delivered again; `--forget`
-// deletes identities too. Cursors are shown by their digest only.
+// `sluice checkpoint`: shows the checkpoint of a stream, and has two ways to change it by hand, for the rare case of a
+// checkpoint that no longer fits. Both leave the stored pages alone and keep the identities of records, so that a
+// record that is read again is not delivered again; `--forget` deletes identities too. Cursors are shown by their
+// digest only.
 
 import { lookInto, type StreamExtent } from '../hold/index.ts';
 import type { Operator, RewoundStream, Stored } from '../operator/index.ts';
 import { counted, factLines } from '../terminal/index.ts';
 import { readState, type StreamState } from '../watch/index.ts';
-import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
+import {
+  type CommandDeps,
+  type CommandGroup,
+  configOption,
+  defineCommand,
+} from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork, partWithStream } from './shared/parts.ts';
 import { parentsText, rotationText } from './shared/stream-facts.ts';
@@ -19,7 +24,7 @@ const options = {
   stream: { value: 'name', about: 'stream name, as shown by sluice status', needed: true },
 } as const;
 
-/** Prints what is known of a stream. */
+/** Prints the facts about a stream. */
 export const show = defineCommand({
   name: 'show',
   about: 'show the checkpoint of a stream, without its cursor',
@@ -102,8 +107,8 @@ const reset = defineCommand({
 });
 
 /**
- * Has a list read again: from the newest place before a time where all that was read since stands
- * behind it, else from its beginning.
+ * Makes a stream read its list again: from the newest cursor before a time after which all records were read, else from
+ * the start.
  */
 const rewind = defineCommand({
   name: 'rewind',
@@ -140,8 +145,8 @@ function rewoundLines({ place, forgotten }: RewoundStream, to: number): readonly
   ];
 }
 
-/** The operator of the state that has the stream. Throws a UsageError if neither config nor state knows the stream. */
-async function withStream(file: string, stream: string, deps: Means): Promise<Operator> {
+/** The operator of the state that has the stream. Throws a UsageError if neither config nor state has the stream. */
+async function withStream(file: string, stream: string, deps: CommandDeps): Promise<Operator> {
   const { operator } = await partWithStream(partsAtWork(file, deps), stream);
   await operator.status((stored) => find(stored, stream));
   return operator;

@@ -1,4 +1,4 @@
-// `sluice cluster`: what operators do about a state in Kafka.
+// `sluice cluster`: the commands for a state in Kafka.
 
 import type { Command, CommandGroup } from './shared/command.ts';
 

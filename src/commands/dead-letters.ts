@@ -1,7 +1,6 @@
-// `sluice dead-letters`: the events that a sink refused for good. `retry` puts each back into the
-// spool as a page for that sink alone and deletes the dead letter in the same transaction, so that it
-// is in one of the two places at every moment. A dead letter whose sink left the config, or that no
-// route leads to its sink any more, stays.
+// `sluice dead-letters`: the events that a sink rejected permanently. `retry` puts each back into the spool as a page
+// for that sink alone and deletes the dead letter in the same transaction, so that the event is always in exactly one
+// of the two. A dead letter is kept if its sink is no longer in the config or no route leads there.
 
 import { UsageError } from '../contracts/index.ts';
 import { type HeldDeadLetter, lookInto } from '../hold/index.ts';
@@ -23,10 +22,10 @@ const since = { value: 'time', about: 'only dead letters since this time (RFC 33
 type Choice = Given<{ sink: typeof sink; uid: typeof uid; since: typeof since }>;
 
 const reasonLengthMax = 300;
-/** Enough to tell one from another; --json has the whole. */
+/** Enough to distinguish them; --json has the whole uid. */
 const uidLengthShown = 12;
 
-/** Prints the letters. */
+/** Prints the dead letters. */
 export const deadLetterList = defineCommand({
   name: 'list',
   about: 'list refused events with the reason',
@@ -35,28 +34,28 @@ export const deadLetterList = defineCommand({
     const { out } = deps;
     const parts = partsAtWork(given.config, deps);
     const { held, missing } = await chosen(given, parts);
-    const letters = held.flat();
+    const deadLetters = held.flat();
     if (given.json) {
-      for (const { id, sink, uid, at, reason, context } of letters) {
+      for (const { id, sink, uid, at, reason, context } of deadLetters) {
         const { source, stream } = context;
         const reported = cleanText(reason, reasonLengthMax);
         out(JSON.stringify({ id, sink, uid, source, stream, at: timeText(at), reason: reported }));
       }
       return 0;
     }
-    if (letters.length === 0) out(`no dead letters${missing}`);
-    else for (const line of deadLetterLines(letters, process.stdout.isTTY === true)) out(line);
+    if (deadLetters.length === 0) out(`no dead letters${missing}`);
+    else for (const line of deadLetterLines(deadLetters, process.stdout.isTTY === true)) out(line);
     return 0;
   },
 });
 
 /** For a person why each was refused, then which; for a program a table with everything. */
 export function deadLetterLines(
-  letters: readonly HeldDeadLetter[],
+  deadLetters: readonly HeldDeadLetter[],
   onTerminal: boolean,
 ): readonly string[] {
-  if (onTerminal) return letters.flatMap(shortLines);
-  const rows = letters.map(({ id, sink, at, context, uid, reason }) => [
+  if (onTerminal) return deadLetters.flatMap(shortLines);
+  const rows = deadLetters.map(({ id, sink, at, context, uid, reason }) => [
     ...[String(id), sink, timeText(at), context.stream, uid, reason],
   ]);
   return tableLines(['ID', 'SINK', 'TIME', 'STREAM', 'UID', 'REASON'], rows);
@@ -70,7 +69,7 @@ function shortLines({ id, sink, uid, reason, at, context }: HeldDeadLetter): rea
   ];
 }
 
-/** Puts letters back for their sink. */
+/** Puts dead letters back for their sink. */
 const retry = defineCommand({
   name: 'retry',
   about: 'return dead letters to their sink, also while another process runs',
@@ -93,7 +92,7 @@ const retry = defineCommand({
   },
 });
 
-/** Deletes letters, once somebody has said so: 1 where nobody has. */
+/** Deletes dead letters after a confirmation; 1 without one. */
 const drop = defineCommand({
   name: 'drop',
   about: 'delete dead letters for good; prompts on a terminal, otherwise requires --yes',
@@ -102,12 +101,12 @@ const drop = defineCommand({
     const { out } = deps;
     const parts = partsAtWork(given.config, deps);
     const { held, missing } = await chosen(given, parts);
-    const letters = held.flat();
-    if (letters.length === 0) {
+    const deadLetters = held.flat();
+    if (deadLetters.length === 0) {
       out(`no dead letters${missing}`);
       return 0;
     }
-    const reported = `${counted(letters.length, 'dead letter')} would be deleted for good`;
+    const reported = `${counted(deadLetters.length, 'dead letter')} would be deleted for good`;
     if (!given.yes && !(await isAgreed(reported, 'drop them?', deps))) {
       out(`${reported}; nothing was dropped${process.stdin.isTTY ? '' : ': --yes drops them'}`);
       return 1;
@@ -115,7 +114,7 @@ const drop = defineCommand({
     for (const [at, { operator }] of parts.entries()) {
       await operator.deadLetters.move('drop', named(held[at]));
     }
-    for (const { id, sink, uid } of letters) out(`dropped ${id} of ${sink}: ${uid}`);
+    for (const { id, sink, uid } of deadLetters) out(`dropped ${id} of ${sink}: ${uid}`);
     return 0;
   },
 });
@@ -160,8 +159,10 @@ export const deadLetters: CommandGroup = {
   commands: [deadLetterList, retry, drop, addSuspects],
 };
 
-function named(letters: readonly HeldDeadLetter[] = []): readonly (readonly [number, string])[] {
-  return letters.map(({ id, uid }) => [id, uid] as const);
+function named(
+  deadLetters: readonly HeldDeadLetter[] = [],
+): readonly (readonly [number, string])[] {
+  return deadLetters.map(({ id, uid }) => [id, uid] as const);
 }
 
 function add(to: Map<string, number>, counts: Readonly<Record<string, number>>): void {
@@ -178,8 +179,8 @@ interface Chosen {
 }
 
 /**
- * Finds the dead letters of the sink with the given uids. Throws a UsageError where no part knows the
- * sink, or no part has a uid.
+ * Finds the dead letters of the sink with the given uids. Throws a UsageError if no part has the sink, or no part has a
+ * uid.
  */
 async function chosen(
   { sink, uid: uids, since }: Choice,
@@ -190,32 +191,35 @@ async function chosen(
   // One that has left the config may still have dead letters.
   refuseUnknown('sink', sink, [...new Set(seen.flatMap(({ sinks }) => sinks))]);
   const missing = seen.map((part) => part.missing).find((text) => text !== '') ?? '';
-  const held = seen.map(({ letters }) => letters.filter(({ at }) => at >= fromMs));
+  const held = seen.map(({ deadLetters }) => deadLetters.filter(({ at }) => at >= fromMs));
   if (uids === undefined) return { held, missing };
-  const known = new Set(held.flatMap((letters) => letters.map(({ uid }) => uid)));
+  const known = new Set(held.flatMap((deadLetters) => deadLetters.map(({ uid }) => uid)));
   const unknown = uids.find((uid) => !known.has(uid));
   if (unknown !== undefined) {
     throw new UsageError(`--uid: there is no dead letter with the uid ${cleanText(unknown, 80)}`);
   }
-  return { held: held.map((letters) => letters.filter(({ uid }) => uids.includes(uid))), missing };
+  return {
+    held: held.map((deadLetters) => deadLetters.filter(({ uid }) => uids.includes(uid))),
+    missing,
+  };
 }
 
 interface PartDeadLetters {
   readonly sinks: readonly string[];
-  readonly letters: readonly HeldDeadLetter[];
+  readonly deadLetters: readonly HeldDeadLetter[];
   readonly missing: string;
 }
 
-/** What a part of the work has of a sink; left out: of all. */
+/** The dead letters that a part has of a sink; undefined: of all sinks. */
 async function deadLettersOf(
   sink: string | undefined,
   { config, operator }: PartAtWork,
 ): Promise<PartDeadLetters> {
   const sinks = Object.keys(config.sinks);
   return await operator.status(({ config: { state }, missing }) =>
-    lookInto(state.dir, { sinks, letters: [], missing }, ({ deadLetters }): PartDeadLetters => {
+    lookInto(state.dir, { sinks, deadLetters: [], missing }, ({ deadLetters }): PartDeadLetters => {
       const all = [...sinks, ...deadLetters.counts().keys()];
-      return { sinks: all, letters: deadLetters.list(sink ?? null), missing };
+      return { sinks: all, deadLetters: deadLetters.list(sink ?? null), missing };
     }),
   );
 }

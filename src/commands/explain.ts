@@ -1,7 +1,6 @@
-// `sluice explain STREAM`: what one stream is doing, why it waits, and what its operator can do,
-// put together from the state directory and, where it can be asked, from the process that runs.
-// What only a running process knows (waits, rates, the request's ids) is left out while none
-// answers, and it is said why.
+// `sluice explain STREAM`: shows the state of one stream, why it waits, and the operator's options. The facts come from
+// the state directory and, if it answers, from the running process. Facts that only a running process has (waits,
+// rates, request ids) are left out if none answers, and the output gives the reason.
 
 import type { Config } from '../config/index.ts';
 import { type Json, UsageError } from '../contracts/index.ts';
@@ -37,14 +36,14 @@ export const explain = defineCommand({
     const plan = await planToLook(config);
     const state = isElsewhere ? emptyState : readState(config.state.dir);
     const asked = state.holder === null ? null : await askRunning(config);
-    const live = asked?.outcome === 'answered' ? asked.standing : null;
+    const live = asked?.outcome === 'answered' ? asked.status : null;
     const stored = streamsAndSinks(state, { plan, state: config.state, refused });
     const of = ({ streams }: StatusFacts) => streams.find((stream) => stream.name === name);
     const known: KnownStream = {
       ...find(name, plan.sources),
       config,
       running: state.holder,
-      // `find` has found it, and the database's standing has every stream of the config.
+      // `find` has found the stream, and the status from the database has every stream of the config.
       stands: (live && of(live)) ?? (of(stored) as StoredStream),
       live: live?.streams.find((stream) => stream.name === name) ?? null,
       reported: live,
@@ -134,7 +133,7 @@ function verdictOf(known: KnownStream): Verdict {
 
 const conditionsMax = 5;
 
-/** What was found about the source lately, which its sinks were told as well. */
+/** Recent conditions of the source, which its sinks received as events. */
 function conditionLines({ reported, stream }: KnownStream): readonly string[] {
   const found = reported?.conditions.filter((one) => one.stream === stream.name) ?? [];
   return found

@@ -3,10 +3,10 @@
 // because users' scripts rely on the names.
 
 import type * as commander from 'commander';
-import type { Command, CommandGroup, Means } from './shared/command.ts';
+import type { Command, CommandDeps, CommandGroup } from './shared/command.ts';
 import { commandLine } from './shared/command-line.ts';
 
-export type { ExitCode, Means } from './shared/command.ts';
+export type { CommandDeps, ExitCode } from './shared/command.ts';
 export { failureText } from './shared/command.ts';
 export { commandLine } from './shared/command-line.ts';
 
@@ -51,6 +51,6 @@ export async function commandsFor([name, below]: readonly string[]): Promise<
 }
 
 /** The command line with all commands, for help, completion and documentation. */
-export async function wholeCommandLine(deps: Means): Promise<commander.Command> {
+export async function wholeCommandLine(deps: CommandDeps): Promise<commander.Command> {
   return commandLine(await commandsFor([]), { deps, end: () => undefined });
 }

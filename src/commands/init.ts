@@ -1,7 +1,6 @@
-// `sluice init`: a first config from a few answers, asked on a terminal or given as flags. Each
-// answer is checked as it comes, by the config reader itself, so that what is written passes
-// `check`. What must stay true: no file is overwritten unless asked for, and no secret is asked for
-// or written.
+// `sluice init`: writes a first config from a few answers, from a terminal or from flags. The config reader itself
+// checks each answer at once, so that the file passes `check`. Invariant: no file is overwritten unless requested, and
+// no secret is requested or written.
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +11,7 @@ import type { SinkDefinition } from '../contracts/config.ts';
 import { errorCodeOf, UsageError } from '../contracts/index.ts';
 import { shellWord } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
-import { defineCommand, type Given, type Means } from './shared/command.ts';
+import { type CommandDeps, defineCommand, type Given } from './shared/command.ts';
 import { configText, type InitAnswers } from './shared/new-config.ts';
 import { isAsked, onTerminal } from './shared/prompt.ts';
 import { type Siem, siems } from './shared/siems.ts';
@@ -27,7 +26,7 @@ const options = {
     short: '-c',
     value: 'file',
     about: 'config file to write; default: $SLUICE_CONFIG, else ./sluice.yaml',
-    usual: ({ SLUICE_CONFIG: named }: Means['env']) => named || 'sluice.yaml',
+    usual: ({ SLUICE_CONFIG: named }: CommandDeps['env']) => named || 'sluice.yaml',
   },
   unified: { value: 'url', about: 'base address of the unified API, for audit events' },
   services: { value: 'url', about: 'base address of the services API, for logs and firewall' },
@@ -50,18 +49,18 @@ const options = {
   to: { value: 'address', about: 'file, address, brokers/topic or URL of the sink' },
   force: { about: 'overwrite an existing config' },
 } as const;
-/** What `init` is given. */
+/** The options of `init`. */
 export type InitOptions = Given<typeof options>;
 
-/** Who is asked. */
+/** The source of answers. */
 export interface Asker {
-  /** True for a person, who may answer again when an answer is wrong. */
+  /** True for a person, who can correct a wrong answer. */
   readonly again: boolean;
   /** The answer as typed; empty for the usual one, where there is one. */
   ask(question: string, usual: string | null): Promise<string>;
 }
 
-/** Asks, writes, and says what to do next. */
+/** Collects the answers, writes the config, and prints the next steps. */
 export const init = defineCommand({
   name: 'init',
   about: 'write a first config, with prompts; see its --help for flags',
@@ -93,13 +92,13 @@ export const init = defineCommand({
   },
 });
 
-/** True where flags name what is read and where it goes: nobody is asked the rest. */
+/** True if flags name the sources and the destination: no further question is shown. */
 export function saysAll({ unified, services, companies, sink, siem }: InitOptions): boolean {
   if (sink === undefined && siem === undefined) return false;
   return services === undefined ? unified !== undefined : companies !== undefined;
 }
 
-/** Takes what is usual where a flag says nothing. */
+/** Answers with the default if a flag is missing. */
 const unattended: Asker = {
   again: false,
   async ask(_question, usual) {
@@ -109,13 +108,13 @@ const unattended: Asker = {
   },
 };
 
-/** What is asked, in this order, unless a flag has said it. */
+/** The questions, in this order; one that a flag answers is skipped. */
 interface Question {
   readonly flag: keyof Omit<InitOptions, 'config' | 'force' | 'siem'>;
   readonly text: string;
-  /** What an empty answer means, and what is taken where nobody can be asked. */
+  /** The value of an empty answer, also used if no person can answer. */
   readonly usual: string | null;
-  /** False where the answers so far leave nothing to ask. */
+  /** False if earlier answers make the question needless. */
   readonly asked: (answers: InitAnswers) => boolean;
   readonly take: (answers: InitAnswers, text: string) => InitAnswers;
 }
@@ -195,7 +194,7 @@ const nothing: InitAnswers = {
 export async function answersTo(
   options: InitOptions,
   asker: Asker,
-  deps: Pick<Means, 'env' | 'err'>,
+  deps: Pick<CommandDeps, 'env' | 'err'>,
 ): Promise<InitAnswers> {
   const siem = siemNamed(options);
   let answers = siem === null ? nothing : { ...nothing, ...usually(siem.sink) };
@@ -209,7 +208,7 @@ export async function answersTo(
 interface Asking {
   readonly options: InitOptions;
   readonly asker: Asker;
-  readonly deps: Pick<Means, 'env' | 'err'>;
+  readonly deps: Pick<CommandDeps, 'env' | 'err'>;
 }
 
 async function settle(
@@ -258,13 +257,17 @@ function sinkNamed(text: string): SinkDefinition {
   throw new UsageError(unknownText('sink', text, sinkTypes));
 }
 
-/** What is wrong with the answers so far, the rest made up: the reader's first complaint. */
-function flawOf(flag: Question['flag'], answers: InitAnswers, env: Means['env']): string | null {
+/** The reader's first error for the answers so far, with placeholders for the rest. */
+function flawOf(
+  flag: Question['flag'],
+  answers: InitAnswers,
+  env: CommandDeps['env'],
+): string | null {
   const { unified, services, secrets, companies, scope } = answers;
   if (flag === 'services' && unified === null && services === null) {
     return 'one of the two APIs has to be read: give this, or --unified';
   }
-  // Taken as a name a secret would get into the file, should somebody paste one here.
+  // A secret pasted here by mistake would get into the file as a name.
   if (flag === 'secrets' && secrets !== null && !/^\.{0,2}\/[\w./-]*$/.test(secrets)) {
     return 'expected a directory such as /run/secrets';
   }
@@ -321,7 +324,7 @@ async function tried(
     readonly answers: InitAnswers;
     readonly file: string;
     readonly text: string;
-    readonly deps: Means;
+    readonly deps: CommandDeps;
   },
 ): Promise<0 | 3> {
   const { answers, file, text, deps } = written;

@@ -1,7 +1,6 @@
-// `sluice preview`: what becomes of a record, before anything runs: the event that it is normalised
-// to, and for each sink whether the event goes there and what exactly is sent for it. Nothing is
-// opened, asked or kept, and secrets need not be at hand. Frames, compression and what a protocol
-// adds around an event are not shown.
+// `sluice preview`: shows how a record is processed, without a run: the normalised event, and for each sink whether the
+// event goes there and its exact bytes. It opens, requests and stores nothing, and needs no secrets. Frames,
+// compression and a protocol's envelope around an event are not shown.
 
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
@@ -15,7 +14,7 @@ import { readConfigToLook } from './shared/looking.ts';
 import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
-/** Shows what becomes of the record in a file; `-`: of the one on standard input. */
+/** Shows how the record in a file is processed; `-`: the record on standard input. */
 export const preview = defineCommand({
   name: 'preview',
   about: 'show how a record is processed: its event, its routes, and the output for each sink',
@@ -54,7 +53,7 @@ export const preview = defineCommand({
   },
 });
 
-/** When a uid is given that hangs on more than the record. */
+/** For a uid that depends on more than the record. */
 const given = {
   collection: 'given when a reading finds the change',
   parents: 'known when it is read from a parent, since the uid includes the parent’s id',
@@ -73,7 +72,7 @@ function chosenStream({ sources }: WholePlan, name: string | undefined): Stream 
   throw new UsageError(`--source: ${source?.name} has no stream; its upstream needs companies`);
 }
 
-/** The bytes of one record, without what stands around it. */
+/** The bytes of one record, without surrounding white space. */
 async function readRecord(file: string): Promise<Uint8Array> {
   const reported = cleanText(file === '-' ? 'standard input' : file, 200);
   let bytes: Buffer;

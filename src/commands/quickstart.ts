@@ -1,8 +1,7 @@
-// What `npm start` runs: the sandbox as upstream, its events on the screen, one readable line each,
-// whole in a file, and as they came in an archive whose key is made at the first start. It is the
-// ordinary journey with an ordinary config (config/quickstart.yaml). Port and birth of the sandbox
-// are kept beside the state, so that a second start meets the same upstream as it has grown since,
-// resumes, and repeats nothing.
+// `npm start`: the sandbox as upstream, its events on the screen, one readable line each, as JSON in a file, and as
+// received in an archive whose key is created at the first start. It is an ordinary run with an ordinary config
+// (config/quickstart.yaml). The sandbox's port and birth time are stored beside the state. So a second start finds the
+// same upstream, grown since, resumes, and repeats nothing.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -38,7 +37,7 @@ const publicKeyFile = `${outDir}/archive.vkey`;
 /** Few enough to be read on a screen, many enough for several pages. */
 const eventsAtStart = 200;
 const reportEveryMs = 5_000;
-/** Outside the range that systems give ports from, so that it is free at the next start. */
+/** Outside the range of ephemeral ports, so that it is free at the next start. */
 const portRequested = 18_620;
 
 /** Runs until a signal, then drains. */
@@ -52,7 +51,7 @@ export const quickstart = defineCommand({
     const log = await openLog({ level: logLevel, form: 'text' });
     const report = (text: string) => deps.err(styleText('cyan', text, { stream: process.stderr }));
     const { dir } = configFor(placeholder).state;
-    // Before the sandbox, whose port is taken too: who holds the directory says more.
+    // Before the sandbox, whose port is in use too: the lock names the process that uses the directory.
     takeLock(dir).release();
     const sandbox = await openWorld(dir);
     const tools = openTools(log);
@@ -89,7 +88,7 @@ function configFor(env: Environment): Config {
   return readConfig(configFile, { env: { ...env, SANDBOX_STATE_DIR } });
 }
 
-/** The config names the state directory, and the sandbox's address is known only from there. */
+/** The config names the state directory, which has the sandbox's address. */
 const placeholder: Environment = {
   SANDBOX_UNIFIED_URL: 'http://127.0.0.1:1/v1',
   SANDBOX_SERVICES_URL: 'http://127.0.0.1:1',
@@ -125,7 +124,7 @@ async function openWorld(dir: string): Promise<Sandbox> {
   const known = readWorld(file);
   const serve = (port: number, epochMs: number) =>
     startSandbox({ port, epochMs, seed: 1, events: eventsAtStart });
-  // The port is part of what checkpoints stand for: a known world is served there or not at all.
+  // The port is part of the upstream that checkpoints belong to: a known sandbox keeps its port.
   if (known !== null)
     return await started(`port ${known.port}`, () => serve(known.port, known.epochMs));
   const epochMs = Date.now();
@@ -226,7 +225,7 @@ function countsOf({ pipeline, spool }: Journey): string {
   return `records read ${read}; delivered: ${delivered.join(', ')}`;
 }
 
-/** The latest checkpoint of each source: that they move is what makes a restart cheap. */
+/** The latest checkpoint of each source. They advance, so a restart is cheap. */
 function checkpointsOf(dir: string, now: number): string {
   const latest = new Map<string, number>();
   for (const [name, { source, checkpoint }] of readState(dir).streams) {

@@ -1,10 +1,8 @@
-// `sluice receipt`: what may be said of a sink to somebody who was not there: up to when everything
-// is at it, and what is not. It is read from the state directory, also while another process runs, and
-// from Kafka where the state is there and no process of this machine has it.
-// Where the config has an archive, its key signs what is said, as a signed note
-// (https://c2sp.org/signed-note), which whoever has the public key checks with nothing else at hand.
-// What must stay true: the text says no more than watch/up-to.ts knows, and its first line is no
-// archive's name, so that no receipt can pass for a checkpoint.
+// `sluice receipt`: shows a third party how far delivery to a sink is complete, and which events are missing. It reads
+// the state directory, also while another process runs, and Kafka if the state is there and no process of this machine
+// has it. If the config has an archive, its key signs the receipt as a signed note (https://c2sp.org/signed-note),
+// which anyone with the public key can check without sluice. Invariants: the text claims no more than watch/up-to.ts
+// proves, and its first line is no archive's name, so that no receipt can pass for a checkpoint.
 
 import { openNote, type Signer, signerOf, signingSettings, signNote } from '../archive/index.ts';
 import type { Config } from '../config/index.ts';
@@ -13,7 +11,12 @@ import { storedState } from '../operator/index.ts';
 import { planToLook } from '../run/index.ts';
 import { cleanText } from '../tools/index.ts';
 import { bytesGiven, keyOption, keysGiven } from './archive/given.ts';
-import { type CommandGroup, configOption, defineCommand, type Means } from './shared/command.ts';
+import {
+  type CommandDeps,
+  type CommandGroup,
+  configOption,
+  defineCommand,
+} from './shared/command.ts';
 import { type PartAtWork, partsAtWork } from './shared/parts.ts';
 import { isReceipt, receiptOf, receiptText } from './shared/receipt.ts';
 import { refuseUnknown } from './shared/typed.ts';
@@ -37,11 +40,11 @@ const print = defineCommand({
   },
 });
 
-/** Prints what is known of a sink in a part of the work; true: all is there. */
+/** Prints the facts about a sink in one part; true: delivery is complete. */
 async function report(
   { config, operator }: PartAtWork,
   { sink, json }: { readonly sink: string; readonly json: boolean | undefined },
-  { out, err }: Means,
+  { out, err }: CommandDeps,
 ): Promise<boolean> {
   refuseUnknown('sink', sink, Object.keys(config.sinks));
   const { state, missing } = await operator.status((stored) => ({
@@ -90,8 +93,12 @@ export const receipt: CommandGroup = {
   more: `Exits 0 where nothing waits, and 1 where something does, was refused, or nothing can be said yet.`,
 };
 
-/** The text signed by each archive of the config whose key signs here; null: there is none. */
-async function signed(text: string, { sinks }: Config, err: Means['err']): Promise<string | null> {
+/** The text signed by each archive of the config whose key is available here; null: there is none. */
+async function signed(
+  text: string,
+  { sinks }: Config,
+  err: CommandDeps['err'],
+): Promise<string | null> {
   const signers: Signer[] = [];
   for (const [name, { settings }] of Object.entries(sinks)) {
     if (settings.type !== 'archive') continue;

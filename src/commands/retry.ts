@@ -5,12 +5,12 @@ import type { Config } from '../config/index.ts';
 import type { Operator } from '../operator/index.ts';
 import { spanText } from '../tools/index.ts';
 import { readState } from '../watch/index.ts';
-import { configOption, defineCommand, type Means } from './shared/command.ts';
+import { type CommandDeps, configOption, defineCommand } from './shared/command.ts';
 import { streamNames } from './shared/looking.ts';
 import { partsAtWork } from './shared/parts.ts';
 import { unknownText } from './shared/typed.ts';
 
-/** 0: asked; 1: no stream or sink of that name. */
+/** 0: requested; 1: no stream or sink of that name. */
 export const retry = defineCommand({
   name: 'retry',
   about: 'retry a waiting or halted stream or sink now (Retry-After is still respected)',
@@ -41,7 +41,7 @@ async function namesOf({ config }: { readonly config: Config }): Promise<Readonl
   ]);
 }
 
-async function ask(operator: Operator, name: string, { out }: Means): Promise<void> {
+async function ask(operator: Operator, name: string, { out }: CommandDeps): Promise<void> {
   const asked = await operator.retry(name);
   for (const { part, waitsUntil } of asked ?? []) {
     const far = part === 'stream' ? 'upstream' : 'the receiver';

@@ -1,7 +1,7 @@
-// `sluice run`: the journey until it is told to stop, or with `--once` until everything there is
-// has been read and delivered. It ends in order: polling stops, what is held goes out to the sinks
-// that take it, the rest stays held and is named. A second signal ends at once, which loses nothing
-// either. SIGHUP, or another content of its file, has the config read again (reload.ts).
+// `sluice run`: runs until a signal or, with `--once`, until all records have been read and delivered. Shutdown is in
+// order: polling stops, stored events are sent to the sinks that accept them, and the rest stays in the spool and is
+// reported. A second signal ends the process at once and loses nothing either. SIGHUP, or a change of the file, reloads
+// the config (reload.ts).
 
 import { flawText, readConfig } from '../config/index.ts';
 import { asExportError, type Log, UsageError } from '../contracts/index.ts';
@@ -22,12 +22,12 @@ import {
 } from '../run/process.ts';
 import { systemClock } from '../tools/index.ts';
 import {
+  type CommandDeps,
   configOption,
   defineCommand,
   type ExitCode,
   type Given,
   logLevelOption,
-  type Means,
 } from './shared/command.ts';
 import { durationTyped } from './shared/typed.ts';
 
@@ -65,7 +65,7 @@ export const run = defineCommand({
 
 async function runJourney(
   given: Options,
-  { deps, requests }: { readonly deps: Means; readonly requests?: ReloadRequests },
+  { deps, requests }: { readonly deps: CommandDeps; readonly requests?: ReloadRequests },
   go: (running: Running) => Promise<0 | 1>,
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
@@ -130,7 +130,7 @@ async function runJourney(
 }
 
 /** In a worker process. */
-async function host(given: Options, limitMs: number | null, deps: Means): Promise<never> {
+async function host(given: Options, limitMs: number | null, deps: CommandDeps): Promise<never> {
   const { hostShards } = await import('../run/shards.ts');
   const { config: file, logLevel, allowRemoval: removalAllowed = false } = given;
   const { env } = deps;
@@ -141,7 +141,7 @@ async function host(given: Options, limitMs: number | null, deps: Means): Promis
   });
 }
 
-/** The last line of a process that has no journey of its own. */
+/** The last log line of a process that runs no pipeline of its own. */
 function logStopped(log: Log, { stop }: Pick<Shutdown, 'stop'>, code = 0): void {
   const why = stop.aborted ? String(stop.reason?.message) : 'all of its work is done';
   log.info('stopped', 'stopped', { why, exit_code: code });

@@ -1,6 +1,5 @@
-// `sluice sandbox`: both upstream APIs on loopback, to try sluice out and to rehearse faults. It
-// prints what a config needs to read from it, ready to be pasted: the credentials are the sandbox's
-// own and open nothing else.
+// `sluice sandbox`: both upstream APIs on loopback, to try sluice out and to rehearse faults. It prints a config that
+// reads from it, ready to paste. The credentials are the sandbox's own and open nothing else.
 
 import { readFileSync } from 'node:fs';
 import { whyUnreadable } from '../config/index.ts';
@@ -72,7 +71,7 @@ function portsOf(port: number, isEarlier: boolean) {
   return { ports: `port ${port} or ${next}`, options: { port, earlier: { port: next } } };
 }
 
-/** Starts a sandbox; if a port is taken, the error says what to do. `ports` are for that. */
+/** Starts a sandbox; if a port is in use, the error names the next step. `ports` names the options for it. */
 export async function started(ports: string, start: () => Promise<Sandbox>): Promise<Sandbox> {
   try {
     return await start();

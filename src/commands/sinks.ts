@@ -1,6 +1,6 @@
-// `sluice sinks`: the sinks that the state knows, also those that are no longer in the config, with
-// the events that wait for each. `remove` gives up the events of a removed sink. What must stay
-// true: a sink that a running process has is not removed, and without a yes nothing is.
+// `sluice sinks`: the sinks that the state knows, also those that are no longer in the config, with the events that
+// wait for each. `remove` deletes the waiting events of a sink that left the config. Invariant: a sink that a running
+// process uses is not removed, and nothing is removed without a confirmation.
 
 import { z } from 'zod';
 import { backlog } from '../contracts/index.ts';
@@ -74,9 +74,9 @@ const remove = defineCommand({
     }
     let events = 0;
     for (const { operator } of knowing(name)) events += await operator.sinks.remove(name);
-    const letters =
+    const deadLetters =
       found.dead_letters === 0 ? '' : `; ${counted(found.dead_letters, 'dead letter')} stay`;
-    out(`${name}: ${counted(events, 'event')} given up${letters}`);
+    out(`${name}: ${counted(events, 'event')} given up${deadLetters}`);
     return 0;
   },
 });
@@ -89,7 +89,7 @@ export const sinks: CommandGroup = {
   alone: list,
 };
 
-/** Who has a sink and so keeps it from being removed; null: nothing does. */
+/** The process that uses a sink and so keeps it from being removed; null: none. */
 async function userOf(
   name: string,
   { in_config: inConfig, kept, missing_since: since }: ListedSink,
@@ -120,9 +120,9 @@ function sinksOf(config: unknown): readonly string[] {
 interface Listed {
   /** The sinks of all parts, those of the config first. */
   readonly listed: readonly ListedSink[];
-  /** Why a part knows none: it has no state; else empty. */
+  /** Why a part has no sinks: it has no state; else empty. */
   readonly missing: string;
-  /** The parts whose state knows a sink. */
+  /** The parts whose state has a sink. */
   readonly knowing: (name: string) => readonly PartAtWork[];
 }
 

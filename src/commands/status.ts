@@ -1,8 +1,7 @@
-// `sluice status`: how each stream, the spool and each sink stand, read from the state directory,
-// so that it also answers while another process runs and when none can, and needs no secret. For
-// people what needs attention first, then tables with the same order; with --json the standing
-// (watch/status-facts.ts) for scripts, in the order of the config. Filters that could not judge events
-// are known only to the process that runs, so there are none where it has no status.listen.
+// `sluice status`: the status of each stream, the spool and each sink, read from the state directory, so that it also
+// works while another process runs or none can, and without secrets. Text output has the items that need attention
+// first, then tables in the same order; --json has the status (watch/status-facts.ts) for scripts, in the order of the
+// config. Only the running process knows filters that failed on events, so they are missing without status.listen.
 
 import type { Config } from '../config/index.ts';
 import { hasState } from '../hold/index.ts';
@@ -55,8 +54,8 @@ export const status = defineCommand({
     };
     const isAsked = statusView.running !== null && config.status !== null;
     const asked = isAsked ? await askRunning(config) : null;
-    // Only the process that runs knows them.
-    const { filters, unread_times } = asked?.outcome === 'answered' ? asked.standing : statusView;
+    // Only the running process has them.
+    const { filters, unread_times } = asked?.outcome === 'answered' ? asked.status : statusView;
     const reported = { ...statusView, filters, unread_times };
     if (json) out(JSON.stringify(reported, null, 2));
     else for (const line of [...statusLines(reported, config), ...unreadLines(unread)]) out(line);
@@ -80,7 +79,7 @@ function statusLines(statusView: StoredStatus, config: Config): readonly string[
     running === null
       ? painted(cleanText(`not running${notHere(config)}`, 1_000), absent ? 'warn' : 'dim')
       : `running: ${cleanText(running, 200)}${shardsText(statusView)}`,
-    // Where nothing is known, nothing can be said to be well.
+    // If nothing is known, the status is not ok.
     ...(absent
       ? []
       : ['', ...attentionLines(attentionOf(statusView, { command: commandOf(config.file) }))]),
@@ -160,7 +159,7 @@ export function sinkTable({ sinks }: Pick<StoredStatus, 'sinks'>): readonly stri
   );
 }
 
-/** So that nobody takes what stands in for a secret for the real thing. */
+/** A warning that placeholders are not the real secrets. */
 function unreadLines(unread: readonly string[]): readonly string[] {
   if (unread.length === 0) return [];
   const reported = cleanText([...new Set(unread)].join(', '), 300);

@@ -1,7 +1,7 @@
-// `sluice tap`: events as a sink would see them, on stdout, without touching anything: what the
-// routes let through, without what they redact. While a process runs with the config its spool is
-// followed, read-only. Else the journey is run here, from copies of the checkpoints, into a
-// directory that is removed at the end: what tap shows, the next run fetches again and delivers.
+// `sluice tap`: writes events to stdout as a sink would receive them, and changes nothing: after the routes' filters
+// and redaction. If a process runs with the config, its spool is followed, read-only. Else the pipeline runs here, from
+// copies of the checkpoints, in a directory that is removed at the end: the next run reads the same events again and
+// delivers them.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,11 +19,11 @@ import { normalisersOf, PageDecoder, type Route, selectionFor } from '../send/in
 import { cleanText, hint } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
-import { configOption, defineCommand, logLevelOption, type Means } from './shared/command.ts';
+import { type CommandDeps, configOption, defineCommand, logLevelOption } from './shared/command.ts';
 import { partsAtWork, partWithSource } from './shared/parts.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
-/** Pages go some 50 ms after the last sink has them; what is gone by then is told so. */
+/** A page is deleted some 50 ms after the last sink has it; pages missed so are reported. */
 const lookEveryMs = 10;
 const readBytesMax = 4 * 1024 * 1024;
 const drainMs = 1_000;
@@ -32,7 +32,7 @@ const formatTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format
   formatsOf(stdoutSink),
 );
 
-/** Shows events until a signal, or until nobody reads them any more. */
+/** Shows events until a signal, or until the reader of stdout has closed it. */
 export const tap = defineCommand({
   name: 'tap',
   about: 'show events as a sink would see them; changes nothing',
@@ -51,7 +51,7 @@ the next run reads the same events again. Ends with Ctrl-C.`,
   async run(given, deps) {
     const looked = partIn(partsAtWork(given.config, deps), given.source).config;
     const holder = holderOf(looked.state.dir);
-    // Who follows needs no secret; who fetches does.
+    // Following a spool needs no secrets; requests to upstream do.
     const whole = holder === null ? readConfig(given.config, { env: deps.env }) : null;
     const config = whole === null ? looked : partWithSource(whole, given.source ?? '');
     const { source, sink } = given;
@@ -83,7 +83,7 @@ the next run reads the same events again. Ends with Ctrl-C.`,
   },
 });
 
-/** The part of the work whose events are shown. */
+/** The part whose events are shown. */
 function partIn(parts: readonly ConfigAtWork[], source: string | undefined): ConfigAtWork {
   const found = parts.find(({ config }) => parts.length === 1 || config.sources[source ?? '']);
   if (found !== undefined) return found;
@@ -94,7 +94,7 @@ function partIn(parts: readonly ConfigAtWork[], source: string | undefined): Con
   );
 }
 
-/** The routes as if all led to one sink: it gets what any gets, and no more than one does. */
+/** The routes as if all led to one sink: it receives the events that any sink receives, each once. */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
   return routes.map((route) => ({ ...route, to: [sink] }));
 }
@@ -106,7 +106,7 @@ function unroutedLines({ sources, sinks, routes }: WholePlan): readonly string[]
     .map(({ name }) => `no route leads from ${name} here: its events are not shown`);
 }
 
-/** Standard output as a sink: under the name of the one whose events it shows, if of one. */
+/** Standard output as a sink: under the name of the sink whose events it shows, if one is named. */
 function screenFor(
   config: Config,
   { sink, format }: { readonly sink?: string; readonly format?: string },
@@ -155,7 +155,7 @@ async function fetchHere(plan: WholePlan, { config, tools, stop }: Tapping): Pro
   }
 }
 
-/** Where streams have been and what they have read, without the pages that are held. */
+/** The checkpoints and identities of streams, without stored pages. */
 function copyCheckpoints(from: string, to: string): void {
   if (!hasState(from)) return;
   changeState({ dir: to, sync: 'normal', keepMs: 0 }, ({ streams }) =>
@@ -164,8 +164,8 @@ function copyCheckpoints(from: string, to: string): void {
 }
 
 interface Following extends Tapping {
-  readonly deps: Means;
-  /** Only this one's; left out: of all, and what sinks tell of themselves. */
+  readonly deps: CommandDeps;
+  /** Only this source; undefined: all sources, and the conditions that sinks report. */
   readonly source: string | undefined;
 }
 
@@ -211,6 +211,6 @@ async function follow(plan: WholePlan, following: Following): Promise<void> {
 }
 
 function written(bytes: Uint8Array): Promise<void> {
-  // Its failure is told by the stream's error event, which ends the tap.
+  // The stream's error event reports a failure and ends the tap.
   return new Promise((resolve) => process.stdout.write(bytes, () => resolve()));
 }

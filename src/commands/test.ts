@@ -1,7 +1,6 @@
-// `sluice test`: unit tests for mappings, filters, redaction and formats. A file of tests
-// (config/tests.ts) gives records and says what is to become of them; each goes the way it would go
-// in a run (rehearse.ts), without upstream, spool or sink. Nothing is opened, and secrets need not
-// be at hand.
+// `sluice test`: unit tests for mappings, filters, redaction and formats. A file of tests (config/tests.ts) has records
+// and expected results; each record is processed as in a run (rehearse.ts), without upstream, spool or sink. It opens
+// nothing and needs no secrets.
 
 import type { Path, WholePlan } from '../config/index.ts';
 import {
@@ -15,7 +14,7 @@ import { ExportError, type Json, type OcsfEvent, UsageError } from '../contracts
 import { planToLook } from '../run/index.ts';
 import { painted, plainTextOf, visibleBytes } from '../terminal/index.ts';
 import { cleanText } from '../tools/index.ts';
-import { defineCommand, type Means, usualConfig } from './shared/command.ts';
+import { type CommandDeps, defineCommand, usualConfig } from './shared/command.ts';
 import {
   differences,
   textDifference,
@@ -72,11 +71,11 @@ interface Suite {
   readonly tests: readonly MappingTest[];
 }
 
-/** All files with their plans, each config read once; all that is wrong is told together. */
+/** All files with their plans, each config read once; all errors are reported together. */
 async function readSuites(
   files: readonly string[],
   given: string | undefined,
-  env: Means['env'],
+  env: CommandDeps['env'],
 ): Promise<readonly Suite[]> {
   const plans = new Map<string, WholePlan>();
   const wrong: string[] = [];
@@ -98,7 +97,7 @@ async function readSuites(
   return suites;
 }
 
-function configFor(file: string, { config }: TestsFile, env: Means['env']): string {
+function configFor(file: string, { config }: TestsFile, env: CommandDeps['env']): string {
   const chosen = config ?? usualConfig(env);
   if (chosen !== null) return chosen;
   throw new UsageError(
@@ -114,7 +113,7 @@ function flawsOf({ tests }: TestsFile, plan: WholePlan): readonly string[] {
   return tests.flatMap((one) => nameFlaws(one, { streams, sinks }));
 }
 
-/** What does not hold, a line each; none: the test passes. */
+/** The failed expectations, a line each; none: the test passes. */
 function failureLines(one: MappingTest, plan: WholePlan): readonly string[] {
   const { event, without, sinks } = one.settings;
   const rehearsal = rehearsed(one, plan);

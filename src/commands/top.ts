@@ -1,7 +1,6 @@
-// `sluice top`: how the running process stands, redrawn in place each second until `q` or Ctrl-C.
-// It asks the process's own status server, so that it shows what is going on now; where there is
-// none, `sluice status` reads the state directory. What is not a terminal gets one screen, and that
-// is all. What must stay true: however it ends, the terminal is as it was.
+// `sluice top`: the status of the running process, redrawn in place each second until `q` or Ctrl-C. It polls the
+// process's own status server for current facts; if there is none, `sluice status` reads the state directory. Without a
+// terminal it writes one screen and ends. Invariant: however it ends, the terminal is as before.
 
 import type { Config } from '../config/index.ts';
 import { listenForShutdown } from '../run/index.ts';
@@ -13,12 +12,12 @@ import { configOption, defineCommand } from './shared/command.ts';
 import { frameLines } from './shared/top-frame.ts';
 
 const everyMs = 1_000;
-/** What is no terminal takes all lines there are. */
+/** Without a terminal all lines are written. */
 const rowsOfFile = 1_000;
-/** A terminal that does not know its size says 0. */
+/** A terminal of unknown size reports 0. */
 const rowsUsual = 24;
 
-/** Shows until told to stop. 0; 3 where nobody can be asked. */
+/** Shows the status until stopped. 0; 3 if no process answers. */
 export const top = defineCommand({
   name: 'top',
   about: 'watch the running process; q quits',
@@ -47,8 +46,8 @@ export const top = defineCommand({
   },
 });
 
-// ECMA-48 and xterm: the alternate screen keeps what stood there before, and without wrapping a
-// long line is cut at the edge by the terminal itself, which knows how wide each character is.
+// ECMA-48 and xterm: the alternate screen keeps the earlier content, and without wrapping the terminal itself cuts a
+// long line at the edge: it knows the width of each character.
 const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';
@@ -78,7 +77,7 @@ async function follow(first: StatusReply, config: Config, stop: AbortSignal): Pr
       await clock.sleep(everyMs, stop).catch(() => undefined);
       if (stop.aborted) break;
       asked = await askRunning(config, stop);
-      // What was known last stays on the screen while nobody answers.
+      // The last known status stays on the screen while no response arrives.
       if (asked.outcome === 'answered') shown = asked;
     }
   } finally {
@@ -90,7 +89,7 @@ async function follow(first: StatusReply, config: Config, stop: AbortSignal): Pr
 
 function linesOf(asked: StatusReply, rows: number): readonly string[] {
   if (asked.outcome !== 'answered') return silenceLines(asked);
-  return frameLines(asked.standing, rows);
+  return frameLines(asked.status, rows);
 }
 
 function silenceLines(asked: StatusReply): readonly string[] {

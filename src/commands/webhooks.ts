@@ -1,8 +1,8 @@
-// `sluice webhooks register`: has upstream send its events to a webhooks source. Nothing else in
-// sluice changes anything upstream, so it is done by hand only; and since the document shows no way
-// to list or delete what is registered, a second time with the same address and events is made one
-// with the first by their Idempotency-Key. Upstream's answer is not shown in the document and may
-// hold what deliveries are signed with: it is never printed, and written to a file where asked for.
+// `sluice webhooks register`: makes upstream send its events to a webhooks source. No other part of sluice changes
+// upstream, so registration is a manual step. The document has no way to list or delete registrations, so a second
+// request with the same address and events has the same Idempotency-Key and creates no second registration. The
+// document does not describe the response, which may contain the signing key of deliveries: it is never printed, and
+// written to a file only if requested.
 
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { refuseUnknown } from './shared/typed.ts';
 
 const answerWithinMs = 60_000;
 
-/** 0: registered, now or before; 3: upstream does not take it. */
+/** 0: registered, now or before; 3: upstream rejects the request. */
 const register = defineCommand({
   name: 'register',
   about: 'register the address of a webhooks source at upstream',
@@ -79,7 +79,7 @@ export const webhooks: CommandGroup = {
   commands: [register],
 };
 
-/** Made before upstream is asked: what it answers once may not come again. */
+/** Created before the request: the response may come only once. */
 function newFile(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

@@ -19,7 +19,7 @@ type Address = Credentials & { readonly host: string; readonly port: number };
 
 /** Its status, or why there is none and the next step. */
 export type StatusReply =
-  | { readonly outcome: 'answered'; readonly standing: LiveStatus }
+  | { readonly outcome: 'answered'; readonly status: LiveStatus }
   | { readonly outcome: 'off'; readonly why: string; readonly next: string }
   | { readonly outcome: 'silent'; readonly why: string; readonly next: string };
 
@@ -110,7 +110,7 @@ function answerOf(url: string, { status, body }: Answer): StatusReply {
     };
   }
   const parsed = status === 200 ? liveStatus.safeParse(jsonOf(body)) : null;
-  if (parsed?.success) return { outcome: 'answered', standing: parsed.data };
+  if (parsed?.success) return { outcome: 'answered', status: parsed.data };
   return {
     outcome: 'silent',
     why: `the server at ${url} is not sluice, or is another version (${status})`,

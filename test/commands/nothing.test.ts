@@ -8,7 +8,7 @@ import { backfillList } from '../../src/commands/backfill-list.ts';
 import { show } from '../../src/commands/checkpoint.ts';
 import { deadLetterLines, deadLetterList } from '../../src/commands/dead-letters.ts';
 import { explain } from '../../src/commands/explain.ts';
-import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
+import type { CommandDeps, ExitCode } from '../../src/commands/shared/command.ts';
 import { status } from '../../src/commands/status.ts';
 import { received } from '../run/run-command.ts';
 import { tempDir } from '../support/temp.ts';
@@ -28,7 +28,7 @@ function aConfig(stateDir: string): string {
   return file;
 }
 
-const commands: readonly [string, (config: string, deps: Means) => Promise<ExitCode>][] = [
+const commands: readonly [string, (config: string, deps: CommandDeps) => Promise<ExitCode>][] = [
   ['status', (config, deps) => status.run({ config }, deps)],
   ['explain', (config, deps) => explain.run({ stream: 'audit', config }, deps)],
   ['checkpoint show', (config, deps) => show.run({ config, stream: 'audit' }, deps)],

@@ -17,7 +17,7 @@ export interface MeansParts {
   };
 }
 
-/** Means with an HTTP client that asks nobody: `answer` says what comes back, and without it every request fails. */
+/** Deps with an HTTP client that sends nothing: `answer` returns the response; without it every request fails. */
 export function planMeans({ clock = manualClock(), answer }: MeansParts = {}): PlanDeps {
   const log: Log = {
     debug() {},

@@ -1,7 +1,7 @@
 // A command run within the test's own process: what it writes is heard, and nothing is started. For what does not hang on a
 // real terminal or exit code; those are asked of the real program (support/cli.ts).
 
-import type { ExitCode, Means } from '../../src/commands/shared/command.ts';
+import type { CommandDeps, ExitCode } from '../../src/commands/shared/command.ts';
 
 /** What a command said, and the code it ended with. */
 export interface Received {
@@ -12,12 +12,12 @@ export interface Received {
 
 /** Runs a command with this environment. What it throws is the caller's to expect. */
 export async function received(
-  command: (deps: Means) => Promise<ExitCode>,
-  env: Means['env'] = {},
+  command: (deps: CommandDeps) => Promise<ExitCode>,
+  env: CommandDeps['env'] = {},
 ): Promise<Received> {
   const out: string[] = [];
   const err: string[] = [];
-  const deps: Means = {
+  const deps: CommandDeps = {
     env,
     out: (line) => out.push(line),
     err: (line) => err.push(line),

@@ -1,4 +1,4 @@
-// Which events of an archive are asked for: a filter, and a span of their times.
+// The events of an archive that a command is for: a filter and a span of event times.
 
 import { errorText, UsageError } from '../../contracts/index.ts';
 import { compileFilter, type Filter } from '../../send/index.ts';
@@ -8,24 +8,24 @@ import { timeTyped } from '../shared/typed.ts';
 const shownMax = 200;
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** The options that say so. */
+/** The options for the filter and the span. */
 export const askedOptions = {
   where: { value: 'filter', about: "CEL over the event, such as 'event.severity_id >= 4'" },
   from: { value: 'time', about: 'events from this time on (RFC 3339)' },
   to: { value: 'time', about: 'events before this time' },
 } as const;
 
-/** What is asked for. */
+/** The events that were requested. */
 export interface AskedEvents {
-  /** Epoch milliseconds; left out: no bound. */
+  /** Epoch milliseconds; undefined: no bound. */
   readonly from?: number;
   readonly to?: number;
   readonly where: string | undefined;
   /** True where nothing is left out. */
   readonly isAll: boolean;
-  /** Whether an event is asked for; one on which the filter fails is not. */
+  /** True for a requested event; false if the filter fails on the event. */
   readonly passes: Filter;
-  /** False for a page read at a time when no event asked for could have happened yet. */
+  /** False for a page that was read before any requested event can have happened. */
   mayBeIn(page: { readonly fetched_at: string }): boolean;
 }
 
@@ -48,7 +48,7 @@ export function eventsAsked(given: {
     where,
     isAll: where === undefined && given.from === undefined && given.to === undefined,
     passes: (event) => event.ocsf.time >= from && event.ocsf.time < to && filter(event),
-    // What happened later than a day after it was read has a clock that is wrong.
+    // An event time more than a day after the page was read comes from a wrong clock.
     mayBeIn: ({ fetched_at: at }) => Date.parse(at) + dayMs >= from,
   };
 }

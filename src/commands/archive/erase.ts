@@ -1,6 +1,6 @@
-// `sluice archive erase`: asks whoever writes the archive to erase one record. As with `prune`,
-// nothing is taken from an archive but by who can sign that it was; what keeps the record is found
-// here, before anything is asked for.
+// `sluice archive erase`: requests the erasure of one record from the process that writes the archive. As with `prune`,
+// only a process that can sign the deletion deletes. Holds and locks that keep the record are found here, before the
+// request is written.
 
 import {
   type Copy,

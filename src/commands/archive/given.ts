@@ -1,4 +1,4 @@
-// What commands about archives are given: the place where one lies, and keys that a reader trusts.
+// Arguments and options that the archive commands share: the location of an archive, and the keys that a reader trusts.
 
 import { hash, type X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -25,11 +25,11 @@ import { type Hold, holdsIn, type ReadRequest, signRequest } from '../../archive
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { type ObjectStore, openStore } from '../../objects/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import type { Means } from '../shared/command.ts';
+import type { CommandDeps } from '../shared/command.ts';
 
 const shownMax = 120;
 
-/** The place of an archive. */
+/** The location of an archive. */
 export const locationArgument = {
   about: 'a directory, or s3://BUCKET/PREFIX with the usual credentials',
 } as const;
@@ -43,35 +43,38 @@ export const keyOption = {
 } as const;
 
 /** The archive at a location. Another service than AWS is named as its own tools have it named. */
-export async function openArchive(location: string, env: Means['env']): Promise<ArchiveReader> {
+export async function openArchive(
+  location: string,
+  env: CommandDeps['env'],
+): Promise<ArchiveReader> {
   const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
   return new ArchiveReader(await openStore(location, { endpoint, region: env.AWS_REGION }));
 }
 
-/** What a shard that has archived nothing yet may have. */
+/** Objects that a shard may have before it archives its first page. */
 const beforeTheLog = /^\d+\/(?:archive\.json|writer|prune\.json|(?:holds|erase)\/.*)$/;
 
 /**
- * Where the archives at a location are: there, and below it one a shard of the state that they were written from, by
- * number. An archive in the place of the shards does not hide theirs.
+ * The locations of the archives at a location: the location itself, and one below it for each shard of the state that
+ * the archives were written from, by number. An archive at the location itself does not hide those of the shards.
  */
 export async function archivesAt(
   location: string,
-  env: Means['env'],
+  env: CommandDeps['env'],
 ): Promise<readonly [string, ...string[]]> {
   const { store } = await openArchive(location, env);
   try {
     const isHere = (await store.facts(checkpointPath)) !== null;
     const numbers: string[] = [];
-    /** Files in the place of an archive, which cannot be read. */
+    /** Files at the location of an archive that cannot be read. */
     const inPlace: string[] = [];
-    // Digits come before what an archive's own names begin with.
+    // Digits sort before the names of an archive's own objects.
     for (let name = await firstBehind(store, ''); name !== null && name < ':'; ) {
       const [number = '', ...below] = name.split('/');
       const isNumber = /^\d+$/.test(number);
       if (isNumber && below.length === 0) inPlace.push(number);
       else if (isNumber && (await hasBegun(store, number))) numbers.push(number);
-      // What is below it is not of interest: "0" is what follows "/".
+      // Skips the objects below the location: "0" is the character after "/".
       name = await firstBehind(store, below.length === 0 ? name : `${number}0`);
     }
     const found = [...numbers, ...(isHere ? [] : inPlace)]
@@ -82,7 +85,7 @@ export async function archivesAt(
     const [first, ...others] = hasOwn ? [location, ...found] : found;
     return first === undefined ? [location] : [first, ...others];
   } catch (error) {
-    // Whoever reads it says what is wrong.
+    // The reader of the archive reports the error.
     if (error instanceof ExportError) return [location];
     throw error;
   } finally {
@@ -98,7 +101,7 @@ async function hasBegun(store: ObjectStore, number: string): Promise<boolean> {
   return false;
 }
 
-/** The shard whose archive has its place there; undefined: the place says none. */
+/** The shard whose archive belongs at the location; undefined: the location does not name a shard. */
 export function shardAt(location: string): number | undefined {
   const [, number] = /\/(\d+)\/*$/.exec(`/${location}`) ?? [];
   return number === undefined ? undefined : Number(number);
@@ -109,12 +112,12 @@ async function firstBehind(store: ObjectStore, after: string): Promise<string | 
   return null;
 }
 
-/** The keys that `--key` gives: each a vkey, or a file with one a line. Throws a UsageError. */
+/** The keys of `--key`: each a vkey, or a file with one vkey a line. Throws a UsageError. */
 export function keysGiven(given: readonly string[]): readonly Verifier[] {
   return keysOf('key', given, parseVkey);
 }
 
-/** The witnesses that `--witness` gives, and how many of them it takes. Throws a UsageError. */
+/** The witnesses of `--witness`, and how many of them must have signed. Throws a UsageError. */
 export function witnessesGiven(given: readonly string[], asked: string | undefined) {
   const keys = keysOf('witness', given, parseWitnessKey);
   const quorum = asked === undefined ? keys.length : Number(asked);
@@ -175,8 +178,14 @@ function keyOf(line: string, option: string, parse: (vkey: string) => Verifier):
   }
 }
 
-/** The archive at a location, its entries proven against its newest checkpoint, whose signature is not checked. */
-export async function provenArchive(location: string, env: Means['env']): Promise<ProvenReader> {
+/**
+ * The archive at a location, its entries proven against its newest checkpoint. The checkpoint's signature is not
+ * checked.
+ */
+export async function provenArchive(
+  location: string,
+  env: CommandDeps['env'],
+): Promise<ProvenReader> {
   const { store } = await openArchive(location, env);
   return new ProvenReader(store, await signedHead(store));
 }
@@ -189,8 +198,8 @@ export const signWithOption = {
 } as const;
 
 /**
- * The signature of a request; undefined where no key is given. Throws an ExportError where the archive carries out
- * signed requests only.
+ * The signature of a request; undefined if no key is given. Throws an ExportError if the archive accepts signed
+ * requests only.
  */
 export async function signatureOf(
   store: ObjectStore,
@@ -220,7 +229,7 @@ export async function signatureOf(
   );
 }
 
-/** What the newest checkpoint says; where the archive is damaged there, an ExportError says so. */
+/** The newest checkpoint. Throws an ExportError if the archive is damaged there. */
 export async function signedHead(store: ObjectStore): Promise<Checkpoint> {
   return await readably(store, async () => {
     const found = await readSmall(store, checkpointPath);
@@ -229,12 +238,12 @@ export async function signedHead(store: ObjectStore): Promise<Checkpoint> {
   });
 }
 
-/** The holds that were set. One that cannot be read has nothing go, until it is mended. */
+/** The holds that were set. A hold that cannot be read keeps everything until it is repaired. */
 export async function holdsAt(store: ObjectStore): Promise<readonly Hold[]> {
   return await readably(store, () => holdsIn(store));
 }
 
-/** Does work on an archive; a damaged one is an ExportError that says what to do. */
+/** Runs work on an archive. Damage becomes an ExportError that names the next step. */
 export async function readably<T>(store: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,6 @@
-// `sluice archive hold`: legal holds. A hold is set by an object in the archive, with neither key nor
-// config, also while a process writes there: that one enters it into the log with its next
-// checkpoint, and from then on no body in its time goes, whatever retention says.
+// `sluice archive hold`: legal holds. A hold is an object in the archive. Setting one needs neither key nor config, and
+// works while a process writes there. The writer enters the hold into the log with its next checkpoint. From then on no
+// body of that time is deleted, whatever retention is set to.
 
 import { checkpointPath, ProvenReader, readSmall } from '../../archive/index.ts';
 import {
@@ -54,7 +54,7 @@ const add = defineCommand({
     };
     const { store } = await openArchive(location, env);
     const set = (await holdsAt(store)).find((one) => one.id === id);
-    // Broken off, the same command goes on.
+    // The same command line resumes an interrupted run.
     const isSame = set?.from === hold.from && set.to === hold.to && set.reason === reason;
     if (set !== undefined && (!isSame || set.released_at !== null)) {
       throw new UsageError(`--id: a hold ${id} was set before; another one needs another name`);
@@ -126,8 +126,8 @@ const list = defineCommand({
 });
 
 /**
- * Sets or lifts the bucket's own legal hold (S3 Object Lock) on the segments that a hold is for, but
- * for those that another one keeps; gives how many that are, none where the place has no locks.
+ * Sets or lifts the bucket's own legal hold (S3 Object Lock) on the segments of a hold. A segment that another hold
+ * covers keeps its lock. Returns the number of segments changed; none if the store has no locks.
  */
 async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Promise<number> {
   if (!(await store.locks())) return 0;
@@ -143,7 +143,10 @@ async function holdInBucket(store: ObjectStore, hold: Hold, isOn: boolean): Prom
   return count;
 }
 
-/** What the log says of each; an ExportError where it cannot be read. Nothing is in the log before its first checkpoint. */
+/**
+ * The log's entry for each hold. Throws an ExportError if the log cannot be read. Before the first checkpoint the log
+ * is empty.
+ */
 async function enteredIn(
   store: ObjectStore,
   holds: readonly Hold[],

@@ -1,6 +1,5 @@
-// `sluice archive keys`: makes the key that signs an archive, and shows what is public of it. The
-// private key has the text form of Go's golang.org/x/mod/sumdb/note, so that other people's tools
-// sign with it as well; its name is the log's.
+// `sluice archive keys`: creates the key that signs an archive, and shows its public part. The private key has the text
+// form of Go's golang.org/x/mod/sumdb/note, so that other tools can sign with it. Its name is the log's.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -69,7 +68,7 @@ export function publicKeyOf(text: string): string {
   return parseSigningKey(text).verifier.vkey;
 }
 
-/** Durable when it returns: what it has signed can be signed by no other. */
+/** Durable on return: no other key can replace one that has already signed. */
 function writeKey(path: string, text: string): void {
   try {
     const file = openSync(path, 'wx', fileMode);

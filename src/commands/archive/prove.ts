@@ -13,7 +13,7 @@ import {
 import type { ArchiveReader } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import { defineCommand, type Means } from '../shared/command.ts';
+import { type CommandDeps, defineCommand } from '../shared/command.ts';
 import {
   archivesAt,
   bytesGiven,
@@ -64,7 +64,7 @@ interface Requested {
   prove(reader: ArchiveReader): Promise<ProvenRecord | null>;
 }
 
-/** Throws a UsageError where not exactly one of both is given. */
+/** Throws a UsageError unless exactly one of the two is given. */
 function requestedBy(uid: string | undefined, match: string | undefined): Requested {
   if ((uid === undefined) === (match === undefined)) {
     throw new UsageError('give one of --uid and --match');
@@ -92,7 +92,7 @@ function requestedBy(uid: string | undefined, match: string | undefined): Reques
 async function provenIn(
   location: string,
   requested: Requested,
-  env: Means['env'],
+  env: CommandDeps['env'],
 ): Promise<ProvenRecord | ExportError | null> {
   const reader = await openArchive(location, env);
   try {

@@ -1,6 +1,6 @@
-// `sluice archive prune`: asks whoever writes the archive to let the bodies of before a time go, with
-// its next checkpoint. The tree stays, and an entry says what went: nothing is taken from an archive
-// but by who can sign that it was.
+// `sluice archive prune`: requests the deletion of bodies older than a time from the process that writes the archive.
+// The writer deletes them with its next checkpoint. The tree stays, and an entry lists the deleted bodies: only a
+// process that can sign the deletion deletes.
 
 import { dayOfCut, ProvenCuts, readSpanOf } from '../../archive/audit.ts';
 import { cutsPrefix } from '../../archive/index.ts';
@@ -87,7 +87,7 @@ deletes the others with its next checkpoint, or at its next start.`,
   },
 });
 
-/** What keeps the one that is kept longest. */
+/** The reason for the longest lock. */
 function lockedText(locks: readonly ObjectLock[]): string {
   const longest = locks.toSorted(
     (a, b) => Number(b.hold ?? false) - Number(a.hold ?? false) || b.until - a.until,

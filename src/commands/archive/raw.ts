@@ -1,13 +1,13 @@
-// Records of an archive as upstream sent them, one a line on stdout: for an archive without a lake, and without a config.
-// What must stay true: on anything but a terminal a record's bytes are exactly those of upstream, except that line
-// breaks between JSON tokens become blanks, as `schema: original` has it; and a page that is not shown is counted.
+// Writes records of an archive as upstream sent them, one a line on stdout. Needs neither a lake nor a config.
+// Invariants: if stdout is not a terminal, a record's bytes are exactly those of upstream, except that line breaks
+// between JSON tokens become blanks, as with `schema: original`; a page that is not shown is counted.
 
 import { once } from 'node:events';
 import { archivedPage, keptRecords } from '../../archive/audit.ts';
 import { type ArchiveReader, loggedEntries, sizeOf, type Verifier } from '../../archive/index.ts';
 import { ExportError, UsageError, visibleLines } from '../../contracts/index.ts';
 import { counted } from '../../terminal/index.ts';
-import type { ExitCode, Means } from '../shared/command.ts';
+import type { CommandDeps, ExitCode } from '../shared/command.ts';
 import { refuseUnknown, timeTyped } from '../shared/typed.ts';
 import { archivesAt } from './given.ts';
 import { trustedArchive } from './trusted.ts';
@@ -29,23 +29,27 @@ export function readSpanGiven(given: {
   return { from, to };
 }
 
-/** Waits for a reader of stdout that is slower. */
+/** Waits for a slower reader of stdout. */
 export async function drained(unread: AbortSignal): Promise<void> {
   if (!process.stdout.writableNeedDrain || unread.aborted) return;
-  // `unread` reports a reader that has gone.
+  // `unread` aborts when the reader has closed stdout.
   await once(process.stdout, 'drain', { signal: unread }).catch(() => undefined);
 }
 
-/** What is shown of an archive. */
+/** The part of an archive to show. */
 export interface RawWishes extends TimeSpan {
-  /** Left out: all streams. */
+  /** Undefined: all streams. */
   readonly stream?: string;
-  /** Keys that may sign the archive; null: none is known. */
+  /** Keys that may sign the archive; null: no key is known. */
   readonly trusted: readonly Verifier[] | null;
 }
 
 /** Shows the records of each archive at a location, in the order of its log. */
-export async function showRaw(location: string, wishes: RawWishes, deps: Means): Promise<ExitCode> {
+export async function showRaw(
+  location: string,
+  wishes: RawWishes,
+  deps: CommandDeps,
+): Promise<ExitCode> {
   const streams = new Set<string>();
   let pruned = 0;
   for (const one of await archivesAt(location, deps.env)) {
@@ -72,7 +76,7 @@ export async function showRaw(location: string, wishes: RawWishes, deps: Means):
 async function showPages(
   reader: ArchiveReader,
   { from, to, stream }: RawWishes,
-  { deps, streams }: { readonly deps: Means; readonly streams: Set<string> },
+  { deps, streams }: { readonly deps: CommandDeps; readonly streams: Set<string> },
 ): Promise<number> {
   let pruned = 0;
   for await (const { entry } of loggedEntries(reader, await sizeOf(reader))) {
@@ -98,7 +102,7 @@ const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const blank = 0x20;
 
-/** A line break cannot stand within a JSON string, so between tokens a blank is the same. */
+/** A JSON string has no raw line break, so a blank can replace one between tokens. */
 function oneLine(record: Uint8Array): Uint8Array {
   if (!record.includes(lineFeed) && !record.includes(carriageReturn)) return record;
   return record.map((byte) => (byte === lineFeed || byte === carriageReturn ? blank : byte));

@@ -1,6 +1,6 @@
-// `sluice archive reconcile`: compares a list of uids, as a receiver has them, with those of an archive. Its exit code
-// is the result: 0 equal, 1 not, 2 not compared. What must stay true: no result without a checkpoint that a given key
-// has signed, and none where a part of the archive or of the list could not be read.
+// `sluice archive reconcile`: compares a receiver's list of uids with those of an archive. The exit code is the result:
+// 0 equal, 1 different, 2 not compared. Invariants: no result without a checkpoint that a given key has signed, and
+// none if a part of the archive or of the list could not be read.
 
 import { createReadStream } from 'node:fs';
 import {
@@ -18,7 +18,7 @@ import { ProvenReader, type Verifier } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { counted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import { defineCommand, failureText, type Means } from '../shared/command.ts';
+import { type CommandDeps, defineCommand, failureText } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import {
   archivesAt,
@@ -96,7 +96,11 @@ interface Asked {
 }
 
 /** Marks the uids of each archive at a location: one, or one for each shard. */
-async function markAll(location: string, { trusted, wishes, table }: Asked, env: Means['env']) {
+async function markAll(
+  location: string,
+  { trusted, wishes, table }: Asked,
+  env: CommandDeps['env'],
+) {
   const streams = new Set<string>();
   const proven: string[] = [];
   let pruned = 0;
@@ -130,7 +134,7 @@ interface Found {
 async function report(
   table: UidTable,
   { proven, pruned, repeated }: Found,
-  { out, unread }: Means,
+  { out, unread }: CommandDeps,
 ): Promise<0 | 1> {
   const has = (flags: number, flag: number) => (flags & flag) !== 0;
   const isMissingHere = (flags: number) => !has(flags, archived);

@@ -1,8 +1,7 @@
-// `sluice archive replay`: sends events of an archive to a sink once more. Its pages are held in the
-// state's spool for that sink alone, each with how far the replay has come, and the sink gets them
-// as it gets everything: by the same routes, from the same position. So nothing is lost or sent
-// twice by a replay that is broken off, and the same command line goes on with it. What must stay
-// true: an event comes with the uid that it had.
+// `sluice archive replay`: sends events of an archive to a sink again. The pages are stored in the state's spool for
+// that sink alone, each with the progress of the replay. The sink delivers them like all other pages: by the same
+// routes, from the same position. So an interrupted replay loses and repeats nothing, and the same command line resumes
+// it. Invariant: a replayed event has its original uid.
 
 import { hash } from 'node:crypto';
 import { archivedPage } from '../../archive/audit.ts';
@@ -16,7 +15,12 @@ import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';
 import { cleanText } from '../../tools/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
-import { configOption, defineCommand, logLevelOption, type Means } from '../shared/command.ts';
+import {
+  type CommandDeps,
+  configOption,
+  defineCommand,
+  logLevelOption,
+} from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
 import { locationArgument } from './given.ts';
@@ -76,7 +80,7 @@ Sinks that write each event once (file, Kafka with exactly_once) write these onc
   },
 });
 
-/** Throws an ExportError where no key is known: what is sent to a receiver has to be proven. */
+/** Throws an ExportError if no key is known: only proven events are sent to a receiver. */
 function keysToReplay(location: string, given: readonly string[] | undefined, config: Config) {
   const keys = keysFor(location, given, config);
   if (keys !== null) return keys;
@@ -90,9 +94,9 @@ function keysToReplay(location: string, given: readonly string[] | undefined, co
 interface Doing {
   readonly asked: AskedEvents;
   readonly config: Config;
-  /** Where it is kept how far the replay has come. */
+  /** The key under which the progress is stored. */
   readonly key: string;
-  readonly deps: Means;
+  readonly deps: CommandDeps;
   readonly plan: WholePlan;
   readonly reader: ProvenReader;
   readonly sink: string;
@@ -146,7 +150,7 @@ async function replayed(doing: Doing): Promise<0 | 1> {
   return 1;
 }
 
-/** Holds the pages that are asked for; false where it was stopped before the last. */
+/** Stores the requested pages; false if it was stopped before the last. */
 async function hold(
   doing: Doing,
   { spool, pipeline }: Journey,
@@ -205,7 +209,7 @@ function progress(stream: string, next: number) {
   return { stream, checkpoint: next, entities: { put: [['replay', '']], drop: [] } } as const;
 }
 
-/** The page with the events that are asked for only; null: there are none. */
+/** The page with its requested events only; null: it has none. */
 function chosen({ held, events }: DecodedPage, { passes }: AskedEvents): NewPage | null {
   const picked = events.flatMap((event, at) => (passes(event) ? [at] : []));
   if (picked.length === 0) return null;
@@ -214,7 +218,7 @@ function chosen({ held, events }: DecodedPage, { passes }: AskedEvents): NewPage
   return { ...held, kept, uids: Buffer.concat(uids) };
 }
 
-/** Waits until the sink has all, or only waits for more to come, which it is told is not so. */
+/** Waits until the sink is caught up, or only waits for more events to fill a batch. */
 async function delivered({ sink, tools }: Doing, journey: Journey, halt: AbortSignal) {
   const { pipeline, spool } = journey;
   const isBehind = () => {
@@ -224,9 +228,9 @@ async function delivered({ sink, tools }: Doing, journey: Journey, halt: AbortSi
   while (isBehind() && !halt.aborted) await tools.clock.sleep(lookEveryMs);
 }
 
-/** Tells now and then how far it is, and at the end what it came to and how fast. */
+/** Logs the progress from time to time, and at the end the total and the rate. */
 function meterOf(
-  { err }: Means,
+  { err }: CommandDeps,
   { of, from, now }: { readonly of: number; readonly from: number; readonly now: () => number },
 ) {
   const begun = now();

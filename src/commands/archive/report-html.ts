@@ -1,6 +1,6 @@
-// A verification as one page that needs nothing else: the report with a timeline of completeness
-// per stream. What must stay true: everything in it comes from an archive that may be forged, so
-// all text is escaped, and the page runs no script and asks for nothing.
+// A verification as one self-contained page: the report with a timeline of completeness per stream. Invariant: all
+// content comes from an archive that may be forged, so all text is escaped, and the page runs no script and loads
+// nothing.
 
 import type { Break, Report, StreamDay, VerifiedStream } from '../../archive/audit.ts';
 import { visibleText } from '../../contracts/index.ts';
@@ -70,7 +70,7 @@ function list(title: string, items: readonly string[]): string {
   return `${head}<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`;
 }
 
-/** What is the same of many pages folds up. */
+/** Breaks that are the same for many pages fold up. */
 function breakList({ breaks, breaksOmitted }: Report): string {
   const items = groupedBreaks(breaks).map((group) => {
     const text = escaped(groupText(group));
@@ -90,7 +90,7 @@ function folded(summary: string, items: readonly string[]): string {
   return `<details><summary>${summary}</summary><ul>${items.join('')}</ul></details>`;
 }
 
-/** Streams where something is to be looked at come first; many others fold up behind them. */
+/** Streams that need attention come first; many others fold up after them. */
 function inTwoParts(
   streams: readonly VerifiedStream[],
   shown: readonly string[],

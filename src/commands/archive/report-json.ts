@@ -1,9 +1,9 @@
-// A verification as JSON, whose keys are what people's scripts rely on.
+// A verification as JSON. Scripts rely on its keys.
 
 import type { Report, WitnessedSize } from '../../archive/audit.ts';
 import { timeText } from '../../tools/index.ts';
 
-/** What was found, as one word. */
+/** The result as one word. */
 export function reportVerdict({ breaks, gaps }: Report): 'whole' | 'broken' | 'open_gaps' {
   if (breaks.length > 0) return 'broken';
   return gaps.some(({ isOpen }) => isOpen) ? 'open_gaps' : 'whole';

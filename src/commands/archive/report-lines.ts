@@ -1,5 +1,5 @@
-// A verification for a person at a terminal: the verdict first, then every break with its place,
-// the gaps, what each stream holds, and what an auditor has to know besides.
+// A verification as text for a terminal: the verdict, then every break with its location, the gaps, the contents of
+// each stream, and notes for an auditor.
 
 import type {
   Break,
@@ -16,7 +16,7 @@ import { cleanText, timeText } from '../../tools/index.ts';
 import { reportVerdict } from './report-json.ts';
 
 const lengthMax = 500;
-/** Of what may come by the thousand so many are shown. */
+/** The most lines shown of a list that may have thousands. */
 const listMax = 200;
 
 /** The report in lines. */
@@ -55,7 +55,7 @@ export function reportLines(report: Report): readonly string[] {
   ];
 }
 
-/** A list as people read it: its newest, and how many came before; `--json` has all. */
+/** The newest of a list as text, and the count of older ones; `--json` has all. */
 export function bounded<T>(list: readonly T[], text: (one: T) => string): readonly string[] {
   const earlier = list.length - listMax;
   return [
@@ -77,7 +77,7 @@ export function verdictText(report: Report): string {
   }
 }
 
-/** What was proven, of which archive and under which key. */
+/** The proven facts: which archive, under which key. */
 export function factTexts(report: Report): readonly string[] {
   const { place, origin, size, root, signedBy, pages, records, streams, bodyBytes } = report;
   const keys = signedBy.map(({ vkey }) => vkey).join(', ');
@@ -105,7 +105,7 @@ function seenTexts({ stamps, stamp, cosigned, cosignature }: Report): readonly s
   ];
 }
 
-/** What is the same of one object is told as one: it may be that of thousands of pages. */
+/** Breaks of one object with the same cause, as one group: thousands of pages may have it. */
 export function groupedBreaks(breaks: readonly Break[]): readonly (readonly Break[])[] {
   const groups: Break[][] = [];
   for (const one of breaks) {
@@ -118,7 +118,7 @@ export function groupedBreaks(breaks: readonly Break[]): readonly (readonly Brea
   return groups;
 }
 
-/** Where and what such breaks are. */
+/** Location and cause of a group of breaks. */
 export function groupText(group: readonly Break[]): string {
   const [first, last] = [group[0], group.at(-1)];
   if (first === undefined || last === undefined) return '';
@@ -138,25 +138,25 @@ export function placeText({ index, through, stream, seq, object }: Break): strin
   ].join(', ');
 }
 
-/** What gaps are, of very many those that are open rather than others. */
+/** Gaps as text; if there are very many, open ones first. */
 export function gapTexts(gaps: readonly ReportedGap[]): readonly string[] {
   const isTooMany = gaps.length > listMax;
   const shown = isTooMany ? gaps.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)) : gaps;
   return bounded(shown, gapText);
 }
 
-/** What a gap is, and whether it has ended. */
+/** A gap as text, and whether it has ended. */
 function gapText({ index, stream, seq, at, what, isOpen }: ReportedGap): string {
   return `${at}, ${stream} ${seq}, entry ${index}: ${what}${isOpen ? '' : ' (it has ended)'}`;
 }
 
-/** What was erased, and why. */
+/** The erased records, and the reason. */
 export function erasureText({ index, at, page, records, reason }: Erasure): string {
   const which = records.length === 1 ? `SHA-256 ${records[0]}` : `SHA-256 ${records[0]}, …`;
   return `${at}, entry ${index}: ${counted(records.length, 'record')} of the page of entry ${page} (${which}): ${reason}`;
 }
 
-/** What a comparison with upstream has come to. */
+/** The result of a comparison with upstream. */
 export function comparedText(one: Compared): string {
   const { at, stream, from, to, upstream, archived, dropped, missing, changed } = one;
   const found =

@@ -1,6 +1,5 @@
-// `sluice archive keys rotate`: hands an archive on to another key. It is done with the config and
-// the state of whoever writes the archive, while that does not run, since only they know what was
-// about to be signed.
+// `sluice archive keys rotate`: transfers an archive to another key. It needs the config and the state of the archive's
+// writer, while that process is stopped: only they have the entries that are not signed yet.
 
 import { z } from 'zod';
 import { signerOf, signingSettings } from '../../archive/index.ts';
@@ -10,14 +9,14 @@ import { Secret, UsageError } from '../../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
 import { type BucketSettings, openStore } from '../../objects/index.ts';
 import { systemClock } from '../../tools/index.ts';
-import { configOption, defineCommand, type Means } from '../shared/command.ts';
+import { type CommandDeps, configOption, defineCommand } from '../shared/command.ts';
 import { refuseUnknown } from '../shared/typed.ts';
 import { signingKeyGiven } from './given.ts';
 
-/** Another's claim counts for so long; our own state's does not count at all. */
+/** Another process's claim is valid for so long; a claim by our own state is ignored. */
 const staleMs = 30_000;
 
-/** What the sink's own reading of the config has parsed. */
+/** The settings that the sink's own definition parses. */
 const settingsShape = z.object({
   location: z.string(),
   ...signingSettings.shape,
@@ -46,7 +45,7 @@ export const rotateKeys = defineCommand({
 name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
   async run({ config: file, to, sink: requested }, { env, out, err }) {
     for (const config of inShards(readConfig(file, { env }))) {
-      await rotated(config, { to, wanted: requested }, { env, out, err });
+      await rotated(config, { to, requested }, { env, out, err });
     }
     return 0;
   },
@@ -54,8 +53,8 @@ name a config (*.yaml) that differs only in that. If the rotation was interrupte
 
 async function rotated(
   config: Config,
-  { to, wanted: requested }: { readonly to: string; readonly wanted: string | undefined },
-  { env, out, err }: Pick<Means, 'env' | 'out' | 'err'>,
+  { to, requested }: { readonly to: string; readonly requested: string | undefined },
+  { env, out, err }: Pick<CommandDeps, 'env' | 'out' | 'err'>,
 ): Promise<void> {
   const { name, settings } = archiveOf(config, requested);
   const isConfig = /\.ya?ml$/.test(to);

@@ -1,7 +1,7 @@
-// `sluice archive search`: events of an archive on stdout, without a database. They come from the
-// archive's lake, of which only what may match is read; what has come since the lake was written
-// last comes from the pages, where a config says how their records are read. What must stay true:
-// what is not looked at is reported; each event that is shown is of a page or object that the checkpoint proves.
+// `sluice archive search`: writes events of an archive to stdout, without a database. Events come from the archive's
+// lake; only files that may match are read. Events newer than the lake come from the pages, if a config describes their
+// records. Invariants: every part that was not searched is reported; every event that is shown belongs to a page or
+// object that the checkpoint proves.
 
 import { formats } from '../../../formats/index.ts';
 import {
@@ -24,7 +24,7 @@ import { lakeEvents } from '../../parquet/index.ts';
 import { textFormat, usualChoice } from '../../run/process.ts';
 import { DecodedPage, type Filter, normalisersOf, valuesNeeded } from '../../send/index.ts';
 import { counted } from '../../terminal/index.ts';
-import { defineCommand, type ExitCode, type Means } from '../shared/command.ts';
+import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { readConfigToLook } from '../shared/looking.ts';
 import { type AskedEvents, askedOptions, eventsAsked } from './asked-events.ts';
 import { locationArgument } from './given.ts';
@@ -101,11 +101,11 @@ given.`,
   },
 });
 
-/** Says what was not looked at, and how to; returns the exit code. */
+/** Reports the parts that were not searched, and how to search them; returns the exit code. */
 async function reportUnread(
   unread: AsyncIterable<PageEntry>,
   hasLake: boolean,
-  { err }: Means,
+  { err }: CommandDeps,
 ): Promise<ExitCode> {
   let pages = 0;
   for await (const _ of unread) pages += 1;
@@ -127,7 +127,7 @@ async function showPages(
   reader: ProvenReader,
   by: {
     readonly known: Config;
-    readonly deps: Means;
+    readonly deps: CommandDeps;
     readonly shown: (event: Event) => Promise<void>;
   },
 ): Promise<void> {
@@ -157,7 +157,7 @@ async function searchRaw(
   location: string,
   key: readonly string[] | undefined,
   given: Readonly<Record<string, string | undefined>>,
-  deps: Means,
+  deps: CommandDeps,
 ): Promise<ExitCode> {
   const { stream, from, to, ...others } = given;
   const [wrong] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
@@ -201,8 +201,8 @@ function eventOf(ocsf: OcsfEvent): Event {
   return { uid, source, stream, kind: 'log', context, offset: 0, raw: Buffer.alloc(0), ocsf };
 }
 
-/** Shows an event that passes, and waits for a reader who is slower. */
-function shower(format: string, { out, unread }: Means) {
+/** Shows an event that passes, and waits for a slower reader. */
+function shower(format: string, { out, unread }: CommandDeps) {
   const { encode } = textFormat(usualChoice(format));
   return async (event: Event, passes: Filter): Promise<void> => {
     if (!passes(event)) return;

@@ -1,5 +1,4 @@
-// `sluice archive stats`: how much of what an archive holds, by the objects that are there. It says
-// nothing about whether they are right: that is `verify`.
+// `sluice archive stats`: counts and sizes of an archive's objects. It does not check the objects; `verify` does.
 
 import { counted, factLines, sizeText } from '../../terminal/index.ts';
 import { defineCommand } from '../shared/command.ts';

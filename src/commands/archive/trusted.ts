@@ -1,7 +1,7 @@
-// Archives as commands read them that show or send what is in them: up to a checkpoint that a known key has signed.
-// The key comes from --key, or from the sink of the config that writes this archive; never from the archive, which
-// others can change. What must stay true: with a known key, a command shows nothing that this key's newest
-// checkpoint does not prove; without one it says so.
+// Opens archives for commands that show or send their contents, up to a checkpoint that a known key has signed. The key
+// comes from --key, or from the config's sink that writes this archive. It never comes from the archive, which others
+// can change. Invariant: with a known key, a command shows only content that this key's newest checkpoint proves;
+// without one it reports that nothing is proven.
 
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -33,8 +33,8 @@ export const trustedKeyOption = {
 } as const;
 
 /**
- * The newest checkpoint, signed by one of the keys. `shard`: whose log it has to be; undefined: the location does not
- * say. Throws a SyntaxError where it is not.
+ * The newest checkpoint, signed by one of the keys. `shard`: the shard whose log it has to be; undefined: the location
+ * does not name one. Throws a SyntaxError if it is another's.
  */
 export async function trustedHead(
   store: ObjectStore,
@@ -59,8 +59,8 @@ export async function trustedHead(
 }
 
 /**
- * The archive at a location, its entries proven against its newest checkpoint. `trusted`: keys of which one has to have
- * signed it; null: no key is known, and the signature is not checked. Throws an ExportError where it is not theirs.
+ * The archive at a location, its entries proven against its newest checkpoint. `trusted`: keys, one of which must have
+ * signed it; null: no key is known, and the signature is not checked. Throws an ExportError if none of them signed.
  */
 export async function trustedArchive(
   location: string,
@@ -81,13 +81,13 @@ export async function trustedArchive(
   }
 }
 
-/** That no key is known, for stderr. */
+/** Warning for stderr: no key is known. */
 export const notProvenText =
   'not proven: no key is known, so the signature of the archive was not checked. Give --key VKEY, the public key of the archive.';
 
 /**
- * The keys that an archive is proven by: those of --key, else that of the config's sink which writes it; null: none is
- * known. Throws a UsageError for a --key that is none.
+ * The keys that prove an archive: those of --key, else the key of the config's sink that writes it; null: no key is
+ * known. Throws a UsageError for a --key that is not a key.
  */
 export function keysFor(
   location: string,

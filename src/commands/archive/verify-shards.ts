@@ -1,6 +1,6 @@
-// Several logs under one location, one a shard: what their places and entries prove of each other. A log that is deleted
-// as a whole leaves nothing that could be broken, and a log in the place of another is whole. What must stay true: a log
-// that another one has seen is there and has that tree still; one that grows while it is verified is no break.
+// Several logs under one location, one for each shard: checks them against each other. A log that was deleted as a
+// whole shows no break itself, and a log at another log's location is whole. Invariant: a log that another log has seen
+// still exists and has that tree; a log that grows during the verification is no break.
 
 import type { Break, Report, ReportedGap, SiblingSeen } from '../../archive/audit.ts';
 import {
@@ -12,21 +12,21 @@ import {
   type Verifier,
 } from '../../archive/index.ts';
 import { ExportError } from '../../contracts/index.ts';
-import type { Means } from '../shared/command.ts';
+import type { CommandDeps } from '../shared/command.ts';
 import { openArchive, shardAt } from './given.ts';
 
 /** Reports by location; null: it cannot be read. */
 type Judged = ReadonlyMap<string, Report | null>;
 
 interface ShardDeps {
-  readonly env: Means['env'];
+  readonly env: CommandDeps['env'];
   /** Keys that the reader trusts. */
   readonly trusted: readonly Verifier[];
   /** Verifies a log. */
   judge(location: string): Promise<Report | null>;
 }
 
-/** The reports of the logs at a location, with what those of shards prove of each other. */
+/** The reports of the logs at a location, with the breaks between logs of shards. */
 export async function withShards(
   location: string,
   judged: Judged,
@@ -34,7 +34,7 @@ export async function withShards(
 ): Promise<Judged> {
   const base = location.replace(/\/+$/, '');
   const placeOf = (shard: number) => `${base}/${shard}`;
-  // One that is given by its own location says nothing of what is beside it.
+  // The location that was given itself is compared with no other.
   const places = [...judged.keys()].filter((one) => one !== location);
   if (places.length === 0) return alone(location, judged, deps);
   const seen = places.flatMap((by) =>
@@ -103,7 +103,7 @@ function isShards(origin: string, shard: number, trusted: readonly Verifier[]): 
   return origin.endsWith(`/${shard}`) || trusted.some((key) => shardOfLog(key, origin) !== null);
 }
 
-/** Logs of older versions, which say nothing of shards, beside logs that do: each a gap in its own report. */
+/** Logs of older versions do not record their shards. Beside logs that do, each is a gap in its own report. */
 function oldLogs(
   places: readonly string[],
   all: Judged,
@@ -131,7 +131,7 @@ function alone(location: string, judged: Judged, deps: ShardDeps): Judged {
   return new Map([[location, { ...report, remarks: [...report.remarks, remark] }]]);
 }
 
-/** What an entry of one log proves against another, and in which report it stands; null: nothing. */
+/** The break that an entry of one log proves in another, and the report it belongs to; null: none. */
 async function siblingBreak(
   one: SiblingSeen & { readonly by: string; readonly place: string },
   all: Judged,
@@ -156,7 +156,7 @@ async function siblingBreak(
   return { place, flaw: flaw(`${says} under another root: it was rewritten`) };
 }
 
-/** Whether a log had that tree. Where its tiles are damaged its own report says so. */
+/** Whether a log had that tree. Its own report covers damaged tiles. */
 async function hasTree(
   report: Report,
   { place, size, root }: SiblingSeen & { readonly place: string },
@@ -175,7 +175,7 @@ async function hasTree(
   }
 }
 
-/** The shards with work by the newest start of all logs, with the log and entry that say so. */
+/** The shards with work according to the newest start of all logs, with that log and entry. */
 function gapsOf(places: readonly string[], judged: Judged) {
   const works = places.flatMap((by) => {
     const work = judged.get(by)?.work;
@@ -188,12 +188,12 @@ function gapsOf(places: readonly string[], judged: Judged) {
 }
 
 /**
- * Places whose archive.json is that of a place before them, which the map names. Each log has its own salt there, so one
- * of the two is a copy and has come in the place of another log; names of logs do not show it where they are alike.
+ * Locations whose archive.json equals that of an earlier location, which the map names. Each log has its own salt
+ * there, so one of the two is a copy at another log's location. Names of logs cannot show this if they are alike.
  */
 export async function twinsAmong(
   locations: readonly string[],
-  env: Means['env'],
+  env: CommandDeps['env'],
 ): Promise<ReadonlyMap<string, string>> {
   const twins = new Map<string, string>();
   if (locations.length === 1) return twins;
@@ -209,7 +209,7 @@ export async function twinsAmong(
       if (other === undefined) known.set(text, one);
       else twins.set(one, other);
     } catch (error) {
-      // The verdict on this place says why it cannot be read.
+      // The verdict on this location has the reason.
       if (!(error instanceof ExportError)) throw error;
     } finally {
       store.close();
@@ -218,7 +218,7 @@ export async function twinsAmong(
   return twins;
 }
 
-/** The report with the break that another place has the same log. */
+/** The report with the break that another location has the same log. */
 export function withTwin(report: Report, other: string | undefined): Report {
   if (other === undefined) return report;
   const what = `the log of ${other} is here a second time, at the position of another`;
@@ -226,7 +226,7 @@ export function withTwin(report: Report, other: string | undefined): Report {
   return { ...report, breaks: [twin, ...report.breaks] };
 }
 
-/** Places of shards below the highest one that have no archive, where no entry says which shards have work. */
+/** Locations of shards below the highest one that have no archive. Used if no entry lists the shards with work. */
 export function missingShards(location: string, judged: Judged): readonly string[] {
   const locations = [...judged.keys()];
   if ([...judged.values()].some((report) => report?.work != null)) return [];

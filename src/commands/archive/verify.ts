@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { type Report, type VerifyOptions, verifyArchive } from '../../archive/audit.ts';
 import { parseCheckpoint, parseNote } from '../../archive/index.ts';
 import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
-import { defineCommand, failureText, type Means } from '../shared/command.ts';
+import { type CommandDeps, defineCommand, failureText } from '../shared/command.ts';
 import { durationTyped, timeTyped } from '../shared/typed.ts';
 import {
   archivesAt,
@@ -106,11 +106,11 @@ With --from or --to, the tree and the chain of every stream are still proven as 
   },
 });
 
-/** What one archive turns out to be; null: it cannot be read, which `err` is told. */
+/** The result for one archive; null: it cannot be read, and the reason is on `err`. */
 async function verified(
   location: string,
   options: Omit<VerifyOptions, 'progress'>,
-  { env, err }: Pick<Means, 'env' | 'err'>,
+  { env, err }: Pick<CommandDeps, 'env' | 'err'>,
 ): Promise<Report | null> {
   const bar = progressBar(process.stderr);
   try {
@@ -127,7 +127,7 @@ async function verified(
   }
 }
 
-/** Throws a UsageError for what is of one archive only. */
+/** Throws a UsageError for options that fit one archive only. */
 function refuseOfSeveral(
   locations: readonly string[],
   given: Readonly<Record<string, string | undefined>>,
@@ -147,7 +147,7 @@ function written(option: string, write: () => void): void {
   }
 }
 
-/** A note as it is, or as it stands in an event that some sink was sent. Throws a UsageError. */
+/** A note as it is, or as a sink received it within an event. Throws a UsageError. */
 function noteIn(bytes: Buffer): Uint8Array {
   try {
     const note = bytes[0] === brace ? Buffer.from(textWithin(JSON.parse(bytes.toString()))) : bytes;
@@ -176,7 +176,7 @@ const redrawMs = 100;
 /** ECMA-48: to the line's start, and nothing on it. */
 const eraseLine = '\r\u001b[K';
 
-/** How far it has come, in place, where somebody looks on. */
+/** A progress bar, redrawn in place on a terminal. */
 function progressBar(stderr: NodeJS.WriteStream) {
   let drawnAt = 0;
   return {

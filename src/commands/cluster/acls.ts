@@ -1,5 +1,5 @@
-// `sluice cluster acls`: the rights that the account of state.kafka needs, as lines for whoever
-// grants them. Nobody is asked.
+// `sluice cluster acls`: prints the rights that the account of state.kafka needs, as lines for the administrator of the
+// brokers. It connects to no broker.
 
 import { rightsOf } from '../../cluster/index.ts';
 import { type Config, readConfig } from '../../config/index.ts';

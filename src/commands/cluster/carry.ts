@@ -6,7 +6,7 @@ import { type CarriedState, exportState, importState } from '../../run/process.t
 import { counted } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
 import { logForm, openLog } from '../../watch/log.ts';
-import { configOption, defineCommand, type Means } from '../shared/command.ts';
+import { type CommandDeps, configOption, defineCommand } from '../shared/command.ts';
 import { kafkaOf } from './kafka-of.ts';
 
 /** Into Kafka. */
@@ -48,7 +48,7 @@ export const clusterExport = defineCommand({
   },
 });
 
-async function opened(file: string, { env }: Means) {
+async function opened(file: string, { env }: CommandDeps) {
   const config = readConfig(file, { env });
   const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
   // The cache of the state in Kafka is a directory within state.dir.

@@ -1,6 +1,6 @@
-// `sluice cluster drain` and `undrain`: takes a process out in order, from any machine, and lets it
-// in again. What must stay true: what is asked for stays so through restarts of that process, until
-// it is lifted; and `drain` says done only once that process has let go.
+// `sluice cluster drain` and `undrain`: take a process out of service in order, from any machine, and put it back.
+// Invariant: a drain lasts through restarts of that process until it is lifted; `drain` reports done only after that
+// process has released its shards.
 
 import type { ClusterProcess, Control } from '../../cluster/kafka.ts';
 import { type Config, inShards, readConfig } from '../../config/index.ts';
@@ -11,13 +11,13 @@ import { unknownText } from '../shared/typed.ts';
 import { kafkaOf } from './kafka-of.ts';
 
 const lookEveryMs = 300;
-/** Beside the time it has to send what is held: for its session, and for another to begin. */
+/** Added to the time for delivery: its session, and the start of another process. */
 const patienceMs = 60_000;
-/** Who lets go leaves the group and joins again; who was not seen for so long has ended. */
+/** A process that releases its shards leaves the group and joins again; one not seen for so long has ended. */
 const goneMs = 10_000;
 const instance = { value: 'instance', about: 'process name, as shown by sluice cluster' } as const;
 
-/** 0: it has let go, or has ended; 1: not in time, and it still does once it can. */
+/** 0: released, or the process has ended; 1: not in time; the process still releases its shards as soon as it can. */
 export const drain = defineCommand({
   name: 'drain',
   about: 'drain a process: commit, release its shards and go to standby',

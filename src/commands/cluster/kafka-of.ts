@@ -1,4 +1,4 @@
-// What the commands below `sluice cluster` have in common: a config with a state in Kafka.
+// Shared by the `sluice cluster` commands: a config with a state in Kafka.
 
 import type { Config } from '../../config/index.ts';
 import { UsageError } from '../../contracts/index.ts';

@@ -1,6 +1,6 @@
-// `sluice cluster`: who works with a state in Kafka, who stands by, and how its streams and sinks
-// stand, from any machine that reaches the brokers. It reads what was committed there, so that it
-// also answers while nobody works; what only the process that works knows, its own page has.
+// `sluice cluster`: the active and standby processes of a state in Kafka, and the status of its streams and sinks, from
+// any machine that reaches the brokers. It reads committed records, so that it also answers while no process is active.
+// Facts that only the active process has are on that process's own page.
 
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ export const clusterList = defineCommand({
   async run({ config: file, json }, { env, out }) {
     const { config } = readConfigToLook(file, env);
     kafkaOf(config);
-    // Its client takes long to load.
+    // Its Kafka client is slow to load.
     const { ClusterLook } = await import('../../run/shards.ts');
     const scratch = mkdtempSync(join(tmpdir(), 'sluice-cluster-'));
     const sight = new ClusterLook({ config: () => config, scratch, clock: systemClock() });

@@ -1,6 +1,5 @@
-// What `check --connect` asks of upstream: one record of a list, the first answer of what is read
-// whole. What must stay true: nothing is kept of it, and no more is asked than shows whether the
-// list is read as it is served.
+// The requests of `check --connect` to an upstream: one record of a list, or the first response for a stream that is
+// read whole. Invariant: nothing is stored, and no more is requested than is needed to check how the list is read.
 
 import type {
   CollectionStream,
@@ -24,10 +23,10 @@ import {
   wholeSecond,
 } from '../../fetch/index.ts';
 
-/** Parents that are asked until one is answered: any of them may be gone. */
+/** Parents tried until one responds: any of them may have been deleted. */
 const parentsMax = 3;
 
-/** Asks for a stream's first answer; its first record, null: none. Throws what is wrong with it. */
+/** Requests a stream's first response; returns its first record, null: none. Throws the fault of the response. */
 export async function askStream(
   stream: ListStream | CollectionStream,
   signal: AbortSignal,
@@ -41,7 +40,7 @@ export async function askStream(
   return null;
 }
 
-/** Asks for what is read of one of these parents. Throws what is wrong with the last of them. */
+/** Requests the list of one of these parents. Throws the fault of the last one tried. */
 export async function askParents(
   stream: ParentsStream,
   ids: readonly string[],
@@ -73,7 +72,7 @@ async function askParent(
   return null;
 }
 
-/** Asks for the first record of a list; null: it has none. Throws what is wrong with the answer. */
+/** Requests the first record of a list; null: the list is empty. Throws the fault of the response. */
 export async function askList(
   stream: ListEndpoint,
   signal: AbortSignal,

@@ -1,6 +1,5 @@
-// A config as the process has it that runs with it, for the commands that look at what runs. What
-// must stay true: while it runs it is found and shown, whatever stands in its file by now and
-// wherever it keeps its state; and who looks is told where that is not what the file says.
+// The config of the running process, for commands that inspect it. Invariant: a running process is found and shown,
+// whatever its config file contains now and wherever its state is; a warning reports any difference from the file.
 
 import { basename, dirname } from 'node:path';
 import { type Config, ConfigError, parseConfig, stateDirOf } from '../../config/index.ts';
@@ -13,21 +12,21 @@ import {
   runningWith,
 } from '../../run/index.ts';
 import { cleanText } from '../../tools/index.ts';
-import type { Means } from './command.ts';
+import type { CommandDeps } from './command.ts';
 import { type ConfigToLook, readConfigToLook } from './looking.ts';
 
-/** A config that is looked at, and what its process says of it. */
+/** A config to inspect, with facts from its process. */
 export interface ConfigAtWork extends ConfigToLook {
-  /** Why the file's content is not what runs; null: it is, or nothing runs. */
+  /** Why the process does not run with the file's content; null: it does, or nothing runs. */
   readonly refused: ReloadRefusal | null;
 }
 
 /**
- * Reads a config as the process has it that runs with it: from wherever that keeps its state, and
- * as it was read when the file is broken since, which `err` is told. Throws a ConfigError where the
- * file is broken and nothing runs with it.
+ * Reads a config as the running process has it: from the directory of its state, and in the version that was read last
+ * if the file has become invalid since, with a warning on `err`. Throws a ConfigError if the file is invalid and
+ * nothing runs with it.
  */
-export function readConfigAtWork(file: string, { env, err }: Means): ConfigAtWork {
+export function readConfigAtWork(file: string, { env, err }: CommandDeps): ConfigAtWork {
   let looked: ConfigToLook;
   try {
     looked = readConfigToLook(file, env);
@@ -65,13 +64,13 @@ function runningOf(config: Config): RunningConfig | null {
   if (holderOf(state.dir) !== null) return runningIn(state.dir);
   const { shard, shards = 1 } = state.kafka ?? {};
   if (shard !== undefined) return runningWith(file, state.places, basename(state.dir));
-  // It is here, with shards of its own or with none.
+  // The state is here, with or without shards.
   if (state.kafka !== null && memberIn(state.dir) !== null) return null;
   const running = runningWith(file, state.places);
   return running === null || shards === 1 ? running : stateOf(running);
 }
 
-/** The directory of the whole state, where a process works on one shard of it. */
+/** The directory of the whole state, if the process works on one of its shards. */
 function stateOf(running: RunningConfig): RunningConfig {
   const { dir } = running;
   return /^shard-\d+$/.test(basename(dir)) ? { ...running, dir: dirname(dir) } : running;
@@ -79,8 +78,12 @@ function stateOf(running: RunningConfig): RunningConfig {
 
 const lineLengthMax = 600;
 
-/** What runs, read again: it was right, so that only its secrets may be missing here. */
-function configOf(running: RunningConfig, file: string, env: Means['env']): ConfigToLook | null {
+/** The running config, parsed again: it was valid, so only secrets can be missing here. */
+function configOf(
+  running: RunningConfig,
+  file: string,
+  env: CommandDeps['env'],
+): ConfigToLook | null {
   const text = JSON.stringify(running.config);
   try {
     const config = parseConfig(text, file, { env, placeholders: 'unset' });

@@ -1,14 +1,14 @@
-// A backfill's progress as people see it: on a terminal a bar that is redrawn in place, with rate
-// and time left; else a line a minute in the log. Both say the same, and nothing that is not known.
+// The progress of a backfill: on a terminal a bar that is redrawn in place, with rate and time left; else a log line
+// each minute. Both show the same facts, and only known ones.
 
 import type { Log } from '../../contracts/index.ts';
 import type { BackfillProgress } from '../../hold/open.ts';
 import { spanText } from '../../tools/index.ts';
 import { LinesLog, passOn } from '../../watch/log.ts';
 
-/** Rates are told over this span, so that they neither jump nor lag. */
+/** The span for rates, long enough for a stable value and short enough to be current. */
 const windowMs = 30_000;
-/** Over less than this they say nothing. */
+/** A shorter span gives no useful rate. */
 const spanMsMin = 1_000;
 const lineEveryMs = 60_000;
 const barWidth = 24;
@@ -18,7 +18,7 @@ const eraseLine = '\r\u001b[K';
 /** Shows progress as it comes. */
 export interface Meter {
   show(progress: BackfillProgress): void;
-  /** Takes the bar away for a line in its place; it comes back with the next progress. */
+  /** Removes the bar to make space for a line; the next progress draws it again. */
   clear(): void;
 }
 
@@ -56,13 +56,13 @@ export function besideMeter(log: Log, clear: () => void): Log {
   });
 }
 
-/** Null while it cannot be said. */
+/** Null while unknown. */
 interface Rates {
   readonly perS: number | null;
   readonly leftMs: number | null;
 }
 
-/** Tells rates from one progress after the other. */
+/** Computes rates from successive progress reports. */
 function speedOf(): (progress: BackfillProgress, now: number) => Rates {
   const seen: { at: number; read: number; share: number | null }[] = [];
   return ({ read, share }, now) => {

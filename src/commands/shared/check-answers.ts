@@ -1,6 +1,6 @@
-// What `check --connect` asks of the world, one answer after the other: this machine, Kafka where the
-// state is there, upstreams, each stream of each source once, and sinks. What must stay true: nothing
-// is kept of it, and advice is what holds after a check, which tries nothing again by itself.
+// The connections of `check --connect`, one after the other: this machine, Kafka if the state is there, upstreams, each
+// stream of each source once, and sinks. Invariants: nothing is stored, and advice fits a check, which does not retry
+// by itself.
 
 import { type Config, inShards, type WholePlan } from '../../config/index.ts';
 import type { HostPort, Inspection } from '../../contracts/config.ts';
@@ -35,7 +35,7 @@ export function answerText([what, cause, isUnseen = false]: ProbeCheck): string 
   return `${painted('FAIL', 'bad')}  ${what}: ${failureText(afterCheck(cause))}`;
 }
 
-/** What a running process would do next by itself; a check that has ended does nothing more. */
+/** Retries that a running process would make; a check that has ended makes none. */
 const retries =
   /again by (itself|themselves)|reading resumes|nothing (is|was) (to be done|lost)|(is|are) sent again|stay held/i;
 
@@ -54,13 +54,13 @@ function afterCheck(cause: ExportError): ExportError {
   return new ExportError(cause.code, cause.message, { next, details: cause.details, cause });
 }
 
-/** What is asked beside the config, and of whom. */
+/** The scope of a check beside the config. */
 export interface Wishes {
   readonly tools: BootTools;
   readonly setup?: boolean | undefined;
   readonly sendTest?: boolean | undefined;
   readonly sink?: string | undefined;
-  /** Left out: no source has moved. */
+  /** Undefined: no source has moved. */
   readonly moves?: Pick<MovesKnown, 'moved' | 'hasMoved' | 'deadStarts'>;
 }
 
@@ -128,14 +128,14 @@ async function* sourceAnswers(
   plan: WholePlan,
   isRunning: boolean,
 ): AsyncGenerator<ProbeCheck> {
-  // Records of a source are alike: one of them shows what is wrong with its settings.
+  // Records of a source are alike: one is enough to find a fault in its settings.
   let isCompared = false;
   for (const stream of streams) {
     if (stream.kind === 'push') {
       if (!isRunning) yield [`source ${name}: listen`, await checkListenOf(stream.listen, name)];
       continue;
     }
-    // Whose lists there are shows only in what is read, where the config does not say.
+    // If the config does not list parents, they are known only after reading.
     const ids = parents !== undefined && 'ids' in parents.each ? parents.each.ids : [];
     if (stream.kind === 'parents' && ids.length === 0) continue;
     const records: ParsedRecord[] = [];
@@ -173,7 +173,7 @@ function longestWait(upstream: UpstreamClient | undefined): number {
   return Math.max(0, ...(upstream?.state().throttles ?? []).map(({ waitMs }) => waitMs));
 }
 
-/** Scopes that are requested and that the token does not have; null: none, or not known. */
+/** Requested scopes that the token does not have; null: none, or unknown. */
 function scopeFault(name: string, upstream: UpstreamClient): ExportError | null {
   const { grantedScope } = upstream.state();
   const granted = new Set(grantedScope?.split(/\s+/));
@@ -232,8 +232,8 @@ export async function locksBeside(
 }
 
 /**
- * The output files of sinks that another process writes to. The process that runs with the config may
- * have them; with a state in Kafka each partition has a file of its own.
+ * The output files of sinks that another process writes to. The process that runs with the config may write to them;
+ * with a state in Kafka each partition has a file of its own.
  */
 export async function filesInUse(
   config: Config,
@@ -251,7 +251,7 @@ export async function filesInUse(
   });
 }
 
-/** What the sink has had remembered. */
+/** The mark that the sink has stored. */
 async function markOf(config: Config, sink: string): Promise<Json | null> {
   const { whereItRuns } = await import('./at-work.ts');
   const { lookInto } = await import('../../hold/index.ts');
@@ -293,7 +293,7 @@ async function* sinkAnswers(
   yield [`sink ${name}: ${subject}`, cause];
 }
 
-/** What each upstream's own description says of what is asked there; nothing hangs on it. */
+/** Notes from each upstream's own description of its API. A check never fails because of them. */
 export async function* descriptionNotes({ upstreams, sources }: WholePlan): AsyncGenerator<string> {
   const { openApiNotes } = await import('./openapi.ts');
   for (const [name, upstream] of upstreams) {

@@ -1,5 +1,5 @@
-// What a config needs of the machine that it is to run on, looked at without leaving a trace: a
-// state directory that can be written, and addresses that nobody else listens on.
+// Checks the machine that a config is for, and leaves no trace: the state directory is writable, and the listen
+// addresses are free.
 
 import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -17,7 +17,7 @@ export function checkStateDir(dir: string): ExportError | null {
   if (!statSync(nearest).isDirectory()) return failed(`${nearest} is no directory`);
   try {
     accessSync(nearest, constants.R_OK | constants.W_OK | constants.X_OK);
-    // Rights are not all: below /proc, say, no directory can be made by anyone.
+    // Access rights do not cover everything: below /proc, for example, no directory can be created.
     rmdirSync(mkdtempSync(join(nearest, '.sluice-check-')));
     return null;
   } catch (error) {

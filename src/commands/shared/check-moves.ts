@@ -1,5 +1,5 @@
-// What `check` says of upstreams that end and of sources that move, from the config and the state
-// beside it. What must stay true: a state that cannot be read is no flaw of the config.
+// The lines of `check` about upstreams that end and sources that move, from the config and the state. Invariant: a
+// state that cannot be read is no fault of the config.
 
 import { type Config, inShards, type WholePlan } from '../../config/index.ts';
 import type { ExportError } from '../../contracts/index.ts';
@@ -27,12 +27,12 @@ interface Part {
   readonly stored: State;
 }
 
-/** What the state beside a config knows of moves. */
+/** The moves that the state has for a config. */
 export class MovesKnown {
   readonly #config: Config;
   readonly #plan: WholePlan;
   readonly #parts: readonly Part[];
-  /** Sources whose successor delivers and was read: a refusal of their API is no fault. */
+  /** Sources whose successor delivers and was read: a rejection by their API is no fault. */
   readonly moved: ReadonlySet<string>;
 
   constructor(config: Config, plan: WholePlan) {
@@ -81,7 +81,7 @@ export class MovesKnown {
     }
   }
 
-  /** Pairs that the config gives up before their cutover. */
+  /** Pairs that the config abandons before their cutover. */
   *givenUp(): Generator<string> {
     for (const { stored } of this.#parts) {
       for (const { successor, predecessor, phase } of stored.pairs) {
@@ -93,7 +93,7 @@ export class MovesKnown {
     }
   }
 
-  /** What names the source of a pair that ends, and not its successor. */
+  /** Settings that name the ending source of a pair, and not its successor. */
   *namedOld(): Generator<string> {
     const { sources, drift } = this.#plan;
     const succeeded = new Set(sources.flatMap(({ succeeds }) => succeeds?.source ?? []));
@@ -125,7 +125,7 @@ export class MovesKnown {
     }
   }
 
-  /** When each upstream ends, and what to do about the dates that are near. */
+  /** When each upstream ends, and the next step for dates that are near. */
   endLines(): readonly string[] {
     const now = Date.now();
     const concerned = concernedUpstreams(this.#plan, (source) => this.moved.has(source));

@@ -1,6 +1,6 @@
-// Whether this machine's clock is right, as far as those tell who are asked anyway: every HTTP answer
-// says when it was made (RFC 9110, section 6.6.1, `Date`). What must stay true: one far side that
-// agrees is enough, since another may be wrong itself; and an answer from a cache says nothing.
+// Checks this machine's clock against responses that are received anyway: every HTTP response has the time it was made
+// (RFC 9110, section 6.6.1, `Date`). Invariants: one server that agrees with the clock is enough, since another may be
+// wrong itself; a cached response proves nothing.
 
 import {
   type Clock,
@@ -11,13 +11,13 @@ import {
 import type { OwnHttpClient } from '../../tools/http-client.ts';
 import { exactSpanText } from '../../tools/index.ts';
 
-/** A clock that is further off is told; RFC 3161 and tokens bear no more either. */
+/** A larger difference is reported; RFC 3161 and tokens tolerate no more either. */
 const skewMsMax = 60_000;
 const minuteMs = 60_000;
 /** `Date` has whole seconds. */
 const dateMs = 1_000;
 
-/** Listens to what answers say of the time. */
+/** Collects the times of responses. */
 export class ClockCheck {
   readonly #clock: Clock;
   /** The least that any answer differs, milliseconds: positive where this clock is ahead. */
@@ -42,7 +42,7 @@ export class ClockCheck {
     };
   }
 
-  /** Why times are wrong that this machine writes; null: they are not, or nobody has said. */
+  /** Why this machine's times are wrong; null: they are right, or no response had a time. */
   verdict(): ExportError | null {
     const skewMs = this.#skewMs ?? 0;
     if (Math.abs(skewMs) <= skewMsMax) return null;

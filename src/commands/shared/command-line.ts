@@ -1,13 +1,13 @@
-// The command line as it is typed, made of what the commands declare (command.ts).
+// Parses the command line, as the commands declare it (command.ts).
 
 import * as commander from 'commander';
 import { UsageError } from '../../contracts/index.ts';
 import { cleanText, hint, version } from '../../tools/index.ts';
-import type { Command, CommandGroup, ExitCode, Means, Parameter } from './command.ts';
+import type { Command, CommandDeps, CommandGroup, ExitCode, Parameter } from './command.ts';
 
 interface Running {
-  readonly deps: Means;
-  /** Takes the exit code of the command that was run. */
+  readonly deps: CommandDeps;
+  /** Receives the exit code of the command. */
   readonly end: (code: ExitCode) => void;
 }
 
@@ -95,7 +95,7 @@ function argumentOf(name: string, { about, value, choices, several }: Parameter)
   return choices === undefined ? made : made.choices(choices);
 }
 
-function optionOf(name: string, option: Parameter, { env }: Means): commander.Option {
+function optionOf(name: string, option: Parameter, { env }: CommandDeps): commander.Option {
   const { about, short, value, choices, several, needed = false, usual } = option;
   const long = `--${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`;
   const flags = [...(short === undefined ? [] : [`${short},`]), long];

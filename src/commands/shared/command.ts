@@ -1,8 +1,7 @@
-// What a command is to the program: what it is called, what it takes, and a function from that to
-// an exit code. What a command takes is declared once; its help, its page in docs, what shells
-// complete and the type of what `run` is given all come from there. Commands write through what
-// they are handed and never end the process themselves, so that exit codes stand in one place
-// (main.ts) and what a command prints is whole before the process ends.
+// A command: its name, its parameters, and a function from these to an exit code. Parameters are declared once; help,
+// docs page, shell completion and the type of `run`'s argument are derived from the declaration. Commands write through
+// the functions they receive and never end the process themselves. So exit codes are set in one file (main.ts), and all
+// output is written before the process ends.
 
 import { existsSync } from 'node:fs';
 import { type ExportError, UsageError } from '../../contracts/index.ts';
@@ -12,14 +11,14 @@ import { logLevels } from '../../watch/log.ts';
 /** 0 done; 1 failed, or not all delivered; 2 wrong config; 3 unreachable; 64 wrong use. */
 export type ExitCode = 0 | 1 | 2 | 3 | 64;
 
-/** What a command is run with. */
-export interface Means {
+/** The dependencies of a command. */
+export interface CommandDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes a line to stdout: what was asked for. */
+  /** Writes a line of the requested output to stdout. */
   readonly out: (line: string) => void;
   /** Writes a line to stderr: everything else. */
   readonly err: (line: string) => void;
-  /** Aborts when whoever read stdout has gone, for commands without an end. */
+  /** Aborts when the reader of stdout has closed it, for commands without an end. */
   readonly unread: AbortSignal;
   /** Ends the process at once; only for a second signal. */
   readonly exit: (code: ExitCode) => void;
@@ -31,19 +30,19 @@ export interface Parameter {
   /** `-c`. */
   readonly short?: string;
   /**
-   * What its value is called in the help; `completion` takes it from there whether that is a file.
-   * An option without one is a switch.
+   * The name of the value in the help; `completion` derives from the name whether the value is a file. An option
+   * without one is a switch.
    */
   readonly value?: string;
   readonly choices?: readonly string[];
   /** May be given several times. */
   readonly several?: true;
-  /** Has to be given. Arguments always have. */
+  /** Required. Arguments always are. */
   readonly needed?: true;
-  /** What holds where it is left out, and stands in the help. */
-  readonly usual?: string | ((env: Means['env']) => string);
-  /** Finds what holds where it is left out. Throws a UsageError. */
-  readonly found?: (env: Means['env']) => string;
+  /** The default, as the help shows it. */
+  readonly usual?: string | ((env: CommandDeps['env']) => string);
+  /** Finds the default. Throws a UsageError. */
+  readonly found?: (env: CommandDeps['env']) => string;
 }
 
 /** Options or arguments in the order in which the help has them. */
@@ -57,7 +56,7 @@ type ValueOf<P extends Parameter> = P extends { several: true }
     ? Choice
     : string;
 
-/** What `run` is given of options: a switch that is left out is not there. */
+/** The options that `run` receives: a switch that was not given is absent. */
 export type Given<Options extends ParameterList> = {
   readonly [Name in keyof Options as Options[Name] extends Sure ? Name : never]: ValueOf<
     Options[Name]
@@ -79,12 +78,12 @@ export interface Command {
   readonly about: string;
   readonly arguments: ParameterList;
   readonly options: ParameterList;
-  /** What its help says below the options. */
+  /** The help text below the options. */
   readonly more?: string;
-  /** Stands in no help. */
+  /** Not shown in any help. */
   readonly hidden?: boolean;
-  // A method, since what is given was made from the parameters above.
-  run(given: Readonly<Record<string, unknown>>, deps: Means): Promise<ExitCode>;
+  // A method, so that commands with other parameters are assignable to this type.
+  run(given: Readonly<Record<string, unknown>>, deps: CommandDeps): Promise<ExitCode>;
 }
 
 /** Commands below a name. */
@@ -92,12 +91,12 @@ export interface CommandGroup {
   readonly name: string;
   readonly about: string;
   readonly commands: readonly (Command | CommandGroup)[];
-  /** What is run where none of them is named. */
+  /** The command that runs if no subcommand is named. */
   readonly alone?: Command;
   readonly more?: string;
 }
 
-/** A command of its own file; the list of all is commands/index.ts. */
+/** A command in its own file; commands/index.ts lists all. */
 export function defineCommand<
   const Arguments extends ParameterList = Record<never, never>,
   const Options extends ParameterList = Record<never, never>,
@@ -107,7 +106,7 @@ export function defineCommand<
     readonly options?: Options;
     readonly run: (
       given: { readonly [Name in keyof Arguments]: ValueOf<Arguments[Name]> } & Given<Options>,
-      deps: Means,
+      deps: CommandDeps,
     ) => Promise<ExitCode>;
   },
 ) {
@@ -119,7 +118,7 @@ export const configOption = {
   short: '-c',
   value: 'file',
   about: 'config file; default: $SLUICE_CONFIG, else ./sluice.yaml',
-  found(env: Means['env']): string {
+  found(env: CommandDeps['env']): string {
     const usual = usualConfig(env);
     if (usual !== null) return usual;
     throw new UsageError(
@@ -128,20 +127,20 @@ export const configOption = {
   },
 } as const satisfies Parameter;
 
-/** What is logged, of every command that logs. */
+/** The log level, for every command that logs. */
 export const logLevelOption = {
   value: 'level',
   about: 'lowest level of log lines; default: log.level of the config',
   choices: logLevels,
 } as const satisfies Parameter;
 
-/** The config of who names none: `$SLUICE_CONFIG`, else `./sluice.yaml`; null: neither. */
-export function usualConfig({ SLUICE_CONFIG: named = '' }: Means['env']): string | null {
+/** The config if none is named: `$SLUICE_CONFIG`, else `./sluice.yaml`; null: neither. */
+export function usualConfig({ SLUICE_CONFIG: named = '' }: CommandDeps['env']): string | null {
   if (named !== '') return named;
   return existsSync('sluice.yaml') ? 'sluice.yaml' : null;
 }
 
-/** A failure as a person reads it: what happened, and what to do about it on a line of its own. */
+/** A failure as text: the fault, and the next step on a line of its own. */
 export function failureText(error: ExportError): string {
   return `${lines(error.message)}\n  ${lines(error.next)}`;
 }

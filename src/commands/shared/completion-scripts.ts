@@ -1,13 +1,12 @@
-// The scripts that complete a command line, one for each shell, written from what can be typed
-// where. All three find the command that the words before the cursor lead to, and offer what can
-// follow it. What must stay true: a script starts no program, and completes what is not sluice's as
-// it was completed before.
+// The completion scripts, one for each shell, generated from the command tree. All three find the command that the
+// words before the cursor lead to, and offer its possible next words. Invariant: a script starts no program, and
+// completes other commands as before.
 
-/** What can follow an option or be an argument: a choice, a file, or a text to be typed. */
+/** The possible values of an option or argument: a choice, a file, or free text. */
 export type Follow = { readonly choices: readonly string[] } | 'file' | 'text';
 
-/** A command, and what can be typed behind it. */
-export interface CompletionPlace {
+/** A command, and its possible next words. */
+export interface CompletionCommand {
   /** Names from the top, such as `dead-letters list`; empty: sluice itself. */
   readonly path: string;
   readonly commands: readonly Word[];
@@ -15,14 +14,14 @@ export interface CompletionPlace {
     /** `-c`, `--config`. */
     readonly flags: readonly string[];
     readonly about: string;
-    /** Null: it takes none. */
+    /** Null: it has no value. */
     readonly value: Follow | null;
   }[];
-  /** What its first argument is; null: it takes none. */
+  /** The kind of its first argument; null: it has none. */
   readonly argument: Follow | null;
 }
 
-/** A word that can be typed, and what it means. */
+/** A possible word, and its meaning. */
 interface Word {
   readonly text: string;
   readonly about: string;
@@ -32,21 +31,21 @@ interface Word {
 export const scripts = { bash, zsh, fish } as const;
 
 /** Commands, and arguments that are one of a few. */
-function wordsAt({ commands, argument }: CompletionPlace): readonly Word[] {
+function wordsAt({ commands, argument }: CompletionCommand): readonly Word[] {
   const choices = isChoice(argument) ? argument.choices : [];
   return [...commands, ...choices.map((text) => ({ text, about: '' }))];
 }
 
-function optionsAt({ options }: CompletionPlace): readonly Word[] {
+function optionsAt({ options }: CompletionCommand): readonly Word[] {
   return options.flatMap(({ flags, about }) => flags.map((text) => ({ text, about })));
 }
 
-/** `PATH:OPTION` of each option that takes a value, by what that is. */
+/** `PATH:OPTION` of each option with a value, by the kind of value. */
 function valued(
-  places: readonly CompletionPlace[],
+  commands: readonly CompletionCommand[],
   requested: (value: Follow) => boolean,
 ): readonly string[] {
-  return places.flatMap(({ path, options }) =>
+  return commands.flatMap(({ path, options }) =>
     options.flatMap(({ flags, value }) =>
       value !== null && requested(value) ? flags.map((flag) => `${path}:${flag}`) : [],
     ),
@@ -61,8 +60,8 @@ function isChoice(value: Follow | null): value is Exclude<Follow, string> {
 }
 
 /** Paths of all commands. */
-function paths(places: readonly CompletionPlace[]): readonly string[] {
-  return places.flatMap(({ path }) => (path === '' ? [] : [path]));
+function paths(commands: readonly CompletionCommand[]): readonly string[] {
+  return commands.flatMap(({ path }) => (path === '' ? [] : [path]));
 }
 
 /** A text in single quotes, as bash and zsh read it. */
@@ -76,32 +75,31 @@ function arm(patterns: readonly string[], then: string): readonly string[] {
 }
 
 /**
- * What bash and zsh share: which command the words lead to, then what can follow. Of the commands
- * with commands below them only `backfill` has options with values: one that reads like such a
- * command would be taken for it.
+ * Shared by bash and zsh: finds the command that the words lead to, then its possible next words. Of the commands with
+ * subcommands only `backfill` has options with values; a value that reads like a subcommand would be mistaken for one.
  */
 function walked(
-  places: readonly CompletionPlace[],
+  commands: readonly CompletionCommand[],
   shell: {
     readonly words: string;
     readonly current: string;
     readonly files: string;
     readonly choices: (choices: readonly string[]) => string;
-    readonly at: (place: CompletionPlace) => string;
+    readonly at: (command: CompletionCommand) => string;
   },
 ): readonly string[] {
   const { words, current, files, choices, at } = shell;
   return [
     `  for ((; i < ${current}; i++)); do`,
-    `    next="\${place:+$place }\${${words}[i]}"`,
+    `    next="\${cmd_path:+$cmd_path }\${${words}[i]}"`,
     '    case "$next" in',
-    ...arm(paths(places), 'place=$next').map((line) => `  ${line}`),
+    ...arm(paths(commands), 'cmd_path=$next').map((line) => `  ${line}`),
     '    esac',
     '  done',
-    `  case "$place:\${${words}[${current}-1]}" in`,
-    ...arm(valued(places, isFile), `${files}; return`),
-    ...arm(valued(places, isText), 'return'),
-    ...places.flatMap(({ path, options }) =>
+    `  case "$cmd_path:\${${words}[${current}-1]}" in`,
+    ...arm(valued(commands, isFile), `${files}; return`),
+    ...arm(valued(commands, isText), 'return'),
+    ...commands.flatMap(({ path, options }) =>
       options.flatMap(({ flags, value }) =>
         isChoice(value)
           ? arm(
@@ -112,13 +110,13 @@ function walked(
       ),
     ),
     '  esac',
-    '  case "$place" in',
-    ...places.flatMap((place) => arm([place.path], at(place))),
+    '  case "$cmd_path" in',
+    ...commands.flatMap((command) => arm([command.path], at(command))),
     '  esac',
   ];
 }
 
-function bash(places: readonly CompletionPlace[]): string {
+function bash(commands: readonly CompletionCommand[]): string {
   const offer = (words: readonly string[]) => `_sluice_words ${quoted(words.join(' '))}`;
   return [
     '# bash completion of sluice. In ~/.bashrc: source <(npx sluice completion bash)',
@@ -129,19 +127,21 @@ function bash(places: readonly CompletionPlace[]): string {
     '  COMPREPLY=($(compgen -f -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
     '_sluice() {',
-    `  local i next place='' IFS=$' \\t\\n'`,
+    `  local i next cmd_path='' IFS=$' \\t\\n'`,
     '  COMPREPLY=()',
     '  for ((i = 0; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]##*/} == sluice ]] && break; done',
     '  ((i++ < COMP_CWORD)) || return 1',
-    ...walked(places, {
+    ...walked(commands, {
       words: 'COMP_WORDS',
       current: 'COMP_CWORD',
       files: '_sluice_files',
       choices: offer,
-      at: (place) => {
-        const all = offer([...wordsAt(place), ...optionsAt(place)].map(({ text }) => text));
+      at: (command) => {
+        const all = offer([...wordsAt(command), ...optionsAt(command)].map(({ text }) => text));
         const dash = `[[ \${COMP_WORDS[COMP_CWORD]} == -* ]]`;
-        return place.argument === 'file' ? `if ${dash}; then ${all}; else _sluice_files; fi` : all;
+        return command.argument === 'file'
+          ? `if ${dash}; then ${all}; else _sluice_files; fi`
+          : all;
       },
     }),
     '}',
@@ -150,7 +150,7 @@ function bash(places: readonly CompletionPlace[]): string {
   ].join('\n');
 }
 
-function zsh(places: readonly CompletionPlace[]): string {
+function zsh(commands: readonly CompletionCommand[]): string {
   const described = ({ text, about }: Word) =>
     quoted(`${text.replaceAll(':', '\\:')}${about === '' ? '' : `:${about}`}`);
   const offer = (what: string, words: readonly Word[]) =>
@@ -159,21 +159,21 @@ function zsh(places: readonly CompletionPlace[]): string {
     '#compdef sluice',
     '# zsh completion of sluice. In ~/.zshrc, after compinit: source <(npx sluice completion zsh)',
     '_sluice() {',
-    `  local i next place=''`,
+    `  local i next cmd_path=''`,
     '  local -a described',
     '  for ((i = 1; i < CURRENT; i++)); do [[ ${words[i]:t} == sluice ]] && break; done',
     '  ((i++ < CURRENT)) || { _default; return }',
-    ...walked(places, {
+    ...walked(commands, {
       words: 'words',
       current: 'CURRENT',
       files: '_files',
       choices: (choices) => `compadd -- ${choices.map(quoted).join(' ')}`,
-      at: (place) => {
-        const words = wordsAt(place);
+      at: (command) => {
+        const words = wordsAt(command);
         return [
           ...(words.length === 0 ? [] : [offer('command', words)]),
-          ...(place.argument === 'file' ? ['_files'] : []),
-          offer('-o option', optionsAt(place)),
+          ...(command.argument === 'file' ? ['_files'] : []),
+          offer('-o option', optionsAt(command)),
         ].join('; ');
       },
     }),
@@ -185,35 +185,35 @@ function zsh(places: readonly CompletionPlace[]): string {
   ].join('\n');
 }
 
-function fish(places: readonly CompletionPlace[]): string {
-  const lines = places.flatMap((place) => {
-    const at = `-n "__sluice_at '${place.path}'"`;
+function fish(commands: readonly CompletionCommand[]): string {
+  const lines = commands.flatMap((command) => {
+    const at = `-n "__sluice_at '${command.path}'"`;
     return [
-      `${at} ${place.argument === 'file' ? '-F' : '-f'}`,
-      ...wordsAt(place).map(({ text, about }) => `${at} -a ${text} -d ${fishQuoted(about)}`),
-      ...place.options.map((option) => `${at} ${fishOption(option)}`),
+      `${at} ${command.argument === 'file' ? '-F' : '-f'}`,
+      ...wordsAt(command).map(({ text, about }) => `${at} -a ${text} -d ${fishQuoted(about)}`),
+      ...command.options.map((option) => `${at} ${fishOption(option)}`),
     ];
   });
   return [
     '# fish completion of sluice. In ~/.config/fish/config.fish: npx sluice completion fish | source',
     'function __sluice_at',
-    '    set -l place',
+    '    set -l cmd_path',
     '    set -l found no',
     '    for word in (commandline -opc)',
     '        if test $found = no',
     "            string match -qr '(^|/)sluice$' -- $word; and set found yes",
     '        else',
-    '            set -l next (string trim -- "$place $word")',
-    `            contains -- "$next" ${paths(places).map(quoted).join(' ')}; and set place $next`,
+    '            set -l next (string trim -- "$cmd_path $word")',
+    `            contains -- "$next" ${paths(commands).map(quoted).join(' ')}; and set cmd_path $next`,
     '        end',
     '    end',
-    '    test $found = yes -a "$place" = "$argv[1]"',
+    '    test $found = yes -a "$cmd_path" = "$argv[1]"',
     'end',
     ...['sluice', 'npx'].flatMap((name) => lines.map((line) => `complete -c ${name} ${line}`)),
   ].join('\n');
 }
 
-function fishOption({ flags, about, value }: CompletionPlace['options'][number]): string {
+function fishOption({ flags, about, value }: CompletionCommand['options'][number]): string {
   const names = flags.map((flag) =>
     flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`,
   );

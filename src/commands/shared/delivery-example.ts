@@ -31,7 +31,7 @@ export function deliveryExample({ listen, rules }: PushStream): readonly string[
   ];
 }
 
-/** What gives the secret in a shell, quoted. */
+/** A shell expression for the secret, quoted. */
 function shellText(reference: string | null): string {
   const [, from, name = ''] = /^\$\{(env|file):(.*)\}$/s.exec(reference ?? '') ?? [];
   if (from === 'file') return `"$(cat '${name.replaceAll("'", "'\\''")}')"`;

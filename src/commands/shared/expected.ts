@@ -1,6 +1,5 @@
-// What was expected against what was found, as the differences a person mends: one for each value,
-// at its path. An expected mapping names what it is about and says nothing of the rest; a list is
-// compared whole, element by element.
+// Compares an expected with an actual value. Each difference has its path, for a person to correct. An expected mapping
+// covers only the members it names; a list is compared whole, element by element.
 
 import { isObject, type Json, visibleText } from '../../contracts/index.ts';
 import { valueAt } from '../../tools/index.ts';

@@ -1,5 +1,5 @@
-// What config and state know of a move: when upstreams end, and the pairs of sources. For commands
-// that look: nothing is changed, and no upstream is asked.
+// The moves that config and state know: when upstreams end, and the pairs of sources. For read-only commands: nothing
+// is changed, and no upstream is contacted.
 
 import { type Config, inShards } from '../../config/index.ts';
 import type { PairReport } from '../../contracts/index.ts';

@@ -1,8 +1,7 @@
-// What `sluice sandbox --earlier` prints: a config that reads the earlier API, with the API that
-// succeeds it as a second upstream. Its sources are what `sluice succession plan` proposes
-// successors for.
+// The config that `sluice sandbox --earlier` prints: it reads the earlier API, with the API that succeeds it as a
+// second upstream. `sluice succession plan` proposes successors for its sources.
 
-/** Of a running sandbox: the addresses of its APIs, and what they accept. */
+/** A running sandbox: the addresses of its APIs, and its credentials. */
 interface Reached {
   readonly url: string;
   readonly servicesBaseUrl: string;

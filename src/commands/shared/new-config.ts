@@ -1,16 +1,15 @@
-// A first config, written from a few answers: what is read, where it goes, and beside each the
-// settings that people change next, as comments. What must stay true: every text that is asked for
-// stands in quotes, so that no answer can become another key; and no secret is ever asked for or
-// written, only where sluice is to find it.
+// A first config, written from a few answers: sources, sinks, and beside each the settings that are changed most often,
+// as comments. Invariants: every answer is quoted, so that none can become another key; no secret is requested or
+// written, only its location.
 
 import type { SinkDefinition } from '../../contracts/config.ts';
 
-/** What a config is written from. */
+/** The answers that a config is written from. */
 export interface InitAnswers {
   /** Base addresses; null: that API is not read. */
   readonly unified: string | null;
   readonly services: string | null;
-  /** The services API: whose data, under which scope, and which log list; null: no logs. */
+  /** The services API: the companies, the scope, and the log list; null: no logs. */
   readonly companies: readonly string[];
   readonly scope: string;
   readonly logs: string | null;

@@ -1,7 +1,7 @@
-// An upstream's own description of itself (`openapi.json`) beside what the config asks of it: what
-// is missing there, deprecated or unread. It is a hint and no more, since it may lag behind the
-// server, and none is needed to run. What must stay true: whatever is served there is hostile until
-// it has the right shape, so it is bounded and read by its own members only, and told in few notes.
+// Compares an upstream's own description (`openapi.json`) with the requests of the config, and lists missing,
+// deprecated and unread parts. It is only a hint, since the description may be older than the server, and a run does
+// not need it. Invariant: a description is hostile until it has the right shape, so it is bounded, read by its own
+// members only, and reported in few notes.
 
 import {
   type CollectionStream,
@@ -46,7 +46,7 @@ function baseOf({ baseUrl }: UpstreamClient): string {
   return new URL(baseUrl).pathname;
 }
 
-/** An upstream's description, or notes that say why there is none to compare. Never throws. */
+/** An upstream's description, or notes with the reason that there is none. Never throws. */
 async function readDescription(
   upstream: UpstreamClient,
   signal: AbortSignal,
@@ -55,8 +55,8 @@ async function readDescription(
     const answer = await upstream.get({ path, template: path, query: [] }, signal);
     if (answer.outcome !== 'ok') {
       const { status, cause } = answer;
-      const isToldOrNone = status === 404 || cause.code === 'token_refused';
-      return { notes: isToldOrNone ? [] : [`${path} cannot be compared: ${cause.message}`] };
+      const isReportedOrAbsent = status === 404 || cause.code === 'token_refused';
+      return { notes: isReportedOrAbsent ? [] : [`${path} cannot be compared: ${cause.message}`] };
     }
     if (answer.body.byteLength > bytesMax)
       return { notes: [`${path} is too large to be compared`] };
@@ -90,7 +90,7 @@ interface Operation {
   readonly scopes: readonly (readonly string[])[];
 }
 
-/** Pure: what a description says of streams below a base path. */
+/** Pure: the streams that a description has below a base path. */
 export function describedStreams(
   described: Json,
   base: string,
@@ -118,18 +118,18 @@ export function describedStreams(
   return [...notes, `openapi.json has endpoints that no source here reads: ${names}`];
 }
 
-/** What is asked for, as far as a description can tell of it. */
+/** The part of a request that a description can cover. */
 interface Asked {
   readonly template: string;
   readonly parameters: readonly string[];
-  /** The page length that is asked for, and by which parameter; null: none is. */
+  /** The requested page length, and its parameter; null: none is requested. */
   readonly limit: { readonly name: string; readonly value: number } | null;
   /** Where the list of records is in an answer. */
   readonly items: string;
   /** Paths in a record; null and empty: it has none, or several. */
   readonly id: string | null;
   readonly time: readonly string[];
-  /** The services' logs are no part of the description, as its document says. */
+  /** The services' logs are not in the description, as its document states. */
   readonly mayBeMissing: boolean;
 }
 
@@ -168,7 +168,7 @@ function endpointNotes(asked: Asked, operation: Operation | undefined): readonly
   }
   const notes = operation.deprecated ? [`openapi.json calls ${template} deprecated`] : [];
   const documented = operation.parameters;
-  // A description without any parameters says nothing about them.
+  // A description without any parameters does not describe them.
   if (documented.size === 0) return notes;
   for (const name of parameters) {
     const parameter = documented.get(name);
@@ -228,7 +228,7 @@ function scopeNotes(
   return [`openapi.json requires the scope ${needed} for ${template}; auth.scope does not have it`];
 }
 
-/** What can be read there, by the shape of its path below the base. */
+/** The readable lists, by the shape of their path below the base. */
 function operationsOf(described: Json, base: string): ReadonlyMap<string, Operation> {
   const operations = new Map<string, Operation>();
   const root = isObject(described) ? described : {};
@@ -289,7 +289,7 @@ function elements(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A parameter, or what it refers to among the description's own; references are followed once. */
+/** A parameter, or the one that it refers to in the same description; references are followed once. */
 function resolved(parameter: Json, { components }: JsonObject): JsonObject | null {
   if (!isObject(parameter)) return null;
   if (typeof parameter.$ref !== 'string') return parameter;
@@ -300,7 +300,7 @@ function resolved(parameter: Json, { components }: JsonObject): JsonObject | nul
   return isObject(found) ? found : null;
 }
 
-/** A path whatever its placeholders are called. */
+/** A path with the names of its placeholders removed. */
 function shapeOf(path: string): string {
   return path.replace(/\{[^}/]*\}/g, '{}');
 }

@@ -1,14 +1,14 @@
-// How many requests an hour it takes to read by parents, for `check`: of those that the state knows
-// or the config names, else of a thousand. Lists of which something new came lately are asked
-// more often, and a reading of all begins with one of each.
+// Estimates the requests an hour for reading by parents, for `check`: with the parents that the state knows or the
+// config names, else with a thousand. Lists with recent records are polled more often, and a full scan starts with one
+// request for each list.
 
 import { asksAnHour, type PlannedSource } from '../../fetch/engine.ts';
 import { counted } from '../../terminal/index.ts';
 import { readState } from '../../watch/index.ts';
 
-/** Requests of one turn: the list's end, and the whole of it now and then. */
+/** Requests of one turn: the list's end, and from time to time the whole list. */
 const requestsATurn = 2;
-/** Where a schedule says no interval. */
+/** Used if a schedule has no interval. */
 const everyMsMin = 60_000;
 
 /** A sentence on each source that reads by parents. */

@@ -1,6 +1,5 @@
-// The parts of a config's work that a command is about: with a state in Kafka of several shards each
-// is a config of its own (config/shards.ts), with a state, processes and an archive of its own. Where
-// there is but one, it is the config itself.
+// The parts of a config that a command is about. With a state in Kafka of several shards each part is a config of its
+// own (config/shards.ts), with its own state, processes and archive. Else the only part is the config itself.
 
 import { type Config, inShards, shardsOf } from '../../config/index.ts';
 import { holderOf } from '../../hold/index.ts';
@@ -8,14 +7,14 @@ import { type Operator, operatorOf } from '../../operator/index.ts';
 import { type MemberNote, memberIn } from '../../run/index.ts';
 import { readState } from '../../watch/index.ts';
 import { type ConfigAtWork, readConfigAtWork, whereItRuns } from './at-work.ts';
-import type { Means } from './command.ts';
+import type { CommandDeps } from './command.ts';
 import { streamNames } from './looking.ts';
 
 /** A part, and whether this machine has it. */
 export interface PartAtWork extends ConfigAtWork {
   /** Of the state of this part. */
   readonly operator: Operator;
-  /** A process of this machine takes part in the state, and another process has this part. */
+  /** A process of this machine is a member of the state, and another process has this part. */
   readonly isElsewhere: boolean;
 }
 
@@ -23,12 +22,12 @@ export interface PartAtWork extends ConfigAtWork {
 export interface WholeAtWork {
   readonly whole: ConfigAtWork;
   readonly parts: readonly PartAtWork[];
-  /** The process of this machine that takes part in a state in Kafka; null: none does. */
+  /** The process of this machine that is a member of a state in Kafka; null: none is. */
   readonly member: MemberNote | null;
 }
 
 /** The same with the process that runs with it on this machine. */
-export function wholeAtWork(file: string, deps: Means): WholeAtWork {
+export function wholeAtWork(file: string, deps: CommandDeps): WholeAtWork {
   const whole = readConfigAtWork(file, deps);
   const { dir, kafka } = whole.config.state;
   const member = kafka === null ? null : memberIn(dir);
@@ -55,11 +54,11 @@ export function wholeAtWork(file: string, deps: Means): WholeAtWork {
 }
 
 /** All of them, as the processes have them that run with them (`readConfigAtWork`). */
-export function partsAtWork(file: string, deps: Means): readonly PartAtWork[] {
+export function partsAtWork(file: string, deps: CommandDeps): readonly PartAtWork[] {
   return wholeAtWork(file, deps).parts;
 }
 
-/** The shards with work that other processes have, as the process of this machine knows it. */
+/** The shards with work that other processes have, according to the process of this machine. */
 export function shardsElsewhere({ whole, member }: WholeAtWork): readonly number[] {
   if (member?.shards === undefined) return [];
   const { owned } = member.shards;
@@ -85,7 +84,7 @@ export async function partWithStream(
   return first;
 }
 
-/** The one with a source; where none has it, the config, which says so. */
+/** The part with a source; if none has it, the whole config, whose check reports the unknown name. */
 export function partWithSource(config: Config, source: string): Config {
   return inShards(config).find(({ sources }) => Object.hasOwn(sources, source)) ?? config;
 }

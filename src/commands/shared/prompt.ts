@@ -1,8 +1,8 @@
-// Questions to whoever sits at the terminal. They stand on stderr, as all that was not asked for.
+// Questions to a person at the terminal. They are written to stderr; stdout is for requested output.
 
 import { createInterface } from 'node:readline/promises';
 
-/** True where somebody can be asked. */
+/** True if a person can answer. */
 export function isAsked(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
@@ -25,7 +25,7 @@ export async function onTerminal<T>(
   }
 }
 
-/** Asks them whether what is told may be done; where nobody sits there, nobody agrees. */
+/** Requests confirmation of the action; without a terminal the answer is no. */
 export async function isAgreed(
   reported: string,
   question: string,

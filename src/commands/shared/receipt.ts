@@ -1,5 +1,5 @@
-// What a receipt says of a sink, as facts and as text. It is for somebody who believes nothing that
-// is not written there: each thing that may be missing at the sink is named, also where it is not.
+// The content of a receipt for a sink, as facts and as text. Its reader trusts only the written text: every kind of
+// missing event is named, also those with a count of zero.
 
 import type { Config } from '../../config/index.ts';
 import { type Assurance, backlog } from '../../contracts/index.ts';
@@ -14,18 +14,18 @@ export interface Receipt {
   readonly type: string;
   /** When it was made. */
   readonly at: string;
-  /** All that upstream showed by then is there, but for what the other facts name. */
+  /** All records that upstream showed by then are at the sink, except those that the other facts name. */
   readonly up_to: string | null;
   /** Nothing waits, nothing was refused, and all streams have been read to their end. */
   readonly whole: boolean;
-  /** Events that are held and on their way there. */
+  /** Stored events that are on their way to the sink. */
   readonly waiting: number;
-  /** Dead letters that are held; those dropped by an operator; those on their way again. */
+  /** Stored dead letters; those dropped by an operator; those that are being retried. */
   readonly refused: number;
   readonly dropped: number;
   readonly again: number;
   readonly assurance: Assurance;
-  /** What began before has not all come here; null: not known. */
+  /** Events from before this time may be missing; null: unknown. */
   readonly begun_at: string | null;
   readonly first_event: number | null;
   /** Number of the first event that is not settled. */
@@ -34,14 +34,14 @@ export interface Receipt {
     readonly name: string;
     readonly source: string;
     readonly up_to: string | null;
-    /** Its API has ended, and its successor delivers; left out: it has not. */
+    /** Its API has ended, and its successor delivers; undefined: the API has not ended. */
     readonly ended?: true;
   }[];
   /** Sources that no route leads here. */
   readonly elsewhere: readonly string[];
-  /** Filters of its routes: what they leave out is not here. */
+  /** Filters of its routes: events that they drop are not at the sink. */
   readonly filters: readonly string[];
-  /** Fields that its routes take out. */
+  /** Fields that its routes remove. */
   readonly redacted: readonly string[];
 }
 

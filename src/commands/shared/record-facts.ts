@@ -1,17 +1,16 @@
-// Whether a source's `id`, `time` and `mapping.fields` name fields of a record that was just read. A
-// field may be optional, so one record proves little: a path is at fault only where the record must
-// have it, or has a field of nearly that name. What must stay true: names of fields are shown, which
-// are upstream's and hostile, and never a value.
+// Checks a source's `id`, `time` and `mapping.fields` against the fields of a record that was just read. A field may be
+// optional, so one record proves little: a path is a fault only if the record must have it, or has a field of a similar
+// name. Invariant: field names are shown, which are upstream's and hostile, and never a value.
 
 import type { RecordReading } from '../../contracts/config.ts';
 import { ExportError, isObject, type Json, type ParsedRecord } from '../../contracts/index.ts';
 import { cleanText, nearest, valueAt } from '../../tools/index.ts';
 
-/** What a record shows of a source's settings. */
+/** The result of the check for a source's settings. */
 export interface SettingFacts {
   /** Settings that name no field; empty: none does. */
   readonly faults: readonly ExportError[];
-  /** What may be right for other records. */
+  /** Faults that may not apply to other records. */
   readonly notes: readonly string[];
 }
 

@@ -1,7 +1,6 @@
-// One record's way out, as a run would take it, without spool, network or clock: normalised as its
-// source says, routed, filtered and redacted for each sink, and encoded as that sink gets it.
-// `preview` shows it and `test` compares it. What must stay true: the same code does the work as in
-// a run, so that what is rehearsed is what is delivered.
+// Processes one record as a run would, without spool, network or clock: normalised by its source's mapping, routed,
+// filtered and redacted for each sink, and encoded for that sink. `preview` shows the result and `test` compares it.
+// Invariant: the same code works as in a run, so that a rehearsal shows the exact delivery.
 
 import { type Event, type HeldPage, invariant, type Stream } from '../../contracts/index.ts';
 import { Identifier, pageContext } from '../../fetch/index.ts';
@@ -10,30 +9,30 @@ import { encodeLines, type PlannedSink } from '../../send/delivery.ts';
 import { DecodedPage, normalisersOf, selectionFor } from '../../send/index.ts';
 import { scanBody } from '../../tools/index.ts';
 
-/** What is sent on its way. */
+/** The record to process. */
 export interface Rehearsed {
   readonly stream: Stream;
   /** UTF-8 JSON of one record, which the caller has seen to parse. */
   readonly record: Uint8Array;
-  /** Epoch milliseconds at which it is taken to have been read. */
+  /** Epoch milliseconds: the assumed time of reading. */
   readonly readAt: number;
 }
 
-/** What came of it. */
+/** The result. */
 export interface Rehearsal {
   /** As normalised, before any route. */
   readonly event: Event;
   readonly sinks: readonly SinkRehearsal[];
 }
 
-/** What one sink gets. */
+/** The result for one sink. */
 export interface SinkRehearsal {
   readonly sink: PlannedSink;
   /** The event as this sink is to see it; null where it gets nothing. */
   readonly event: Event | null;
-  /** Exactly what is sent, before framing and compression; null where it gets nothing. */
+  /** The exact bytes that would be sent, before framing and compression; null: nothing is sent. */
   readonly bytes: Uint8Array | null;
-  /** Why it gets nothing: no route leads there, or every route's filter says no. */
+  /** Why nothing is sent: no route leads there, or every route's filter drops the event. */
   readonly left: 'unrouted' | 'filtered' | null;
   /** Filters that could not judge the event, and so let it pass. */
   readonly failed: readonly string[];
@@ -59,7 +58,7 @@ export function rehearse(plan: Plan, { stream, record, readAt }: Rehearsed): Reh
   return { event, sinks: plan.sinks.map((sink) => forSink(plan, sink, event)) };
 }
 
-/** As a run gives it to a record that is new; a change's hangs on the reading that found it. */
+/** The uid that a run gives a new record; the uid of a change depends on the reading that found it. */
 function uidOf(stream: Stream, body: Uint8Array): Buffer {
   const { source, company = '', name } = stream;
   const { id, ignore } = stream.kind === 'list' ? stream : { id: null, ignore: [] };

@@ -1,7 +1,6 @@
-// One event that is marked as a test, sent to a sink as a run would send it, and the receiver's word
-// for it. What must stay true: nothing of a run is touched by it: neither positions nor what a sink
-// remembers nor what it goes on from at its far side; and no more is said of the receiver than what
-// it has answered.
+// Sends one event, marked as a test, to a sink as a run would, and reports the receiver's acknowledgement. Invariants:
+// a run's state is not touched: neither positions nor the sink's own stored data nor its resume point at the receiver;
+// and the report claims no more than the receiver has acknowledged.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,18 +18,18 @@ import type { Plan } from '../../pipeline.ts';
 import { encodeLines, type PlannedSink, sinkConditionPage } from '../../send/delivery.ts';
 import { DecodedPage, leadsTo, normalisersOf } from '../../send/index.ts';
 
-/** Long enough for an indexer to have written it; short enough to wait for. */
+/** Long enough for an indexer to write the event; short enough to wait for. */
 const wordWithinMs = 60_000;
 const againMs = 1_000;
 const againMsMax = 5_000;
 
-/** What came of it; `cause`: the receiver has not got it, or not as far as anybody knows. */
+/** The result; `cause`: why the receiver does not have the event, or has not confirmed it. */
 export interface TestOutcome {
   readonly subject: string;
   readonly cause: ExportError | null;
 }
 
-/** Sends the event, again where the receiver asks for that, and closes the sink. */
+/** Sends the event, repeats it if the receiver requests that, and closes the sink. */
 export async function sendTestEvent(
   { name, definition, settings, format }: PlannedSink,
   { sources, routes }: Pick<Plan, 'sources' | 'routes'>,
@@ -74,7 +73,7 @@ const words: Readonly<Record<Assurance, string>> = {
   none: 'sent; a sender cannot know whether it arrived, so search for it there',
 };
 
-/** Throws what stands in the way of it. */
+/** Throws the reason if the event cannot be delivered. */
 async function untilTaken(sink: Sink, batch: Batch, over: AbortSignal): Promise<void> {
   let last: ExportError | null = null;
   while (!over.aborted) {

@@ -1,6 +1,5 @@
-// What `init --siem` knows of each SIEM: which sink leads there, with which settings, and what has to
-// be set up there. A SIEM is offered where its sink is listed. The pages in docs/recipes say more;
-// what is written here is what has to be typed in.
+// The SIEMs of `init --siem`: the sink for each, its settings, and the set-up on the receiver's side. A SIEM is offered
+// if its sink is available. The pages in docs/recipes have more; this file has the parts that must be typed.
 
 import { sinks } from '../../../connectors/index.ts';
 import type { SinkDefinition } from '../../contracts/config.ts';
@@ -8,16 +7,16 @@ import type { SinkDefinition } from '../../contracts/config.ts';
 /** One that is offered. */
 export interface Siem {
   readonly name: string;
-  /** The sink, with what a first config says of it there. */
+  /** The sink, with its settings in a first config. */
   readonly sink: SinkDefinition;
-  /** What is to be set up there, in a file of that name. */
+  /** The set-up of the receiver, in a file of that name. */
   readonly receiver: { readonly file: string; lines(to: string): readonly string[] };
 }
 
 interface Known {
   readonly name: string;
   readonly type: string;
-  /** Left out: as the sink itself has it. */
+  /** Undefined: as the sink itself has it. */
   readonly to?: { readonly what: string; readonly usual: string };
   readonly lines?: (to: string) => readonly string[];
   readonly file: string;

@@ -1,5 +1,5 @@
-// What `sluice explain` shows of a stream, line by line: when it is read next, what its checkpoint
-// says of a list or a collection, and which limits it meets. Nothing is asked here.
+// The lines of `sluice explain` about a stream: its next poll, its checkpoint of a list or a collection, and the limits
+// that slow it down. Nothing is requested here.
 
 import type { Config } from '../../config/index.ts';
 import { isObject, type Json, type PushStream, type Stream } from '../../contracts/index.ts';
@@ -16,27 +16,27 @@ import {
   type StoredStream,
 } from '../../watch/index.ts';
 
-/** All that is known of a stream, by the database and by what runs. */
+/** All known facts about a stream, from the database and the running process. */
 export interface KnownStream {
   readonly source: PlannedSource;
   readonly stream: Stream;
   readonly config: Config;
-  /** What runs; null: nothing does. */
+  /** The running process; null: none. */
   readonly running: string | null;
-  /** As what runs tells it, else as the database has it. */
+  /** From the running process, else from the database. */
   readonly stands: StoredStream;
-  /** As what runs tells it; null: nothing that can be asked. */
+  /** From the running process; null: none that answers. */
   readonly live: LiveStream | null;
   readonly reported: LiveStatus | null;
-  /** Why it cannot be asked; empty: it was, or nothing runs. */
+  /** Why the process did not answer; empty: it did, or nothing runs. */
   readonly silence: string;
   readonly held: CheckpointFacts | null;
-  /** The checkpoint as it is held. */
+  /** The stored checkpoint. */
   readonly checkpoint: Json | null;
   readonly now: number;
 }
 
-/** Of whom a stream reads, as status shows it. */
+/** The parents of a stream, as status shows them. */
 export function parentsText({ known, active, lost, ended, due }: Parents): string {
   const some = { active, lost, ended, due };
   const parts = Object.entries(some).flatMap(([what, n]) => (n === 0 ? [] : [`${n} ${what}`]));
@@ -145,7 +145,7 @@ function orderFacts({ source, held, checkpoint, now }: KnownStream): readonly Fa
 
 const pinnedText = (order: string) => `${order}, as the config says`;
 
-/** Checkpoints of older versions do not say when it was learned. */
+/** Checkpoints of older versions do not have the time. */
 function learnedText(order: string, learnedAt: number | null, now: number): string {
   const when = learnedAt === null ? '' : ` ${agoText(learnedAt, now)}`;
   if (order !== 'unknown') return `${order}, learned${when} from where new records came in`;
@@ -160,8 +160,8 @@ function tailText(provenAt: number | null, now: number): string {
 
 function wholeText(list: ListCheckpoint | null, now: number): string {
   const last = list?.whole.swept === true ? agoText(list.looked.sweptAt, now) : 'not yet';
-  const round = list?.whole.round ?? null;
-  return round === null ? last : `${last}; again since ${agoText(round.begunAt, now)}`;
+  const scan = list?.whole.round ?? null;
+  return scan === null ? last : `${last}; again since ${agoText(scan.begunAt, now)}`;
 }
 
 /** Paths that are named one by one. */

@@ -1,6 +1,5 @@
-// One screen of `sluice top`: what a running process tells of itself, what needs attention first,
-// then streams and sinks in the same order, as many as there is room for. Pure; whatever comes from
-// upstream is cleaned here.
+// One screen of `sluice top`: facts about the running process, items that need attention, then streams and sinks in the
+// same order, as many as fit. Pure; text from upstream is cleaned here.
 
 import {
   type Cell,
@@ -18,7 +17,7 @@ import { attentionLines } from '../../watch/running-status.ts';
 
 /** Sinks are few and streams may be thousands: they get the room that is left, at least this. */
 const streamRowsMin = 3;
-/** What needs attention takes a third of the screen at most, with two lines each. */
+/** Items that need attention use a third of the screen at most, with two lines each. */
 const rowsPerMatter = 6;
 
 /** The lines of a screen, for which there is room in `rows`. */

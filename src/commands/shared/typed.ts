@@ -1,5 +1,4 @@
-// What people type as values of options, read where it is right and told with the near word or an
-// example where it is not.
+// Parses the values of options. An error for a wrong value suggests a similar word or an example.
 
 import { duration } from '../../contracts/config.ts';
 import { UsageError } from '../../contracts/index.ts';
@@ -12,7 +11,7 @@ export function unknownText(what: string, name: string, known: Iterable<string>)
   return `there is no ${what} ${cleanText(name, lengthMax)}${hint(name, known)}`;
 }
 
-/** Throws a UsageError where an option such as `--sink` names one that is not known. */
+/** Throws a UsageError if an option such as `--sink` has an unknown name. */
 export function refuseUnknown(
   option: 'source' | 'stream' | 'sink',
   name: string | undefined,

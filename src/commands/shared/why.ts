@@ -1,6 +1,5 @@
-// What the routes of a config do with the newest events that are held: how many pass each filter,
-// which it cannot judge and why, and which redaction finds nothing. It only looks: nothing is sent,
-// and no position moves.
+// The effect of a config's routes on the newest stored events: how many pass each filter, on which the filter fails and
+// why, and which redaction finds nothing. Read-only: nothing is sent, and no position moves.
 
 import type { Config, WholePlan } from '../../config/index.ts';
 import { type Event, isObject } from '../../contracts/index.ts';
@@ -77,7 +76,7 @@ function redactionLines(
   });
 }
 
-/** True where something stands at the path, lists looked into. */
+/** True if there is a value at the path, also within lists. */
 function isAt(value: unknown, [step, ...rest]: readonly string[]): boolean {
   if (step === undefined) return value !== undefined;
   if (Array.isArray(value)) return value.some((one) => isAt(one, [step, ...rest]));

@@ -1,11 +1,11 @@
-// Where successors are read: the upstream with api: services that the config has, or a new block for
-// one, with what is open there. What must stay true: no secret is in it.
+// Where successors are read: the config's upstream with api: services, or a new block for one, with its open values.
+// Invariant: the block contains no secret.
 
 import type { Config } from '../../config/index.ts';
 import { isObject, type JsonObject } from '../../contracts/index.ts';
 import type { UpstreamSettings } from '../../upstream/index.ts';
 
-/** An upstream: its name and whole block, and what is open there. */
+/** An upstream: its name and whole block, and its open values. */
 export interface Into {
   readonly name: string;
   readonly block: JsonObject;

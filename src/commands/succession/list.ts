@@ -1,5 +1,5 @@
-// `sluice succession`: each source that has a successor or is on an API that ends, and how far its
-// move has come. Nothing is changed.
+// `sluice succession`: lists each source that has a successor or is on an API that ends, with the progress of its move.
+// Nothing is changed.
 
 import { type ClassChange, type Config, classChange, classChangeText } from '../../config/index.ts';
 import { type PairAlone, type PairReport, pairTypeNames } from '../../contracts/index.ts';
@@ -22,7 +22,7 @@ interface ListedSource {
   readonly classes: ClassChange | null;
 }
 
-/** What a receiver sees of a move, whatever the pair. */
+/** The changes that a receiver sees with every move. */
 const changes = [
   'the source’s name, and with it `{source}` in topics, indexes and paths',
   'the stream’s name, and with it the key of Kafka messages',

@@ -1,8 +1,7 @@
-// `sluice succession plan`: proposes a successor for each source of an upstream that ends. Standard
-// output is the whole config with the successors added, so that `check` reads it once the open
-// values are filled in. If the new API is configured already, it is asked for its description, and
-// both sides for one record. What must stay true: nothing is changed, here or upstream, and no
-// secret is printed.
+// `sluice succession plan`: proposes a successor for each source of an upstream that ends. Standard output is the whole
+// config with the successors added, so that `check` reads it once the open values are filled in. If the new API is
+// configured already, its description is requested, and one record from each side. Invariants: nothing is changed, here
+// or upstream, and no secret is printed.
 
 import { type Config, planFrom } from '../../config/index.ts';
 import { openTools } from '../../run/index.ts';

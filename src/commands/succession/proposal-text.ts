@@ -1,6 +1,6 @@
-// A proposal as YAML 1.2 that any parser reads: the whole config as it is written, with successors
-// first, each below its questions and notes. What must stay true: a text from a file or an upstream
-// ends no comment and no value, since each is quoted or made one line.
+// A proposal as YAML 1.2 that any parser reads: the whole config as written, with successors first, each after its
+// questions and notes. Invariant: text from a file or an upstream ends no comment and no value, since each is quoted or
+// made one line.
 
 import type { Config } from '../../config/index.ts';
 import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';

@@ -1,8 +1,7 @@
-// A successor for each source of an upstream that ends, from the config alone. Known are the paths
-// of the services document's mapping (`/tickets`, `/hosts`, `/utp`), that names become snake_case
-// and ids text, and that pages become offsets. What the document does not show is left open, with
-// the question for the vendor. What must stay true: nothing is guessed that would read the wrong
-// list, and what the source is read with is carried over.
+// A successor for each source of an upstream that ends, from the config alone. Known facts: the paths of the services
+// document's mapping (`/tickets`, `/hosts`, `/utp`), that names become snake_case and ids text, and that pages become
+// offsets. Facts that are not in the document stay open, with the question for the vendor. Invariants: no guess can
+// lead to the wrong list, and the source's settings for reading are carried over.
 
 import { type Config, namePattern, sourceBlock } from '../../config/index.ts';
 import { invariant, isObject, type Json, type JsonObject } from '../../contracts/index.ts';
@@ -16,11 +15,11 @@ export interface Proposal {
   /** The source's name, and the path that it reads; empty: it has none. */
   readonly of: string;
   readonly path: string;
-  /** Its successor's name and block; null: no source type reads what comes after it. */
+  /** Its successor's name and block; null: no source type reads the succeeding API. */
   readonly successor: { readonly name: string; readonly block: JsonObject } | null;
-  /** What to ask the vendor, a sentence each. */
+  /** Questions for the vendor, a sentence each. */
   readonly questions: readonly string[];
-  /** What differs from the source, a sentence each. */
+  /** Differences from the source, a sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -28,10 +27,10 @@ export interface Proposal {
 export interface Proposals {
   /** Upstreams that end, with the reason. */
   readonly ending: ReadonlyMap<string, string>;
-  /** Where successors are read: its name and whole block, and what is open there. */
+  /** The upstream of the successors: its name and whole block, and its open values. */
   readonly into: Into | null;
   readonly sources: readonly Proposal[];
-  /** Sources of such an upstream that have a successor in the config. */
+  /** Sources of the ending upstream that already have a successor in the config. */
   readonly done: ReadonlyMap<string, string>;
 }
 
@@ -140,10 +139,10 @@ function proposalOf(config: Config, of: string, { names, done, upstream }: Surro
   };
 }
 
-/** Keys that say where the old list is. */
+/** Keys with the location of the old list. */
 const ofPlace = new Set(['type', 'upstream', 'path', 'detail', 'start', 'succeeds']);
 
-/** Those, and keys that say how it is read. */
+/** The same, with the keys for how the list is read. */
 const notCarried = new Set([
   ...ofPlace,
   ...['params', 'pagination', 'order', 'order_by', 'method', 'body', 'response', 'single', 'kind'],
@@ -174,7 +173,7 @@ function eachOf(each: Json, { names, done }: Omit<Surroundings, 'upstream'>): Js
   return { ...each, of, ...id };
 }
 
-/** What is written of the old source that the successor does not have. */
+/** Settings of the old source that the successor does not have. */
 function lostOf(written: JsonObject, { path }: SuccessorTarget): readonly string[] {
   const notes: string[] = [];
   if (written.params !== undefined) {

@@ -1,6 +1,5 @@
-// Reads both sides of each proposal: the new upstream's own description, and one record of each
-// list. What must stay true: nothing is kept of it, a side that does not answer is a note and no
-// failure, and no upstream is waited for twice.
+// Reads both sides of each proposal: the new upstream's own description, and one record of each list. Invariants:
+// nothing is stored, a side that does not answer is a note and no failure, and no upstream is waited for twice.
 
 import { sourceBlock, type WholePlan } from '../../config/index.ts';
 import { asExportError, type Json, type ListEndpoint, type Stream } from '../../contracts/index.ts';
@@ -14,7 +13,7 @@ import { typeNamed } from './targets.ts';
 const answerWithinMs = 30_000;
 const candidatesMax = 3;
 
-/** The same proposals, with what both sides show now. Never throws. */
+/** The same proposals, with the facts that both sides show now. Never throws. */
 export async function withBothSides(proposals: Proposals, plan: WholePlan): Promise<Proposals> {
   const { into } = proposals;
   const client = into === null || into.isNew ? undefined : plan.upstreams.get(into.name);
@@ -76,7 +75,7 @@ async function withRecords(proposal: Proposal, { old, later, reading }: Sides): 
   const [before, after] = [listsOf(old)[0], listsOf(later)[0]];
   if (successor === null || before === undefined || after === undefined) return proposal;
   const first = await reading.first(before.list);
-  // A company without any record says nothing: the next one may have some.
+  // A company without any record proves nothing: the next one may have some.
   let second: Found = { record: null };
   for (const { list } of listsOf(later)) {
     second = await reading.first(list);
@@ -118,7 +117,7 @@ function listsOf(streams: readonly Stream[]): readonly ReadList[] {
 
 type Found = { readonly record: Json | null } | { readonly why: string };
 
-/** Asks for first records; an upstream that gave no answer is not asked again. */
+/** Requests first records; an upstream that did not respond is not contacted again. */
 class Reading {
   readonly #silent = new Map<ListEndpoint['upstream'], string>();
 

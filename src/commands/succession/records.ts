@@ -1,6 +1,6 @@
-// What one record of each side says about a proposed successor: which field is the id, which are
-// times, and which fields only one side has. What must stay true: names of fields are shown, which
-// are upstream's and hostile, and never a value; one record proves little, so all is worded so.
+// Compares one record of each side for a proposed successor: which field is the id, which are times, and which fields
+// only one side has. Invariants: field names are shown, which are upstream's and hostile, and never a value; one record
+// proves little, and the wording reflects that.
 
 import { isObject, type Json, type JsonObject } from '../../contracts/index.ts';
 import { cleanText, foldedPath, valueAt } from '../../tools/index.ts';
@@ -17,7 +17,7 @@ export interface ReadBy {
   readonly time: readonly string[];
 }
 
-/** What is to be changed in a successor's block, and what to know. */
+/** A suggested change to a successor's block, and notes. */
 export interface Suggestion {
   readonly block: JsonObject;
   readonly notes: readonly string[];

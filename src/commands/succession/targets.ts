@@ -1,14 +1,14 @@
-// What comes after each kind of source, as far as the services document shows it: `/tickets` becomes
-// the ticketing API, `/hosts` the fleet API, `/utp` the threat-protection API. Logs and audit events
-// have a logs API there, without a path. A successor is of the same kind as its source: a list, a
-// collection, a list per parent.
+// The successor of each kind of source, as far as the services document shows it: `/tickets` becomes the ticketing API,
+// `/hosts` the fleet API, `/utp` the threat-protection API. Logs and audit events have a logs API there, without a
+// path.
+// A successor is of the same kind as its source: a list, a collection, a list per parent.
 
 import { sources } from '../../../connectors/sources/index.ts';
 import type { ConfiguredSource } from '../../config/index.ts';
 import type { SourceDefinition } from '../../contracts/config.ts';
 import { invariant, type JsonObject } from '../../contracts/index.ts';
 
-/** What a source is succeeded by. */
+/** The successor of a source. */
 export interface SuccessorTarget {
   /** Null: no source type reads it. */
   readonly definition: SourceDefinition | null;
@@ -34,7 +34,7 @@ const mapped: readonly (readonly [pattern: RegExp, path: string, type: string])[
   [/\/utp(\/|$)/i, blockList, 'block_list'],
 ];
 
-/** What a source is succeeded by; `api`: of its upstream. */
+/** The successor of a source; `api`: that of its upstream. */
 export function targetOf(
   { definition, settings }: ConfiguredSource,
   api: 'unified' | 'services',

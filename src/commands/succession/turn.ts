@@ -5,7 +5,7 @@ import { readConfig } from '../../config/index.ts';
 import type { PairPhase } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { whereItRuns } from '../shared/at-work.ts';
-import { configOption, defineCommand, type ExitCode, type Means } from '../shared/command.ts';
+import { type CommandDeps, configOption, defineCommand, type ExitCode } from '../shared/command.ts';
 import { partWithSource } from '../shared/parts.ts';
 import { unknownText } from '../shared/typed.ts';
 
@@ -42,7 +42,7 @@ interface Turning {
   readonly isForced: boolean;
 }
 
-async function turn(name: string, { file, ...how }: Turning, deps: Means): Promise<ExitCode> {
+async function turn(name: string, { file, ...how }: Turning, deps: CommandDeps): Promise<ExitCode> {
   const whole = readConfig(file, { env: deps.env });
   const known = Object.entries(whole.sources).flatMap(([one, { succeeds }]) =>
     succeeds === undefined ? [] : [one],
