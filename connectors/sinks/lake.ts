@@ -125,7 +125,7 @@ function storeOfCuts(
     },
   });
   return {
-    place: store.place,
+    location: store.location,
     close: () => store.close(),
     async create(name, body, about) {
       await untilOpened(store, opening);
@@ -211,7 +211,7 @@ async function untilOpened(
     const archive = name.replace(/\.[^.]*$/, '');
     throw new ExportError(
       'sink_unreachable',
-      `writing the lake in ${store.place}: this state has not opened the archive there`,
+      `writing the lake in ${store.location}: this state has not opened the archive there`,
       {
         next: `Look why ${archive} does not open it; the lake resumes after that. Nothing is lost: the events stay in the spool.`,
       },

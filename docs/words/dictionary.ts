@@ -58,7 +58,7 @@ const literal: readonly RegExp[] = [
 ];
 
 /** Member words of identifiers that have a better one, and it. */
-export const identifierWords: ReadonlyMap<string, string> = new Map([
+const identifierWords: ReadonlyMap<string, string> = new Map([
   ...['tell', 'tells', 'told'].map((one) => [one, 'report'] as const),
   ...['nobody', 'whoever'].map((one) => [one, "the actor's name"] as const),
   ...['wanted', 'unwanted'].map((one) => [one, 'requested'] as const),
@@ -75,8 +75,27 @@ export const identifierWords: ReadonlyMap<string, string> = new Map([
   ['keeper', 'supervisor'],
 ]);
 
-/** Names of the contract (`status --json`) and of stored data (requests, checkpoints). They do not change. */
-export const fixedNames: ReadonlySet<string> = new Set(['standing_by']);
+/**
+ * Names that cannot change, by package: keys of the contract, keys of stored data, and terms of a standard. Local names
+ * for their values have better words.
+ */
+const fixedNames: Readonly<Record<string, readonly string[]>> = {
+  // `status --json`.
+  everywhere: ['standing_by'],
+  // Checkpoints of collections, lists and parents, and notes of silent streams.
+  'src/collection': ['statesTold', 'told', '_told'],
+  'src/fetch': ['heardAt', 'told'],
+  'src/list': ['countAnew', 'round', 'standingBefore', 'told', 'toldAt', 'wanted'],
+  'src/parents': ['told'],
+  'src/succession': ['standingBefore', 'wanted'],
+  // Stored requests of operators, and files of backfills.
+  'src/cluster': ['isAnew'],
+  'src/commands': ['isAnew', 'round'],
+  'src/hold': ['isAnew', 'letters', 'wanted'],
+  'src/operator': ['isAnew', 'letters'],
+  // xxHash has rounds.
+  'src/parquet': ['round'],
+};
 
 /** The dictionary's words in a text, with the better ones. */
 export function wordsIn(text: string): readonly { readonly found: string; readonly but: string }[] {
@@ -84,6 +103,12 @@ export function wordsIn(text: string): readonly { readonly found: string; readon
   return dictionary.flatMap(({ match, but }) =>
     [...rest.matchAll(match)].map(([found]) => ({ found, but })),
   );
+}
+
+/** True for a name with a word that has a better one, unless the name is fixed in the package. */
+export function isToRename(name: string, of: string): boolean {
+  if (fixedNames.everywhere?.includes(name) || fixedNames[of]?.includes(name)) return false;
+  return partsOf(name).some((part) => identifierWords.has(part));
 }
 
 /** The words of an identifier: `toldAt`, `MAX_ROUND` and `dead_letters` have two each. `deadLetters` is one. */

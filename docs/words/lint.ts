@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { fixedNames, identifierWords, partsOf, wordsIn } from './dictionary.ts';
+import { isToRename, wordsIn } from './dictionary.ts';
 import { densityOf, partsOfFile, proseOf, proseOfHtml } from './texts.ts';
 
 /** The counts of one page, message set or package. */
@@ -50,8 +50,8 @@ export function measured() {
     }
     // In backticks a comment has names of code, as a page has.
     for (const { text } of comments) counts.comments += wordsIn(proseOf(text)).length;
-    counts.identifiers += [...identifiers].filter(
-      (name) => !fixedNames.has(name) && partsOf(name).some((part) => identifierWords.has(part)),
+    counts.identifiers += [...identifiers].filter((name) =>
+      isToRename(name, packageOf(path)),
     ).length;
   }
   return { pages, packages, findings };

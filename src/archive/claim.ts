@@ -125,10 +125,10 @@ function claimBytes({ clock, spool, epoch }: Claimant, isHeld: boolean): readonl
   return [Buffer.from(`${JSON.stringify(claim)}\n`)];
 }
 
-function inUse({ place }: ObjectStore, what: string): ExportError {
+function inUse({ location }: ObjectStore, what: string): ExportError {
   return new ExportError(
     'sink_unreachable',
-    `opening the archive ${place}: another process writes to it: it ${what}`,
+    `opening the archive ${location}: another process writes to it: it ${what}`,
     {
       next: 'Give each state its own location. If the other has ended for good, wait: its claim runs out by itself. Nothing is lost.',
     },
@@ -136,10 +136,10 @@ function inUse({ place }: ObjectStore, what: string): ExportError {
 }
 
 /** Another process has written where only one may. */
-export function takenOver({ place }: ObjectStore): ExportError {
+export function takenOver({ location }: ObjectStore): ExportError {
   return new ExportError(
     'sink_refused',
-    `writing to the archive ${place}: another process writes to it as well`,
+    `writing to the archive ${location}: another process writes to it as well`,
     {
       next: 'Give each state its own location, then restart. Nothing is lost, and nothing was written twice.',
     },

@@ -203,7 +203,7 @@ export class ArchiveLog {
     const heads = structuredClone(this.heads);
     const [earlier = null, ...others] = this.#earlier;
     const mark: SigningMark = {
-      ...{ archive, location: store.place, size, root, at, heads, earlier, earlier_too: others },
+      ...{ archive, location: store.location, size, root, at, heads, earlier, earlier_too: others },
       ...(configured !== undefined && { configured }),
     };
     await this.deps.remember(mark as unknown as Json);

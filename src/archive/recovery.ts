@@ -119,7 +119,7 @@ function refuseElsewhere(
   of: Pick<ArchiveLogSettings, 'store' | 'configured'> & { readonly isGone: boolean },
 ): void {
   const { store, configured, isGone } = of;
-  if (location === store.place) {
+  if (location === store.location) {
     throw new ElsewhereError(
       isGone
         ? 'it is gone: archive.json is not where it was'

@@ -42,12 +42,12 @@ export class ElsewhereError extends SyntaxError {
 }
 
 /** Runs `work`. Replaces a SyntaxError by an ExportError with the next step. */
-export async function reported<T>({ place }: ObjectStore, work: () => Promise<T>): Promise<T> {
+export async function reported<T>({ location }: ObjectStore, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new ExportError('sink_refused', `opening the archive ${place}: ${errorText(error)}`, {
+    throw new ExportError('sink_refused', `opening the archive ${location}: ${errorText(error)}`, {
       next: `${nextOf(error)}; or use another location. Nothing is lost: events stay in the spool.`,
       cause: error,
     });

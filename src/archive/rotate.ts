@@ -36,6 +36,6 @@ export async function rotateKey(settings: ArchiveLogSettings, next: Signer): Pro
   return log.size;
 
   function refusal(why: string, parts: { readonly next: string }): ExportError {
-    return new ExportError('sink_refused', `rotating the key of ${store.place}: ${why}`, parts);
+    return new ExportError('sink_refused', `rotating the key of ${store.location}: ${why}`, parts);
   }
 }

@@ -66,7 +66,7 @@ export class Drift {
     readonly watched: ReadonlyMap<string, WatchedStream>;
     readonly normaliserFor: ReturnType<typeof normalisersOf>;
   } | null = null;
-  #isFullTold = false;
+  #isFullReported = false;
   /** The last failure. */
   #failure = '';
 
@@ -227,11 +227,11 @@ export class Drift {
         memory.checkpoint = { ...memory.checkpoint, since };
         memory.isChanged = true;
       }
-      if (!this.#isFullTold) {
+      if (!this.#isFullReported) {
         const text = 'too many open changes or trail events; the oldest are not judged';
         this.#deps.tools.log.warn('drift_memory_full', text, { kind: is, remembered: itemsMax });
       }
-      this.#isFullTold = true;
+      this.#isFullReported = true;
     }
   }
 

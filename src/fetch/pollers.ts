@@ -54,7 +54,7 @@ export interface PollerDeps {
   readonly known: (stream: string) => AsyncIterable<readonly string[]>;
   /** Called for each stream that is read to the end of a past time. */
   readonly begun: (backfill: Backfill) => void;
-  readonly listening: (stream: PushStream) => Pick<PushDeps, 'door' | 'wake' | 'announced'>;
+  readonly listening: (stream: PushStream) => Pick<PushDeps, 'endpoint' | 'wake' | 'announced'>;
   /** True once its successor delivers: a company that is gone is the end of the API. */
   readonly isMoved?: () => boolean;
   /** For a successor: from when its records are compared, epoch milliseconds. */

@@ -366,7 +366,7 @@ export class Polling {
       known: (name) => this.#feed.known(name, this.#sources, this.#deps.spool),
       begun: (backfill) => void this.#backfills.push(backfill),
       listening: (pushed) => ({
-        door: this.#listeners.door(pushed.listen),
+        endpoint: this.#listeners.endpoint(pushed.listen),
         wake: () => void this.askNow(stream.name),
         announced: (events) => this.#nudge(source.upstream, events),
       }),

@@ -109,7 +109,7 @@ export class SilenceWatch {
     return this.#known ?? { version: 1, heardAt: clock.now(), told: false };
   }
 
-  async #save(next: Silence, finding: ReportSink | null): Promise<void> {
+  async #save(next: Silence, finding: SilenceCondition | null): Promise<void> {
     const { stream, spool, clock, found } = this.#deps;
     const { name, source, company } = stream;
     const now = clock.now();
@@ -124,7 +124,7 @@ export class SilenceWatch {
     if (record !== null) found?.(record);
   }
 
-  #silent({ heardAt: receivedAt }: Silence): ReportSink {
+  #silent({ heardAt: receivedAt }: Silence): SilenceCondition {
     const { stream, expectMs } = this.#deps;
     const { error, polls, caughtUpAt } = this.#runner();
     const isRead = error === null && polls > 0 && (caughtUpAt ?? 0) > receivedAt;
@@ -142,12 +142,12 @@ export class SilenceWatch {
   }
 }
 
-type ReportSink = Finding & {
+type SilenceCondition = Finding & {
   readonly condition: 'source.silent' | 'source.heard';
   readonly details: { readonly since: string };
 };
 
-function received({ heardAt: receivedAt }: Silence): ReportSink {
+function received({ heardAt: receivedAt }: Silence): SilenceCondition {
   const since = timeText(receivedAt);
   return {
     condition: 'source.heard',

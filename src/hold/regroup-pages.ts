@@ -9,8 +9,8 @@ import { pageOfRow, wholeRow, writePage } from './held-page.ts';
 import type { Statements } from './statements.ts';
 
 /**
- * The pages that a sink takes: `events`; `pages`, all of upstream's; or `all`, for a reader that is
- * not a sink.
+ * The pages that a sink processes: `events`; `pages`, all of upstream's; or `all`, for a reader that
+ * is not a sink.
  */
 export type Takes = 'events' | 'pages' | 'all';
 

@@ -175,7 +175,7 @@ export class SpoolThread {
   #lend(body: Uint8Array): Uint8Array {
     const last = this.#spare.pop();
     const fits = last !== undefined && last.byteLength >= body.length;
-    const memory = fits ? last : new ArrayBuffer(roundUp(body.length));
+    const memory = fits ? last : new ArrayBuffer(roundedUp(body.length));
     const copy = new Uint8Array(memory, 0, body.length);
     copy.set(body);
     return copy;
@@ -222,7 +222,7 @@ export function travels(body: Uint8Array): boolean {
   return body.length > spareBytesMax && body.byteOffset === 0;
 }
 
-function roundUp(bytes: number): number {
+function roundedUp(bytes: number): number {
   return Math.ceil(bytes / spareBytesMin) * spareBytesMin;
 }
 

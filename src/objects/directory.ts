@@ -39,7 +39,7 @@ export function openDirectory(path: string): ObjectStore {
     }
   };
   return {
-    place: root,
+    location: root,
     create: (name, body) => reported(`writing ${name}`, () => files.create(name, body)),
     replace: (name, body, tag) => reported(`writing ${name}`, () => files.replace(name, body, tag)),
     put: (name, body) => reported(`writing ${name}`, () => files.put(name, body)),

@@ -56,7 +56,7 @@ async function loaded(): Promise<Sdk> {
 
 /** Opened by `openBucket`. */
 export class Bucket implements ObjectStore {
-  readonly place: string;
+  readonly location: string;
   readonly #sdk: Sdk;
   readonly #client: S3Client;
   readonly #bucket: string;
@@ -73,7 +73,7 @@ export class Bucket implements ObjectStore {
     this.#partChecksum =
       settings.checksums === 'when_required' ? {} : { ChecksumAlgorithm: 'CRC32' };
     this.#isConditional = settings.conditional_writes !== false;
-    this.place = `s3://${settings.bucket}/${settings.prefix}`;
+    this.location = `s3://${settings.bucket}/${settings.prefix}`;
     this.#client = new sdk.S3Client(clientConfig(settings));
   }
 
@@ -152,7 +152,7 @@ export class Bucket implements ObjectStore {
 
   async remove(name: string): Promise<void> {
     const lock = (await this.facts(name))?.lock;
-    if (lock !== undefined) refuseLocked(lock, `removing ${name} in ${this.place}`);
+    if (lock !== undefined) refuseLocked(lock, `removing ${name} in ${this.location}`);
     const { DeleteMarker } = await this.#request(`removing ${name}`, (options) =>
       this.#client.send(new this.#sdk.DeleteObjectCommand(this.#at(name)), options),
     );
@@ -309,7 +309,7 @@ export class Bucket implements ObjectStore {
       return await work({ abortSignal: this.#closed.signal });
     } catch (error) {
       if (error instanceof ExportError) throw error;
-      throw bucketFailure(`${doing} in ${this.place}`, error);
+      throw bucketFailure(`${doing} in ${this.location}`, error);
     }
   }
 }

@@ -13,7 +13,7 @@ import { ExportError } from '../contracts/index.ts';
  */
 export interface ObjectStore {
   /** The location for messages; no secrets. */
-  readonly place: string;
+  readonly location: string;
   /** Writes an object unless one with this name exists, which stays unchanged. */
   create(
     name: string,

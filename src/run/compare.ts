@@ -267,7 +267,9 @@ function named(records: readonly KnownRecord[]): string[] {
   return records.slice(0, namedMax).map(({ uid }) => uid);
 }
 
-type ReportSink = ConditionRecord & { readonly condition: 'archive.compared' | 'archive.differs' };
+type ComparisonRecord = ConditionRecord & {
+  readonly condition: 'archive.compared' | 'archive.differs';
+};
 
 function recordOf(
   comparison: ArchiveComparison,
@@ -276,7 +278,7 @@ function recordOf(
     stream,
     now,
   }: { readonly sink: string; readonly stream: ComparedStream; readonly now: number },
-): ReportSink {
+): ComparisonRecord {
   const { dropped, missing, changed, upstream, archived } = comparison;
   const isSame = dropped + missing + changed === 0;
   const counts = `upstream serves ${upstream} records and the archive ${sink} has ${archived}`;
@@ -287,7 +289,7 @@ function recordOf(
   return conditionRecord(stream, { condition, message, details: comparison }, now);
 }
 
-function pageOf(record: ReportSink, sink: string, stream: ComparedStream) {
+function pageOf(record: ComparisonRecord, sink: string, stream: ComparedStream) {
   const identity = JSON.stringify([record.condition, sink, stream.name, record.observed_at]);
   const uid = createHash('sha256').update(identity).digest();
   const context = pageContext(stream, 'condition', Date.parse(record.observed_at));

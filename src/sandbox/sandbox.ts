@@ -14,7 +14,6 @@ import {
 import { behaviourOf, type ListBehaviour } from './behaviour.ts';
 import { controlEndpoints, type SandboxControl } from './control.ts';
 import { cursorsOf } from './cursors.ts';
-import { SandboxPort } from './door.ts';
 import { EARLIER_BASE, EARLIER_ROUTES } from './earlier-api.ts';
 import { type FaultScript, Faults } from './faults.ts';
 import { type Ledger, ledgerOf } from './ledger.ts';
@@ -24,6 +23,7 @@ import type { SandboxOptions } from './options.ts';
 import { PageCache } from './page-cache.ts';
 import { type Responder, respond } from './respond.ts';
 import { routerOf, type SandboxRoute, type World } from './routes.ts';
+import { SandboxPort } from './sandbox-port.ts';
 import { SERVICES_ROUTES } from './services-api.ts';
 import type { ClientCredentials, SandboxTokens } from './tokens.ts';
 import { Traffic } from './traffic.ts';
@@ -86,8 +86,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const traffic = new Traffic();
   const webhooks = webhooksOf(plan, changing, script);
   const ledger = ledgerOf(changing, () => webhooks.deliveries(), now);
-  const doors: SandboxPort[] = [];
-  const control = controlOf({ plan, script, changing, tokens, traffic, webhooks, doors });
+  const ports: SandboxPort[] = [];
+  const control = controlOf({ plan, script, changing, tokens, traffic, webhooks, ports });
   const unified = [...UNIFIED_ROUTES, webhooksRoute(webhooks.registrations)];
   const world: World = {
     seed: plan.seed,
@@ -117,22 +117,22 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     control: controlEndpoints(control, ledger),
   };
   const open = async (port: number, answering: Responder) => {
-    const door = new SandboxPort(options.tls, (request, response) => {
-      void respond({ ...answering, refuse: () => door.refuse() }, request, response);
+    const opened = new SandboxPort(options.tls, (request, response) => {
+      void respond({ ...answering, refuse: () => opened.refuse() }, request, response);
     });
-    doors.push(door);
-    await door.listen(port);
-    return door;
+    ports.push(opened);
+    await opened.listen(port);
+    return opened;
   };
   const { port, url } = await open(options.port ?? 0, responder);
   let earlierBaseUrl: string | null = null;
   if (options.earlier !== undefined) {
     const earlier = { ...responder, router: routerOf(EARLIER_ROUTES) };
-    const door = await open(options.earlier.port ?? 0, earlier).catch(async (error: unknown) => {
-      await doors[0]?.close();
+    const opened = await open(options.earlier.port ?? 0, earlier).catch(async (error: unknown) => {
+      await ports[0]?.close();
       throw error;
     });
-    earlierBaseUrl = `${door.url}${EARLIER_BASE}`;
+    earlierBaseUrl = `${opened.url}${EARLIER_BASE}`;
   }
   return {
     port,
@@ -150,7 +150,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ledger: () => ledger,
     async close() {
       webhooks.close();
-      await Promise.all(doors.map((door) => door.close()));
+      await Promise.all(ports.map((port) => port.close()));
     },
   };
 }
@@ -217,11 +217,11 @@ interface ControlParts {
   readonly tokens: SandboxTokens;
   readonly traffic: Traffic;
   readonly webhooks: Webhooks;
-  readonly doors: readonly SandboxPort[];
+  readonly ports: readonly SandboxPort[];
 }
 
 function controlOf(parts: ControlParts): SandboxControl {
-  const { plan, script, changing, tokens, traffic, webhooks, doors } = parts;
+  const { plan, script, changing, tokens, traffic, webhooks, ports } = parts;
   const { lists, firewalls, collections, trail } = changing;
   const listAt = (path: string) => {
     const list = lists.get(path);
@@ -231,7 +231,7 @@ function controlOf(parts: ControlParts): SandboxControl {
   return {
     setFaults(next) {
       script.set(next);
-      for (const door of doors) door.reopen();
+      for (const port of ports) port.reopen();
     },
     faultCounts: () => script.faults().counts(),
     grow: (path, count) => listAt(path).grow(count),

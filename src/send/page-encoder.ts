@@ -27,7 +27,7 @@ export interface Reader {
   readonly formatKey: string;
   /** True if the sink builds documents from records and needs no lines. */
   readonly documents: boolean;
-  /** True if the sink takes whole pages, of which nothing is encoded. */
+  /** True if the sink accepts whole pages, of which nothing is encoded. */
   readonly takesPages: boolean;
   /** The selection of a source's events for the sink; null: none. */
   readonly selectionFor: (source: string) => Selection | null;

@@ -14,7 +14,7 @@ export class Callers {
   readonly #known = new WeakSet<Socket>();
 
   /** A new connection, or one with a new request. */
-  heard(socket: Socket): void {
+  seen(socket: Socket): void {
     if (!this.#known.has(socket)) socket.once('close', () => this.#sockets.delete(socket));
     this.#known.add(socket);
     this.#sockets.delete(socket);

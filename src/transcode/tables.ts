@@ -4,7 +4,7 @@
 //
 //   node      piece, its length, 0 text | 1 number | 2 end, first node below, next node, shape
 //   shape     count of values, leaves, buckets of kinds, uses
-//   leaf      decides, ask and isText of a byte each, one byte; the most bytes
+//   leaf      `decides`, `ask` and `isText` of a byte each, one byte; the most bytes
 //   kind      next in its bucket, hash, key, its length, template, uses, lists, count of each
 //   lists     (value, the most bytes); (value, another that differs); (value, cares that it has not)
 //   template  count of gaps, bytes beside values; (text before, its length, gap, leaf); text, length

@@ -11,7 +11,7 @@
 //                 receives only the samples since. If the state is in Kafka, `cluster` every few
 //                 seconds (cluster-watch.ts)
 //   /tail         server-sent `events` (tail.ts); `?form=…&stream=…&text=…&where=…`
-//   /retry        POST with `?name=STREAM|SINK`: requests it now; 202 with { asked }, 404 if
+//   /retry        POST with `?name=STREAM|SINK`: requests it now; 202 with `{ asked }`, 404 if
 //                 no stream or sink has that name
 //
 // Probes of container platforms carry no secrets, so without one /readyz still answers 200 or 503

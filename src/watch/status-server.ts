@@ -84,12 +84,12 @@ export async function serveStatus(settings: StatusSettings): Promise<StatusServe
       maxHeaderSize: 8_192,
     },
     (request, response) => {
-      callers.heard(request.socket);
+      callers.seen(request.socket);
       answer(desk, request, response);
     },
   );
   server.timeout = stalledMsMax;
-  server.on('connection', (socket) => callers.heard(socket));
+  server.on('connection', (socket) => callers.seen(socket));
   await listen(server, host, port);
   // Later errors affect only one client's connection.
   server.on('error', (error) =>

@@ -31,7 +31,7 @@ export interface Exchange {
 }
 
 /** The endpoint of one stream's deliveries. */
-export interface DeliveryPort {
+export interface DeliveryEndpoint {
   /**
    * Accepts requests from now on and opens the address if it is closed. Throws an ExportError if the address is not
    * available.
@@ -51,7 +51,7 @@ const closingMsMax = 1_000;
 /** Certificate files may be renewed; they are checked this often, while connections arrive. */
 const certificateMsMax = 60_000;
 
-interface OpenDoor {
+interface OpenEndpoint {
   take: ((exchange: Exchange) => void) | null;
   isClosed: boolean;
 }
@@ -69,30 +69,30 @@ export class Listeners {
   }
 
   /** An endpoint that is not open yet. */
-  door(place: ListenAddress): DeliveryPort {
-    const { host, port, path, tls } = place;
-    const name = hostPortText(place);
+  endpoint(listen: ListenAddress): DeliveryEndpoint {
+    const { host, port, path, tls } = listen;
+    const name = hostPortText(listen);
     const address = this.#addresses.get(name) ?? new Address(name, this.#budget, this.#tools);
     this.#addresses.set(name, address);
-    const door: OpenDoor = { take: null, isClosed: false };
-    address.doors.set(path, door);
+    const endpoint: OpenEndpoint = { take: null, isClosed: false };
+    address.endpoints.set(path, endpoint);
     return {
       async open(take) {
         await address.listen({ host, port, tls });
-        door.take = take;
+        endpoint.take = take;
       },
       close() {
-        door.take = null;
-        door.isClosed = true;
+        endpoint.take = null;
+        endpoint.isClosed = true;
       },
     };
   }
 
   /** Closes addresses without endpoints. */
   async sweep(): Promise<void> {
-    const idle = [...this.#addresses].filter(([, { doors }]) => {
-      for (const [path, { isClosed }] of doors) if (isClosed) doors.delete(path);
-      return doors.size === 0;
+    const idle = [...this.#addresses].filter(([, { endpoints }]) => {
+      for (const [path, { isClosed }] of endpoints) if (isClosed) endpoints.delete(path);
+      return endpoints.size === 0;
     });
     for (const [name] of idle) this.#addresses.delete(name);
     await Promise.all(idle.map(([, address]) => address.close()));
@@ -101,7 +101,7 @@ export class Listeners {
 
 /** One address. */
 class Address {
-  readonly doors = new Map<string, OpenDoor>();
+  readonly endpoints = new Map<string, OpenEndpoint>();
   readonly #name: string;
   readonly #budget: BodyBudget;
   readonly #tools: ListenerTools;
@@ -127,7 +127,7 @@ class Address {
 
   async #listen({ host, port, tls }: Omit<ListenAddress, 'path'>): Promise<void> {
     const print = fingerprintOf(tls ?? null);
-    if (this.#server !== null && print !== this.#tls && this.doors.size > 1) {
+    if (this.#server !== null && print !== this.#tls && this.endpoints.size > 1) {
       throw this.#failure('another source listens there with other tls settings');
     }
     if (this.#server !== null && print !== this.#tls) await this.close();
@@ -181,7 +181,7 @@ class Address {
       const peer = peerOf(socket);
       this.#sockets.set(peer, socket);
       socket.once('close', () => this.#sockets.delete(peer));
-      this.#callers.heard(socket);
+      this.#callers.seen(socket);
     });
     return server;
   }
@@ -253,10 +253,10 @@ class Address {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const socket = this.#sockets.get(peerOf(request.socket)) ?? request.socket;
     const callers = this.#callers;
-    callers.heard(socket);
+    callers.seen(socket);
     const end = (status: number, text: string, headers: Readonly<Record<string, string>> = {}) => {
       if (response.writableEnded || socket.destroyed) return;
-      callers.heard(socket);
+      callers.seen(socket);
       const usual = { 'content-type': 'text/plain; charset=utf-8' };
       response.writeHead(status, { ...usual, ...headers }).end(`${text}\n`);
     };
@@ -273,13 +273,13 @@ class Address {
       end(400, 'a request has one Host header', { connection: 'close' });
       return;
     }
-    const door = this.doors.get(request.url?.split('?', 1)[0] ?? '');
-    if (door === undefined) end(404, 'nothing is accepted here');
-    else if (door.take === null) refuse('closing');
+    const endpoint = this.endpoints.get(request.url?.split('?', 1)[0] ?? '');
+    if (endpoint === undefined) end(404, 'nothing is accepted here');
+    else if (endpoint.take === null) refuse('closing');
     else {
       const keep = () => callers.keep(socket);
       const accept = () => end(200, 'held');
-      door.take({ request, response, budget: this.#budget, keep, accept, refuse });
+      endpoint.take({ request, response, budget: this.#budget, keep, accept, refuse });
     }
   }
 }

@@ -28,7 +28,7 @@ import {
   refusalOfBody,
   refusalOfHead,
 } from './delivery.ts';
-import type { DeliveryPort, Exchange } from './listener.ts';
+import type { DeliveryEndpoint, Exchange } from './listener.ts';
 
 /** Dependencies of a pushed stream. */
 export interface PushDeps {
@@ -36,7 +36,7 @@ export interface PushDeps {
   readonly spool: Pick<Spool, 'append' | 'recall' | 'room'>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly door: DeliveryPort;
+  readonly endpoint: DeliveryEndpoint;
   /** Triggers a poll, because a delivery waits. */
   readonly wake: () => void;
   /** Called with the names of the events received; null: an event without a name. */
@@ -90,7 +90,7 @@ export class PushPoller {
 
   /** Stores the waiting deliveries. The first poll opens the endpoint. */
   async poll(signal: AbortSignal): Promise<PollResult> {
-    const { stream, spool, door } = this.#deps;
+    const { stream, spool, endpoint } = this.#deps;
     if (this.#known === null) {
       const { checkpoint, identities } = await spool.recall(stream.name);
       if (checkpoint !== null && !isOurs(checkpoint)) {
@@ -100,7 +100,7 @@ export class PushPoller {
       for (const { bytes } of identities) known.addAll(asWords(bytes), true);
       this.#known = known;
     }
-    await door.open((exchange) => {
+    await endpoint.open((exchange) => {
       this.#take(exchange).catch((error) => {
         this.#deps.log.error('webhook_delivery_failed', 'storing a webhook delivery failed', {
           error: String(error),
@@ -116,7 +116,7 @@ export class PushPoller {
   /** Answers waiting and later senders with a retryable response. */
   close(): void {
     this.#isClosed = true;
-    this.#deps.door.close();
+    this.#deps.endpoint.close();
     this.#refuseAll('closing');
   }
 

@@ -115,7 +115,7 @@ async function withFault<T>(
   }
 }
 
-interface ReportSink {
+interface VerifyReport {
   readonly breaks: readonly { readonly object: string | null; readonly index: number | null }[];
   readonly remarks: readonly string[];
 }
@@ -126,11 +126,11 @@ async function judged(dir: string) {
   const { exitCode, stdout, stderr } = await runHere([
     ...['archive', 'verify', dir, '--key', vkey, '--json'],
   ]);
-  const report: ReportSink = stdout === '' ? { breaks: [], remarks: [] } : JSON.parse(stdout);
+  const report: VerifyReport = stdout === '' ? { breaks: [], remarks: [] } : JSON.parse(stdout);
   return { exitCode, report, stderr };
 }
 
-const isPlaced = (name: string, { breaks }: ReportSink) =>
+const isPlaced = (name: string, { breaks }: VerifyReport) =>
   breaks.some(({ object }) => object === name) ||
   // Of a bundle that can be read in part the entry has the place.
   (name.startsWith('tile/entries/') && breaks.some(({ index }) => index !== null));
@@ -166,7 +166,7 @@ describe('verify, with anything in the place of', () => {
     async (_, pattern) => {
       const name = named(pattern);
       const wrong: unknown[] = [];
-      const isNamed = ({ remarks }: ReportSink) =>
+      const isNamed = ({ remarks }: VerifyReport) =>
         remarks.some((remark) => remark.startsWith(name));
       for (const [what, fault] of Object.entries(faults)) {
         const { exitCode, report, stderr } = await withFault([whole, name], fault, () =>

@@ -14,7 +14,7 @@ import { tempDir, waitUntil } from '../support/temp.ts';
 const audit = '/v1/audit/events';
 const events = 150;
 
-interface ReportSink {
+interface ClusterReport {
   readonly processes: readonly {
     readonly instance: string | null;
     readonly host: string;
@@ -58,7 +58,7 @@ sinks:
   const look = async () => {
     const { stdout, stderr, exitCode } = await runHere(['cluster', '-c', elsewhere, '--json'], env);
     expect(exitCode, stderr).toBe(0);
-    return JSON.parse(stdout) as ReportSink;
+    return JSON.parse(stdout) as ClusterReport;
   };
   expect((await look()).processes).toEqual([]);
 

@@ -50,7 +50,7 @@ status: { listen: "127.0.0.1:0" }
   return { start, config, shards, topic, env, grow, archive: join(dir, 'archive') };
 }
 
-interface ReportSink {
+interface ClusterReport {
   readonly processes: readonly {
     readonly instance: string;
     readonly state: string;
@@ -69,10 +69,10 @@ test('three processes share three upstreams: what one leaves others go on with, 
   const elsewhere = config('elsewhere', shards);
   const look = async () => {
     const { stdout } = await runHere(['cluster', '-c', elsewhere, '--json'], env);
-    return JSON.parse(stdout) as ReportSink;
+    return JSON.parse(stdout) as ClusterReport;
   };
   const shared = async (want: Readonly<Record<string, number>>) => {
-    let reported: ReportSink | null = null;
+    let reported: ClusterReport | null = null;
     await waitUntil(
       async () => {
         reported = await look();

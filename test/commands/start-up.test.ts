@@ -29,7 +29,7 @@ const witness = (file: string) => `
     return found;
   } });`;
 
-interface ReportSink {
+interface LoadedModule {
   readonly isMainThread: boolean;
   readonly url: string;
   readonly cache?: string;
@@ -46,14 +46,14 @@ async function loadedBy(
   });
   if (exitCode !== 0) throw new Error(stderr);
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const reported = lines.map((line): ReportSink => JSON.parse(line));
+  const reported = lines.map((line): LoadedModule => JSON.parse(line));
   return {
     main: loaded(reported.filter(({ isMainThread }) => isMainThread)),
     thread: loaded(reported.filter(({ isMainThread }) => !isMainThread)),
   };
 }
 
-function loaded(reported: readonly ReportSink[]): Loaded {
+function loaded(reported: readonly LoadedModule[]): Loaded {
   return {
     modules: [...new Set(reported.map(({ url }) => nameOf(url)))],
     cache: reported.at(-1)?.cache,

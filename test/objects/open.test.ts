@@ -10,7 +10,7 @@ test.each([
   ['/some/where', '/some/where'],
 ])('%s is opened', async (location, place) => {
   const store = await openStore(location, { region: 'eu-west-1' });
-  expect(store.place).toBe(place);
+  expect(store.location).toBe(place);
   store.close();
 });
 

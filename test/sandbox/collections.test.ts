@@ -286,7 +286,7 @@ describe('control calls', () => {
   });
 });
 
-interface ReportSink {
+interface AuditEntry {
   readonly id: string;
   readonly action: string;
   readonly resource: Readonly<Record<string, string>>;
@@ -294,7 +294,7 @@ interface ReportSink {
 }
 
 /** What the audit trail tells of the entities of these collections and of the firewall. */
-function trailOf(sandbox: Sandbox): ReportSink[] {
+function trailOf(sandbox: Sandbox): AuditEntry[] {
   const { size, records } = sandbox.ledger().list(AUDIT);
   expect(size).toBeGreaterThan(40);
   return [...records()].filter(({ index }) => index >= 40).map(({ text }) => JSON.parse(text));

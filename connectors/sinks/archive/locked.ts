@@ -28,7 +28,7 @@ export function lockedStore(
     return checked;
   };
   return {
-    place: store.place,
+    location: store.location,
     async create(name, body, about) {
       await check();
       const lock = { mode, until: clock.now() + retain };
@@ -58,7 +58,7 @@ export async function checkLocks(store: ObjectStore): Promise<void> {
   if (await store.locks()) return;
   throw new ExportError(
     'sink_refused',
-    `object_lock: ${store.place} has no Object Lock, so nothing there can be locked`,
+    `object_lock: ${store.location} has no Object Lock, so nothing there can be locked`,
     { next: 'Enable Object Lock on the bucket, or name one that has it; nothing was written.' },
   );
 }

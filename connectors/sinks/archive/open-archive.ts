@@ -100,7 +100,7 @@ export class OpenArchive implements Sink {
       await taken.added;
       return { outcome: 'delivered' };
     } catch (error) {
-      return failureMeaning(asExportError(error, `archiving in ${this.#settings.store.place}`));
+      return failureMeaning(asExportError(error, `archiving in ${this.#settings.store.location}`));
     }
   }
 
@@ -149,7 +149,7 @@ export class OpenArchive implements Sink {
       await this.#last?.close();
       await Promise.all([this.#events.finish(), this.#anchors.finish()]);
     } catch (error) {
-      const { code, message } = asExportError(error, `closing the archive ${store.place}`);
+      const { code, message } = asExportError(error, `closing the archive ${store.location}`);
       const { name, tools } = this.#opening;
       const facts = { sink: name, code, error: message };
       tools.log.warn(

@@ -108,7 +108,7 @@ export async function probeArchive(
     );
     if (isBucket) await probeBucket(store, { deletes: keep !== undefined });
     // Neither a checkpoint nor a text that could pass for one.
-    await signer.sign(Buffer.from('sluice asks whether this key signs\n'));
+    await signer.sign(Buffer.from('sluice checks that this key signs\n'));
     const anchors = anchorsOf(settings, store, tools);
     await probeAnchors(anchors, { newest, signer, now }, signal);
   };

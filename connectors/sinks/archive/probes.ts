@@ -24,7 +24,7 @@ export async function probeBucket(
     await store.remove(absentName);
     throw new ExportError(
       'sink_refused',
-      `${store.place} writes an object also where its condition does not hold (If-Match)`,
+      `${store.location} writes an object also where its condition does not hold (If-Match)`,
       {
         next: 'Use an object store that supports conditional writes (If-None-Match): without them two writers can corrupt the archive.',
       },

@@ -233,7 +233,7 @@ export class ObjectWriter {
     const there = writtenOf(part.name, await store.facts(part.name));
     if (there?.uidsDigest === digestOfUids(part.uids)) return;
     const what = 'an object with other events has this name';
-    throw new ExportError('sink_refused', `writing ${part.name} to ${store.place}: ${what}`, {
+    throw new ExportError('sink_refused', `writing ${part.name} to ${store.location}: ${what}`, {
       next: 'Another sink or deployment writes under this prefix: set a prefix that only this sink uses. No event was lost; delivery resumes then.',
     });
   }

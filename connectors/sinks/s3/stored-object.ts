@@ -9,7 +9,10 @@ import { stemIn, type WrittenObject, writtenOf } from './cut.ts';
 import { uidListBytes, uidsInList } from './uid-list.ts';
 
 /** The part of an object store that is used. */
-export type CutStore = Pick<ObjectStore, 'place' | 'create' | 'read' | 'facts' | 'list' | 'close'>;
+export type CutStore = Pick<
+  ObjectStore,
+  'location' | 'create' | 'read' | 'facts' | 'list' | 'close'
+>;
 
 /** Number of the newest objects that are read, and minimum number of remembered events. */
 const objectsMax = 500;

@@ -239,11 +239,11 @@ function entryOf(
   return { t: 'anchor', at: timeText(at), size, object, sha256: hash('sha256', proof, 'hex') };
 }
 
-function asFailure(error: unknown, { place }: ObjectStore): ExportError {
+function asFailure(error: unknown, { location }: ObjectStore): ExportError {
   if (error instanceof ExportError) return error;
   return new ExportError(
     'sink_unreachable',
-    `storing the signatures of witnesses and authorities for ${place}: ${errorText(error)}`,
+    `storing the signatures of witnesses and authorities for ${location}: ${errorText(error)}`,
     {
       next: 'sluice requests it again with the next checkpoint. The archive continues.',
       cause: error,

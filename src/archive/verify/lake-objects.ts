@@ -82,7 +82,7 @@ export class LakeObjects {
       this.#erased.set(object, { bytes, sha256 });
   }
 
-  /** A cut that was deleted with its objects; true if parts of it are missing. */
+  /** A cut that was deleted with its objects; true if parts are missing. */
   prune(cut: string): boolean {
     return this.#missing.delete(cut);
   }

@@ -320,7 +320,15 @@ class Verification {
     const { remarks, ...seen } = anchors.end();
     return {
       ...seen,
-      ...{ place: this.#reader.store.place, origin, size, checkpoints, pages, records, bodyBytes },
+      ...{
+        place: this.#reader.store.location,
+        origin,
+        size,
+        checkpoints,
+        pages,
+        records,
+        bodyBytes,
+      },
       ...{ configs, successions, erasures: removals.erasures, removed: removals.removed },
       compared: checks.comparisons.reported,
       ...{ siblings: [...checks.siblings.values()], work: checks.work },
@@ -359,7 +367,7 @@ function strayTexts({
 
 /** The error if no verdict is possible. */
 function unreadable({ store }: ArchiveReader, why: string): ExportError {
-  return new ExportError('sink_refused', `reading the archive at ${store.place}: ${why}`, {
+  return new ExportError('sink_refused', `reading the archive at ${store.location}: ${why}`, {
     next: 'Name the location of the archive, or read it with the version of sluice that wrote it.',
   });
 }

@@ -69,7 +69,7 @@ are not changed.`,
     if (await readably(location, () => isLakeBehind(reader, made))) {
       throw new ExportError(
         'sink_refused',
-        `erasing from ${reader.store.place}: its lake has not been written as far as the record yet, and would get it later`,
+        `erasing from ${reader.store.location}: its lake has not been written as far as the record yet, and would get it later`,
         {
           next: 'Repeat the command after that: as often as `lake.every` says, and when sluice stops.',
         },
@@ -104,7 +104,7 @@ async function refuseKept(
   lake: readonly LakeCopy[],
 ): Promise<void> {
   const refuse = (what: string, next: string) => {
-    throw new ExportError('sink_refused', `erasing from ${store.place}: ${what}`, { next });
+    throw new ExportError('sink_refused', `erasing from ${store.location}: ${what}`, { next });
   };
   const holds = await holdsAt(store);
   const kept = [

@@ -222,7 +222,7 @@ export async function signatureOf(
   if (isOpen) return undefined;
   throw new ExportError(
     'sink_refused',
-    `requesting a removal from ${store.place}: this archive carries out signed requests only`,
+    `requesting a removal from ${store.location}: this archive carries out signed requests only`,
     {
       next: 'Give the archive’s private key, or an operator’s, as --sign-with FILE. Nothing was requested.',
     },
@@ -249,7 +249,7 @@ export async function readably<T>(store: ObjectStore, work: () => Promise<T>): P
     return await work();
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new ExportError('sink_refused', `reading ${store.place}: ${error.message}`, {
+    throw new ExportError('sink_refused', `reading ${store.location}: ${error.message}`, {
       next: 'Name the location of an archive, and repair the named object. `sluice archive verify` reports details.',
       cause: error,
     });

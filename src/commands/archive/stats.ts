@@ -32,7 +32,7 @@ export const stats = defineCommand({
       const [first, last] = days ?? [null, null];
       out(
         JSON.stringify(
-          { place: store.place, origin, entries: size, ...parts, holds, first, last },
+          { place: store.location, origin, entries: size, ...parts, holds, first, last },
           null,
           2,
         ),
@@ -47,7 +47,7 @@ export const stats = defineCommand({
       ] as const;
     };
     for (const line of factLines([
-      ['archive', `${origin} at ${store.place}`],
+      ['archive', `${origin} at ${store.location}`],
       ['entries', String(size)],
       ...kinds.map(partLine),
       ['bodies', days === null ? 'none' : `of ${days[0]} to ${days[1]}`],

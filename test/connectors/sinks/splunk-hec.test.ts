@@ -40,14 +40,14 @@ const failed = (status: number, code: number, more: object = {}) =>
 const acks = (said: Record<number, boolean>, headers: Record<string, string> = {}) =>
   reply({ acks: said }, 200, headers);
 
-interface ReportSink {
+interface CollectorResponses {
   readonly events?: (request: ReceivedRequest, nth: number) => HttpAnswer;
   readonly acks?: (ids: readonly number[], nth: number) => HttpAnswer;
 }
 
 /** A collector that answers as told; left out: it takes everything, and all is written at once. */
 async function collector(
-  reported: ReportSink = {},
+  reported: CollectorResponses = {},
   config: object = {},
   wishes: OpeningWishes = {},
 ) {
@@ -250,7 +250,7 @@ describe('splunk_hec waits for the indexer', () => {
 });
 
 describe('splunk_hec sends again on a new channel', () => {
-  const lost: readonly [string, ReportSink][] = [
+  const lost: readonly [string, CollectorResponses][] = [
     ['another cookie comes with the word', { acks: () => acks({}, { 'set-cookie': 'lb=two' }) }],
     ['the channel is unknown', { acks: () => failed(400, 11) }],
   ];
@@ -471,7 +471,7 @@ describe('splunk_hec takes an answer', () => {
 });
 
 describe('splunk_hec is tried out', () => {
-  const probe = async (reported: ReportSink, config: object = {}) => {
+  const probe = async (reported: CollectorResponses, config: object = {}) => {
     const { receiver, posted } = await collector(reported);
     const settings = parseSettings(splunkHecSink, { url: receiver.url, token, ...config });
     await splunkHecSink.probe(settings, testTools(), never);
@@ -483,7 +483,7 @@ describe('splunk_hec is tried out', () => {
     await probe({ events: () => failed(400, 5) }, { ack: 'off' });
   });
 
-  test.each<[string, ReportSink, object, string]>([
+  test.each<[string, CollectorResponses, object, string]>([
     ['acknowledges nothing', { acks: () => failed(400, 14) }, {}, 'ack: off'],
     ['knows another token', { acks: () => failed(403, 4) }, {}, 'token'],
     ['is a login page', { acks: () => html }, {}, 'url'],

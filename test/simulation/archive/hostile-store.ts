@@ -126,7 +126,7 @@ export class HostileStore {
     };
     const self = this;
     return {
-      place: 'memory',
+      location: 'memory',
       create: async (name, parts) =>
         call('write', name, () => {
           if (this.files.has(name)) return 'exists';

@@ -29,7 +29,7 @@ export interface Poll {
 }
 
 /** What was told of one key last; null: that it is not there. More than one where that is open. */
-interface ReportSink {
+interface LastReported {
   readonly options: readonly (Content | null)[];
   readonly version: number | null;
   /** What was told before it, and when it was left. */
@@ -70,7 +70,7 @@ export class ToldCollection {
   readonly #traits: Traits;
   readonly #collection: ModelCollection;
   readonly #deniedUntil: ReadonlyMap<string, number>;
-  #told = new Map<string, ReportSink>();
+  #told = new Map<string, LastReported>();
   #isBegun = false;
   /** Polls of before the baseline. */
   #reading: Poll[] = [];

@@ -18,7 +18,7 @@ const asksWhenDoneMax = 2;
 const lastingMs = 5_000;
 
 /** What came of one parent. */
-interface ReportSink {
+interface ParentOutcome {
   readonly texts: string[];
   lost: number;
 }
@@ -28,7 +28,7 @@ export class Oracle {
   readonly findings: string[] = [];
   readonly #traits: Traits;
   readonly #parents: ReadonlyMap<string, Parent>;
-  readonly #told = new Map<string, ReportSink>();
+  readonly #told = new Map<string, ParentOutcome>();
   #violations = 0;
 
   constructor(traits: Traits, parents: ReadonlyMap<string, Parent>) {
@@ -119,7 +119,7 @@ export class Oracle {
     }
   }
 
-  #toldOf(id: string): ReportSink {
+  #toldOf(id: string): ParentOutcome {
     const reported = this.#told.get(id) ?? { texts: [], lost: 0 };
     this.#told.set(id, reported);
     return reported;

@@ -7,7 +7,7 @@ import type { ObjectStore } from '../../../src/objects/store.ts';
 export function memoryStore(files: ReadonlyMap<string, Uint8Array>): ObjectStore {
   const never = () => Promise.reject(new Error('a reader writes nothing'));
   return {
-    place: 'memory',
+    location: 'memory',
     create: never,
     replace: never,
     locks: async () => false,
