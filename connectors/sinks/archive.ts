@@ -110,6 +110,12 @@ export const archiveSink = defineSink({
       .describe(
         'public keys (vkeys) that may sign such requests (`--sign-with`) beside the archive’s own key; default: none',
       ),
+    accept_unmasked: z
+      .boolean()
+      .optional()
+      .describe(
+        'true: the archive may keep whole pages of sources that a route masks; default: such configs are refused',
+      ),
     keep: z
       .strictObject({
         bodies: duration().describe('age after which page bodies are deleted; their proofs stay'),

@@ -11,7 +11,7 @@ import { factLines, painted, visibleBytes, visibleJsonLines } from '../terminal/
 import { cleanText } from '../tools/index.ts';
 import { configOption, defineCommand } from './shared/command.ts';
 import { readConfigToLook } from './shared/looking.ts';
-import { rehearse, type SinkRehearsal } from './shared/rehearse.ts';
+import { maskedForAll, rehearse, type SinkRehearsal } from './shared/rehearse.ts';
 import { refuseUnknown } from './shared/typed.ts';
 
 /** Shows how the record in a file is processed; `-`: the record on standard input. */
@@ -44,7 +44,8 @@ export const preview = defineCommand({
       ['stream', stream.name],
       ['uid', stream.kind === 'list' ? event.uid : given[stream.kind]],
     ]);
-    for (const line of [...facts, ...visibleJsonLines(event.ocsf)]) out(line);
+    for (const line of [...facts, ...visibleJsonLines(maskedForAll(event, plan.routes).ocsf)])
+      out(line);
     for (const sink of sinks) {
       if (requested !== undefined && requested !== sink.sink.name) continue;
       for (const line of sinkLines(sink, stream)) out(line);

@@ -15,7 +15,13 @@ import { changeState, databaseName, hasState, holderOf, openForLooking } from '.
 import { type BootTools, listenForShutdown, openTools } from '../run/index.ts';
 import { openJourney, textFormat, usualChoice } from '../run/process.ts';
 import { encodeLines, type PlannedSink, selectionOf } from '../send/delivery.ts';
-import { normalisersOf, PageDecoder, type Route, selectionFor } from '../send/index.ts';
+import {
+  normalisersOf,
+  PageDecoder,
+  type Route,
+  selectionFor,
+  withAllMasks,
+} from '../send/index.ts';
 import { cleanText, hint } from '../tools/index.ts';
 import { logForm, openLog } from '../watch/log.ts';
 import type { ConfigAtWork } from './shared/at-work.ts';
@@ -43,8 +49,8 @@ export const tap = defineCommand({
     format: { value: 'type', about: `${formatTypes}; default: that sink's, else json` },
     logLevel: logLevelOption,
   },
-  more: `Routes apply: filtered events are not shown, and redacted fields are removed. If several routes lead to several
-sinks, an event is shown once, as the first matching route leaves it.
+  more: `Routes apply: filtered events are not shown, redacted fields are removed, masked values are masked. If several routes
+lead to several sinks, an event is shown once, as the first matching route leaves it.
 If a process runs with this config, tap shows the events that it reads from now on. Otherwise tap reads from the
 checkpoint of each stream (from its start without one) into a temporary directory that is removed at the end:
 the next run reads the same events again. Ends with Ctrl-C.`,
@@ -94,9 +100,12 @@ function partIn(parts: readonly ConfigAtWork[], source: string | undefined): Con
   );
 }
 
-/** The routes as if all led to one sink: it receives the events that any sink receives, each once. */
+/**
+ * The routes as if all led to one sink: it receives the events that any sink receives, each once. A
+ * value that one route masks is shown by none.
+ */
 function routesTo(sink: string, routes: readonly Route[]): readonly Route[] {
-  return routes.map((route) => ({ ...route, to: [sink] }));
+  return withAllMasks(routes).map((route) => ({ ...route, to: [sink] }));
 }
 
 function unroutedLines({ sources, sinks, routes }: WholePlan): readonly string[] {

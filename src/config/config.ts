@@ -19,6 +19,7 @@ import { withCompanions } from './companions.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
 import { plainValueOf } from './kept.ts';
 import { parseListen } from './listen.ts';
+import { checkMasks } from './masks.ts';
 import { checkParents } from './parents.ts';
 import { plainSecretNotices } from './plain-secrets.ts';
 import { printOf } from './print.ts';
@@ -27,6 +28,7 @@ import { readRoutes, unroutedNotices } from './routes.ts';
 import { type NamedBlock, readSection, reportBlockFlaw, type Section } from './section.ts';
 import {
   logBlock,
+  maskBlock,
   shutdownBlock,
   stateBlock,
   statusBlock,
@@ -159,7 +161,13 @@ function readTop(
   checkSuccession(written, reading);
   const sources = withAuditRecords(written);
   const named = readRoutes(at('routes').written, { sources, sinks }, reading);
-  const routes = withSuccessors(named, { sources }, reading);
+  const mask = parseBlock(maskBlock, at('mask'), reading);
+  const isMaskSet = at('mask').written !== undefined;
+  const keyed = named.map((route) =>
+    route.mask === undefined ? route : { ...route, maskKey: mask?.key },
+  );
+  const routes = withSuccessors(keyed, { sources }, reading);
+  checkMasks(routes, { written: at('routes').written, sinks, isMaskSet }, reading);
   const drift = readWatch(at('watch').written, sources, reading);
   unroutedNotices(routes, { sources, sinks }, reading.notices);
 

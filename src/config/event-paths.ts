@@ -83,6 +83,20 @@ export function isNoFlag(path: EventPath, classes: readonly ClassName[]): boolea
   return !place.isOpen && !place.attributes.some(({ type, list }) => type === 'bool' && !list);
 }
 
+/** The flaw of masking the value at a path; null: none. Only texts have masked forms. */
+export function maskFlaw(path: readonly string[], classes: readonly ClassName[]): string | null {
+  const text = path.join('.');
+  if (path[0] !== 'unmapped' && (setBySluice.has(text) || text === 'metadata.tenant_uid')) {
+    return `${text} identifies the event, its stream or its class, and is not masked`;
+  }
+  const { place } = walk(path, classes, 'each');
+  const { attributes, isOpen } = place;
+  if (isOpen || attributes.length === 0) return null;
+  if (attributes.some(({ type }) => type !== 'object' && type !== 'bool' && !numbers.has(type)))
+    return null;
+  return `${text} is ${kindOf(attributes[0]?.type ?? 'object')}, and only a text is masked; name a text, or use redact`;
+}
+
 /** The flaw of comparing the value at a path with a value of another type, or null. */
 export function valueFlaw(
   path: EventPath,

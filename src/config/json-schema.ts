@@ -9,6 +9,7 @@ import type { SinkDefinition } from '../contracts/config.ts';
 import {
   formatBlock,
   logBlock,
+  maskBlock,
   namePattern,
   routeBlock,
   shutdownBlock,
@@ -60,6 +61,7 @@ function configBlock(blocks: FormatBlocks) {
         .describe(
           'which sink gets which events of which source; default: every source to every sink',
         ),
+      mask: maskBlock,
       watch: watchBlock,
       status: statusBlock,
       shutdown: shutdownBlock,

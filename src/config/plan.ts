@@ -58,6 +58,7 @@ export function planFrom(
       new UpstreamClient(name, settings, { ...deps, ...shared.get(name) }),
     ]),
   );
+  for (const { mask, maskKey } of config.routes) if (mask !== undefined) maskKey?.reveal();
   return {
     sources: plannedSources(config, clients),
     sinks: plannedSinks(config),

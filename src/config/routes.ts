@@ -2,12 +2,12 @@
 // must reach their fields. A source or sink without a route is allowed and reported as a notice, because it may be an
 // oversight.
 
-import type { ClassName } from '../normalise/index.ts';
 import { filterParts, type Route } from '../send/index.ts';
 import { hint } from '../tools/index.ts';
 import { type BlockReading, parseBlock, shown, withoutReferences } from './block.ts';
 import { classesOf, isNoFlag, pathFlaw, pathText, valueFlaw } from './event-paths.ts';
 import type { Flaws, Path } from './flaws.ts';
+import { checkMasked, type RouteAt } from './masks.ts';
 import type { Section } from './section.ts';
 import { routeBlock } from './shape.ts';
 import { type ConfiguredSink, writesOriginal } from './sinks.ts';
@@ -40,6 +40,7 @@ export function readRoutes(
     const classes = [...new Set(route.from.flatMap((name) => classesOf(settled(ends, name))))];
     checkFilter(route, { written: one, path, classes }, reading);
     checkRedacted(route, { written: one, path, classes }, reading);
+    checkMasked(route, { written: one, path, classes }, reading);
     checkRedaction(route, { written: one, path, sinks: ends.sinks }, reading);
     checkPages(route, { written: one, path, sinks: ends.sinks }, reading);
     // An unknown filter cannot be compiled.
@@ -86,13 +87,6 @@ export function checkNames(
 
 function settled({ sources }: Ends, name: string): ConfiguredSource | null {
   return sources.entries.get(name)?.settings ?? null;
-}
-
-interface RouteAt {
-  readonly written: WrittenValue;
-  readonly path: Path;
-  /** Of the events on this route. */
-  readonly classes: readonly ClassName[];
 }
 
 /** Reports flaws of a filter for events of these sources. */
@@ -173,13 +167,13 @@ function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
   const takers = route.to.filter(
     (name) => sinks.entries.get(name)?.settings?.definition.takes === 'pages',
   );
-  for (const key of ['where', 'redact'] as const) {
-    if (!route[key]?.length) continue;
+  for (const key of ['where', 'redact', 'mask'] as const) {
+    if (Object.keys(route[key] ?? {}).length === 0) continue;
     for (const name of new Set(takers)) {
       flaws.add(
         written.children?.get(key)?.keyAt ?? written.at,
         [...path, key],
-        `the sink ${name} proves the responses of upstream, so it gets whole pages and no field can be removed; ` +
+        `the sink ${name} proves the responses of upstream, so it gets whole pages and no field can be removed or masked; ` +
           `give it a route of its own without ${key}`,
       );
     }
@@ -187,16 +181,20 @@ function checkPages(route: Route, at: RouteTo, { flaws }: BlockReading): void {
 }
 
 function checkRedaction(route: Route, at: RouteTo, { flaws }: BlockReading): void {
-  if (!route.redact?.length) return;
   const { written, path, sinks } = at;
-  for (const name of new Set(route.to)) {
-    const { format, definition } = sinks.entries.get(name)?.settings ?? {};
-    if (format === undefined || definition?.takes === 'pages' || !writesOriginal(format)) continue;
-    flaws.add(
-      written.children?.get('redact')?.keyAt ?? written.at,
-      [...path, 'redact'],
-      `the sink ${name} writes records as upstream sent them (schema: original or raw_data: true), ` +
-        'and those cannot be redacted; change its format, or leave redact out',
-    );
+  const changes = { redact: 'redacted', mask: 'masked' } as const;
+  for (const key of ['redact', 'mask'] as const) {
+    if (Object.keys(route[key] ?? {}).length === 0) continue;
+    for (const name of new Set(route.to)) {
+      const { format, definition } = sinks.entries.get(name)?.settings ?? {};
+      if (format === undefined || definition?.takes === 'pages' || !writesOriginal(format))
+        continue;
+      flaws.add(
+        written.children?.get(key)?.keyAt ?? written.at,
+        [...path, key],
+        `the sink ${name} writes records as upstream sent them (schema: original or raw_data: true), ` +
+          `and those cannot be ${changes[key]}; change its format, or leave ${key} out`,
+      );
+    }
   }
 }

@@ -16,6 +16,7 @@ import {
   tls,
 } from '../contracts/config.ts';
 import { connectionFields } from '../kafka/index.ts';
+import { maskKinds } from '../send/index.ts';
 import { upstreamFields } from '../upstream/index.ts';
 import { usualReadyShare } from '../watch/index.ts';
 import { needsToken, parseListen } from './listen.ts';
@@ -229,7 +230,28 @@ export const routeBlock = z.strictObject({
     )
     .optional()
     .describe('paths within the OCSF event that are removed'),
+  mask: z
+    .record(
+      z
+        .string()
+        .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'expected a dotted path such as actor.user.email_addr'),
+      z.enum(maskKinds),
+    )
+    .optional()
+    .describe(
+      'paths within the OCSF event whose values are masked, each with a mask: `hash`, `domain`, `last4` or `network` (docs/masking.md)',
+    ),
 });
+
+/** `mask`. */
+export const maskBlock = z
+  .strictObject({
+    key: secret().describe(
+      'key of `hash`; with the same key one value has the same hash in all sinks; write it as ${file:…}',
+    ),
+  })
+  .optional()
+  .describe('the key of masks; needed if a route has a mask `hash`');
 
 function eventPaths(usual: readonly string[], about: string) {
   return z
@@ -409,5 +431,16 @@ function onceEach<D extends object, B>(make: (definition: D) => B): (definition:
 
 /** Keys at the top of a config. */
 export const topKeys = [
-  ...['state', 'upstreams', 'sources', 'sinks', 'routes', 'watch', 'status', 'shutdown', 'log'],
+  ...[
+    'state',
+    'upstreams',
+    'sources',
+    'sinks',
+    'routes',
+    'mask',
+    'watch',
+    'status',
+    'shutdown',
+    'log',
+  ],
 ] as const;

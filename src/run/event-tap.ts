@@ -134,9 +134,11 @@ class SpoolView implements TailView {
 
   #show(event: Event, look: Look): void {
     const { form, judge } = this.#deps;
-    const shown = form.selectionFor(event.source)?.select(event) ?? null;
+    const selection = form.selectionFor(event.source);
+    const shown = selection?.select(event) ?? null;
     if (shown === null) return;
-    const verdict = judge(event);
+    // A filter on a masked value would answer questions about it.
+    const verdict = judge(selection?.masks === true ? shown : event);
     if (verdict === 'unjudged') look.unjudged += 1;
     if (verdict !== 'passes') return;
     const line = form.format.encode(shown);

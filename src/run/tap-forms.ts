@@ -1,6 +1,7 @@
 // What events of the live tail can be shown as, and which of them. Forms are a line for people, the
 // formats with their defaults, and what each sink gets: its format, behind its routes, without what
-// they redact. The filter is a route's `where`, so that one can be tried here before it is written
+// they redact, and with their masks. A form that belongs to no sink has the masks of all routes of the
+// source. The filter is a route's `where`, so that one can be tried here before it is written
 // down. It comes from whoever may read the status, so what could take long on one event is not let
 // in.
 
@@ -9,7 +10,7 @@ import { formats } from '../../formats/index.ts';
 import type { Config, WholePlan } from '../config/index.ts';
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Event, ExportError, errorText, type Format } from '../contracts/index.ts';
-import { compileFilter, type Selection, selectionFor } from '../send/index.ts';
+import { compileFilter, maskRoutes, type Selection, selectionFor } from '../send/index.ts';
 import { readable } from '../terminal/index.ts';
 
 /** How events are shown. */
@@ -24,32 +25,43 @@ export type Forms = ReadonlyMap<string, () => Form>;
 
 /** The forms of a config. */
 export function formsOf(config: Config, { routes }: Pick<WholePlan, 'routes'>): Forms {
+  const masks = maskRoutes(routes);
   const everything = (format: Format): Form => ({
     format,
-    selectionFor: (source) => selectionFor([], { source, sink: '' }, () => {}),
+    selectionFor: remembered((source) =>
+      selectionFor(masks(source), { source, sink: '' }, () => {}),
+    ),
   });
-  const behindRoutes = (sink: string, format: Format): Form => {
-    const known = new Map<string, Selection | null>();
-    return {
-      format,
-      selectionFor(source) {
-        const selection = known.get(source) ?? selectionFor(routes, { source, sink }, () => {});
-        known.set(source, selection);
-        return selection;
-      },
-    };
-  };
+  // A record as sent cannot be masked, so no event of its source is shown.
+  const original = (format: Format): Form => ({
+    format,
+    selectionFor: (source) =>
+      masks(source).length > 0 ? null : selectionFor([], { source, sink: '' }, () => {}),
+  });
+  const behindRoutes = (sink: string, format: Format): Form => ({
+    format,
+    selectionFor: remembered((source) => selectionFor(routes, { source, sink }, () => {})),
+  });
   return new Map<string, () => Form>([
     ['readable', () => everything(readable)],
     ...formats
       .filter(({ shape }) => shape !== 'rows')
       .map(({ type }) => [type, () => everything(textFormat(usualChoice(type)))] as const),
-    ['original', () => everything(textFormat({ ...usualChoice('json'), schema: 'original' }))],
+    ['original', () => original(textFormat({ ...usualChoice('json'), schema: 'original' }))],
     ...Object.entries(config.sinks).map(
       ([name, { format }]) =>
         [`sink ${name}`, () => behindRoutes(name, textFormat(format))] as const,
     ),
   ]);
+}
+
+function remembered(make: (source: string) => Selection | null): Form['selectionFor'] {
+  const known = new Map<string, Selection | null>();
+  return (source) => {
+    const selection = known.has(source) ? (known.get(source) ?? null) : make(source);
+    known.set(source, selection);
+    return selection;
+  };
 }
 
 /** Throws an ExportError where there is no such form. */

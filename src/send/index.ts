@@ -9,5 +9,13 @@ export {
   valuesNeeded,
 } from './filter.ts';
 export { DecodedPage, PageDecoder } from './held-event.ts';
+export { type MaskKind, maskKinds } from './mask.ts';
 export { normalisersOf } from './normalisers.ts';
-export { leadsTo, type Route, type Selection, selectionFor } from './route.ts';
+export {
+  leadsTo,
+  maskRoutes,
+  type Route,
+  type Selection,
+  selectionFor,
+  withAllMasks,
+} from './route.ts';

@@ -1,11 +1,19 @@
-// Routes: the events that a sink gets, and the fields that are removed. Invariants: an event on
-// which a filter (filter.ts) fails passes and is counted, so that no filter loses an event;
-// redaction works on a copy. The record's own bytes cannot be redacted, so a sink that writes them
-// must not be on a route that redacts (checked with the config).
+// Routes: the events that a sink gets, and the fields that are masked or removed. Invariants: an
+// event on which a filter (filter.ts) fails passes and is counted, so that no filter loses an event;
+// masks (mask.ts) and redaction work on a copy, after the filter. The record's own bytes cannot be
+// changed, so a sink that writes them must not be on a route that masks or redacts (checked with the
+// config). A masked event is never copied from its record: its lines take the ordinary path.
 
-import { type Event, isObject, type JsonObject, type OcsfEvent } from '../contracts/index.ts';
+import {
+  type Event,
+  isObject,
+  type JsonObject,
+  type OcsfEvent,
+  type Secret,
+} from '../contracts/index.ts';
 import type { Choosing } from '../transcode/index.ts';
 import { compileFilter, type Filter, pathsRead } from './filter.ts';
+import { compileMask, type Mask, type Masks } from './mask.ts';
 
 /** One entry of `routes`. */
 export interface Route {
@@ -13,6 +21,9 @@ export interface Route {
   readonly to: readonly string[];
   readonly where?: string | undefined;
   readonly redact?: readonly string[] | undefined;
+  readonly mask?: Masks | undefined;
+  /** The key of `hash`; a config sets it on each route with a mask. */
+  readonly maskKey?: Secret | undefined;
 }
 
 /** The selection of one source's events for one sink. */
@@ -26,6 +37,8 @@ export interface Selection {
    * unchanged.
    */
   readonly choosing?: Choosing;
+  /** True: events are masked, so every line is made by the format from the masked event. */
+  readonly masks?: boolean;
 }
 
 /** Selects everything unchanged. */
@@ -67,27 +80,41 @@ export function selectionFor(
   failed: FilterFailed,
 ): Selection | null {
   if (routes.length === 0) return everything;
-  const ways = routes.filter((r) => r.from.includes(way.source) && r.to.includes(way.sink));
+  const ways = waysOf(routes, way);
   if (ways.length === 0) return null;
-  if (ways.some((route) => !route.where && !route.redact?.length)) return everything;
+  if (ways.every(changesNothing)) return everything;
   // A trial evaluation, whose result goes to no sink, is not counted.
   let isTrial = false;
   let hasFailed = false;
-  const steps = ways.map((route) => ({
-    passes: passesOf(route, (where, why) => {
+  const masks = ways.map(maskOf);
+  /** The error of a filter may repeat values of its event. */
+  const cleaned = (why: string, event: Event) =>
+    masks.reduce((text, mask) => mask?.clean(text, event.ocsf) ?? text, why);
+  const steps = ways.map((route, index) => ({
+    passes: passesOf(route, (where, why, event) => {
       hasFailed = true;
-      if (!isTrial) failed({ route: routes.indexOf(route), source: way.source, where, why });
+      if (isTrial) return;
+      const source = way.source;
+      failed({ route: routes.indexOf(route), source, where, why: cleaned(why, event) });
     }),
-    redact: compileRedaction(route.redact ?? []),
+    change: compileChange(route.redact ?? [], masks[index] ?? null),
   }));
   const select = (event: Event): Event | null => {
-    // The first route that passes an event decides its redaction.
+    // The first route that passes an event decides its masks and its redaction.
     const step = steps.find(({ passes }) => passes(event));
-    return step === undefined ? null : step.redact(event);
+    return step === undefined ? null : step.change(event);
   };
+  const key = JSON.stringify(
+    ways.map((route, index) => {
+      const parts = [route.where ?? null, route.redact ?? []];
+      const mask = masks[index];
+      return mask ? [...parts, mask.print] : parts;
+    }),
+  );
   return {
-    key: JSON.stringify(ways.map((route) => [route.where ?? null, route.redact ?? []])),
+    key,
     select,
+    ...(masks.some((mask) => mask !== null) && { masks: true }),
     choosing: {
       seen: ways.flatMap(({ where }) => (where === undefined ? [] : pathsRead(where))),
       redacts: ways.some(({ redact = [] }) => redact.length > 0),
@@ -102,16 +129,44 @@ export function selectionFor(
   };
 }
 
-function passesOf({ where }: Route, failed: (where: string, why: string) => void): Filter {
-  if (where === undefined) return () => true;
-  return compileFilter(where, (why) => failed(where, why));
+/** The routes of a way, in order, up to the first one that passes every event. */
+function waysOf(routes: readonly Route[], { source, sink }: Way): readonly Route[] {
+  const ways = routes.filter((r) => r.from.includes(source) && r.to.includes(sink));
+  const last = ways.findIndex(({ where }) => !where);
+  return last < 0 ? ways : ways.slice(0, last + 1);
 }
 
-function compileRedaction(paths: readonly string[]): (event: Event) => Event {
-  if (paths.length === 0) return (event) => event;
+/** If all routes of a way do so, its sink gets everything unchanged; the last one has no filter. */
+function changesNothing({ redact, mask }: Route, _index: number, ways: readonly Route[]): boolean {
+  const isWhole = !ways.at(-1)?.where;
+  return isWhole && !redact?.length && Object.keys(mask ?? {}).length === 0;
+}
+
+function maskOf({ mask = {}, maskKey: key }: Route): Mask | null {
+  return Object.keys(mask).length === 0 ? null : compileMask({ masks: mask, key });
+}
+
+function passesOf(
+  { where }: Route,
+  failed: (where: string, why: string, event: Event) => void,
+): Filter {
+  if (where === undefined) return () => true;
+  let current: Event | null = null;
+  const passes = compileFilter(where, (why) => {
+    if (current !== null) failed(where, why, current);
+  });
+  return (event) => {
+    current = event;
+    return passes(event);
+  };
+}
+
+function compileChange(paths: readonly string[], mask: Mask | null): (event: Event) => Event {
+  if (paths.length === 0 && mask === null) return (event) => event;
   const split = paths.map((path) => path.split('.'));
   return (event) => {
-    let ocsf: unknown = event.ocsf;
+    // The mask is first: it needs the values to find their copies.
+    let ocsf: unknown = mask === null ? event.ocsf : mask.apply(event.ocsf);
     for (const path of split) ocsf = without(ocsf, path, 0);
     return {
       uid: event.uid,
@@ -181,4 +236,27 @@ class LateRedacted implements Event {
   get ocsf(): Event['ocsf'] {
     return (this.#selection.select(this.#event) ?? this.#event).ocsf;
   }
+}
+
+/**
+ * Routes for a reader beside the sinks, such as the live tail: each route masks what any route from
+ * one of its sources masks.
+ */
+export function withAllMasks(routes: readonly Route[]): readonly Route[] {
+  return routes.map((route) => {
+    const others = routes.filter(({ from }) => from.some((name) => route.from.includes(name)));
+    const mask: Masks = Object.assign({}, ...others.map((other) => other.mask ?? {}), route.mask);
+    const maskKey = others.find((other) => other.maskKey !== undefined)?.maskKey;
+    return Object.keys(mask).length === 0 ? route : { ...route, mask, maskKey };
+  });
+}
+
+/** For a reader that is no sink: one route with all masks of a source; empty: it has none. */
+export function maskRoutes(routes: readonly Route[]): (source: string) => readonly Route[] {
+  return (source) => {
+    const own = routes.filter(({ from }) => from.includes(source));
+    const [first] = withAllMasks(own).filter(({ mask }) => mask !== undefined);
+    if (first === undefined) return [];
+    return [{ from: [source], to: [''], mask: first.mask, maskKey: first.maskKey }];
+  };
 }

@@ -40,12 +40,14 @@ export class Transcoders {
   begin(
     { held, normalise }: DecodedPage,
     { copying }: Pick<Format, 'copying'>,
-    { key: selectionKey, choosing }: Selection,
+    { key: selectionKey, choosing, masks }: Selection,
     formatKey: string,
   ): Transcoder | null {
     const { answer: _, ...context } = held.context;
     const isCopied = copying !== undefined && normalise.attention !== undefined;
-    if (!this.#isOn || !isCopied || context.delivery !== undefined) return null;
+    // A masked value must not be copied from the record, nor may its copies in other texts.
+    if (!this.#isOn || !isCopied || masks === true) return null;
+    if (context.delivery !== undefined) return null;
     const tally = this.#tallies.get(context.source) ?? { written: 0, unknown: 0, refused: 0 };
     this.#tallies.set(context.source, tally);
     const key = JSON.stringify([formatKey, selectionKey, { ...context, fetchedAt: 0 }]);

@@ -26,8 +26,14 @@ const routes =
   '  - { from: [audit, web], to: [lake] }';
 
 /** A tap on an empty spool with two sinks that never read. Time stands still, so a look may take as long as it does. */
-async function aTap({ clock = manualClock() }: { readonly clock?: Clock } = {}) {
-  const config = parseConfig(aConfig({ sources, sinks, top: routes }), 'c.yaml', configEnv());
+async function aTap({
+  clock = manualClock(),
+  top = routes,
+}: {
+  readonly clock?: Clock;
+  readonly top?: string;
+} = {}) {
+  const config = parseConfig(aConfig({ sources, sinks, top }), 'c.yaml', configEnv());
   const dir = tempDir('event-tap-');
   const settings = { dir, sync: 'normal', keepMs: 0, bytesMax: 1e8 } as const;
   const spool = await openSpool({ ...settings, sinks: ['siem', 'lake'] });
@@ -223,4 +229,23 @@ describe('a look is bounded', () => {
     expect(idsOf(after).at(-1)).toBe('7000');
     expect(after.looked + after.missed).toBe(1_501);
   });
+});
+
+test('a form that belongs to no sink masks what any route masks, and shows no record as sent', async () => {
+  const masked = `mask: { key: a-key }
+routes:
+  - { from: [audit], to: [lake] }
+  - { from: [audit], to: [siem], mask: { actor.user.email_addr: hash } }`;
+  const { spool, look } = await aTap({ top: masked });
+  await spool.append(holding([aRecord(1)]));
+
+  for (const form of ['readable', 'json', 'syslog', 'cef', 'otel', 'sink siem']) {
+    const [text = ''] = texts(await look({ form }));
+    expect(text).toMatch(/[0-9a-f]{32}/);
+    expect(text).not.toContain('ana@example.com');
+  }
+  expect((await look({ form: 'original' })).lines).toEqual([]);
+  const where = 'event.actor.user.email_addr == "ana@example.com"';
+  expect((await look({ form: 'json', where })).lines).toEqual([]);
+  expect(texts(await look({ form: 'sink lake' }))[0]).toContain('ana@example.com');
 });

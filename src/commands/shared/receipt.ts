@@ -43,6 +43,8 @@ export interface Receipt {
   readonly filters: readonly string[];
   /** Fields that its routes remove. */
   readonly redacted: readonly string[];
+  /** Fields that its routes mask, each with the mask. */
+  readonly masked: readonly string[];
 }
 
 const assurances: Readonly<Record<Assurance, string>> = {
@@ -100,13 +102,21 @@ export function receiptOf(
       where === undefined ? [] : [`${from.join(', ')}: ${where}`],
     ),
     redacted: [...new Set(ways.flatMap(({ redact }) => redact ?? []))],
+    masked: [
+      ...new Set(
+        ways.flatMap(({ mask }) =>
+          Object.entries(mask ?? {}).map(([path, kind]) => `${path} (${kind})`),
+        ),
+      ),
+    ],
   };
 }
 
 /** The text that is signed, one fact a line. */
 export function receiptText(receipt: Receipt): string {
   const { sink, type, at, up_to, waiting, refused, dropped, again, assurance } = receipt;
-  const { begun_at, first_event, position, streams, elsewhere, filters, redacted } = receipt;
+  const { begun_at, first_event, position, streams, elsewhere, filters, redacted, masked } =
+    receipt;
   const facts: readonly (readonly [string, string])[] = [
     ['sink', `${sink} (${type})`],
     ['made at', at],
@@ -132,6 +142,7 @@ export function receiptText(receipt: Receipt): string {
     ...elsewhere.map((name) => [`source ${name}`, 'not routed here'] as const),
     ...filters.map((filter) => ['only where', filter] as const),
     ...redacted.map((path) => ['without the field', path] as const),
+    ...masked.map((path) => ['with the field masked', path] as const),
   ];
   const lines = facts.map(([name, value]) => cleanText(`${name}: ${value}`, lengthMax));
   return `${[firstLine, ...lines].join('\n')}\n`;

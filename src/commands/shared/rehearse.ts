@@ -6,7 +6,7 @@ import { type Event, type HeldPage, invariant, type Stream } from '../../contrac
 import { Identifier, pageContext } from '../../fetch/index.ts';
 import type { Plan } from '../../pipeline.ts';
 import { encodeLines, type PlannedSink } from '../../send/delivery.ts';
-import { DecodedPage, normalisersOf, selectionFor } from '../../send/index.ts';
+import { DecodedPage, maskRoutes, normalisersOf, selectionFor } from '../../send/index.ts';
 import { scanBody } from '../../tools/index.ts';
 
 /** The record to process. */
@@ -84,4 +84,10 @@ function forSink({ routes }: Plan, sink: PlannedSink, event: Event): SinkRehears
 function encoded({ format }: PlannedSink, event: Event): Uint8Array {
   const { bytes, starts, ends } = encodeLines([event], format);
   return bytes.subarray(starts[0], ends[0]);
+}
+
+/** The event with every mask of its source's routes, for a reader that is no sink. */
+export function maskedForAll(event: Event, routes: Plan['routes']): Event {
+  const way = { source: event.source, sink: '' };
+  return selectionFor(maskRoutes(routes)(event.source), way, () => {})?.select(event) ?? event;
 }

@@ -44,10 +44,18 @@ function newestEvents({ state: { dir } }: Config, plan: WholePlan): readonly Eve
   });
 }
 
-function filterLines(name: string, { where }: Route, events: readonly Event[]): readonly string[] {
+function filterLines(
+  name: string,
+  { where, mask }: Route,
+  events: readonly Event[],
+): readonly string[] {
   if (where === undefined) return [];
   const unjudged = new Map<string, number>();
-  const failed = (why: string) => unjudged.set(why, (unjudged.get(why) ?? 0) + 1);
+  const failed = (error: string) => {
+    // The error of a filter may repeat a value.
+    const why = mask === undefined ? error : 'not shown, because the route masks values';
+    unjudged.set(why, (unjudged.get(why) ?? 0) + 1);
+  };
   const passes = compileFilter(where, failed);
   const passing = events.filter((event) => passes(event)).length;
   const failures = [...unjudged.values()].reduce((sum, n) => sum + n, 0);
@@ -65,14 +73,18 @@ function filterLines(name: string, { where }: Route, events: readonly Event[]): 
 
 function redactionLines(
   name: string,
-  { redact = [] }: Route,
+  { redact = [], mask = {} }: Route,
   events: readonly Event[],
 ): readonly string[] {
-  return redact.map((path) => {
+  const changes = [
+    ...redact.map((path) => ({ path, key: 'redact' })),
+    ...Object.keys(mask).map((path) => ({ path, key: 'mask' })),
+  ];
+  return changes.map(({ path, key }) => {
     const steps = path.split('.');
     const found = events.filter(({ ocsf }) => isAt(ocsf, steps)).length;
     const reported = found === 0 ? 'never present in' : `present in ${found} of`;
-    return `${name}.redact ${path}: ${reported} ${events.length}`;
+    return `${name}.${key} ${path}: ${reported} ${events.length}`;
   });
 }
 

@@ -1,0 +1,243 @@
+// Masks of a route: a value is replaced by a form that hides the person but stays useful: a keyed
+// hash, the domain, the last four characters, the network. Invariants: the masked value leaves no
+// copy in the event: every other text and key that contains it is changed too (the message, the
+// rest of the record); a value that a mask does not understand is removed, never passed; the uid is
+// never changed; the event itself is not changed, because sinks share it.
+
+import { createHmac } from 'node:crypto';
+import { isIP } from 'node:net';
+import { isObject, type OcsfEvent, type Secret } from '../contracts/index.ts';
+import { networkOf } from './network.ts';
+
+/** The masks, as a config names them. */
+export const maskKinds = ['hash', 'domain', 'last4', 'network'] as const;
+
+/** One of the masks. */
+export type MaskKind = (typeof maskKinds)[number];
+
+/** Masks by dotted path within the OCSF event; a path into a list applies to each element. */
+export type Masks = Readonly<Record<string, MaskKind>>;
+
+/** Masks, and the key of `hash`. */
+export interface Masking {
+  readonly masks: Masks;
+  /** Absent only if no mask is `hash`. */
+  readonly key?: Secret | undefined;
+}
+
+/** Masks that are ready for events. */
+export interface Mask {
+  /** Differs if the masks or the key differ, and reveals neither value nor key. */
+  readonly print: string;
+  /** A copy of the event with masked values. */
+  apply(ocsf: OcsfEvent): OcsfEvent;
+  /** A text about the event, such as the error of a filter, without the masked values. */
+  clean(text: string, ocsf: OcsfEvent): string;
+}
+
+/** Hex digits of a hash: 128 bits. */
+const hashDigits = 32;
+/** Shorter values than this have no last four characters: those would be half of them or more. */
+const last4From = 8;
+/** Shorter values are replaced only where a field has exactly this value. */
+const withinTextFrom = 3;
+/** Longer values are replaced also inside a longer word. */
+const anywhereFrom = 8;
+/** A number elsewhere with the same digits is the same value, if it has this many. */
+const digitsFrom = 5;
+/** Stands in texts for a value that a mask removes. */
+const removed = '[masked]';
+
+/** Prepares masks. Throws an ExportError if the key cannot be read. */
+export function compileMask({ masks, key }: Masking): Mask {
+  const secret = Object.values(masks).includes('hash') ? (key?.reveal() ?? '') : '';
+  const parts = Object.entries(masks).map(([path, kind]) => ({
+    steps: path.split('.'),
+    mask: (text: string) => masked(text, kind, secret),
+  }));
+  const collect = (ocsf: OcsfEvent) => {
+    const known = new Map<string, string>();
+    let event: unknown = ocsf;
+    for (const { steps, mask } of parts) {
+      event = replaced(event, steps, 0, (text) => {
+        const result = mask(text);
+        if (text !== '' && !known.has(text)) known.set(text, result ?? removed);
+        return result;
+      });
+    }
+    return { event, known };
+  };
+  const paths = new Set(parts.map(({ steps }) => steps.join('.')));
+  return {
+    print: JSON.stringify([masks, hashOf('sluice mask key', secret)]),
+    apply(ocsf) {
+      const { event, known } = collect(ocsf);
+      if (known.size === 0) return ocsf;
+      return new Cleaner(known).event(event, paths) as OcsfEvent;
+    },
+    clean(text, ocsf) {
+      const { known } = collect(ocsf);
+      return known.size === 0 ? text : new Cleaner(known).text(text);
+    },
+  };
+}
+
+/** Null: nothing of the value may be shown. */
+function masked(text: string, kind: MaskKind, key: string): string | null {
+  if (text === '') return '';
+  if (kind === 'hash') return hashOf(text, key);
+  if (kind === 'domain') return domainOf(text);
+  if (kind === 'network') return networkOf(text);
+  const units = [...text];
+  return units.length < last4From ? null : units.slice(-4).join('');
+}
+
+/** An e-mail address is one person in upper and lower case. */
+function hashOf(text: string, key: string): string {
+  const normal = text.normalize('NFC');
+  const value = normal.includes('@') ? normal.toLowerCase() : normal;
+  return createHmac('sha256', key).update(value).digest('hex').slice(0, hashDigits);
+}
+
+/** The domain of an e-mail address, or of a host name with one. */
+function domainOf(text: string): string | null {
+  const at = text.lastIndexOf('@');
+  const host = text
+    .slice(at + 1)
+    .toLowerCase()
+    .replace(/\.$/, '');
+  const labels = host.split('.');
+  const isName = labels.every((label) => /^[\p{L}\p{M}\p{N}_-]+$/u.test(label));
+  if (!isName || isIP(host) !== 0) return null;
+  if (at >= 0) return host;
+  if (labels.length < 2) return null;
+  return labels.length === 2 ? host : labels.slice(1).join('.');
+}
+
+type Replace = (text: string) => string | null;
+
+/** The value with each text at the path and below it replaced; lists are searched. */
+function replaced(
+  value: unknown,
+  steps: readonly string[],
+  depth: number,
+  replace: Replace,
+): unknown {
+  if (Array.isArray(value)) {
+    return value.flatMap((one) => {
+      const part = replaced(one, steps, depth, replace);
+      return part === undefined ? [] : [part];
+    });
+  }
+  const step = steps[depth];
+  if (isObject(value)) {
+    const members = value as Readonly<Record<string, unknown>>;
+    if (step !== undefined && !Object.hasOwn(members, step)) return value;
+    const entries = Object.entries(members).flatMap(([key, one]) => {
+      const part =
+        step === undefined || key === step ? replaced(one, steps, depth + 1, replace) : one;
+      return part === undefined ? [] : [[key, part] as const];
+    });
+    return Object.fromEntries(entries);
+  }
+  if (step !== undefined || value === null || value === undefined) return value;
+  if (typeof value === 'boolean') return value;
+  return replace(String(value)) ?? undefined;
+}
+
+/** Parts of an event that sluice or the schema sets, and that no record gives. */
+const constant: ReadonlySet<string> = new Set([
+  'class_name',
+  'category_name',
+  'type_name',
+  'metadata.uid',
+  'metadata.version',
+  'metadata.product',
+  'metadata.profiles',
+  'metadata.log_name',
+  'metadata.tenant_uid',
+]);
+
+/** Removes known values from all texts of an event. */
+class Cleaner {
+  readonly #known: ReadonlyMap<string, string>;
+  readonly #folded: ReadonlyMap<string, string>;
+  readonly #pattern: RegExp | null;
+
+  /** `known`: masked values, each with its replacement. */
+  constructor(known: ReadonlyMap<string, string>) {
+    this.#known = known;
+    const forms = new Map<string, string>();
+    for (const [value, replacement] of known) {
+      if (value.length < withinTextFrom) continue;
+      // As parts of an address, or of JSON within a text, a value has other forms.
+      for (const form of [value, encoded(value), JSON.stringify(value).slice(1, -1)]) {
+        forms.set(form.toLowerCase(), replacement);
+      }
+    }
+    this.#folded = forms;
+    const longestFirst = [...forms.keys()].toSorted((a, b) => b.length - a.length);
+    this.#pattern = forms.size === 0 ? null : new RegExp(longestFirst.map(source).join('|'), 'giu');
+  }
+
+  /** `paths`: what is there is masked already. */
+  event(event: unknown, paths: ReadonlySet<string>): unknown {
+    return this.#value(event, '', { paths, isOpen: false });
+  }
+
+  text(text: string): string {
+    const whole = this.#known.get(text);
+    if (whole !== undefined) return whole;
+    if (this.#pattern === null) return text;
+    return text.replace(this.#pattern, (found) => this.#folded.get(found.toLowerCase()) ?? removed);
+  }
+
+  #value(
+    value: unknown,
+    path: string,
+    at: { readonly paths: ReadonlySet<string>; readonly isOpen: boolean },
+  ): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (typeof value === 'number') return this.#number(value);
+    if (Array.isArray(value)) return value.map((one) => this.#value(one, path, at));
+    if (!isObject(value)) return value;
+    const result: Record<string, unknown> = {};
+    for (const [key, one] of Object.entries(value as object)) {
+      const below = path === '' ? key : `${path}.${key}`;
+      // Keys of these are upstream's; those elsewhere are the schema's.
+      const isOpen = at.isOpen || key === 'unmapped' || key === 'data';
+      const name = at.isOpen ? unused(this.text(key), result) : key;
+      const isDone = constant.has(below) || at.paths.has(below);
+      // `__proto__` must become a key like any other.
+      Object.defineProperty(result, name, {
+        value: isDone ? one : this.#value(one, below, { paths: at.paths, isOpen }),
+        ...{ enumerable: true, configurable: true, writable: true },
+      });
+    }
+    return result;
+  }
+
+  #number(value: number): unknown {
+    const text = String(value);
+    return text.length < digitsFrom ? value : (this.#known.get(text) ?? value);
+  }
+}
+
+/** Two keys with one masked form stay two. */
+function unused(key: string, taken: Readonly<Record<string, unknown>>): string {
+  let name = key;
+  for (let n = 2; Object.hasOwn(taken, name); n += 1) name = `${key}_${n}`;
+  return name;
+}
+
+function encoded(value: string): string {
+  return encodeURIComponent(value.toWellFormed());
+}
+
+/** The pattern of a value; a short one, or an address, counts only where it stands alone. */
+function source(value: string): string {
+  const literal = value.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const isAnywhere = value.length >= anywhereFrom && isIP(value) === 0 && !/^\d+$/.test(value);
+  if (isAnywhere) return literal;
+  return `(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`;
+}
