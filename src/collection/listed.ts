@@ -88,8 +88,10 @@ export class ListedEntities {
     const taken: Entity[] = [];
     for (const index of fresh) {
       const element = () => elementOf(records.at(index), records.raw(index), entity.ids);
-      if (holds !== undefined && holds(element()?.value ?? {}) === false) continue;
       const id = idAt(records, index, this.#stream);
+      // Another company may have become the first one; an entity that was reported is not missing by that.
+      const isReported = id !== null && this.#taker.known.has(JSON.stringify([entity.kind, id]));
+      if (holds?.(element()?.value ?? {}) === false && !isReported) continue;
       if (id === null && this.#isUnnamed(records, index)) continue;
       const name = id ?? `sha256:${digestOf(records.raw(index))}`;
       const keyed = this.#keyOf(name, id !== null);

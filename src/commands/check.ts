@@ -193,6 +193,9 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
     ...(plan.sinks.some(({ definition }) => definition.takes === 'pages')
       ? [`      config SHA-256 ${plan.config}, as the archive enters it`]
       : []),
+    ...Object.entries(config.upstreams).flatMap(([name, { companies, companiesFile: file }]) =>
+      file === undefined ? [] : `      upstream ${name}: ${companiesText(companies, file.path)}`,
+    ),
     ...plan.sources.map(
       (source) =>
         `      source ${source.name}: ${counted(source.streams.length, 'stream')}, ${scheduleText(source)}${shardText(config, source.name)}`,
@@ -202,6 +205,10 @@ function summaryLines(config: Config, plan: WholePlan): readonly string[] {
         `      sink ${name}: ${definition.type}, ${formatText(config.sinks[name]?.format)}, ${assuranceTexts[promiseOf(config, definition, settings).assurance]}`,
     ),
   ];
+}
+
+function companiesText({ length }: readonly string[], file: string): string {
+  return `${length} ${length === 1 ? 'company' : 'companies'} from ${file}`;
 }
 
 /** In which shard a source is, where there are several. */

@@ -1,7 +1,7 @@
 // `sluice run`: runs until a signal or, with `--once`, until all records have been read and delivered. Shutdown is in
 // order: polling stops, stored events are sent to the sinks that accept them, and the rest stays in the spool and is
-// reported. A second signal ends the process at once and loses nothing either. SIGHUP, or a change of the file, reloads
-// the config (reload.ts).
+// reported. A second signal ends the process at once and loses nothing either. SIGHUP, or a change of the file or of
+// a companies file, reloads the config (reload.ts).
 
 import { flawText, readConfig } from '../config/index.ts';
 import { asExportError, type Log, UsageError } from '../contracts/index.ts';
@@ -71,6 +71,7 @@ async function runJourney(
   const { config: file, logLevel, once = false } = given;
   const read = () => readConfig(file, { env: deps.env });
   const config = read();
+  requests?.follow(config);
   const own = await openOwnLog(config, logLevel);
   const { log } = own;
   warnThroughLog(log);

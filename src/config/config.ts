@@ -11,13 +11,19 @@ import type { Json, Secret } from '../contracts/index.ts';
 import type { DriftSettings } from '../drift/index.ts';
 import type { Route } from '../send/index.ts';
 import { unknownKey } from '../tools/index.ts';
-import { type UpstreamSettings, upstreamFields, upstreamFlaws } from '../upstream/index.ts';
+import {
+  type UpstreamBlock,
+  type UpstreamSettings,
+  upstreamFields,
+  upstreamFlaws,
+} from '../upstream/index.ts';
 import type { LogLevel } from '../watch/log.ts';
 import type { LogCollector, Telemetry } from '../watch/running-status.ts';
 import { type BlockReading, parseBlock } from './block.ts';
+import { readCompanies } from './companies.ts';
 import { withCompanions } from './companions.ts';
 import { ConfigError, type Flaw, Flaws } from './flaws.ts';
-import { plainValueOf } from './kept.ts';
+import { plainValueOf, withCompanies } from './kept.ts';
 import { parseListen } from './listen.ts';
 import { checkMasks } from './masks.ts';
 import { checkParents } from './parents.ts';
@@ -121,7 +127,7 @@ export function parseConfig(text: string, file: string, configEnv: Surroundings)
   }
   if (top === null || config === null || flaws.count > 0) throw new ConfigError(file, flaws.list);
   const found = { notices: notices.list, ignored: ignored.list, unset: flaws.unset };
-  return { file, ...config, kept: plainValueOf(top), ...found };
+  return { file, ...config, kept: withCompanies(plainValueOf(top), config.upstreams), ...found };
 }
 
 function readTop(
@@ -233,7 +239,7 @@ function readable<T>(section: Section<T>): Readonly<Record<string, T>> {
 
 function readUpstreams(section: Section<null>, reading: BlockReading): Section<UpstreamSettings> {
   return section.map((entry: NamedBlock<null>) => {
-    const settings = parseBlock(upstreamBlock, entry, reading) ?? null;
+    const settings: UpstreamBlock | null = parseBlock(upstreamBlock, entry, reading) ?? null;
     // An unreadable credential has been reported already and must not count as missing too.
     const auth = entry.written.children?.get('auth');
     const isBroken = [...(auth?.children?.values() ?? [])].some(({ broken }) => broken);
@@ -243,12 +249,13 @@ function readUpstreams(section: Section<null>, reading: BlockReading): Section<U
     const isRight = reading.flaws.count === before;
     if (settings === null) return null;
     checkTlsFiles(entry, reading);
-    return isRight ? settings : null;
+    const companies = readCompanies(settings, entry, reading);
+    return isRight && companies !== null ? { ...settings, ...companies } : null;
   });
 }
 
 /** The valid keys of a block with an invalid one, so that their flaws are reported in the same run. */
-function rightKeys({ written }: NamedBlock<null>): Partial<UpstreamSettings> {
+function rightKeys({ written }: NamedBlock<null>): Partial<UpstreamBlock> {
   const right = Object.entries(upstreamFields).flatMap(([key, field]) => {
     const parsed = field.safeParse(written.children?.get(key)?.value);
     return parsed.success ? [[key, parsed.data]] : [];

@@ -1,5 +1,6 @@
 // The entry point of src/config: text to Config, with errors that name the setting.
 
+export { digestOf } from './companies.ts';
 export { type Config, ConfigError, flawText, parseConfig, readConfig } from './config.ts';
 export type { Path } from './flaws.ts';
 export { placeholderWord } from './placeholders.ts';

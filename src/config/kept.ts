@@ -4,6 +4,7 @@
 
 import { hash } from 'node:crypto';
 import { isObject, type Json } from '../contracts/index.ts';
+import type { UpstreamSettings } from '../upstream/index.ts';
 import type { Reference, ReferenceText } from './references.ts';
 import type { WrittenValue } from './written.ts';
 
@@ -13,6 +14,23 @@ const standIn = 'not-kept-here';
 /** The written config as plain values. */
 export function plainValueOf(top: WrittenValue): Json {
   return kept(top, false);
+}
+
+/**
+ * The copy with the ids of companies files in place of their names: a command that inspects a running process sees the
+ * companies that run, whatever the file holds by then.
+ */
+export function withCompanies(
+  kept: Json,
+  upstreams: Readonly<Record<string, Pick<UpstreamSettings, 'companies' | 'companiesFile'>>>,
+): Json {
+  const blocks = isObject(kept) ? kept.upstreams : null;
+  if (!isObject(kept) || !isObject(blocks)) return kept;
+  const listed = Object.entries(upstreams).flatMap(([name, { companies, companiesFile }]) =>
+    companiesFile === undefined ? [] : [[name, { companies: companies.map(escaped) }] as const],
+  );
+  const whole = listed.map(([name, own]) => [name, Object.assign({}, blocks[name], own)]);
+  return { ...kept, upstreams: { ...blocks, ...Object.fromEntries(whole) } };
 }
 
 /**

@@ -5,12 +5,13 @@
 
 import { type Config, planFrom } from '../config/index.ts';
 import type { ExportError, Log } from '../contracts/index.ts';
+import { warnOfRemoved } from './companies.ts';
 import type { Drains } from './drains.ts';
 import { type Journey, openJourney } from './journey.ts';
 import { MemberFile } from './member-note.ts';
 import { resumeLines } from './resume-lines.ts';
 import { openStatus, type Running, sightOf } from './running.ts';
-import { noteRunning } from './running-config.ts';
+import { lastConfigIn, noteRunning } from './running-config.ts';
 import type { HostedTurn } from './shard-worker.ts';
 import { sparePage, standByText } from './spare-page.ts';
 import { openTools } from './tools.ts';
@@ -65,6 +66,7 @@ export async function oneJourney(
     };
     const of = { config, plan, journey, tools, shutdown, deps, own, sight, control, hosted, read };
     const running: Running = { ...of, deploymentChanged, refused: null };
+    warnOfRemoved(lastConfigIn(config.state.dir), config, log);
     noteRunning(config, tools.clock.now(), null, log);
     const status = await openStatus(running);
     try {

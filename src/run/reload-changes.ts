@@ -63,7 +63,9 @@ export function upstreamDigests({ upstreams }: Config): ReadonlyMap<string, stri
   );
   return new Map(
     [...byCredential.values()].flatMap((sharing) => {
-      const settings = sharing.map(([name, { companies: _, ends: _e, ...rest }]) => [name, rest]);
+      const settings = sharing.map(
+        ([name, { companies: _, companiesFile: _f, ends: _e, ...rest }]) => [name, rest],
+      );
       const whole = fingerprintOf(
         settings.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
       );

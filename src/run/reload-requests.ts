@@ -1,21 +1,22 @@
-// When the config is to be read again: at SIGHUP, and when what stands in its file has changed. The
-// content is looked at and not its time, so that it does not matter whether an editor writes it,
-// renames another file over it, or a link above it is turned, as Kubernetes does. A terminal that
-// closes sends SIGHUP too, and means the end. What must stay true: a change is told once it has
-// stood still, never half-written.
+// When the config is read again: at SIGHUP, and when the content of its file or of a companies file has changed. The
+// content is compared and not its time, so it makes no difference whether an editor writes the file, renames another
+// file over it, or Kubernetes switches a link above it. A terminal that closes sends SIGHUP too, and ends the run.
+// Invariant: a change is reported once its content was seen twice, so a file that is being written is not read.
 
-import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { type Config, digestOf } from '../config/index.ts';
 import type { Clock } from '../contracts/index.ts';
 
 /** Why the config is to be read again. */
-export type ReloadReason = 'SIGHUP' | 'the file has changed';
+export type ReloadReason = 'SIGHUP' | 'the file has changed' | 'a companies file has changed';
 
 /** Listening for both. */
 export interface ReloadRequests {
   /** Resolves with the next one; rejects with the signal's reason. */
   next(stop: AbortSignal): Promise<ReloadReason>;
+  /** Watches the companies files of the config that runs, from the content that it was made from. */
+  follow(config: Pick<Config, 'upstreams'>): void;
   /** Stops listening; SIGHUP ends the process again as it does by default. */
   release(): void;
 }
@@ -38,7 +39,13 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
     wake.abort(new Error('SIGHUP'));
   };
   process.on('SIGHUP', received);
-  let taken = await contentOf(file);
+  const companies = new Map<string, string>();
+  const contents = async () => {
+    const paths = [file, ...companies.keys()];
+    const found = await Promise.all(paths.map(contentOf));
+    return new Map(paths.map((path, index) => [path, found[index] ?? '']));
+  };
+  let taken = await contents();
   let seen = taken;
   return {
     async next(stop) {
@@ -47,20 +54,37 @@ export async function listenForReloads(file: string, clock: Clock): Promise<Relo
         if (isAsked) {
           isAsked = false;
           wake = new AbortController();
-          taken = await contentOf(file);
+          taken = await contents();
           return 'SIGHUP';
         }
         await clock.sleep(lookEveryMs, AbortSignal.any([stop, wake.signal])).catch(() => undefined);
-        const now = await contentOf(file);
-        const stoodStill = now === seen;
+        const now = await contents();
+        const stoodStill = changedIn(seen, now).length === 0;
         seen = now;
-        if (!stoodStill || now === taken || isAsked) continue;
+        const changed = changedIn(taken, now);
+        if (!stoodStill || changed.length === 0 || isAsked) continue;
         taken = now;
-        return 'the file has changed';
+        return changed.includes(file) ? 'the file has changed' : 'a companies file has changed';
+      }
+    },
+    follow({ upstreams }) {
+      companies.clear();
+      for (const { companiesFile: read } of Object.values(upstreams)) {
+        if (read === undefined || read.path === file) continue;
+        companies.set(read.path, read.digest);
+        taken.set(read.path, read.digest);
       }
     },
     release: () => process.off('SIGHUP', received),
   };
+}
+
+/** The files whose content differs. */
+function changedIn(
+  before: ReadonlyMap<string, string>,
+  now: ReadonlyMap<string, string>,
+): readonly string[] {
+  return [...now].flatMap(([path, content]) => (before.get(path) === content ? [] : [path]));
 }
 
 /** True for a run in a terminal that is still open: where that closes, SIGHUP comes as well. */
@@ -77,9 +101,7 @@ function hasTerminal(): boolean {
 /** A digest of it; empty where it cannot be read. */
 async function contentOf(file: string): Promise<string> {
   try {
-    return createHash('sha256')
-      .update(await readFile(file))
-      .digest('base64');
+    return digestOf(await readFile(file));
   } catch {
     return '';
   }

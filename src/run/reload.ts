@@ -15,6 +15,7 @@ import {
 import { asExportError, ExportError } from '../contracts/index.ts';
 import { commandText } from '../terminal/index.ts';
 import { openThrottles, openTokens } from '../upstream/index.ts';
+import { companyRemovals, refuseManyRemoved, streamsOfRemoved } from './companies.ts';
 import { type Journey, readersOf } from './journey.ts';
 import {
   type Changes,
@@ -81,9 +82,10 @@ class Reloader {
       const next = this.#read();
       const changes = changesBetween(this.#current, next);
       refuseFixed(changes);
-      if (!this.#deps.removalAllowed) refuseRemoval(changes);
+      if (!this.#deps.removalAllowed) this.#refuseRemovals(next, changes);
       await this.#change(next, changes);
       this.#current = next;
+      this.#deps.requests.follow(next.config);
       this.#deps.changed(next);
       this.#deps.refused(null);
       const fields = { reason, ...reported(changes) };
@@ -101,6 +103,17 @@ class Reloader {
     const config = read();
     const shared = sharedAfter(config, this.#current, tools);
     return { config, plan: planFrom(config, tools, shared), shared };
+  }
+
+  /** Companies may leave through their file, up to a limit; other streams and sinks may not. */
+  #refuseRemovals(next: Made, changes: Changes): void {
+    const { config, plan } = this.#current;
+    const companiesOf = (upstream: string) => config.upstreams[upstream]?.companies ?? [];
+    const removals = companyRemovals(companiesOf, next.config);
+    refuseManyRemoved(removals);
+    const may = streamsOfRemoved(removals, plan, next.plan);
+    const removed = changes.streams.removed.filter((stream) => !may.has(stream));
+    refuseRemoval({ ...changes, streams: { ...changes.streams, removed } });
   }
 
   /** Pages are kept for the sinks of both until it is clear which of the two runs. */

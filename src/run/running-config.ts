@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config/index.ts';
-import type { Log } from '../contracts/index.ts';
+import type { Json, Log } from '../contracts/index.ts';
 import { holderOf, replacePrivateFile } from '../hold/index.ts';
 
 const name = 'running.json';
@@ -53,6 +53,15 @@ export function noteRunning(
     log.debug('running_config_not_noted', 'cannot write the note about the running config', {
       error: String(error),
     });
+  }
+}
+
+/** The config of the last run from this directory, whether or not it still runs; null: unknown. */
+export function lastConfigIn(dir: string): Json | null {
+  try {
+    return running.parse(JSON.parse(readFileSync(join(dir, name), 'utf8'))).config;
+  } catch {
+    return null;
   }
 }
 

@@ -278,6 +278,7 @@ export class ShardKeeper {
       for (const one of this.#turns.values()) one.reload(reason, this.#reloadsSeen);
       try {
         const next = readConfig(config.file, { env });
+        requests.follow(next);
         const requested = new Set(shardsOf({ ...next, state: config.state }));
         const dropped = shardsOf(this.#config).filter((shard) => !requested.has(shard));
         // Its process refuses what drops its streams.

@@ -235,6 +235,10 @@ class Reloads implements ReloadRequests {
     }
   }
 
+  follow(): void {
+    // The supervisor watches the files.
+  }
+
   release(): void {
     // Nothing listens.
   }

@@ -19,7 +19,14 @@ export {
   parseEndsHeld,
   upstreamAt,
 } from './held-ends.ts';
-export { tokenUrl, type UpstreamSettings, upstreamFields, upstreamFlaws } from './settings.ts';
+export {
+  isCompanyId,
+  tokenUrl,
+  type UpstreamBlock,
+  type UpstreamSettings,
+  upstreamFields,
+  upstreamFlaws,
+} from './settings.ts';
 export { createThrottle, type Throttle } from './throttle.ts';
 export { openThrottles, type Permit, type Throttles } from './throttles.ts';
 export { openTokens, type Tokens } from './tokens.ts';

@@ -90,10 +90,23 @@ export const upstreamFields = {
     .prefault('30s')
     .describe('wait if upstream reports no remaining request and no reset'),
   companies: z
-    .array(z.string().min(1).refine(isSegment, 'expected a company id'))
-    .refine((ids) => new Set(ids).size === ids.length, 'each company may be here once')
+    .union([
+      z
+        .array(z.string().min(1).refine(isSegment, 'expected a company id'))
+        .refine((ids) => new Set(ids).size === ids.length, 'each company may be here once'),
+      z.strictObject({
+        file: z
+          .string()
+          .min(1)
+          .describe(
+            'file with one company id per line and `#` comments, read again when it changes; a relative path starts at the working directory',
+          ),
+      }),
+    ])
     .default([])
-    .describe('company ids that replace {company_id} in paths'),
+    .describe(
+      'company ids that replace {company_id} in paths: a list, or `{ file: PATH }` with one id per line',
+    ),
   vendor: z
     .string()
     .min(1)
@@ -132,15 +145,31 @@ export const upstreamFields = {
     .describe('limit for one decompressed response; a larger one is an error, never truncated'),
 };
 
-/** A parsed upstream block. */
-export type UpstreamSettings = z.output<z.ZodObject<typeof upstreamFields>>;
+/** An upstream block as written. */
+export type UpstreamBlock = z.output<z.ZodObject<typeof upstreamFields>>;
+
+/** A companies file as it was read. */
+export interface CompaniesFile {
+  /** As written. */
+  readonly path: string;
+  /** SHA-256 of its content. */
+  readonly digest: string;
+}
+
+/** A parsed upstream block, with the companies of its list or file. */
+export interface UpstreamSettings extends Omit<UpstreamBlock, 'companies'> {
+  /** Each once. */
+  readonly companies: readonly string[];
+  /** Absent: the companies are a list in the config. */
+  readonly companiesFile?: CompaniesFile;
+}
 
 /** Flaws in keys that are valid each by itself; invalid keys are absent. */
-export function upstreamFlaws(settings: Partial<UpstreamSettings>): readonly string[] {
+export function upstreamFlaws(settings: Partial<UpstreamBlock>): readonly string[] {
   return [addressFlaw(settings), credentialFlaw(settings)].filter((flaw) => flaw !== null);
 }
 
-function addressFlaw({ base_url, auth, allow_http }: Partial<UpstreamSettings>): string | null {
+function addressFlaw({ base_url, auth, allow_http }: Partial<UpstreamBlock>): string | null {
   for (const address of [base_url, auth?.token_url]) {
     const url = address === undefined ? null : URL.parse(address);
     if (url?.protocol !== 'http:' || allow_http === undefined) continue;
@@ -153,7 +182,7 @@ function addressFlaw({ base_url, auth, allow_http }: Partial<UpstreamSettings>):
   return null;
 }
 
-function credentialFlaw({ api, auth }: Partial<UpstreamSettings>): string | null {
+function credentialFlaw({ api, auth }: Partial<UpstreamBlock>): string | null {
   if (auth === undefined) return null;
   const oauth = auth.client_id !== undefined || auth.client_secret !== undefined;
   if (auth.api_key !== undefined) {
@@ -169,13 +198,13 @@ function credentialFlaw({ api, auth }: Partial<UpstreamSettings>): string | null
 }
 
 /** The block's TLS settings, with the API's own minimum version by default. */
-export function upstreamTls(settings: UpstreamSettings): TlsSettings {
+export function upstreamTls(settings: Pick<UpstreamSettings, 'api' | 'tls'>): TlsSettings {
   const lowest = settings.api === 'unified' ? 'TLSv1.3' : 'TLSv1.2';
   return { ...settings.tls, min_version: settings.tls?.min_version ?? lowest };
 }
 
 /** The token endpoint: the configured one, or the one in the API's document. */
-export function tokenUrl(settings: UpstreamSettings): string {
+export function tokenUrl(settings: Pick<UpstreamSettings, 'api' | 'base_url' | 'auth'>): string {
   if (settings.auth.token_url !== undefined) return settings.auth.token_url;
   switch (settings.api) {
     case 'unified':
@@ -188,6 +217,11 @@ export function tokenUrl(settings: UpstreamSettings): string {
 /** True if the value can be one segment of a path: `.` and `..` are resolved away. */
 function isSegment(value: string): boolean {
   return value !== '' && value !== '.' && value !== '..' && value.isWellFormed();
+}
+
+/** True if a line of a companies file can be an id. */
+export function isCompanyId(value: string): boolean {
+  return isSegment(value) && !/\p{Cc}/u.test(value);
 }
 
 /** For a host as normalised by the URL parser: an IPv4 address has four numbers. */

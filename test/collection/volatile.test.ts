@@ -235,7 +235,7 @@ describe('R3.2, R3.3: what is learned', () => {
 
 describe('R3.3: a source that leaves the config and returns', () => {
   const at = (n: number) => many(3, () => ({ hits: n }));
-  const own = { streams: [{ kind: 'collection', name: 'src' } as CollectionStream] };
+  const own = { name: 'src', streams: [{ kind: 'collection', name: 'src' } as CollectionStream] };
 
   test('learns anew, and resumes at what was reported', async () => {
     const before = await watched({ at });
@@ -258,6 +258,25 @@ describe('R3.3: a source that leaves the config and returns', () => {
     expect(generation).toBe(7);
     expect(reported.flat()).toEqual([]);
     expect(after.volatile()).toHaveLength(1);
+  });
+
+  test('a company that leaves while its source stays keeps what its stream has learned', async () => {
+    const before = await watched({ at });
+    const { spool } = before.collection;
+    const other = { kind: 'collection', name: 'src/c-2' } as CollectionStream;
+    const both = { name: 'src', streams: [...own.streams, other] };
+    const without = { name: 'src', streams: [other] };
+    await forgetLeft(spool, [both]);
+    await before.read(7);
+
+    await forgetLeft(spool, [without]);
+    await forgetLeft(spool, [without]);
+    const away = (await before.checkpoint()).volatile;
+    await forgetLeft(spool, []);
+    const { volatile } = await before.checkpoint();
+
+    expect(away).toMatchObject([{ path: 'hits' }]);
+    expect(volatile).toBeUndefined();
   });
 
   test('a change of its path at the return is reported, as the list starts with none', async () => {

@@ -47,6 +47,7 @@ async function aJourney({
       signal.addEventListener('abort', () => ask.reject(signal.reason));
       return ask.promise;
     },
+    follow: () => undefined,
     release: () => undefined,
   };
   const deps = {

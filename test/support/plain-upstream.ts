@@ -23,7 +23,8 @@ export function upstreamAt(
   companies: readonly string[] = ['c-1', 'c-2'],
 ): Upstream {
   const { clientId, clientSecret, unifiedScope, servicesScope } = sandbox.credentials;
-  const settings = z.strictObject(upstreamFields).parse({
+  const own = api === 'unified' ? [] : [...companies];
+  const parsed = z.strictObject(upstreamFields).parse({
     api,
     base_url: api === 'unified' ? sandbox.unifiedBaseUrl : sandbox.servicesBaseUrl,
     allow_http: true,
@@ -32,8 +33,8 @@ export function upstreamAt(
       client_secret: clientSecret,
       scope: api === 'unified' ? unifiedScope : servicesScope,
     },
-    companies: api === 'unified' ? [] : [...companies],
   });
+  const settings = { ...parsed, companies: own };
   const http = openHttpClient();
   afterThisTest(() => http.close());
   const clock = systemClock();

@@ -55,14 +55,18 @@ function openAt(
     .strictObject(upstreamFields)
     .parse({ api: 'unified', base_url: `${url}/v1`, allow_http: true, auth: oauth, ...more });
   if (apiKey) settings.auth.api_key?.bind(apiKey);
-  return new UpstreamClient('edge', settings, {
-    clock,
-    log,
-    http,
-    throttles: openThrottles({ clock, random }),
-    tokens: openTokens({ clock, http, log, random }),
-    ends: new EndsByUpstream(clock),
-  });
+  return new UpstreamClient(
+    'edge',
+    { ...settings, companies: [] },
+    {
+      clock,
+      log,
+      http,
+      throttles: openThrottles({ clock, random }),
+      tokens: openTokens({ clock, http, log, random }),
+      ends: new EndsByUpstream(clock),
+    },
+  );
 }
 
 /** A request for a path without variable parts, or as `more` says. */

@@ -83,6 +83,12 @@ export const processEvents = {
     fields: ['reason', ...changes],
     meaning: 'The changed config is in effect.',
   },
+  companies_removed: {
+    level: 'warn',
+    fields: ['upstream', 'file', 'removed', 'before', 'companies', 'next'],
+    meaning:
+      'At start: a companies file lacks companies that the last run from this state directory had.',
+  },
   config_unchanged: {
     level: 'info',
     fields: ['reason', ...changes],
