@@ -1,44 +1,40 @@
-"""Verifies a sluice archive in a directory: verify.py DIR VKEY; exit 0 whole, 1 broken with each break on a line.
-Written from docs/archive/format.md, without code of sluice. Needs `pip install zstandard cryptography`. README.md lists its limits."""
-import base64, functools, hashlib, json, re, sys
+"""Verifies a sluice archive in a directory: verify.py DIR VKEY; exit 0 whole, 1 broken with each break on a line, 2 no verdict.
+Written from docs/archive/format.md, without code of sluice. README.md lists its requirements and limits."""
+import base64, errno, functools, hashlib, json, re, stat, sys
 from pathlib import Path
-import zstandard
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+try:
+    import zstandard
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+except ImportError as error:
+    sys.exit(print(f"NO VERDICT: {error}. Install the packages: python3 -m pip install zstandard==0.25.0 cryptography", file=sys.stderr) or 2)
+UNREAD = (OSError, MemoryError, RecursionError)  # of the machine, not of the archive
 KINDS = "page start stop config key checkpoint anchor segment hold pruned erased lake_cut lake lake_erased reconciled succession manifest".split()
-def need(condition, what):
-    if not condition:
-        raise ValueError(what)
+def need(condition, what, error=ValueError):
+    if not condition: raise error(what)
 def read(path):  # None: there is no such file
-    return path.read_bytes() if path.is_file() and path.stat().st_size < 2**31 else None
-def sha(*parts):
-    return hashlib.sha256(b"".join(parts)).digest()
-
+    try:
+        return path.read_bytes() if stat.S_ISREG(path.stat().st_mode) and path.stat().st_size < 2**31 else None
+    except OSError as error:
+        need(error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP), f"{error}", OSError)
+def sha(*parts): return hashlib.sha256(b"".join(parts)).digest()
 def head_of(note, vkey):  # C2SP signed-note and tlog-checkpoint
     need(note.endswith(b"\n"), "the checkpoint is no whole note")
     text, lines = note.decode().rsplit("\n\n", 1)
-    (origin, size, root), (name, key_id, key) = text.split("\n")[:3], vkey.split("+", 2)
-    key = base64.b64decode(key, validate=True)
-    need(len(key) == 33 and key[0] == 1 and sha(f"{name}\n".encode(), key)[:4].hex() == key_id, "not a vkey")
+    (origin, size, root), (name, key) = text.split("\n")[:3], vkey
     need(origin == name or re.fullmatch(re.escape(name) + r"/\d+", origin), "the key is of another log")
     own = sha(f"{origin}\n".encode(), key)[:4]
     signed = [base64.b64decode(line.split(" ")[2]) for line in lines.split("\n") if line.startswith(f"\u2014 {origin} ")]
     need(own in [one[:4] for one in signed], "not signed by the key")
-    for one in [one[4:] for one in signed if one[:4] == own]:
-        Ed25519PublicKey.from_public_bytes(key[1:]).verify(one, f"{text}\n".encode())
+    for one in [one[4:] for one in signed if one[:4] == own]: Ed25519PublicKey.from_public_bytes(key[1:]).verify(one, f"{text}\n".encode())
     return origin, int(size), base64.b64decode(root), key
 def grow(row, n, leaf):  # RFC 6962: adds leaf n to a tree, kept as the roots of its full subtrees, the largest first
-    while n & 1:
-        leaf, n = sha(b"\1", row.pop(), leaf), n >> 1
+    while n & 1: leaf, n = sha(b"\1", row.pop(), leaf), n >> 1
     row.append(leaf)
-def root_of(row):
-    return functools.reduce(lambda right, left: sha(b"\1", left, right), reversed(row)) if row else sha()
+def root_of(row): return functools.reduce(lambda right, left: sha(b"\1", left, right), reversed(row)) if row else sha()
 def entries_in(place, size):  # C2SP tlog-tiles
     for first in range(0, size, 256):
-        index, width = first // 256, min(256, size - first)
-        name = f"{index % 1000:03}"
-        while index := index // 1000:
-            name = f"x{index % 1000:03}/{name}"
-        path = place / "tile/entries" / name
+        width, (*above, last) = min(256, size - first), f"{first // 256:,}".split(",")
+        path = Path(place, "tile/entries", *(f"x{one:0>3}" for one in above), f"{last:0>3}")
         wider = [path.with_name(f"{path.name}.p") / str(n) for n in range(width, 256)] if width < 256 else []
         data = read(next((one for one in wider if one.is_file()), path)) or b""
         for i in range(width):
@@ -48,7 +44,7 @@ def entries_in(place, size):  # C2SP tlog-tiles
             data = data[2 + length :]
 def records_in(body, path):
     text = body.decode("utf-8", "surrogateescape")  # keeps every byte
-    blank, value, i = re.compile(r"[\ufeff\s,:]*"), json.JSONDecoder().raw_decode, 0
+    blank, value, i = re.compile(r"[\ufeff\s,:]*"), json.JSONDecoder(parse_int=str, parse_float=str).raw_decode, 0
     for name in path.split(".") if path else []:
         at, i = blank.match(text, blank.match(text, i).end() + 1).end(), None
         while text[at] != "}":
@@ -56,7 +52,8 @@ def records_in(body, path):
             at = blank.match(text, at).end()
             i = at if key == name else i  # of a repeated key the last one counts
             at = blank.match(text, value(text, at)[1]).end()
-    need(text[i := blank.match(text, i).end()] == "[", "there is no list of records")
+    i = blank.match(text, i).end()
+    need(text[i] == "[", "there is no list of records")
     at, records = blank.match(text, i + 1).end(), []
     while text[at] != "]":
         end = value(text, at)[1]
@@ -82,7 +79,6 @@ def check_page(entry, data, erasures):
         grow(row, n, sha(b"\0", bytes.fromhex(gone[place]) if place in gone else sha(records[place])))
     need(len(records) == entry["records"] or entry["kind"] == "answer", "the number of records is another")
     need(count == entry["events"]["count"] and root_of(row).hex() == entry["events"]["root"], "the records are others")
-
 class Archive:
     def __init__(self, place, vkey):
         kept = [one for one in place.glob("checkpoints/????/??/??/" + "[0-9]" * 20 + ".*") if one.suffix in (".note", ".tsr", ".cosig")]
@@ -99,8 +95,7 @@ class Archive:
             entry = json.loads(data, object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else None)
             key = entry["vkey"] if entry["t"] == "key" else key
             self.pruned.update({entry["object"]: index} if entry["t"] == "pruned" else {})
-            if entry["t"] == "erased":
-                self.erased.setdefault(entry["page"]["segment"], []).append(entry)
+            if entry["t"] == "erased": self.erased.setdefault(entry["page"]["segment"], []).append(entry)
         need(root_of(row) == root, "the entries do not lead to the signed root")
         need(base64.b64decode(key.split("+", 2)[2]) == own, "the key that signs now is another")
     def check(self, index, entry):
@@ -132,19 +127,23 @@ class Archive:
             head = root and f"{self.origin}\n{entry['size']}\n{base64.b64encode(root).decode()}\n".encode()
             need(root is None or root.hex() == entry["root"] and data.startswith(head), "the root was another")
         need(kind != "start" or sha(self.manifest).hex() == entry["archive"], "archive.json is another")
-
-def main(place, vkey):
-    archive, broken = Archive(Path(place), vkey.strip()), 0
-    for index, data in entries_in(archive.place, archive.size):
+def main(place="", vkey="", *others):
+    place, parts, faults = Path(place), re.fullmatch(r"(.+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})", vkey.strip()), []
+    key = base64.b64decode(parts[3]) if parts else b""
+    need(key[:1] == b"\1" and sha(f"{parts[1]}\n".encode(), key)[:4].hex() == parts[2] and not others, "call verify.py DIR VKEY, with the text of the vkey (NAME+ID+KEY), not its file", OSError)
+    need(read(place / "checkpoint") or read(place / "archive.json"), f"no archive is in {place}: of several shards, give the directory of one", OSError)
+    archive = Archive(place, (parts[1], key))
+    for index, data in entries_in(place, archive.size):
         try:
             archive.check(index, json.loads(data) if sha(b"\0", data) == archive.leaves[index] else "it changes while it is read")
         except Exception as error:  # whatever a file holds is a break, with its place
-            broken += 1
-            print(f"BROKEN entry {index}: {ascii(f'{type(error).__name__}: {error}')}")
-    need(broken == 0 and archive.left == 0, "see above; or pages of the last segment are missing")
+            faults.append("UNREAD" if isinstance(error, UNREAD) else "BROKEN")
+            print(f"{faults[-1]} entry {index}: {ascii(f'{type(error).__name__}: {error}')}")
+    need("BROKEN" not in faults and archive.left == 0, "see above; or pages of the last segment are missing")
+    need(not faults, "the entries above could not be read", OSError)
     print(f"whole: {archive.origin}, {archive.size} entries, {archive.pages} pages, {len(archive.missed)} without their bodies")
-
 try:
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:])
 except Exception as error:
-    sys.exit(f"BROKEN: {ascii(f'{type(error).__name__}: {error}')}")
+    verdict, code = ("NO VERDICT", 2) if isinstance(error, UNREAD) else ("BROKEN", 1)
+    sys.exit(print(f"{verdict}: {ascii(f'{type(error).__name__}: {error}'.replace('OSError: ', ''))}", file=sys.stderr) or code)

@@ -16,6 +16,8 @@ const packages = ['zstandard==0.25.0', 'cryptography==48.0.0'];
 export interface ShortVerifier {
   readonly name: 'python' | 'go';
   readonly file: string;
+  /** Runs the program as a user does, with these arguments. */
+  runAlone(...args: readonly string[]): Promise<ProgramResult>;
   /** Judges the archives in these directories, one after the other. */
   run(places: readonly string[], vkey: string): Promise<readonly ProgramResult[]>;
 }
@@ -58,12 +60,19 @@ const pythonModules = () =>
 
 async function python(): Promise<ShortVerifier> {
   const file = join(verifiersDir, 'verify.py');
-  return { name: 'python', file, run: runsPython(file, await pythonModules()) };
+  const modules = await pythonModules();
+  return {
+    ...{ name: 'python', file, run: runsPython(file, modules) },
+    runAlone: (...args) => runProgram('env', [`PYTHONPATH=${modules}`, 'python3', file, ...args]),
+  };
 }
 
 async function go(): Promise<ShortVerifier> {
-  const run = runsProgram(await goProgram(verifiersDir));
-  return { name: 'go', file: join(verifiersDir, 'verify.go'), run };
+  const program = await goProgram(verifiersDir);
+  return {
+    ...{ name: 'go', file: join(verifiersDir, 'verify.go'), run: runsProgram(program) },
+    runAlone: (...args) => runProgram(program, args),
+  };
 }
 
 const runsPython =

@@ -1,7 +1,7 @@
 // The verifiers in deploy/verifiers, which share no code with sluice: whole archives are whole, and attacks are breaks.
 // Where Python or Go is missing, its tests are skipped and say so.
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { encodeRequest, requestPath } from '../../src/archive/erasure-request.ts';
@@ -12,7 +12,7 @@ import { openDirectory } from '../../src/objects/directory.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import { archived, aSigner, aWriter, heldPages, uidsOfPages } from '../archive/a-writer.ts';
 import { type NaiveArchive, naiveArchive, writeNaive } from '../support/archive/naive-archive.ts';
-import type { ProgramResult } from '../support/children.ts';
+import { type ProgramResult, runProgram } from '../support/children.ts';
 import { tempDir } from '../support/temp.ts';
 import { type ShortVerifier, shortVerifiers, verifiersDir } from './short-verifiers.ts';
 
@@ -84,12 +84,22 @@ test('each has at most 150 lines', () => {
     );
 });
 
+test('verify.py without its packages reports how to install them', async () => {
+  const run = ['-I', '-S', join(verifiersDir, 'verify.py'), written(), key];
+  const { exitCode, output, errors } = await runProgram('python3', run);
+
+  expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' });
+  expect(errors).toMatch(/^NO VERDICT: No module named 'zstandard'.*pip install zstandard.*\n$/);
+});
+
 describe.each(['python', 'go'])('%s', (name) => {
   let verified: (place: string, vkey?: string) => Promise<ProgramResult>;
+  let alone: ShortVerifier['runAlone'];
 
   beforeEach(({ skip }) => {
     const verifier = verifiers.find((one) => one.name === name);
     if (verifier === undefined) return skip(`${name} cannot run here`);
+    alone = verifier.runAlone;
     verified = async (place, vkey = key) => {
       const [result] = await verifier.run([place], vkey);
       if (result === undefined) throw new Error('there is a verdict');
@@ -104,6 +114,15 @@ describe.each(['python', 'go'])('%s', (name) => {
       expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
       expect(output).toContain(`${archive.entries.length} entries, 305 pages, `);
       expect(output).toMatch(/ (0 without their bodies|305 bodies)$/m);
+    });
+
+    test('is whole with a number of 5,000 digits in a record', async () => {
+      const text = `{"n":${'1'.repeat(5_000)}}`;
+      const made = naiveArchive([
+        { pages: [{ stream: 'a', body: `{"data":[${text}]}`, texts: [text], records: 1 }] },
+      ]);
+
+      expect((await verified(written(made), made.vkeys[0])).exitCode).toBe(0);
     });
 
     test('is whole with erased records and pruned bodies', async () => {
@@ -143,6 +162,59 @@ describe.each(['python', 'go'])('%s', (name) => {
 
       expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
       expect(output).toMatch(/9 pages, (3 without their bodies|6 bodies)$/m);
+    });
+  });
+
+  // Exit code 1 is a verdict on the archive; a fault of the call or the machine must not look like one.
+  describe('there is no verdict', () => {
+    const faults: readonly (readonly [string, () => readonly string[]])[] = [
+      ['no argument', () => []],
+      ['no key', () => [written()]],
+      ['an argument too many', () => [written(), key, key]],
+      ['a key that is none', () => [written(), 'nonsense']],
+      ['an empty key', () => [written(), '']],
+      ['a key under another id', () => [written(), key.replace(/\+[0-9a-f]{8}\+/, '+00000000+')]],
+      ['a file in the place of the key', () => [written(), join(written(), 'archive.json')]],
+      ['no directory', () => [join(tempDir(), 'away'), key]],
+      ['an empty directory', () => [tempDir(), key]],
+      ['a file in the place of the directory', () => [join(written(), 'archive.json'), key]],
+    ];
+    test.each(faults)('%s', async (_, args) => {
+      const { exitCode, output, errors } = await alone(...args());
+
+      expect({ exitCode, said: `${output}${errors}` }).toEqual({
+        exitCode: 2,
+        said: expect.stringMatching(/^NO VERDICT.*(verify(\.py)? DIR VKEY|no archive is in)/),
+      });
+    });
+
+    // Reading there fails (EIO) for each user, root too.
+    test.runIf(process.platform === 'linux').each(['checkpoint', 'segments/', 'tile/entries/'])(
+      'a file that cannot be read: %s',
+      async (start) => {
+        const place = written();
+        const file = join(place, last(start));
+        rmSync(file);
+        symlinkSync('/proc/self/mem', file);
+
+        const { exitCode, output, errors } = await alone(place, key);
+
+        expect({ exitCode, said: output + errors }).toEqual({
+          exitCode: 2,
+          said: expect.stringContaining('NO VERDICT'),
+        });
+        expect(output + errors).not.toMatch(/BROKEN|Traceback|goroutine/);
+      },
+    );
+
+    test('a file that cannot be read, and a break', async () => {
+      const place = written();
+      const [first = '', second = ''] = named('segments/');
+      flipped(first, 20)(place);
+      rmSync(join(place, second));
+      symlinkSync('/proc/self/mem', join(place, second));
+
+      expect((await alone(place, key)).exitCode).toBe(1);
     });
   });
 
@@ -193,7 +265,7 @@ describe.each(['python', 'go'])('%s', (name) => {
     test('another key, and the key before the rotation', async () => {
       const place = written();
 
-      for (const vkey of [other.vkeys[0] ?? '', archive.vkeys[0] ?? '', 'nonsense']) {
+      for (const vkey of [other.vkeys[0] ?? '', archive.vkeys[0] ?? '']) {
         expect((await verified(place, vkey)).exitCode).toBe(1);
       }
     });
