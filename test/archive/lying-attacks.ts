@@ -24,6 +24,8 @@ type More = (page: Loose, place: string) => readonly Loose[] | Promise<readonly 
 
 /** A segment of one page of a stream of its own, and what follows them, as they are signed. */
 interface Lie {
+  /** Entries before that of the segment, which is named. */
+  readonly before?: (object: string) => readonly Loose[];
   readonly bytes?: (bytes: Buffer) => Buffer;
   readonly segment?: Loose;
   readonly page?: (page: Loose) => Loose;
@@ -33,7 +35,8 @@ interface Lie {
 }
 
 /** Signs them behind all that the archive has. */
-async function signed(place: string, { bytes: change, segment, page, more = [], kept }: Lie) {
+async function signed(place: string, lie: Lie): Promise<string> {
+  const { before, bytes: change, segment, page, more = [], kept } = lie;
   const store = openDirectory(place);
   const log = await openArchiveLog({
     ...{ store, clock: systemClock(), signer: aSigner(), spool: 'spool-1', staleMs: 1 },
@@ -47,16 +50,21 @@ async function signed(place: string, { bytes: change, segment, page, more = [], 
   });
   const whole = Buffer.concat(frames);
   const bytes = change?.(whole) ?? whole;
-  const object = segmentPath(log.size, Date.now());
+  const first = before?.('').length ?? 0;
+  const object = segmentPath(log.size + first, Date.now());
   const facts = { object, bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), pages: 1 };
   const at = { segment: object, at: 0, length: frames[0].length };
   const made = { ...entry, seq: 0, prev: null, body: { ...body, ...at } };
-  const lie = page?.(made) ?? made;
-  const after = typeof more === 'function' ? await more(lie, place) : more;
-  const entries = [{ t: 'segment', ...facts, ...segment }, lie, ...after];
+  const lied = page?.(made) ?? made;
+  const after = typeof more === 'function' ? await more(lied, place) : more;
+  const entries = [
+    ...(before?.(object) ?? []),
+    ...[{ t: 'segment', ...facts, ...segment }, lied, ...after],
+  ];
   for (const one of entries) log.append(one as unknown as Entry);
   await log.publish([{ name: object, parts: [bytes] }], Date.now());
   await log.deps.claim.renew(true);
+  return object;
 }
 
 const zeros = '0'.repeat(64);
@@ -74,11 +82,28 @@ async function lastCheckpoint(place: string): Promise<Entry | undefined> {
   return all.findLast(({ entry }) => entry.t === 'checkpoint')?.entry;
 }
 
+/** One more uid than the page has records. */
+function withAnotherUid(): Lie {
+  let sha256 = '';
+  return {
+    bytes(bytes) {
+      const header = bytes.indexOf(Buffer.of(0x50, 0x2a, 0x4d, 0x18));
+      const uids = Buffer.concat([bytes.subarray(header + 8), Buffer.alloc(32)]);
+      sha256 = hash('sha256', uids, 'hex');
+      const changed = Buffer.concat([bytes.subarray(0, header + 8), uids]);
+      changed.writeUInt32LE(uids.length, header + 4);
+      return changed;
+    },
+    page: (page) => within('uids', (of) => ({ bytes: number(of, 'bytes') + 32, sha256 }))(page),
+  };
+}
+
 const lies: Readonly<Record<string, Lie>> = {
   'a page whose uids have another hash': { page: within('uids', () => ({ sha256: zeros })) },
   'a page whose uids are fewer': {
     page: (page) => within('uids', (of) => ({ bytes: number(of, 'bytes') - 32 }))(page),
   },
+  'a page whose uids are more': withAnotherUid(),
   'a frame of uids that is none': {
     bytes: (bytes) => {
       const header = bytes.indexOf(Buffer.of(0x50, 0x2a, 0x4d, 0x18));
@@ -144,6 +169,14 @@ function lastBundle(place: string) {
 
 const replaced: readonly Attack[] = [
   {
+    name: 'a missing segment that was pruned before it was written',
+    async apply(place) {
+      const about = { pages: 1, first: at, last: at, why: 'asked' };
+      const before = (object: string) => [{ t: 'pruned', at, object, ...about }];
+      rmSync(join(place, await signed(place, { before })));
+    },
+  },
+  {
     name: 'the last entry at another time',
     apply(place) {
       const { file, bytes } = lastBundle(place);
@@ -190,7 +223,7 @@ const replaced: readonly Attack[] = [
 export const lyingAttacks: readonly Attack[] = [
   ...Object.entries(lies).map(([name, lie]) => ({
     name,
-    apply: (place: string) => signed(place, lie),
+    apply: async (place: string) => void (await signed(place, lie)),
   })),
   ...replaced,
 ];

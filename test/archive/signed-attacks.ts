@@ -14,6 +14,7 @@ import { blankFrame, compressBody, pageRange } from '../../src/archive/segments.
 import { openDirectory } from '../../src/objects/directory.ts';
 import type { ObjectStore } from '../../src/objects/store.ts';
 import { systemClock } from '../../src/tools/clock.ts';
+import { cutRecords } from '../../src/tools/record-list.ts';
 import { timeText } from '../../src/tools/time-text.ts';
 import { archived, aSigner, aWriter, heldPages } from './a-writer.ts';
 import type { Attack } from './attacks.ts';
@@ -38,21 +39,27 @@ async function pagesIn(place: string) {
   return all.flatMap(({ entry, index }) => (entry.t === 'page' ? [{ entry, index }] : []));
 }
 
-/** The last page of an archive, its body in another form behind its segment, and its own blanked. */
-async function rewritten(place: string, change: (body: string) => string) {
-  const { entry, index } = (await pagesIn(place)).at(-1) as { entry: PageEntry; index: number };
+/** The last of some pages of an archive, its body in another form behind its segment, and its own blanked. */
+async function rewritten(
+  place: string,
+  change: (body: string, record: string) => string,
+  isOne: (entry: PageEntry) => boolean = () => true,
+) {
+  const pages = await pagesIn(place);
+  const { entry, index } = pages.findLast((page) => isOne(page.entry)) as (typeof pages)[number];
   const { segment, length } = entry.body;
   const whole = readFileSync(join(place, segment));
   const range = pageRange(entry);
   const page = whole.subarray(range.from, range.from + range.length);
-  const body = zstdDecompressSync(page.subarray(0, length)).toString();
-  const text = Buffer.from(change(body));
+  const body = zstdDecompressSync(page.subarray(0, length));
+  const { starts, ends } = cutRecords(body, entry.items);
+  const record = body.toString('utf8', starts[0], ends[0]);
+  const text = Buffer.from(change(body.toString(), record));
   const frame = await compressBody(text);
   const kept = Buffer.from(page.subarray(length));
   blankFrame(page.subarray(0, length));
   const bytes = Buffer.concat([whole, frame, kept]);
   await openDirectory(place).put(segment, [bytes]);
-  const [record = ''] = /\{"id":"[^"]*"\}/.exec(body) ?? [];
   return {
     ...{ index, page: entry, record },
     body: {
@@ -73,20 +80,33 @@ function erasureOf({ index, page, record, body, segment }: Awaited<ReturnType<ty
   } satisfies Entry;
 }
 
+/**
+ * Signs an erasure, and stops before the segment is written: it is as an earlier erasure left it. The archive is whole.
+ * In a full archive, whose first segment has an erasure.
+ */
+export async function interruptedErasure(place: string): Promise<void> {
+  const segment = (await pagesIn(place))[6]?.entry.body.segment ?? '';
+  const bytes = readFileSync(join(place, segment));
+  const change = (body: string, record: string) => body.replace(record, 'null');
+  const made = await rewritten(place, change, (entry) => entry.body.segment === segment);
+  await openDirectory(place).put(segment, [bytes]);
+  await sign(openDirectory(place), [erasureOf(made)]);
+}
+
 /** Those that end in a broken archive. */
 export const signedAttacks: readonly Attack[] = [
   {
     name: 'an erasure was signed, and another record is another',
     async apply(place) {
-      const change = (body: string) =>
-        body.replace(/\{"id":"[^"]*"\}/, 'null').replace('"id":"', '"id":"9');
+      const change = (body: string, record: string) =>
+        body.replace(record, 'null').replace('"id":"', '"id":"9');
       await sign(openDirectory(place), [erasureOf(await rewritten(place, change))]);
     },
   },
   {
     name: 'an erasure was signed, and something is in the place of its record',
     async apply(place) {
-      const change = (body: string) => body.replace(/\{"id":"[^"]*"\}/, '{"id":"x"}');
+      const change = (body: string, record: string) => body.replace(record, '{"id":"x"}');
       await sign(openDirectory(place), [erasureOf(await rewritten(place, change))]);
     },
   },

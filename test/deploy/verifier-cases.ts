@@ -9,7 +9,7 @@ import { fullArchive } from '../archive/full-archive.ts';
 import { lyingAttacks } from '../archive/lying-attacks.ts';
 import { lakeAttacks, pageAttacks, threePages } from '../archive/page-attacks.ts';
 import { seamArchive, seamAttacks } from '../archive/seam-attacks.ts';
-import { signedAttacks } from '../archive/signed-attacks.ts';
+import { interruptedErasure, signedAttacks } from '../archive/signed-attacks.ts';
 import { tempDir } from '../support/temp.ts';
 
 type Base = 'full' | 'seam' | 'pages' | 'lake';
@@ -49,7 +49,7 @@ export const cases: readonly Case[] = [
   }),
 ];
 
-/** Directories of the whole archives and of the attacked ones, in the order of `cases`. */
+/** Directories of the whole archives and of those that are attacked, in the order of `cases`. */
 export interface Written {
   readonly whole: readonly string[];
   readonly attacked: readonly string[];
@@ -64,6 +64,9 @@ export async function writeCases(): Promise<Written> {
     pages: await threePages(false),
     lake: await threePages(true),
   };
+  const interrupted = join(tempDir(), 'archive');
+  cpSync(places.full, interrupted, { recursive: true });
+  await interruptedErasure(interrupted);
   const attacked: string[] = [];
   for (const { base, apply } of cases) {
     const place = join(tempDir(), 'archive');
@@ -71,5 +74,5 @@ export async function writeCases(): Promise<Written> {
     await apply(place, seam.before);
     attacked.push(place);
   }
-  return { whole: [...Object.values(places), seam.before], attacked };
+  return { whole: [...Object.values(places), seam.before, interrupted], attacked };
 }

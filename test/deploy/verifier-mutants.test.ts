@@ -29,6 +29,8 @@ interface Expected {
   readonly vkey: string;
   readonly isWhole: boolean;
   readonly name: string;
+  /** The only verifier that sees it; absent: each. */
+  readonly only?: Mutant['of'];
 }
 
 let archives: readonly Expected[] = [];
@@ -75,7 +77,21 @@ function rotated(): readonly Expected[] {
       writeNaive(bad, at);
       return { place: at, vkey: bad.vkeys[0] ?? '', isWhole: false, name };
     }),
+    edited('the first entry is no start', (text, i) => (i === 0 ? '{"t":"stop"}' : text)),
+    edited('a key twice in an entry', (text) => text.replace('{', '{"t":"stop",'), 'verify.py'),
   ];
+}
+
+/** An archive that is broken by its signed entries alone. */
+function edited(
+  name: string,
+  edit: (text: string, index: number) => string,
+  only?: Mutant['of'],
+): Expected {
+  const made = naiveArchive([{ pages: [{ stream: 'a' }] }], undefined, edit);
+  const place = tempDir();
+  writeNaive(made, place);
+  return { place, vkey: made.vkeys[0] ?? '', isWhole: false, name, ...(only && { only }) };
 }
 
 /** The program with the mutant in it. */
@@ -88,7 +104,8 @@ function mutated({ of, from, to, what }: Mutant): string {
 /** The archive that shows a mutant; null: none does. */
 async function shownBy(mutant: Mutant): Promise<string | null> {
   const run = await verifierOf(mutant.of, mutated(mutant));
-  for (const [vkey, of] of Map.groupBy(archives, (one) => one.vkey)) {
+  const shown = archives.filter(({ only = mutant.of }) => only === mutant.of);
+  for (const [vkey, of] of Map.groupBy(shown, (one) => one.vkey)) {
     for (let i = 0; i < of.length; i += batch) {
       const some = of.slice(i, i + batch);
       const verdicts = await run(

@@ -89,12 +89,13 @@ function newKey(origin: string): Key {
 const startMs = Date.UTC(2026, 0, 31, 8);
 const minuteMs = 60_000;
 
-/** Makes an archive of these commits, a minute apart. */
+/** Makes an archive of these commits, a minute apart; `edit` changes the text of an entry before it is signed. */
 export function naiveArchive(
   commits: readonly NaiveCommit[],
   origin = 'sluice.test/naive',
+  edit: (text: string, index: number) => string = (text) => text,
 ): NaiveArchive {
-  const made = new Making(origin);
+  const made = new Making(origin, edit);
   for (const [i, commit] of commits.entries()) made.commit(commit, startMs + i * minuteMs);
   return made;
 }
@@ -105,13 +106,15 @@ class Making implements NaiveArchive {
   readonly notes: Buffer[] = [];
   readonly uids: string[][] = [];
   readonly #origin: string;
+  readonly #edit: (text: string, index: number) => string;
   readonly #keys: Key[] = [];
   readonly #heads = new Map<string, { seq: number; leaf: string }>();
   #kept: object | null = null;
   #events = 0;
 
-  constructor(origin: string) {
+  constructor(origin: string, edit: (text: string, index: number) => string) {
     this.#origin = origin;
+    this.#edit = edit;
     const key = newKey(origin);
     this.#keys.push(key);
     const manifest = {
@@ -201,7 +204,7 @@ class Making implements NaiveArchive {
   }
 
   #add(entry: object): string {
-    const bytes = Buffer.from(JSON.stringify(entry));
+    const bytes = Buffer.from(this.#edit(JSON.stringify(entry), this.entries.length));
     this.entries.push(bytes);
     return naiveLeaf(bytes).toString('hex');
   }
