@@ -1,4 +1,4 @@
-// `sluice archive erase`: requests the erasure of one record from the process that writes the archive. As with `prune`,
+// `sluice archive erase`: requests the erasure of records, one by its uid or all that match a filter, from the process that writes the archive. As with `prune`,
 // only a process that can sign the deletion deletes. Holds and locks that keep the record are found here, before the
 // request is written.
 
@@ -17,85 +17,168 @@ import { ExportError, UsageError } from '../../contracts/index.ts';
 import { lockText } from '../../objects/index.ts';
 import { counted } from '../../terminal/index.ts';
 import { timeText } from '../../tools/index.ts';
-import { defineCommand } from '../shared/command.ts';
+import { type CommandDeps, defineCommand } from '../shared/command.ts';
 import { isAgreed } from '../shared/prompt.ts';
 import { holdsAt, locationArgument, provenArchive, signatureOf, signWithOption } from './given.ts';
+import { listMatches, matchesIn, uidsByLocation, whereOptions } from './matches.ts';
 
 const reasonMax = 1_000;
 
-/** Erases one record. */
+/** Erases records. */
 export const erase = defineCommand({
   name: 'erase',
-  about: 'erase one record; its hash and the reason stay, and everything else is proven as before',
+  about: 'erase records; their hashes and the reason stay, and everything else is proven as before',
   arguments: { location: locationArgument },
   options: {
-    uid: { value: 'uid', about: 'uid of the event of the record', needed: true },
+    uid: { value: 'uid', about: 'uid of the event of the record' },
+    ...whereOptions,
+    from: { value: 'time', about: 'with --where: records read from this time on (RFC 3339)' },
+    to: { value: 'time', about: 'with --where: records read before this time' },
     reason: { value: 'text', about: 'reason; stays in the archive for good', needed: true },
     signWith: signWithOption,
     yes: { about: 'do not prompt' },
   },
-  more: `Prompts on a terminal, otherwise requires --yes. The process that writes the archive rewrites every page with this
+  more: `Give --uid or --where. With --where the matching records are listed first: uid, time, stream and sentence. All of
+them are requested, or none. The filter decides over events; test for a field with has(event.…).
+Prompts on a terminal, otherwise requires --yes. The process that writes the archive rewrites every page with a
 record, byte for byte, and every object of the lake with its event. It does so with its next checkpoint, or at its
 next start. The command is refused, with the date, while a hold or a lock keeps one of these. Events at other sinks
 are not changed.`,
-  async run({ location, uid, reason, signWith, yes }, deps) {
-    const { out, err, env } = deps;
-    if (!/^[0-9a-f]{64}$/.test(uid)) {
+  async run({ location, uid, where, config, from, to, reason, signWith, yes }, deps) {
+    const { out, err } = deps;
+    if ((uid === undefined) === (where === undefined)) {
+      throw new UsageError('give one of --uid and --where');
+    }
+    if (uid !== undefined && !/^[0-9a-f]{64}$/.test(uid)) {
       throw new UsageError('--uid: expected 64 hexadecimal characters in lower case');
     }
     if (reason.trim() === '' || reason.length > reasonMax) {
       throw new UsageError(`--reason: expected some text of at most ${reasonMax} characters`);
     }
-    const reader = await provenArchive(location, env);
-    const found = await readably(location, () => recordOf(reader, uid));
-    if (found === null) {
-      err(`no record of the archive has the uid ${uid}`);
+    let requested: ReadonlyMap<string, readonly string[]> = new Map([[location, [uid ?? '']]]);
+    if (where !== undefined) {
+      const matches = await matchesIn(location, { where, config, from, to }, deps);
+      listMatches(matches, deps);
+      requested = uidsByLocation(matches.found);
+      if (requested.size === 0) return 1;
+    }
+    const plans: Planned[] = [];
+    for (const [place, uids] of requested) plans.push(...(await plansFor(place, uids, deps)));
+    const [missing] = plans.filter(({ state }) => state === 'missing');
+    if (missing !== undefined) {
+      err(`no record of the archive has the uid ${missing.uid}`);
       return 1;
     }
-    const { sha256, bytes, index, at } = found;
-    const copies =
-      bytes === null ? [] : await readably(location, () => copiesOf(reader, { bytes, sha256 }));
-    const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
-    const pages = [index, ...copies.map((copy) => copy.index)];
-    const lake = await readably(location, () =>
-      lakeCopiesOf(reader, new ProvenCuts(), { pages, uids }),
-    );
-    if (bytes === null && lake.length === 0) {
-      out(`the record is erased already: \`npx sluice archive verify\` reports when and why`);
+    const due = plans.filter((plan) => plan.state === 'due');
+    if (due.length === 0) {
+      const records = plans.length === 1 ? 'the record is' : 'the records are';
+      out(`${records} erased already: \`npx sluice archive verify\` reports when and why`);
       return 0;
     }
-    await refuseKept(reader, copies, lake);
-    const made = copies.filter((copy) => copy.uids.length > 0).map(({ entry }) => entry.place);
-    if (await readably(location, () => isLakeBehind(reader, made))) {
-      throw new ExportError(
-        'sink_refused',
-        `erasing from ${reader.store.location}: its lake has not been written as far as the record yet, and would get it later`,
-        {
-          next: 'Repeat the command after that: as often as `lake.every` says, and when sluice stops.',
-        },
-      );
-    }
-    const segments = new Set(copies.map(({ body }) => body.segment)).size;
-    const objects =
-      lake.length === 0 ? '' : `, and from ${counted(lake.length, 'object')} of the lake`;
-    const reported = `the record of SHA-256 ${sha256} would go from ${counted(copies.length, 'page')} in ${counted(segments, 'segment')}${objects}`;
-    if (!yes && !(await isAgreed(reported, 'erase it for good?', deps))) {
-      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases it'}`);
+    const reported = reportOf(due);
+    if (!yes && !(await isAgreed(reported, 'erase for good?', deps))) {
+      out(`${reported}; nothing goes${process.stdin.isTTY ? '' : ': --yes erases'}`);
       return 1;
     }
-    // The process that writes need not search all of a large archive.
-    const times = [at, ...copies.map(({ entry }) => entry.fetched_at)].map((time) =>
-      Date.parse(time),
-    );
-    const span = { from: timeText(Math.min(...times)), to: timeText(Math.max(...times) + 1) };
-    const wish = { uid, reason, asked_at: timeText(Date.now()), ...span };
-    const signed = await signatureOf(reader.store, signWith, { kind: 'erase', wish });
-    const request = { ...wish, ...(signed !== undefined && { signed }) };
-    await reader.store.put(requestPath(uid), [encodeRequest(request)]);
-    out(`${reported}: requested; it is erased with the next checkpoint`);
+    // Every request is signed before the first is written: all are requested, or none.
+    const requests: (() => Promise<void>)[] = [];
+    for (const plan of due) requests.push(await requestFor(plan, { reason, signWith }));
+    for (const request of requests) await request();
+    const when =
+      due.length === 1
+        ? 'it is erased with the next checkpoint'
+        : 'the next checkpoints erase one each';
+    out(`${reported}: requested; ${when}`);
     return 0;
   },
 });
+
+/** A requested record, and the pages and objects that have it. */
+type Planned = { readonly uid: string } & (
+  | { readonly state: 'missing' | 'erased' }
+  | {
+      readonly state: 'due';
+      readonly reader: ArchiveReader;
+      readonly sha256: string;
+      readonly copies: readonly Copy[];
+      readonly lake: readonly LakeCopy[];
+      /** When its pages were read. */
+      readonly times: readonly number[];
+    }
+);
+type Due = Extract<Planned, { readonly state: 'due' }>;
+
+async function plansFor(
+  location: string,
+  uids: readonly string[],
+  { env }: Pick<CommandDeps, 'env'>,
+): Promise<readonly Planned[]> {
+  const reader = await provenArchive(location, env);
+  const plans: Planned[] = [];
+  for (const uid of uids) plans.push(await planOf(reader, uid, location));
+  return plans;
+}
+
+/** Throws if a hold or a lock keeps the record, or if the lake is behind. */
+async function planOf(
+  reader: Awaited<ReturnType<typeof provenArchive>>,
+  uid: string,
+  location: string,
+): Promise<Planned> {
+  const found = await readably(location, () => recordOf(reader, uid));
+  if (found === null) return { state: 'missing', uid };
+  const { sha256, bytes, index, at } = found;
+  const copies =
+    bytes === null ? [] : await readably(location, () => copiesOf(reader, { bytes, sha256 }));
+  const uids = [...new Set([uid, ...copies.flatMap((copy) => copy.uids)])];
+  const pages = [index, ...copies.map((copy) => copy.index)];
+  const lake = await readably(location, () =>
+    lakeCopiesOf(reader, new ProvenCuts(), { pages, uids }),
+  );
+  if (bytes === null && lake.length === 0) return { state: 'erased', uid };
+  await refuseKept(reader, copies, lake);
+  const made = copies.filter((copy) => copy.uids.length > 0).map(({ entry }) => entry.place);
+  if (await readably(location, () => isLakeBehind(reader, made))) {
+    throw new ExportError(
+      'sink_refused',
+      `erasing from ${reader.store.location}: its lake has not been written as far as the record yet, and would get it later`,
+      {
+        next: 'Repeat the command after that: as often as `lake.every` says, and when sluice stops.',
+      },
+    );
+  }
+  const times = [at, ...copies.map(({ entry }) => entry.fetched_at)].map((time) =>
+    Date.parse(time),
+  );
+  return { state: 'due', uid, reader, sha256, copies, lake, times };
+}
+
+function reportOf(due: readonly Due[]): string {
+  const copies = due.flatMap((plan) => plan.copies);
+  const pages = new Set(copies.map(({ index, body }) => `${body.segment} ${index}`)).size;
+  const segments = new Set(copies.map(({ body }) => body.segment)).size;
+  const cuts = new Set(due.flatMap(({ lake }) => lake.map(({ object }) => object))).size;
+  const objects = cuts === 0 ? '' : `, and from ${counted(cuts, 'object')} of the lake`;
+  const [only] = due;
+  const records =
+    due.length === 1 ? `the record of SHA-256 ${only?.sha256}` : counted(due.length, 'record');
+  return `${records} would go from ${counted(pages, 'page')} in ${counted(segments, 'segment')}${objects}`;
+}
+
+/** Signs a request; the result writes it. */
+async function requestFor(
+  { reader, uid, times }: Due,
+  { reason, signWith }: { readonly reason: string; readonly signWith: string | undefined },
+): Promise<() => Promise<void>> {
+  // The process that writes need not search all of a large archive.
+  const span = { from: timeText(Math.min(...times)), to: timeText(Math.max(...times) + 1) };
+  const wish = { uid, reason, asked_at: timeText(Date.now()), ...span };
+  const signed = await signatureOf(reader.store, signWith, { kind: 'erase', wish });
+  const request = { ...wish, ...(signed !== undefined && { signed }) };
+  return async () => {
+    await reader.store.put(requestPath(uid), [encodeRequest(request)]);
+  };
+}
 
 /** Throws where something keeps one of the pages, or of the lake's objects. */
 async function refuseKept(

@@ -1,26 +1,41 @@
-// `sluice archive export`: a span of an archive, with its proofs, as a directory for an auditor.
+// `sluice archive export`: a span of an archive, with its proofs, as a directory for an auditor; or the records that
+// match a filter, each with its own proof and nothing of other records, such as all records of one person.
 
-import { exportRange } from '../../archive/audit.ts';
-import { ExportError, UsageError } from '../../contracts/index.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { encodeProof, exportRange, proveRecord } from '../../archive/audit.ts';
+import { ExportError, errorText, UsageError } from '../../contracts/index.ts';
 import { openDirectory } from '../../objects/index.ts';
 import { counted, shellWord, sizeText } from '../../terminal/index.ts';
-import { defineCommand } from '../shared/command.ts';
+import { type CommandDeps, defineCommand, type ExitCode } from '../shared/command.ts';
 import { timeTyped } from '../shared/typed.ts';
 import { locationArgument, openArchive } from './given.ts';
+import { listMatches, type Match, matchesIn, whereOptions } from './matches.ts';
 
 /** Copies a span of an archive. */
 export const archiveExport = defineCommand({
   name: 'export',
-  about: 'copy the records of a span of time with their proofs, complete in itself',
+  about: 'copy the records of a span of time, or those that match, with their proofs',
   arguments: { location: locationArgument },
   options: {
-    from: { value: 'time', about: 'pages read from this time on (RFC 3339)', needed: true },
-    to: { value: 'time', about: 'pages read before this time', needed: true },
+    from: { value: 'time', about: 'pages read from this time on (RFC 3339)' },
+    to: { value: 'time', about: 'pages read before this time' },
+    ...whereOptions,
     out: { value: 'directory', about: 'target directory; must not exist yet', needed: true },
   },
-  more: `The export has the tree and all entries, so that the proofs are the same. An entry names the request of a page, its
+  more: `Give --from and --to, or --where. With --where the matching records are listed first, and the export has these records
+only: DIR/matches.ndjson, and for each one DIR/UID.record and DIR/UID.proof, for archive check-proof.
+Without --where the export has the tree and all entries, so that the proofs are the same. An entry names the request of a page, its
 size and its time, and nothing of its content. Bodies are copied in whole segments, events of a lake in whole cuts.`,
-  async run({ location, from, to, out: directory }, { out, env }) {
+  async run({ location, from, to, where, config, out: directory }, deps) {
+    const { out, env } = deps;
+    if (where !== undefined) {
+      return await exportMatches(location, { where, config, from, to, directory }, deps);
+    }
+    if (from === undefined || to === undefined) {
+      throw new UsageError('give --from and --to, or --where');
+    }
     const span = { from: timeTyped('from', from), to: timeTyped('to', to) };
     if (span.to <= span.from) throw new UsageError('--to: expected a time after --from');
     try {
@@ -41,3 +56,66 @@ size and its time, and nothing of its content. Bodies are copied in whole segmen
     }
   },
 });
+
+/** Writes each matching record with its proof. */
+async function exportMatches(
+  location: string,
+  given: Parameters<typeof matchesIn>[1] & { readonly directory: string },
+  deps: CommandDeps,
+): Promise<ExitCode> {
+  const { out, err } = deps;
+  const matches = await matchesIn(location, given, deps);
+  listMatches(matches, deps);
+  if (matches.found.length === 0) return 1;
+  const { directory } = given;
+  writing(() => mkdirSync(directory, { mode: 0o750 }));
+  const unique = new Map(matches.found.map((match) => [match.uid, match]));
+  const erased: string[] = [];
+  let bytes = 0;
+  for (const match of unique.values()) {
+    const proven = await provenRecord(match, deps);
+    if (proven === null) {
+      erased.push(match.uid);
+      continue;
+    }
+    bytes += proven.record.length;
+    const name = join(directory, match.uid);
+    writing(() => writeFileSync(`${name}.record`, proven.record, { mode: 0o640 }));
+    writing(() => writeFileSync(`${name}.proof`, encodeProof(proven.proof), { mode: 0o640 }));
+  }
+  const lines = [...unique.values()].map(({ location: _, ...match }) => JSON.stringify(match));
+  writing(() =>
+    writeFileSync(join(directory, 'matches.ndjson'), `${lines.join('\n')}\n`, { mode: 0o640 }),
+  );
+  for (const uid of erased) err(`${uid}: the record is erased, and is not in the export`);
+  out(`${counted(unique.size - erased.length, 'record')}, ${sizeText(bytes)}`);
+  const [first = ''] = unique.keys();
+  const name = shellWord(join(directory, first));
+  out(`npx sluice archive check-proof ${name}.proof --record ${name}.record --key VKEY`);
+  return 0;
+}
+
+/** Null: the record was erased. */
+async function provenRecord({ location, uid }: Match, { env }: CommandDeps) {
+  const reader = await openArchive(location, env);
+  try {
+    return await proveRecord(reader, uid);
+  } catch (error) {
+    if (error instanceof ExportError) return null;
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `exporting from ${location}: ${error.message}`, {
+      next: 'The archive is damaged: `npx sluice archive verify` lists every break.',
+      cause: error,
+    });
+  } finally {
+    reader.store.close();
+  }
+}
+
+function writing(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    throw new UsageError(`--out: ${errorText(error)}; name a directory that does not exist yet`);
+  }
+}

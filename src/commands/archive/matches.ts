@@ -1,0 +1,176 @@
+// The records of an archive whose events pass a filter, such as all records of one person. Commands that erase or copy
+// them list them first. Invariant: a record that could not be judged is counted, never passed over in silence.
+
+import { archivedPage } from '../../archive/audit.ts';
+import { loggedEntries } from '../../archive/index.ts';
+import { type Config, readingOf } from '../../config/index.ts';
+import { type Event, ExportError, errorText, UsageError } from '../../contracts/index.ts';
+import { compileFilter, DecodedPage, normalisersOf } from '../../send/index.ts';
+import { counted } from '../../terminal/index.ts';
+import { cleanText, timeText } from '../../tools/index.ts';
+import type { CommandDeps } from '../shared/command.ts';
+import { readConfigToLook } from '../shared/looking.ts';
+import { timeTyped } from '../shared/typed.ts';
+import { archivesAt, provenArchive } from './given.ts';
+
+const textMax = 200;
+
+/** `--where` and `--config` of these commands. */
+export const whereOptions = {
+  where: {
+    value: 'filter',
+    about: 'all records whose event matches, such as \'event.actor.user.name == "anna"\' (CEL)',
+  },
+  config: { short: '-c', value: 'file', about: 'with --where: the config that reads the records' },
+} as const;
+
+/** A record that matches. */
+export interface Match {
+  /** The archive, of several shards its own. */
+  readonly location: string;
+  readonly uid: string;
+  readonly stream: string;
+  /** The event's time and the time of reading, RFC 3339. */
+  readonly time: string | null;
+  readonly read_at: string;
+  /** The sentence of the event. */
+  readonly message: string;
+}
+
+/** The records that match. */
+export interface Matches {
+  readonly found: readonly Match[];
+  /** Events on which the filter failed. */
+  readonly unjudged: number;
+  /** Pages whose bodies were deleted. */
+  readonly pruned: number;
+}
+
+/** Records to find. */
+export interface MatchWishes {
+  readonly where: string;
+  readonly config: string | undefined;
+  /** Span of the time of reading (RFC 3339), its end excluded. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Finds the records, in the order of reading. Throws a UsageError, and an ExportError if the archive is damaged. */
+export async function matchesIn(
+  location: string,
+  wishes: MatchWishes,
+  { env }: Pick<CommandDeps, 'env'>,
+): Promise<Matches> {
+  const { where, config: file } = wishes;
+  if (file === undefined) throw new UsageError('--where: give the config with -c FILE as well');
+  const { config } = readConfigToLook(file, env);
+  const from =
+    wishes.from === undefined ? Number.NEGATIVE_INFINITY : timeTyped('from', wishes.from);
+  const to = wishes.to === undefined ? Number.POSITIVE_INFINITY : timeTyped('to', wishes.to);
+  if (to <= from) throw new UsageError('--to: expected a time after --from');
+  const judge = judgeOf(where);
+  const found: Match[] = [];
+  let unjudged = 0;
+  let pruned = 0;
+  for (const one of await archivesAt(location, env)) {
+    for await (const page of pagesOf(one, { config, from, to }, env)) {
+      if (page === null) {
+        pruned += 1;
+        continue;
+      }
+      for (const event of page.events) {
+        const verdict = judge(event);
+        if (verdict === 'unjudged') unjudged += 1;
+        if (verdict === 'matches') found.push(matchOf(one, event, page.readAt));
+      }
+    }
+  }
+  return { found, unjudged, pruned };
+}
+
+/** Lists them, and reports the records that were not judged. */
+export function listMatches(
+  { found, unjudged, pruned }: Matches,
+  { out, err }: Pick<CommandDeps, 'out' | 'err'>,
+): void {
+  for (const { uid, time, stream, message } of found) {
+    out(cleanText([uid, time ?? 'no time', stream, message].join('  '), textMax + 200));
+  }
+  if (unjudged > 0) {
+    err(
+      `not matched: ${counted(unjudged, 'event')} on which the filter failed; test for a field with has(…)`,
+    );
+  }
+  if (pruned > 0) err(`not searched: ${counted(pruned, 'page')} whose bodies were deleted`);
+  if (found.length === 0) err('no record of the archive matches');
+}
+
+function judgeOf(where: string): (event: Event) => 'matches' | 'differs' | 'unjudged' {
+  let hasFailed = false;
+  try {
+    const passes = compileFilter(where, () => {
+      hasFailed = true;
+    });
+    return (event) => {
+      hasFailed = false;
+      const isPassed = passes(event);
+      if (hasFailed) return 'unjudged';
+      return isPassed ? 'matches' : 'differs';
+    };
+  } catch (error) {
+    throw new UsageError(`--where: ${cleanText(errorText(error), textMax)}`);
+  }
+}
+
+/** The events of each page; null: its body was deleted. */
+async function* pagesOf(
+  location: string,
+  { config, from, to }: { readonly config: Config; readonly from: number; readonly to: number },
+  env: CommandDeps['env'],
+): AsyncGenerator<{ readonly events: readonly Event[]; readonly readAt: string } | null> {
+  const normaliserOf = normalisersOf(
+    Object.entries(config.sources).map(([name, source]) => ({
+      name,
+      reading: readingOf(source, config),
+    })),
+  );
+  const reader = await provenArchive(location, env);
+  try {
+    for await (const { entry } of loggedEntries(reader, reader.head.size)) {
+      if (entry.t !== 'page' || entry.kept === 0 || entry.kind === 'answer') continue;
+      const at = Date.parse(entry.fetched_at);
+      if (at < from || at >= to) continue;
+      const held = await archivedPage(reader, entry, 0);
+      yield held === null
+        ? null
+        : {
+            events: new DecodedPage(held, normaliserOf(held.context)).events,
+            readAt: entry.fetched_at,
+          };
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ExportError('sink_refused', `searching ${location}: ${error.message}`, {
+      next: 'The archive is damaged: `npx sluice archive verify` lists every break.',
+      cause: error,
+    });
+  } finally {
+    reader.store.close();
+  }
+}
+
+function matchOf(location: string, { uid, stream, ocsf }: Event, readAt: string): Match {
+  const message = cleanText(ocsf.message ?? ocsf.class_name ?? '', textMax);
+  return { location, uid, stream, time: timeText(ocsf.time), read_at: readAt, message };
+}
+
+/** The locations of matches, each with its uids. */
+export function uidsByLocation(found: readonly Match[]): ReadonlyMap<string, readonly string[]> {
+  const groups = Map.groupBy(found, ({ location }) => location);
+  return new Map(
+    Array.from(groups, ([location, matches]) => [
+      location,
+      [...new Set(matches.map(({ uid }) => uid))],
+    ]),
+  );
+}
