@@ -3,7 +3,7 @@
 // line resumes an unfinished backfill. Invariant: an event has the uid that the live stream gives it, so that a
 // receiver recognises repeats, and the command warns that it repeats events.
 
-import { type Config, planFrom, readConfig, type WholePlan } from '../config/index.ts';
+import { type Config, loadConfig, planFrom, type WholePlan } from '../config/index.ts';
 import { ExportError, UsageError } from '../contracts/index.ts';
 import { holderOf } from '../hold/index.ts';
 import type { BackfillProgress, BackfillRequest, Past } from '../hold/open.ts';
@@ -64,7 +64,7 @@ once more. Records without a readable time are delivered.`,
 };
 
 async function backfilled(options: Options, deps: CommandDeps): Promise<ExitCode> {
-  const whole = readConfig(options.config, { env: deps.env });
+  const whole = await loadConfig(options.config, { env: deps.env });
   const { config } = whereItRuns(partWithSource(whole, options.source));
   const past = pastOf(options, config, Date.now());
   const form = logForm(process.stderr);

@@ -9,6 +9,7 @@ import {
   classChangeText,
   flawText,
   inShards,
+  loadConfig,
   placeholderWord,
   planFrom,
   readConfig,
@@ -46,7 +47,7 @@ export const check = defineCommand({
         'as --connect; also create objects that sinks need at the receiver, such as index templates',
     },
     withoutSecrets: {
-      about: 'resolve no ${env:…} or ${file:…}: use its default, or accept any value',
+      about: 'resolve no ${env:…}, ${file:…} or ${exec:…}: use its default, or accept any value',
     },
     connect: {
       about: 'also request one record from each upstream and open a connection to each sink',
@@ -61,7 +62,9 @@ export const check = defineCommand({
     const { config: file, why, connect, setup, sendTest, sink, logLevel = 'error' } = given;
     refuseWithoutSecrets(given);
     const placeholders = given.withoutSecrets ? { placeholders: 'all' as const } : {};
-    const config = ofFirstShard(readConfig(file, { env: deps.env, ...placeholders }));
+    const configEnv = { env: deps.env, ...placeholders };
+    const read = given.withoutSecrets ? readConfig : loadConfig;
+    const config = ofFirstShard(await read(file, configEnv));
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (!connect && !setup && !sendTest) {
       const plan = await planToLook(config);

@@ -3,12 +3,13 @@
 // reported. A second signal ends the process at once and loses nothing either. SIGHUP, or a change of the file or of
 // a companies file, reloads the config (reload.ts).
 
-import { flawText, readConfig } from '../config/index.ts';
+import { flawText, loadConfig } from '../config/index.ts';
 import { asExportError, type Log, UsageError } from '../contracts/index.ts';
 import { agreeOnDeployment, agreeOnHomes, listenForShutdown, type Shutdown } from '../run/index.ts';
 import {
   agreeOnShards,
   listenForReloads,
+  logFailedCommands,
   oneJourney,
   openDrains,
   openOwnLog,
@@ -69,12 +70,13 @@ async function runJourney(
   go: (running: Running) => Promise<0 | 1>,
 ): Promise<ExitCode> {
   const { config: file, logLevel, once = false } = given;
-  const read = () => readConfig(file, { env: deps.env });
-  const config = read();
+  const read = () => loadConfig(file, { env: deps.env });
+  const config = await read();
   requests?.follow(config);
   const own = await openOwnLog(config, logLevel);
   const { log } = own;
   warnThroughLog(log);
+  logFailedCommands(log);
   if (config.state.warning !== null)
     log.warn('state_dir_of_working_directory', config.state.warning);
   for (const key of config.ignored) log.warn('config_key_ignored', flawText(config.file, key));

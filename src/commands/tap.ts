@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shownLines, stdoutSink } from '../../connectors/sinks/stdout.ts';
 import { formatsOf } from '../../formats/index.ts';
-import { type Config, formatKeyOf, planFrom, readConfig, type WholePlan } from '../config/index.ts';
+import { type Config, formatKeyOf, loadConfig, planFrom, type WholePlan } from '../config/index.ts';
 import type { FormatChoice } from '../contracts/config.ts';
 import { type Offset, UsageError } from '../contracts/index.ts';
 import { changeState, databaseName, hasState, holderOf, openForLooking } from '../hold/index.ts';
@@ -58,7 +58,7 @@ the next run reads the same events again. Ends with Ctrl-C.`,
     const looked = partIn(partsAtWork(given.config, deps), given.source).config;
     const holder = holderOf(looked.state.dir);
     // Following a spool needs no secrets; requests to upstream do.
-    const whole = holder === null ? readConfig(given.config, { env: deps.env }) : null;
+    const whole = holder === null ? await loadConfig(given.config, { env: deps.env }) : null;
     const config = whole === null ? looked : partWithSource(whole, given.source ?? '');
     const { source, sink } = given;
     refuseUnknown('source', source, Object.keys(config.sources));

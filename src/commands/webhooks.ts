@@ -6,7 +6,7 @@
 
 import { createHash } from 'node:crypto';
 import { openSync, writeFileSync } from 'node:fs';
-import { planFrom, readConfig } from '../config/index.ts';
+import { loadConfig, planFrom } from '../config/index.ts';
 import { isObject, UsageError } from '../contracts/index.ts';
 import { openTools } from '../run/index.ts';
 import { parseBody } from '../tools/index.ts';
@@ -33,7 +33,7 @@ const register = defineCommand({
     logLevel: logLevelOption,
   },
   async run({ config: file, source: name, answer: into, logLevel = 'error' }, { env, out, err }) {
-    const config = readConfig(file, { env });
+    const config = await loadConfig(file, { env });
     refuseUnknown('source', name, Object.keys(config.sources));
     const tools = openTools(await openLog({ level: logLevel, form: logForm(process.stderr) }));
     try {

@@ -5,10 +5,17 @@
 import { z } from 'zod';
 import { ExportError, isObject, Secret } from '../contracts/index.ts';
 import { nearest, unknownKey } from '../tools/index.ts';
+import { commandValues } from './commands.ts';
 import type { Flaws, Path } from './flaws.ts';
 import { type IssueValue, sentenceOf, shownValue } from './issue-text.ts';
 import { nextPlaceholder, placeholderWord } from './placeholders.ts';
-import { fill, type ReferenceText, type Surroundings, templateText } from './references.ts';
+import {
+  commandsOf,
+  fill,
+  type ReferenceText,
+  type Surroundings,
+  templateText,
+} from './references.ts';
 import type { WrittenValue } from './written.ts';
 
 /** The context of parsing. */
@@ -286,6 +293,7 @@ function bindSecrets(parsed: unknown, written: WrittenValue, configEnv: Surround
     parsed.bind(
       readerOf(template, configEnv),
       template.length === 1 ? templateText(template) : null,
+      refresherOf(template, configEnv),
     );
     return;
   }
@@ -295,6 +303,18 @@ function bindSecrets(parsed: unknown, written: WrittenValue, configEnv: Surround
     const value: unknown = Reflect.get(parsed, key);
     bindSecrets(value, child, configEnv);
   }
+}
+
+/** Runs the commands of a secret again; undefined: it has none. */
+function refresherOf(
+  template: ReferenceText,
+  { env }: Surroundings,
+): (() => Promise<void>) | undefined {
+  const commands = commandsOf(template);
+  if (commands.length === 0) return undefined;
+  return async () => {
+    await Promise.all(commands.map((command) => commandValues.refresh(command, env)));
+  };
 }
 
 function readerOf(template: ReferenceText, configEnv: Surroundings): () => string {

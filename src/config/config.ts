@@ -28,6 +28,7 @@ import { parseListen } from './listen.ts';
 import { checkMasks } from './masks.ts';
 import { checkParents } from './parents.ts';
 import { plainSecretNotices } from './plain-secrets.ts';
+import { prepareCommands } from './prepare-commands.ts';
 import { printOf } from './print.ts';
 import { readFile, type Surroundings, whyUnreadable } from './references.ts';
 import { readRoutes, unroutedNotices } from './routes.ts';
@@ -92,6 +93,12 @@ export interface Config {
   readonly notices: readonly Flaw[];
   /** Keys of older versions that no longer have an effect; for `check` and for the log of `run`. */
   readonly ignored: readonly Flaw[];
+}
+
+/** As `readConfig`, once the commands of `${exec:…}` have run that have no value yet. Rejects with a ConfigError. */
+export async function loadConfig(file: string, configEnv: Surroundings): Promise<Config> {
+  await prepareCommands(file, configEnv);
+  return readConfig(file, configEnv);
 }
 
 /** Reads and checks a config file. Throws a ConfigError with every flaw. */

@@ -1,10 +1,19 @@
 // The entry point of src/config: text to Config, with errors that name the setting.
 
+export { type CommandValues, commandValues, type SecretCommand } from './commands.ts';
 export { digestOf } from './companies.ts';
-export { type Config, ConfigError, flawText, parseConfig, readConfig } from './config.ts';
+export {
+  type Config,
+  ConfigError,
+  flawText,
+  loadConfig,
+  parseConfig,
+  readConfig,
+} from './config.ts';
 export type { Path } from './flaws.ts';
 export { placeholderWord } from './placeholders.ts';
 export { formatKeyOf, planFrom, readingOf, type Shared, type WholePlan } from './plan.ts';
+export { prepareCommands } from './prepare-commands.ts';
 export { whyUnreadable } from './references.ts';
 export { namePattern, sourceBlock } from './shape.ts';
 export { inShards, ofShard, shardKeyOf, shardMates, shardOfStream, shardsOf } from './shards.ts';

@@ -72,8 +72,8 @@ function configBlock(blocks: FormatBlocks) {
 
 const reference = {
   type: 'string',
-  pattern: '\\$\\{(env|file):.+\\}',
-  description: 'a reference: ${env:NAME}, ${env:NAME:-default} or ${file:/path}',
+  pattern: '\\$\\{(env|file|exec):.+\\}',
+  description: 'a reference: ${env:NAME}, ${env:NAME:-default}, ${file:/path} or ${exec:COMMAND}',
 } as const;
 
 /** JSON Schema (draft 2020-12) of the config file; `config/schema.json` is its committed copy. */

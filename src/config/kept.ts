@@ -69,6 +69,7 @@ function textOf(template: ReferenceText): string {
 
 function referenceText(reference: Reference): string {
   if (reference.from === 'file') return `\${file:${reference.path}}`;
+  if (reference.from === 'exec') return `\${exec:${reference.command.text}}`;
   const { name, fallback } = reference;
   return `\${env:${name}${fallback === null ? '' : `:-${fallback}`}}`;
 }

@@ -18,9 +18,13 @@ export function plainSecretNotices(written: WrittenValue, notices: Flaws, path: 
   if (!isSecret || template !== null || typeof value !== 'string') return;
   const name = String(path.findLast((step) => typeof step === 'string') ?? '');
   if (meantAsReference.test(value)) {
-    const next = 'write ${env:NAME} or ${file:/path}';
+    const next = 'write ${env:NAME}, ${file:/path} or ${exec:COMMAND}';
     notices.add(at, path, `this text is the secret itself and no reference; ${next}`);
   } else if (secretKeys.test(name)) {
-    notices.add(at, path, 'this secret is plain text; write ${env:NAME} or ${file:/path}');
+    notices.add(
+      at,
+      path,
+      'this secret is plain text; write ${env:NAME}, ${file:/path} or ${exec:COMMAND}',
+    );
   }
 }

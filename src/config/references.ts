@@ -1,10 +1,11 @@
-// References in a config: `${env:NAME}`, `${env:NAME:-default}` and `${file:/path}`, anywhere in a text. A text is
-// split into parts once. The parts are joined when the config is read and again at each use of a secret, so a rotated
+// References in a config: `${env:NAME}`, `${env:NAME:-default}`, `${file:/path}` and `${exec:COMMAND}`, anywhere in a
+// text. A text is split into parts once. The parts are joined when the config is read and again at each use of a secret, so a rotated
 // secret takes effect without a restart. `$${` is a literal `${`. Invariant: messages contain the written reference,
 // never its value.
 
 import { readFileSync } from 'node:fs';
 import { ExportError, errorCodeOf } from '../contracts/index.ts';
+import { commandValues, type SecretCommand, shownCommand, splitCommand } from './commands.ts';
 
 /** The environment of a config: variables, and the files that references name. */
 export interface Surroundings {
@@ -13,7 +14,7 @@ export interface Surroundings {
   readonly readFile?: (path: string) => Uint8Array;
   /**
    * Which references may have a placeholder instead of a value. `unset`: those that cannot be read here. `all`: every
-   * one without a default; none is read. Default: none.
+   * one without a default; none is read. Default: none. Neither runs a command.
    */
   readonly placeholders?: 'unset' | 'all';
 }
@@ -21,7 +22,8 @@ export interface Surroundings {
 /** One reference. */
 export type Reference =
   | { readonly from: 'env'; readonly name: string; readonly fallback: string | null }
-  | { readonly from: 'file'; readonly path: string };
+  | { readonly from: 'file'; readonly path: string }
+  | { readonly from: 'exec'; readonly command: SecretCommand };
 
 /** A text with references: literal parts and references in order. */
 export type ReferenceText = readonly (string | Reference)[];
@@ -54,7 +56,7 @@ export function parseTemplate(text: string): ReferenceText | string | TemplateFl
       literal += '{';
       continue;
     }
-    const close = text.indexOf('}', end);
+    const close = closingOf(text, end);
     if (close < 0) return { message: 'a reference begins with ${ and has no }' };
     const reference = parseReference(text.slice(end, close));
     if ('message' in reference) return reference;
@@ -70,18 +72,46 @@ export function parseTemplate(text: string): ReferenceText | string | TemplateFl
   return parts;
 }
 
+/** The position of the brace that ends a reference; -1: there is none. Quotes of a command may contain one. */
+function closingOf(text: string, start: number): number {
+  if (!text.startsWith('exec:', start)) return text.indexOf('}', start);
+  const inside = /^(?:[^"'}]|"[^"]*"|'[^']*')*/.exec(text.slice(start))?.[0].length ?? 0;
+  return text[start + inside] === '}' ? start + inside : -1;
+}
+
 function parseReference(inner: string): Reference | TemplateFlaw {
   const env = /^env:([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner);
   if (env?.[1] !== undefined) return { from: 'env', name: env[1], fallback: env[2] ?? null };
   const file = /^file:(.+)$/.exec(inner);
   if (file?.[1] !== undefined) return { from: 'file', path: file[1] };
-  const meant = /^[A-Za-z_]\w*$/.test(inner) ? `\${env:${inner}}` : '${env:NAME} or ${file:/path}';
+  if (inner.startsWith('exec:')) {
+    const command = splitCommand(inner.slice('exec:'.length));
+    if (command !== null) return { from: 'exec', command };
+    return { message: 'a command is written ${exec:PROGRAM ARGUMENTS}, and each quote in it ends' };
+  }
+  const meant = /^[A-Za-z_]\w*$/.test(inner)
+    ? `\${env:${inner}}`
+    : '${env:NAME}, ${file:/path} or ${exec:COMMAND}';
   return { message: `a reference is written ${meant}; a literal \${ is written $\${` };
 }
 
-/** The reference as written, without its default. */
+/** The reference as written, without its default, and without the arguments of a command. */
 function referenceText(reference: Reference): string {
-  return reference.from === 'env' ? `\${env:${reference.name}}` : `\${file:${reference.path}}`;
+  switch (reference.from) {
+    case 'env':
+      return `\${env:${reference.name}}`;
+    case 'file':
+      return `\${file:${reference.path}}`;
+    case 'exec':
+      return shownCommand(reference.command);
+  }
+}
+
+/** The commands of a template. */
+export function commandsOf(template: ReferenceText): readonly SecretCommand[] {
+  return template.flatMap((part) =>
+    typeof part !== 'string' && part.from === 'exec' ? [part.command] : [],
+  );
 }
 
 /** The first reference of a template as written. */
@@ -136,6 +166,8 @@ function read(reference: Reference, surroundings: Surroundings): string {
       return readVariable(reference, surroundings);
     case 'file':
       return readText(reference.path, surroundings);
+    case 'exec':
+      return commandValues.value(reference.command);
   }
 }
 
@@ -205,8 +237,9 @@ export function whyUnreadable(error: unknown): string {
   }
 }
 
-/** One reference, or an escaped one, in the form allowed without quotes. */
-const inText = /\$+\{[^{}"'\\\r\n]*\}/g;
+/** One reference, or an escaped one, in the form allowed without quotes. Only a command may contain quotes. */
+const inText =
+  /\$+\{(?:[^{}"'\\\r\n]*|exec:(?:[^{}"'\\\r\n]|"[^"\\\r\n]*"|'[^'\\\r\n]+'(?!'))*)\}/g;
 const shieldBase = 0xdc00;
 
 /**

@@ -30,7 +30,8 @@ const syntaxMessages: Readonly<Record<ErrorCode, string>> = {
   NON_STRING_KEY: 'a key must be text',
   RESOURCE_EXHAUSTION: 'it is nested too deeply',
   TAB_AS_INDENT: 'indentation is made of blanks, not tabs',
-  TAG_RESOLVE_FAILED: 'unknown tag; secrets are written ${env:NAME} or ${file:/path}, without !',
+  TAG_RESOLVE_FAILED:
+    'unknown tag; secrets are written ${env:NAME}, ${file:/path} or ${exec:COMMAND}, without !',
   UNEXPECTED_TOKEN: 'unexpected here; texts that hold { } [ ] , # : or quotes are put in quotes',
 };
 

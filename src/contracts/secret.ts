@@ -12,6 +12,7 @@ import { ExportError } from './errors.ts';
 export class Secret {
   #read: () => string;
   #reference: string | null = null;
+  #refresh: (() => Promise<void>) | null = null;
 
   constructor(read: () => string) {
     this.#read = read;
@@ -28,9 +29,22 @@ export class Secret {
   }
 
   /** Called once by the config reader, to bind the secret to its reference. */
-  bind(read: () => string, reference: string | null = null): void {
+  bind(
+    read: () => string,
+    reference: string | null = null,
+    refresh: (() => Promise<void>) | null = null,
+  ): void {
     this.#read = read;
     this.#reference = reference;
+    this.#refresh = refresh;
+  }
+
+  /**
+   * Runs the command behind the value again, at most once in 30 s. Called before a token request and after a refused
+   * credential. Never rejects: a failure keeps the last value. Does nothing for a value without a command.
+   */
+  async refresh(): Promise<void> {
+    await this.#refresh?.();
   }
 
   toString(): string {

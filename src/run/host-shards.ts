@@ -4,7 +4,7 @@
 // the control topic.
 
 import type { Control } from '../cluster/kafka.ts';
-import { type Config, readConfig } from '../config/index.ts';
+import { type Config, loadConfig } from '../config/index.ts';
 import { asExportError, type Log } from '../contracts/index.ts';
 import { systemClock } from '../tools/index.ts';
 import type { LogLevel } from '../watch/log.ts';
@@ -13,6 +13,7 @@ import { oneJourney, reportEnd } from './one-journey.ts';
 import { openOwnLog } from './own-log.ts';
 import type { Running } from './running.ts';
 import { type HostedTurn, serveTurns } from './shard-worker.ts';
+import { requestCommands } from './worker-commands.ts';
 
 /** What a worker process works with. */
 export interface HostDeps {
@@ -37,6 +38,10 @@ export async function hostShards(deps: HostDeps): Promise<never> {
     once: process.once.bind(process),
     exit: () => deps.deps.exit(1),
   };
+  if (process.send !== undefined) {
+    const send = process.send.bind(process);
+    requestCommands({ send: (message) => void send(message), on: own.on });
+  }
   const { stopAll } = serveTurns((turn) => workOn(turn, shared, deps), { own, clock });
   // A service manager may signal all processes of the service. The process that has started this one ends it.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -58,13 +63,13 @@ async function workOn(
   turn.stop.addEventListener('abort', () => {
     stopMs = performance.now();
   });
-  const read = () => {
-    const part = turn.part(shared.config(turn.reloads));
+  const read = async () => {
+    const part = turn.part(await shared.config(turn.reloads));
     if (control !== null) refuseMoved(part, control);
     return part;
   };
   try {
-    const config = read();
+    const config = await read();
     const opened = await openOwnLog(config, logLevel);
     const log = opened.log.with({ shard: turn.shard });
     const own = { ...opened, log };
@@ -92,7 +97,7 @@ async function workOn(
 class Shared {
   readonly #deps: HostDeps;
   readonly #clock = systemClock();
-  #read: { readonly config: Config; readonly at: number } | null = null;
+  #read: { readonly config: Promise<Config>; readonly at: number } | null = null;
   #reloads = 0;
   #control: Promise<Control> | null = null;
 
@@ -100,15 +105,15 @@ class Shared {
     this.#deps = deps;
   }
 
-  /** The config as it stands in its file now. Throws a ConfigError. */
-  config(reloads: number): Config {
+  /** The config as it stands in its file now. Rejects with a ConfigError. */
+  async config(reloads: number): Promise<Config> {
     const now = this.#clock.monotonic();
     if (this.#read === null || reloads > this.#reloads || now - this.#read.at > sharedMs) {
       const { file, env } = this.#deps;
       this.#reloads = Math.max(reloads, this.#reloads);
-      this.#read = { config: readConfig(file, { env }), at: now };
+      this.#read = { config: loadConfig(file, { env }), at: now };
     }
-    return this.#read.config;
+    return await this.#read.config;
   }
 
   /** Read to its end, and followed for as long as this process runs; null: the state is not in Kafka. */
@@ -132,7 +137,7 @@ class Shared {
   async warm(): Promise<void> {
     await Promise.all([import('../cluster/kafka.ts'), import('./own-process-upgrade.ts')]);
     try {
-      this.config(0);
+      await this.config(0);
     } catch {
       // Each shard reports that when it starts.
     }

@@ -16,3 +16,4 @@ export { runOn, runOnce } from './run-loops.ts';
 export type { Running } from './running.ts';
 export { workerVariable } from './shard-messages.ts';
 export { textFormat, usualChoice } from './tap-forms.ts';
+export { logFailedCommands } from './worker-commands.ts';

@@ -35,7 +35,7 @@ export interface ReloadDeps {
   readonly journey: Journey;
   readonly tools: BootTools;
   /** The config as it stands in its file by then. Throws a ConfigError. */
-  readonly read: () => Config;
+  readonly read: () => Promise<Config>;
   readonly requests: ReloadRequests;
   /** Streams and sinks may leave. */
   readonly removalAllowed: boolean;
@@ -79,7 +79,7 @@ class Reloader {
   async reload(reason: ReloadReason, stop: AbortSignal): Promise<void> {
     const { log } = this.#deps.tools;
     try {
-      const next = this.#read();
+      const next = await this.#read();
       const changes = changesBetween(this.#current, next);
       refuseFixed(changes);
       if (!this.#deps.removalAllowed) this.#refuseRemovals(next, changes);
@@ -98,9 +98,9 @@ class Reloader {
     }
   }
 
-  #read(): Current {
+  async #read(): Promise<Current> {
     const { tools, read } = this.#deps;
-    const config = read();
+    const config = await read();
     const shared = sharedAfter(config, this.#current, tools);
     return { config, plan: planFrom(config, tools, shared), shared };
   }

@@ -30,7 +30,7 @@ export interface Running {
   /** How the upstreams differ from those that the state in Kafka had at the start; null: they do not. */
   readonly deploymentChanged: string | null;
   /** Reads the config as it stands in its file now, or what this process has of it. */
-  readonly read: () => Config;
+  readonly read: () => Promise<Config>;
   readonly own: OwnLog;
   /** What operators ask for on other machines; null: the state is not in Kafka. */
   readonly control: Control | null;

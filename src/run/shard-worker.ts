@@ -73,6 +73,8 @@ export function serveTurns(
     void work(turn).then(end);
   };
   own.on('message', ({ turn: id, message }) => {
+    // A value of a command names no turn (worker-commands.ts).
+    if (message === undefined) return;
     if (message.say === 'start') begin(id, message.shard, message.once);
     else turns.get(id)?.received(message);
   });

@@ -9,6 +9,7 @@ import type { Clock, Log } from '../contracts/index.ts';
 import { startChild } from './shard-child.ts';
 import { type FromWorker, type ToWorker, workerVariable } from './shard-messages.ts';
 import { ShardTurn, type ShardTurnDeps } from './shard-turn.ts';
+import { serveCommands } from './worker-commands.ts';
 
 /** What worker processes are started with. */
 export interface WorkerPoolDeps {
@@ -99,6 +100,7 @@ class WorkerProcess {
     this.isAlone = isAlone;
     this.#child = startChild(deps.args, { ...deps.env, [workerVariable]: '1' });
     this.#child.on('message', (message) => this.#received(message as FromWorker));
+    serveCommands(this.#child, deps.env);
     this.#ended = this.#end(ended);
     this.#looks().catch(() => undefined);
   }
@@ -163,7 +165,8 @@ class WorkerProcess {
 
   #received(said: FromWorker): void {
     this.#looksInSilence = 0;
-    if (said.turn !== null) this.#turns.get(said.turn)?.received(said.message);
+    // Requests for values of commands name no turn (worker-commands.ts).
+    if (typeof said.turn === 'number') this.#turns.get(said.turn)?.received(said.message);
   }
 
   #send(message: ToWorker): void {

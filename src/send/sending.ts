@@ -11,7 +11,7 @@ import {
   type Sink,
   type Tools,
 } from '../contracts/index.ts';
-import { backOff, fingerprintOf } from '../tools/index.ts';
+import { backOff, fingerprintOf, refreshSecrets } from '../tools/index.ts';
 import { FilterFailures, type FilterFailuresOf } from './filter-failures.ts';
 import { PageDecoder } from './held-event.ts';
 import { normalisersOf, type ReadSource } from './normalisers.ts';
@@ -246,6 +246,7 @@ export class Senders {
       waitMs: planned.waitMs,
       backOff: backOff({ ...planned.retry, random }),
       fingerprint: () => fingerprintOf(settings),
+      refresh: () => refreshSecrets(settings),
       refusedWaitMs: planned.retry.maxMs,
       retryMinMs: planned.retry.minMs,
     });

@@ -12,6 +12,8 @@ export interface HealthDeps {
   readonly backOff: { next(): number; reset(): void };
   /** Of the sink's settings with the current secrets. */
   readonly fingerprint: () => string;
+  /** Runs the commands behind the secrets again, for a receiver that refuses; default: none. */
+  readonly refresh?: () => Promise<void>;
   /** Wait before the next attempt at a sink that rejects everything. */
   readonly refusedWaitMs: number;
   /** Minimum wait before a repeated send. */
@@ -113,7 +115,7 @@ export class SinkHealth {
       wait_ms: waitMs,
     });
     if (afterMs === undefined) {
-      await this.#waitOrWake(waitMs, stop);
+      await this.#waitOrWake(waitMs, stop, { refuses: cause.code === 'sink_refused' });
       return;
     }
     this.#retryAfterUntil = clock.now() + waitMs;
@@ -149,7 +151,7 @@ export class SinkHealth {
         await clock.sleep(Math.min(retryMinMs, waitMs), signal);
         await arrival(signal);
       });
-    await this.#waitOrWake(waitMs, stop, other);
+    await this.#waitOrWake(waitMs, stop, { refuses: true, other });
   }
 
   /**
@@ -159,16 +161,22 @@ export class SinkHealth {
   async #waitOrWake(
     ms: number,
     stop: AbortSignal,
-    other?: (signal: AbortSignal) => Promise<void>,
+    {
+      refuses = false,
+      other,
+    }: {
+      readonly refuses?: boolean;
+      readonly other?: ((signal: AbortSignal) => Promise<void>) | undefined;
+    } = {},
   ): Promise<void> {
-    const { clock, fingerprint } = this.#deps;
+    const { clock, fingerprint, refresh = async () => undefined } = this.#deps;
     const over = new AbortController();
     const either = AbortSignal.any([stop, over.signal]);
     this.#wake = () => over.abort(new Error('retried now'));
     try {
       await Promise.race([
         clock.sleep(ms, either),
-        otherThan(this.#tried, this.#deps, either),
+        otherThan(this.#tried, { clock, fingerprint, ...(refuses && { refresh }) }, either),
         ...(other === undefined ? [] : [other(either)]),
       ]);
     } catch (error) {
@@ -193,6 +201,6 @@ export class SinkHealth {
       next: cause.next,
       wait_ms: refusedWaitMs,
     });
-    await this.#waitOrWake(refusedWaitMs, stop);
+    await this.#waitOrWake(refusedWaitMs, stop, { refuses: true });
   }
 }

@@ -29,14 +29,34 @@ const tlsFiles: ReadonlySet<string> = new Set(['ca_file', 'cert_file', 'key_file
 
 const lookEveryMs = 1_000;
 
-/** Checks once a second, and resolves when the fingerprint has changed. Rejects when aborted. */
+/** Runs the commands behind all secrets of the value again (`Secret.refresh`). Never rejects. */
+export async function refreshSecrets(value: unknown): Promise<void> {
+  if (value instanceof Secret) await value.refresh();
+  else if (Array.isArray(value)) await Promise.all(value.map(refreshSecrets));
+  else if (isObject(value)) await Promise.all(Object.values(value).map(refreshSecrets));
+}
+
+/**
+ * Checks once a second, and resolves when the fingerprint has changed. Rejects when aborted. Before each check it calls
+ * `refresh` without waiting for it: a command that hangs must not delay the other secrets.
+ */
 export async function otherThan(
   known: string,
-  { fingerprint, clock }: { readonly fingerprint: () => string; readonly clock: Clock },
+  {
+    fingerprint,
+    clock,
+    refresh,
+  }: {
+    readonly fingerprint: () => string;
+    readonly clock: Clock;
+    readonly refresh?: () => Promise<void>;
+  },
   signal: AbortSignal,
 ): Promise<void> {
-  do await clock.sleep(lookEveryMs, signal);
-  while (fingerprint() === known);
+  do {
+    void refresh?.();
+    await clock.sleep(lookEveryMs, signal);
+  } while (fingerprint() === known);
 }
 
 function plain(value: unknown): unknown {

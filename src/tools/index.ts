@@ -4,7 +4,7 @@ export { type BackOff, backOff, lastingBackOff } from './back-off.ts';
 export { Callers } from './callers.ts';
 export { cleanText } from './clean-text.ts';
 export { systemClock } from './clock.ts';
-export { fingerprintOf, otherThan } from './fingerprint.ts';
+export { fingerprintOf, otherThan, refreshSecrets } from './fingerprint.ts';
 export { foldedName, foldedPath } from './folded-name.ts';
 export { GrowingBody } from './growing-body.ts';
 export { boundHeapGrowth } from './heap.ts';

@@ -16,7 +16,13 @@ import {
   type HttpResponse,
   type Log,
 } from '../contracts/index.ts';
-import { type BackOff, backOff, fingerprintOf, SharedCall } from '../tools/index.ts';
+import {
+  type BackOff,
+  backOff,
+  fingerprintOf,
+  refreshSecrets,
+  SharedCall,
+} from '../tools/index.ts';
 import { readRateSign } from './rate-sign.ts';
 import { Suspicion } from './suspicion.ts';
 import { type ClientCredential, readGrant, tokenRequest } from './token-request.ts';
@@ -100,8 +106,9 @@ export class OAuthSource implements TokenSource {
     this.#credential = credential;
     this.#tools = tools;
     this.#transientWaits = backOff({ random });
-    this.#secretRefused = new Suspicion({ clock, fingerprint });
-    this.suspicion = new Suspicion({ clock, fingerprint });
+    const refresh = () => refreshSecrets(credential);
+    this.#secretRefused = new Suspicion({ clock, fingerprint, refresh });
+    this.suspicion = new Suspicion({ clock, fingerprint, refresh });
   }
 
   async token(signal: AbortSignal): Promise<TokenAnswer> {
@@ -164,6 +171,7 @@ export class OAuthSource implements TokenSource {
 
   async #requestToken(signal: AbortSignal): Promise<TokenAnswer> {
     const { clock, http } = this.#tools;
+    await refreshSecrets(this.#credential);
     const requestedAtMs = clock.monotonic();
     const fingerprint = fingerprintOf(this.#credential);
     const doing = `requesting a token from ${this.#where}`;

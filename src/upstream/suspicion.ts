@@ -7,10 +7,11 @@
 import type { Clock, ExportError, Failure } from '../contracts/index.ts';
 import { otherThan } from '../tools/index.ts';
 
-/** `fingerprint`: a digest of the current secret. */
+/** `fingerprint`: a digest of the current secret; `refresh` runs the commands behind the secret again. */
 export interface SuspicionDeps {
   readonly clock: Clock;
   readonly fingerprint: () => string;
+  readonly refresh?: () => Promise<void>;
 }
 
 const probeEveryMs = 60_000;

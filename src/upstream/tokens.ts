@@ -1,7 +1,7 @@
 // All token sources of the program, one per credential however many upstreams use it.
 
 import { asExportError, type Clock, headerValue } from '../contracts/index.ts';
-import { fingerprintOf } from '../tools/index.ts';
+import { fingerprintOf, refreshSecrets } from '../tools/index.ts';
 import { OAuthSource, type TokenSource, type TokenTools } from './access-token.ts';
 import { Suspicion } from './suspicion.ts';
 import type { Credential } from './token-request.ts';
@@ -37,8 +37,9 @@ function staticToken(
 ): TokenSource {
   const { key } = credential;
   const fingerprint = () => fingerprintOf(credential);
-  const suspicion = new Suspicion({ clock, fingerprint });
-  const reading = new Suspicion({ clock, fingerprint });
+  const refresh = () => refreshSecrets(credential);
+  const suspicion = new Suspicion({ clock, fingerprint, refresh });
+  const reading = new Suspicion({ clock, fingerprint, refresh });
   return {
     suspicion,
     async token(signal) {

@@ -108,8 +108,8 @@ test.each([
     'the file /none cannot be read: there is no such file. Create the file, or correct its path.',
   ],
   ['${NONE}', 'a reference is written ${env:NONE}; a literal ${ is written $${'],
-  ['${vault:x}', 'a reference is written ${env:NAME} or ${file:/path}; a literal'],
-  ['"${env:1X}"', 'a reference is written ${env:NAME} or ${file:/path}'],
+  ['${vault:x}', 'a reference is written ${env:NAME}, ${file:/path} or ${exec:COMMAND}; a literal'],
+  ['"${env:1X}"', 'a reference is written ${env:NAME}, ${file:/path} or ${exec:COMMAND}'],
   ['"${env:X"', 'a reference begins with ${ and has no }'],
 ])(
   'parseConfig tells of the reference %s at its place, and of nothing that follows from it',

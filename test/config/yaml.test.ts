@@ -53,7 +53,7 @@ test('parseConfig refuses tags, which look as if a secret were looked up', () =>
   const lines = flawLines(aConfig({ top: 'status: { listen: "h:1", token: !secret abc }' }));
 
   expect(lines).toEqual([
-    'c.yaml:1:33: unknown tag; secrets are written ${env:NAME} or ${file:/path}, without !',
+    'c.yaml:1:33: unknown tag; secrets are written ${env:NAME}, ${file:/path} or ${exec:COMMAND}, without !',
   ]);
 });
 

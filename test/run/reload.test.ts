@@ -55,7 +55,7 @@ async function aJourney({
     plan,
     journey,
     tools,
-    read: () => readConfig(setup.config),
+    read: async () => readConfig(setup.config, { env: process.env }),
     requests,
     removalAllowed,
     changed: () => {},

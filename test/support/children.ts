@@ -3,7 +3,7 @@
 // with a parent-death signal where the system has one (Linux, util-linux `setpriv`), and is listed
 // here so that a run that ends in order can wait for it.
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 const setpriv = '/usr/bin/setpriv';
 const running = new Set<ChildProcess>();
@@ -47,6 +47,15 @@ export function spawnChild(
 /** True until the child has ended, in whatever way. */
 export function isRunning(child: ChildProcess): boolean {
   return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+}
+
+/** True while a process that another program started runs; one that waits to be collected has ended. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 /** Sends the signal and waits for the end; a child that ignores it for `graceMs` gets SIGKILL. */

@@ -108,6 +108,7 @@ export class AzureToken {
       if (response.status === 200) return response;
       throw this.#refused(response.status, receiverWords(response));
     }
+    await auth.client_secret.refresh();
     const secret = auth.client_secret.reveal();
     const form = new URLSearchParams({
       grant_type: 'client_credentials',

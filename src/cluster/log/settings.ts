@@ -72,7 +72,14 @@ const mechanisms = {
 
 /** How its brokers are connected to. */
 export function connectionOf({ tls, sasl }: StateLogSettings): ConnectionsOptions {
-  const password = sasl === undefined ? undefined : () => sasl.password.reveal();
+  const password =
+    sasl === undefined
+      ? undefined
+      : () => {
+          // For the next authentication: a command must not delay this one for longer than a session.
+          void sasl.password.refresh();
+          return sasl.password.reveal();
+        };
   return {
     clientId: 'sluice',
     tls,

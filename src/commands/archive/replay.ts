@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { archivedPage } from '../../archive/audit.ts';
 import { loggedEntries, type ProvenReader } from '../../archive/index.ts';
-import { type Config, inShards, planFrom, readConfig, type WholePlan } from '../../config/index.ts';
+import { type Config, inShards, loadConfig, planFrom, type WholePlan } from '../../config/index.ts';
 import { backlog, ExportError, type NewPage, UsageError, uidBytes } from '../../contracts/index.ts';
 import { changeState, holderOf } from '../../hold/index.ts';
 import { type BootTools, listenForShutdown, openTools, timeToGiveUp } from '../../run/index.ts';
@@ -49,7 +49,7 @@ Sinks that write each event once (file, Kafka with exactly_once) write these onc
   async run({ location, sink, key: keys, logLevel, config: file, ...given }, deps) {
     const asked = eventsAsked(given);
     // Where there are several, any of them has the sink.
-    const whole = readConfig(file, { env: deps.env });
+    const whole = await loadConfig(file, { env: deps.env });
     const [config] = inShards(whole) as readonly [Config];
     refuseUnknown('sink', sink, Object.keys(config.sinks));
     if (config.sinks[sink]?.definition.takes === 'pages') {

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { signerOf, signingSettings } from '../../archive/index.ts';
 import { rotateKey } from '../../archive/operate.ts';
-import { type Config, inShards, readConfig } from '../../config/index.ts';
+import { type Config, inShards, loadConfig } from '../../config/index.ts';
 import { Secret, UsageError } from '../../contracts/index.ts';
 import { changeState, hasState, lookInto, takeLock } from '../../hold/index.ts';
 import { type BucketSettings, openStore } from '../../objects/index.ts';
@@ -44,7 +44,7 @@ export const rotateKeys = defineCommand({
   more: `No process may run with the config meanwhile. After the rotation, set the new key as signing_key. If a command signs,
 name a config (*.yaml) that differs only in that. If the rotation was interrupted, run it again with the same two keys.`,
   async run({ config: file, to, sink: requested }, { env, out, err }) {
-    for (const config of inShards(readConfig(file, { env }))) {
+    for (const config of inShards(await loadConfig(file, { env }))) {
       await rotated(config, { to, requested }, { env, out, err });
     }
     return 0;
@@ -59,7 +59,7 @@ async function rotated(
   const { name, settings } = archiveOf(config, requested);
   const isConfig = /\.ya?ml$/.test(to);
   const next = isConfig
-    ? signerOf(archiveOf(readConfig(to, { env }), requested).settings)
+    ? signerOf(archiveOf(await loadConfig(to, { env }), requested).settings)
     : signingKeyGiven(to);
   const { dir } = config.state;
   if (!hasState(dir)) throw new UsageError(`nothing has run with this config: ${dir} is empty`);

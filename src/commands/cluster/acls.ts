@@ -2,7 +2,7 @@
 // brokers. It connects to no broker.
 
 import { rightsOf } from '../../cluster/index.ts';
-import { type Config, readConfig } from '../../config/index.ts';
+import { type Config, loadConfig } from '../../config/index.ts';
 import { hostPortText } from '../../contracts/config.ts';
 import { UsageError } from '../../contracts/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
@@ -21,7 +21,7 @@ export const acls = defineCommand({
     },
   },
   async run({ config: file, principal }, { env, out }) {
-    const kafka = kafkaOf(readConfig(file, { env }));
+    const kafka = kafkaOf(await loadConfig(file, { env }));
     const who = principal ?? principalOf(kafka);
     const brokers = kafka.brokers.map(hostPortText).join(',');
     for (const { resource, pattern, name, operations } of rightsOf(kafka)) {

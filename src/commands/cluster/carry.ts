@@ -1,7 +1,7 @@
 // `sluice cluster import` and `export`: moves a state from a SQLite database into Kafka, and back.
 
 import { dirname } from 'node:path';
-import { readConfig } from '../../config/index.ts';
+import { loadConfig } from '../../config/index.ts';
 import { type CarriedState, exportState, importState } from '../../run/process.ts';
 import { counted } from '../../terminal/index.ts';
 import { systemClock } from '../../tools/index.ts';
@@ -49,7 +49,7 @@ export const clusterExport = defineCommand({
 });
 
 async function opened(file: string, { env }: CommandDeps) {
-  const config = readConfig(file, { env });
+  const config = await loadConfig(file, { env });
   const log = await openLog({ level: 'warn', form: logForm(process.stderr) });
   // The cache of the state in Kafka is a directory within state.dir.
   const dir = dirname(config.state.dir);

@@ -3,7 +3,7 @@
 // process has released its shards.
 
 import type { ClusterProcess, Control } from '../../cluster/kafka.ts';
-import { type Config, inShards, readConfig } from '../../config/index.ts';
+import { type Config, inShards, loadConfig } from '../../config/index.ts';
 import { ExportError, UsageError } from '../../contracts/index.ts';
 import { cleanText, systemClock } from '../../tools/index.ts';
 import { configOption, defineCommand } from '../shared/command.ts';
@@ -24,7 +24,7 @@ export const drain = defineCommand({
   arguments: { instance },
   options: { config: configOption },
   async run({ instance, config: file }, { env, out, err }) {
-    const config = readConfig(file, { env });
+    const config = await loadConfig(file, { env });
     const clock = systemClock();
     const found = await processes(config);
     const names = found.flatMap((one) => one.instance ?? []);
@@ -64,7 +64,7 @@ export const undrain = defineCommand({
   arguments: { instance },
   options: { config: configOption },
   async run({ instance, config: file }, { env, out }) {
-    const config = readConfig(file, { env });
+    const config = await loadConfig(file, { env });
     await withControl(config, async (control) => {
       refuseUnless(control.drained, instance, 'drained instance');
       await control.undrain(instance);

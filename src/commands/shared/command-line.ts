@@ -1,5 +1,6 @@
 // Parses the command line, as the commands declare it (command.ts).
 
+import { readFile } from 'node:fs/promises';
 import * as commander from 'commander';
 import { UsageError } from '../../contracts/index.ts';
 import { cleanText, hint, version } from '../../tools/index.ts';
@@ -64,8 +65,25 @@ function addCommand(
     for (const [name, { found }] of Object.entries(command.options)) {
       if (found !== undefined) given[name] ??= found(deps.env);
     }
+    if (typeof given.config === 'string' && given.withoutSecrets !== true) {
+      await prepareToLook(given.config, deps.env);
+    }
     end(await command.run(given, deps));
   });
+}
+
+/**
+ * Every command needs the secrets of the state and of the status server: only those commands of `${exec:…}` run that
+ * these blocks name. Loads the config only if it may have some.
+ */
+async function prepareToLook(file: string, env: CommandDeps['env']): Promise<void> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  if (!text.includes('exec:')) return;
+  const { workerVariable } = await import('../../run/process.ts');
+  // A worker process gets all values from the process that started it.
+  if (env[workerVariable] !== undefined) return;
+  const { prepareCommands } = await import('../../config/index.ts');
+  await prepareCommands(file, { env }, ['state', 'status']);
 }
 
 function addGroup(

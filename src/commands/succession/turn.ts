@@ -1,7 +1,7 @@
 // `sluice succession cutover` and `rollback`: which side of a pair delivers. The process that runs
 // with the config does it; where none does, this command reads the sources of the pair and does it.
 
-import { readConfig } from '../../config/index.ts';
+import { loadConfig } from '../../config/index.ts';
 import type { PairPhase } from '../../contracts/index.ts';
 import { operatorOf } from '../../operator/index.ts';
 import { whereItRuns } from '../shared/at-work.ts';
@@ -43,7 +43,7 @@ interface Turning {
 }
 
 async function turn(name: string, { file, ...how }: Turning, deps: CommandDeps): Promise<ExitCode> {
-  const whole = readConfig(file, { env: deps.env });
+  const whole = await loadConfig(file, { env: deps.env });
   const known = Object.entries(whole.sources).flatMap(([one, { succeeds }]) =>
     succeeds === undefined ? [] : [one],
   );

@@ -78,6 +78,13 @@ export const processEvents = {
     meaning: 'A key of the config has no effect any more.',
     next: 'Remove the key.',
   },
+  secret_command_failed: {
+    level: 'warn',
+    fields: ['error', 'next'],
+    meaning:
+      'A command of `${exec:…}` failed. Its last value stays in use; sluice runs it again before the next token request or after a refused credential.',
+    next: 'Run the command as the user of sluice.',
+  },
   config_reloaded: {
     level: 'info',
     fields: ['reason', ...changes],
