@@ -233,7 +233,11 @@ function scheduleText({ schedule, streams: [first] }: PlannedSource): string {
   if (first?.kind === 'push') {
     return `listens at ${hostPortText(first.listen)}${first.listen.path}`;
   }
-  if ('everyMs' in schedule) return `every ${schedule.everyMs / 1_000} s`;
+  if ('everyMs' in schedule) {
+    const { everyMs, minMs } = schedule;
+    const from = minMs === undefined ? '' : `${minMs / 1_000} s to `;
+    return `every ${from}${everyMs / 1_000} s`;
+  }
   const zone = schedule.timezone === undefined ? '' : ` in ${schedule.timezone}`;
   return `at ${schedule.cron}${zone}`;
 }

@@ -10,7 +10,7 @@ import { everyMsDefault } from './shape.ts';
 
 /** The parsed keys. */
 export interface ScheduleKeys {
-  readonly every?: number | undefined;
+  readonly every?: number | { readonly min: number; readonly max: number } | undefined;
   readonly schedule?: string | undefined;
   readonly timezone?: string | undefined;
 }
@@ -46,9 +46,17 @@ export function readSchedule(
     const hint = near === null ? '' : `; did you mean ${near}?`;
     report('timezone', `unknown time zone ${zone === undefined ? '' : shown(zone)}${hint}`);
   }
+  if (typeof every === 'object' && every.min > every.max) {
+    const written = `min is ${every.min / 1_000} s and max is ${every.max / 1_000} s`;
+    report('every', `${written}; min must not be longer than max`);
+  }
   if (flaws.count > before) return null;
   const isKnown = (key: keyof ScheduleKeys) => written.children?.get(key)?.unset == null;
-  if (schedule === undefined || !isKnown('schedule')) return { everyMs: every ?? everyMsDefault };
+  if (schedule === undefined || !isKnown('schedule')) {
+    if (typeof every !== 'object') return { everyMs: every ?? everyMsDefault };
+    const { min: minMs, max: everyMs } = every;
+    return { everyMs, ...(minMs < everyMs && { minMs }) };
+  }
   return { cron: schedule, timezone: isKnown('timezone') ? timezone : undefined };
 }
 

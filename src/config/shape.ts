@@ -31,6 +31,11 @@ function period(minMs: number, maxMs: number, said: string) {
   return duration().refine((ms) => ms >= minMs && ms <= maxMs, `expected a duration ${said}`);
 }
 
+/** A time between two readings of a source. */
+function interval() {
+  return period(10, 365 * dayMs, 'from 10ms to 365d');
+}
+
 /** `state`: where pages and checkpoints are stored. */
 export const stateBlock = z
   .strictObject({
@@ -306,9 +311,18 @@ export const watchBlock = z
 /** Keys that the engine adds to every source. */
 const sourceKeys = {
   upstream: z.string().describe('name of the upstream to read'),
-  every: period(10, 365 * dayMs, 'from 10ms to 365d')
+  every: z
+    .union([
+      interval(),
+      z.strictObject({
+        min: interval().describe('interval while new records arrive'),
+        max: interval().describe('longest interval, reached after some polls without a new record'),
+      }),
+    ])
     .optional()
-    .describe('interval from the start of one reading to the next; default without schedule: 30s'),
+    .describe(
+      'interval from the start of one reading to the next, or `{ min: 5s, max: 5m }` for one that adapts between both; default without schedule: 30s',
+    ),
   schedule: z
     .string()
     .min(1)

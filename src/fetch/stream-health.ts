@@ -79,7 +79,7 @@ export class StreamHealth {
     if (result.more && result.againMs === undefined) {
       return { ...notDecided, ms: result.fresh > 0 ? 0 : this.#failures.next() };
     }
-    const ms = result.againMs ?? timetable.untilNext(begunAt);
+    const ms = result.againMs ?? timetable.untilNext(begunAt, result.fresh);
     return { ...notDecided, ms: Math.max(idleWaitMsMin, ms) };
   }
 

@@ -24,6 +24,8 @@ export interface RunnerState {
   readonly polls: number;
   readonly records: number;
   readonly skipped: number;
+  /** The present interval of an adaptive schedule, milliseconds; absent: the interval is fixed. */
+  readonly intervalMs?: number;
   /** Epoch milliseconds of the last poll that reached the tail; null before the first. */
   readonly caughtUpAt: number | null;
   /** Epoch milliseconds of its next poll, past while it waits for its turn; null: it is polling, or has ended. */
@@ -113,10 +115,16 @@ export class StreamRunner {
       ...this.#shown,
       ...(this.#isPolling ? { state: 'polling' } : {}),
       skipped: this.#settings.timetable.skipped,
+      ...this.#interval,
       nextPollAt: this.#nextPollAt,
       isAtTail: this.#isAtRest,
       ...this.#settings.besides?.(),
     };
+  }
+
+  get #interval(): Pick<RunnerState, 'intervalMs'> {
+    const { intervalMs } = this.#settings.timetable;
+    return intervalMs === null ? {} : { intervalMs };
   }
 
   /** Polls that have ended since the start. */
@@ -332,6 +340,7 @@ export class StreamRunner {
       state,
       caught_up_at: caughtUpAt,
       next_poll_at: clock.now() + waitMs,
+      ...(this.#interval.intervalMs !== undefined && { interval_ms: this.#interval.intervalMs }),
       polls,
       records,
       ...noted(besides?.() ?? {}),

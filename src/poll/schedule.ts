@@ -1,18 +1,26 @@
-// When a stream is polled: a fixed time after the start of the last poll (`every`), or at the times of a cron
-// expression. Polls never overlap; ticks missed by a long poll are skipped and counted.
+// When a stream is polled: a time after the start of the last poll (`every`), or at the times of a cron expression. The
+// time may adapt between two bounds: the shorter one after a poll with new records, longer with each poll without. Polls
+// never overlap; ticks missed by a long poll are skipped and counted.
 
 import type { Clock } from '../contracts/index.ts';
 import { parseCron } from './cron.ts';
 
 /** As in the config. */
 export type Schedule =
-  | { readonly everyMs: number }
+  | {
+      /** The longest interval. */
+      readonly everyMs: number;
+      /** The shortest interval of an adaptive schedule; absent: the interval is fixed. */
+      readonly minMs?: number;
+    }
   | { readonly cron: string; readonly timezone: string | undefined };
 
 /** The waits of one stream. */
 export interface Timetable {
-  /** Milliseconds until the next poll, if the last one began at this monotonic time. */
-  untilNext(begunAt: number): number;
+  /** Milliseconds until the next poll, if the last one began at this monotonic time and read so many new records. */
+  untilNext(begunAt: number, fresh?: number): number;
+  /** The present interval of an adaptive schedule, milliseconds; null: the interval is fixed. */
+  readonly intervalMs: number | null;
   /** Number of polls that became due while one was running. */
   readonly skipped: number;
 }
@@ -20,21 +28,33 @@ export interface Timetable {
 /** The wait if an expression has no next time; `check` rejects such expressions. */
 const neverMs = 366 * 86_400_000;
 
+/** Growth of an adaptive interval with each poll without a new record: from 5 s to 5 min in 11 polls. */
+const growth = 1.5;
+
 /** A timetable for one stream. */
 export function timetable(schedule: Schedule, clock: Clock): Timetable {
-  return 'everyMs' in schedule ? interval(schedule.everyMs, clock) : cron(schedule, clock);
+  return 'everyMs' in schedule ? interval(schedule, clock) : cron(schedule, clock);
 }
 
-function interval(everyMs: number, clock: Clock): Timetable {
+function interval(
+  { everyMs, minMs = everyMs }: Extract<Schedule, { everyMs: number }>,
+  clock: Clock,
+): Timetable {
   let skipped = 0;
+  // After a start a stream shows soon whether records arrive.
+  let present = minMs;
   return {
     get skipped() {
       return skipped;
     },
-    untilNext(begunAt) {
+    get intervalMs() {
+      return minMs === everyMs ? null : present;
+    },
+    untilNext(begunAt, fresh = 0) {
+      present = fresh > 0 ? minMs : Math.min(everyMs, present * growth);
       const took = clock.monotonic() - begunAt;
-      if (took < everyMs) return everyMs - took;
-      skipped += Math.floor(took / everyMs);
+      if (took < present) return present - took;
+      skipped += Math.floor(took / present);
       return 0;
     },
   };
@@ -49,6 +69,7 @@ function cron(schedule: { cron: string; timezone: string | undefined }, clock: C
     get skipped() {
       return skipped;
     },
+    intervalMs: null,
     untilNext() {
       const now = clock.now();
       if (announced !== null && announced.at < now) {

@@ -244,6 +244,7 @@ function streamOf(
     records_per_s: 0,
     polled_at: null,
     next_poll_at: textOf(stream.nextPollAt),
+    ...(stream.intervalMs !== undefined && { interval_ms: stream.intervalMs }),
     caught_up_at: textOf(stream.caughtUpAt),
     newest_record_at: textOf(checkpoint?.watermark ?? null),
     lag_ms: null,

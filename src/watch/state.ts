@@ -36,6 +36,7 @@ const noted = { state: text, error: lastError.nullable().catch(null) };
 /** A stream's note after each poll; a damaged row is empty, the others stay readable. */
 const streamNote = z.object({
   ...{ source: text, caught_up_at: number, next_poll_at: number, ...noted },
+  interval_ms: number,
   parents: parents.optional().catch(undefined),
 });
 

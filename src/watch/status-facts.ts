@@ -76,6 +76,8 @@ const stream = z.object({
   lag_ms: count.nullable(),
   /** Past while it waits for its turn; null: it is being polled, or is never polled again. */
   next_poll_at: time.default(null),
+  /** The present interval of an adaptive `every`; absent: the interval is fixed. */
+  interval_ms: count.optional(),
   waits_for: z.string().nullable(),
   /** When the last record arrived, if the stream is silent for longer than `expect_every`; else null. */
   silent_since: time.default(null),

@@ -71,6 +71,7 @@ export function streamsAndSinks(stored: State, { plan, state, refused }: Configu
         caught_up_at: timeText(caughtUpAt),
         lag_ms: caughtUpAt === null ? null : Math.max(0, now - caughtUpAt),
         next_poll_at: holder === null ? null : timeText(held?.next_poll_at ?? null),
+        ...(holder !== null && held?.interval_ms && { interval_ms: held.interval_ms }),
         waits_for: waitsForRoom ? roomInSpool : null,
         silent_since:
           expecting.has(source) && !isEnded ? timeText(held?.silent_since ?? null) : null,

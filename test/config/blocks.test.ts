@@ -162,6 +162,14 @@ test.each([
     '2:55 sources.audit.every: expected a duration from 10ms to 365d',
   ],
   [
+    'audit: { type: audit_events, upstream: edge, every: { min: 5m, max: 5s } }',
+    '2:55 sources.audit.every: min is 300 s and max is 5 s; min must not be longer than max',
+  ],
+  [
+    'audit: { type: audit_events, upstream: edge, every: { min: 5m } }',
+    '2:48 sources.audit.every.max: is missing',
+  ],
+  [
     'audit: { type: audit_events, upstream: edge, schedule: "61 * * * *" }',
     '2:58 sources.audit.schedule: this is no cron expression: 61 is a',
   ],

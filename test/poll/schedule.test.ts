@@ -33,6 +33,26 @@ test('timetable of an interval counts from the beginning of the last poll', asyn
   expect([atOnce, later, table.skipped]).toEqual([30_000, 18_000, 0]);
 });
 
+test('an adaptive interval is the shortest while records arrive, and grows to the longest without', async () => {
+  const clock = manualClock();
+  const table = timetable({ minMs: 5_000, everyMs: 300_000 }, clock);
+  const waits = (fresh: number, polls: number) =>
+    Array.from({ length: polls }, () => table.untilNext(clock.monotonic(), fresh));
+
+  const first = table.intervalMs;
+  const idle = waits(0, 13);
+  const busy = waits(1, 3);
+  const after = waits(0, 2);
+
+  expect(first).toBe(5_000);
+  expect(idle.slice(0, 3)).toEqual([7_500, 11_250, 16_875]);
+  expect(idle.slice(-3)).toEqual([300_000, 300_000, 300_000]);
+  expect(busy).toEqual([5_000, 5_000, 5_000]);
+  expect(after).toEqual([7_500, 11_250]);
+  expect(table.intervalMs).toBe(11_250);
+  expect(timetable({ everyMs: 5_000 }, clock).intervalMs).toBeNull();
+});
+
 test('A54: timetable of an interval skips and counts what a long poll ran over', async () => {
   const clock = manualClock();
   const table = timetable({ everyMs: 30_000 }, clock);

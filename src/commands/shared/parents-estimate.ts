@@ -24,7 +24,7 @@ export function* parentsNotes(sources: readonly PlannedSource[], dir: string): G
       held.reduce((sum, one) => sum + one, 0),
     );
     const count = known === 0 ? 1_000 : known;
-    const everyMs = 'everyMs' in schedule ? schedule.everyMs : everyMsMin;
+    const everyMs = 'everyMs' in schedule ? (schedule.minMs ?? schedule.everyMs) : everyMsMin;
     const isObject = streams.some((one) => one.kind === 'parents' && one.object !== undefined);
     const requests =
       Math.ceil(asksAnHour(count, everyMs, sweepMs)) * (isObject ? 1 : requestsATurn);

@@ -57,7 +57,7 @@ export function streamFacts(known: KnownStream): readonly Fact[] {
   const { config, source, stream, running, stands, live, held, now } = known;
   const type = config.sources[source.name]?.settings.type;
   return [
-    ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(source)}`],
+    ['read from', `${type} of upstream ${source.upstream}, ${scheduleText(known)}`],
     ['running', running ?? `no${notHere(config)}`],
     ...readFacts(known),
     ...transcodedFacts(known),
@@ -90,13 +90,20 @@ function transcodedFacts({ source, reported }: KnownStream): readonly Fact[] {
   return [['copied', `${share} % of ${counted(all, 'line')} of ${source.name}; ${others}`]];
 }
 
-function scheduleText({ schedule }: PlannedSource): string {
+function scheduleText({ source: { schedule }, stands }: KnownStream): string {
   if ('everyMs' in schedule) {
-    const { everyMs } = schedule;
-    return `every ${everyMs < 1_000 ? `${everyMs}ms` : spanText(everyMs)}`;
+    const { everyMs, minMs } = schedule;
+    if (minMs === undefined) return `every ${shortText(everyMs)}`;
+    const now = stands.interval_ms ?? null;
+    const present = now === null ? '' : `, now ${shortText(now)}`;
+    return `every ${shortText(minMs)} to ${shortText(everyMs)}${present}`;
   }
   const zone = schedule.timezone === undefined ? '' : ` in ${schedule.timezone}`;
   return `at ${schedule.cron}${zone}`;
+}
+
+function shortText(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)}ms` : spanText(ms);
 }
 
 function nextPollText(known: KnownStream): string {
