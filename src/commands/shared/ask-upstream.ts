@@ -1,4 +1,4 @@
-// The requests of `check --connect` to an upstream: one record of a list, or the first response for a stream that is
+// The requests of `check --connect` and `preview --live` to an upstream: one record of a list, or the first response for a stream that is
 // read whole. Invariant: nothing is stored, and no more is requested than is needed to check how the list is read.
 
 import type {
@@ -7,6 +7,7 @@ import type {
   ListStream,
   ParentsStream,
   ParsedRecord,
+  Stream,
 } from '../../contracts/index.ts';
 import {
   askObject,
@@ -72,11 +73,50 @@ async function askParent(
   return null;
 }
 
+/**
+ * Requests one record as upstream sends it; null: there is none. `ids`: known parents. Throws the
+ * fault of the response.
+ */
+export async function liveRecord(
+  stream: Exclude<Stream, { readonly kind: 'push' }>,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Uint8Array | null> {
+  if (stream.kind === 'list') return await rawOfFirst(stream, signal);
+  if (stream.kind === 'collection') {
+    if (stream.single !== true) return await rawOfFirst(stream.list, signal);
+    const answer = await askSingle(stream, signal);
+    if (answer.outcome !== 'ok') throw answer.cause;
+    const [first] = answer.entities;
+    return first === undefined ? null : Buffer.from(first.text);
+  }
+  for (const id of ids.slice(0, parentsMax)) {
+    const list = stream.listOf(id);
+    const record = list === null ? null : await rawOfFirst(list, signal);
+    if (record !== null) return record;
+  }
+  return null;
+}
+
+async function rawOfFirst(stream: ListEndpoint, signal: AbortSignal): Promise<Uint8Array | null> {
+  const { page } = await firstPage(stream, signal);
+  return page.records.length === 0 ? null : page.records.raw(0);
+}
+
 /** Requests the first record of a list; null: the list is empty. Throws the fault of the response. */
 export async function askList(
   stream: ListEndpoint,
   signal: AbortSignal,
 ): Promise<ParsedRecord | null> {
+  const { page, place, limit } = await firstPage(stream, signal);
+  const doubt = doubtOfFirst(stream, page);
+  if (doubt !== null) throw doubtError(stream, doubt);
+  if (place.by === 'offset') await askFurther(stream, { page, limit, first: place }, signal);
+  return page.records.at(0) ?? null;
+}
+
+/** The first page, of one record if upstream accepts that. */
+async function firstPage(stream: ListEndpoint, signal: AbortSignal) {
   const windows = stream.pagination.window;
   const now = Date.now();
   const first = firstPosition(stream.pagination);
@@ -94,10 +134,7 @@ export async function askList(
   if (fetched.outcome !== 'ok') throw fetched.cause;
   const { page } = fetched;
   if (page.partial !== null) throw page.partial;
-  const doubt = doubtOfFirst(stream, page);
-  if (doubt !== null) throw doubtError(stream, doubt);
-  if (place.by === 'offset') await askFurther(stream, { page, limit, first: place }, signal);
-  return page.records.at(0) ?? null;
+  return { page, place, limit };
 }
 
 /** Whether an offset leads to other records. */

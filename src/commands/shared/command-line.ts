@@ -107,8 +107,9 @@ function addGroup(
     .configureHelp({ visibleOptions: () => usual.createHelp().visibleOptions(usual) });
 }
 
-function argumentOf(name: string, { about, value, choices, several }: Parameter) {
-  const term = `<${value ?? name}${several ? '...' : ''}>`;
+function argumentOf(name: string, { about, value, choices, several, optional }: Parameter) {
+  const text = `${value ?? name}${several ? '...' : ''}`;
+  const term = optional ? `[${text}]` : `<${text}>`;
   const made = new commander.Argument(term, about);
   return choices === undefined ? made : made.choices(choices);
 }

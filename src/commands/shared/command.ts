@@ -37,8 +37,10 @@ export interface Parameter {
   readonly choices?: readonly string[];
   /** May be given several times. */
   readonly several?: true;
-  /** Required. Arguments always are. */
+  /** Required. Arguments are required unless they are `optional`. */
   readonly needed?: true;
+  /** Of an argument: may be left out. */
+  readonly optional?: true;
   /** The default, as the help shows it. */
   readonly usual?: string | ((env: CommandDeps['env']) => string);
   /** Finds the default. Throws a UsageError. */
@@ -105,7 +107,11 @@ export function defineCommand<
     readonly arguments?: Arguments;
     readonly options?: Options;
     readonly run: (
-      given: { readonly [Name in keyof Arguments]: ValueOf<Arguments[Name]> } & Given<Options>,
+      given: {
+        readonly [Name in keyof Arguments]:
+          | ValueOf<Arguments[Name]>
+          | (Arguments[Name] extends { optional: true } ? undefined : never);
+      } & Given<Options>,
       deps: CommandDeps,
     ) => Promise<ExitCode>;
   },

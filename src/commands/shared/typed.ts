@@ -13,13 +13,14 @@ export function unknownText(what: string, name: string, known: Iterable<string>)
 
 /** Throws a UsageError if an option such as `--sink` has an unknown name. */
 export function refuseUnknown(
-  option: 'source' | 'stream' | 'sink',
+  option: 'source' | 'stream' | 'sink' | 'live',
   name: string | undefined,
   known: Iterable<string>,
 ): void {
   const names = new Set(known);
   if (name === undefined || names.has(name)) return;
-  throw new UsageError(`--${option}: ${unknownText(option, name, names)}`);
+  const what = option === 'live' ? 'source' : option;
+  throw new UsageError(`--${option}: ${unknownText(what, name, names)}`);
 }
 
 /** Epoch milliseconds of an RFC 3339 time, which has to name its offset. Throws a UsageError. */
