@@ -84,7 +84,7 @@ function plannedSources(
 ): readonly PlannedSource[] {
   const lookups = lookupsOf(config, clients);
   return Object.entries(config.sources).map(
-    ([name, { definition, settings, schedule, expectMs, succeeds }]) => {
+    ([name, { definition, settings, schedule, expectMs, expectVolume, succeeds }]) => {
       const upstream = clients.get(settings.upstream);
       invariant(upstream !== undefined, `the upstream of ${name} is known`);
       return {
@@ -97,6 +97,7 @@ function plannedSources(
         parents: parentsOf(definition.parents?.(settings), config),
         schedule,
         ...(expectMs !== null && { expectMs }),
+        ...(expectVolume && { expectVolume }),
         ...(requestedLookups(settings).length > 0 && lookups.get(settings.upstream)),
         ...answersHeld(name, config),
         ...(succeeds && { succeeds }),

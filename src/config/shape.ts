@@ -336,6 +336,15 @@ const sourceKeys = {
   expect_every: period(1_000, 365 * dayMs, 'from 1s to 365d')
     .optional()
     .describe('a stream without a new record for this long is reported as silent; default: off'),
+  expect_volume: z
+    .strictObject({
+      per: period(1_000, 30 * dayMs, 'from 1s to 30d').describe(
+        'period in which records are counted',
+      ),
+      at_least: count(1, 1_000_000_000).describe('new records that each stream has in each period'),
+    })
+    .optional()
+    .describe('a stream with fewer new records is reported as `source.volume_low`; default: off'),
   succeeds: z
     .strictObject({
       source: z.string().describe('name of the source that this one replaces'),

@@ -10,7 +10,7 @@ import {
 } from '../contracts/config.ts';
 import { isObject } from '../contracts/index.ts';
 import type { Schedule } from '../fetch/engine.ts';
-import type { Succession } from '../fetch/index.ts';
+import type { ExpectedVolume, Succession } from '../fetch/index.ts';
 import { mappingFlaws } from '../normalise/index.ts';
 import { hint } from '../tools/index.ts';
 import type { UpstreamSettings } from '../upstream/index.ts';
@@ -35,6 +35,8 @@ export interface ConfiguredSource {
   readonly schedule: Schedule;
   /** How long its streams may be silent, milliseconds; null: without limit. */
   readonly expectMs: number | null;
+  /** The expected volume of each stream; undefined: none. */
+  readonly expectVolume?: ExpectedVolume;
   /** Its predecessor, and how the two are compared; undefined: none. */
   readonly succeeds?: Succession;
   /** Its records are parsed as those of its predecessor; its own block does not say so. */
@@ -65,11 +67,22 @@ export function readSources(
       const flaw = 'expect_every is no longer than every, so that all would be silent all the time';
       reportBlockFlaw(flaw, entry, reading);
     }
+    const volume = parsed.expect_volume;
+    if (volume !== undefined && 'everyMs' in schedule && volume.per < schedule.everyMs) {
+      const flaw =
+        'expect_volume.per is shorter than every, so that a period could pass without a poll';
+      reportBlockFlaw(flaw, entry, reading);
+    }
     // Without a known upstream no stream can be created.
     const isUnknown = entry.written.children?.get('upstream')?.unset != null;
     if (reading.flaws.count > before || isUnknown) return null;
     const succeeds = successionOf(parsed.succeeds);
-    return { definition, settings, schedule, expectMs, ...(succeeds && { succeeds }) };
+    const expectVolume = volume && { perMs: volume.per, atLeast: volume.at_least };
+    return {
+      ...{ definition, settings, schedule, expectMs },
+      ...(expectVolume && { expectVolume }),
+      ...(succeeds && { succeeds }),
+    };
   });
   reportShared('source', read, reading);
   return read;

@@ -48,6 +48,8 @@ export type Condition =
   | 'source.volatile_fields'
   | 'source.silent'
   | 'source.heard'
+  | 'source.volume_low'
+  | 'source.volume_back'
   | 'source.cut_over'
   | 'source.succession_held'
   | 'source.succession_released'

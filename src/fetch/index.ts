@@ -43,3 +43,4 @@ export {
 export { type HeldLookups, lookedUpAt, parseLookups } from './held-lookups.ts';
 export { Lookups } from './lookups.ts';
 export { silenceKey, silentSince } from './silence.ts';
+export type { ExpectedVolume } from './volume.ts';

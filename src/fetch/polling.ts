@@ -28,6 +28,7 @@ import { type PolledSource, type Poller, type PollerDeps, pollerFor } from './po
 import { SilenceWatch } from './silence.ts';
 import { type RunnerState, StreamRunner } from './stream-runner.ts';
 import { turnsOf } from './turns.ts';
+import { type ExpectedVolume, VolumeWatch } from './volume.ts';
 
 /** A source of the config with its streams. */
 export interface PlannedSource extends PolledSource {
@@ -38,6 +39,8 @@ export interface PlannedSource extends PolledSource {
   readonly schedule: Schedule;
   /** How long each of its streams may be silent, milliseconds; undefined: without limit. */
   readonly expectMs?: number;
+  /** The expected volume of each of its streams; undefined: none. */
+  readonly expectVolume?: ExpectedVolume;
   /** The look-ups of its numbers. */
   readonly lookups?: Lookups;
   /**
@@ -72,8 +75,8 @@ interface Polled {
   readonly upstream: string;
   readonly stream: Stream;
   readonly runner: StreamRunner;
-  /** Null: its silence is not watched. */
-  readonly silence: SilenceWatch | null;
+  /** Watch its silence and its volume, if its source expects some. */
+  readonly watches: readonly (SilenceWatch | VolumeWatch)[];
   /** Makes the next poll start from the durable state. */
   readonly forget: () => void;
   /** Accepts no more deliveries. */
@@ -154,9 +157,9 @@ export class Polling {
         poller = this.#pollerFor(source, answers);
       };
       const runner = this.#runnerFor({ source, stream, poller: () => poller, answers, jitterMs });
-      const silence = this.#silenceOf(source, stream, runner);
+      const watches = this.#watchesOf(source, stream, runner);
       const stop = new AbortController();
-      const parts = { upstream: source.upstream, stream, runner, silence };
+      const parts = { upstream: source.upstream, stream, runner, watches };
       this.#streams.set(stream.name, { ...parts, forget, close, stop, ended: null });
     }
     const live = sources.filter(({ streams, past }) => streams.length > 0 && past === undefined);
@@ -171,12 +174,9 @@ export class Polling {
   start(): void {
     for (const polled of this.#streams.values()) {
       if (polled.ended !== null) continue;
-      const { runner, silence, stop } = polled;
-      const running = runner.run(stop.signal);
-      polled.ended =
-        silence === null
-          ? running
-          : Promise.all([running, silence.run(stop.signal)]).then(() => undefined);
+      const { runner, watches, stop } = polled;
+      const running = [runner, ...watches].map((one) => one.run(stop.signal));
+      polled.ended = Promise.all(running).then(() => undefined);
       polled.ended.catch(this.#failed.reject);
     }
     for (const [lookups, kept] of this.#lookups) {
@@ -338,17 +338,21 @@ export class Polling {
     return namedByEnd(cause, { source: name, upstream, endsMs, now, successor, isCutOver });
   }
 
-  #silenceOf(
-    { expectMs, past }: PlannedSource,
+  #watchesOf(
+    { expectMs, expectVolume: expected, past }: PlannedSource,
     stream: Stream,
     runner: StreamRunner,
-  ): SilenceWatch | null {
-    if (expectMs === undefined || past !== undefined) return null;
+  ): Polled['watches'] {
+    if (past !== undefined) return [];
     const { spool, tools, found } = this.#deps;
     const { clock } = tools;
     const log = tools.log.with({ stream: stream.name });
-    const deps = { stream, expectMs, spool, clock, log, found };
-    return new SilenceWatch(deps, () => runner.state);
+    const deps = { stream, spool, clock, log, found };
+    const state = () => runner.state;
+    return [
+      ...(expectMs === undefined ? [] : [new SilenceWatch({ ...deps, expectMs }, state)]),
+      ...(expected === undefined ? [] : [new VolumeWatch({ ...deps, expected }, state)]),
+    ];
   }
 
   #pollerFor(source: PlannedSource, { stream, spool }: StreamResponses): Poller {
@@ -407,13 +411,13 @@ async function readOn(
 
 /** Reads a stream to its tail once. */
 async function readOnce(
-  { stream: { name: stream }, runner, silence }: Polled,
+  { stream: { name: stream }, runner, watches }: Polled,
   failed: FailedStream[],
   limit: AbortSignal,
 ): Promise<void> {
   const cause = await runner
     .runOnce(limit)
     .catch((error) => asExportError(error, `reading ${stream}`));
-  await silence?.look();
+  for (const watch of watches) await watch.look();
   if (cause !== null) failed.push({ stream, cause: runner.failure ?? cause });
 }

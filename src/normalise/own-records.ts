@@ -33,6 +33,8 @@ const conditionSeverities: Readonly<Record<Condition, number>> = {
   'source.volatile_fields': 2,
   'source.silent': 3,
   'source.heard': 1,
+  'source.volume_low': 3,
+  'source.volume_back': 1,
   'source.cut_over': 2,
   'source.succession_held': 4,
   'source.succession_released': 1,

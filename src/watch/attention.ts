@@ -312,14 +312,29 @@ const recentMs = 24 * 3_600_000;
 const reportedOtherwise: ReadonlySet<string> = new Set([
   'source.silent',
   'source.heard',
+  'source.volume_back',
   'upstream.ends',
 ]);
 
-function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
-  const recent = conditions.filter(
-    ({ condition, observed_at: at }) =>
-      now - Date.parse(at) < recentMs && !reportedOtherwise.has(condition),
+/** True for a low volume that is back. */
+function isOver(
+  { condition, stream, observed_at: at }: NonNullable<AttentionFacts['conditions']>[number],
+  all: NonNullable<AttentionFacts['conditions']>,
+): boolean {
+  if (condition !== 'source.volume_low') return false;
+  return all.some(
+    (one) =>
+      one.condition === 'source.volume_back' && one.stream === stream && one.observed_at >= at,
   );
+}
+
+function conditionMatters({ conditions = [] }: AttentionFacts, now: number): readonly Matter[] {
+  const recent = conditions
+    .filter(
+      ({ condition, observed_at: at }) =>
+        now - Date.parse(at) < recentMs && !reportedOtherwise.has(condition),
+    )
+    .filter((one) => !isOver(one, conditions));
   const alike = Map.groupBy(recent, ({ condition }) => condition);
   return Array.from(alike, ([condition, group]): Matter => {
     const streams = [...new Set(group.map(({ stream }) => stream))];

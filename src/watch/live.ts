@@ -23,7 +23,7 @@ import type {
 } from './status-facts.ts';
 import { lookupsOf } from './stored.ts';
 import { successionFacts } from './successions.ts';
-import { settledUpTo } from './up-to.ts';
+import { earliest, settledEverywhere, settledStreams } from './up-to.ts';
 import { endFacts } from './upstream-ends.ts';
 
 /** The sources of the facts. */
@@ -127,6 +127,13 @@ export function watching(sights: Sights): () => StatusMoment {
     const { durable, deadLetterReasons } = remembered();
     const { bytes, oldest, end } = spool.gauge;
     const { streams, sinks, filterFailures, transcoded, unreadTimes } = pipeline.state;
+    const settled = new Map(
+      sinks.map(({ name, position }) => {
+        const at = settledBefore(position, durable.sinks.get(name)?.aside ?? []);
+        return [name, settledStreams(durable, { plan, sink: name, position: at })] as const;
+      }),
+    );
+    const streamsUpTo = settledEverywhere(settled.values());
     const concerned = concernedUpstreams(plan, (source) => pipeline.hasMoved(source));
     const upstreams = Array.from(plan.upstreams.values(), (one) =>
       momentOf(one, { now: clock.now(), moved: !concerned.has(one.name) }),
@@ -142,7 +149,8 @@ export function watching(sights: Sights): () => StatusMoment {
         const budget = budgetOf(budgets.get(upstream) ?? new Map(), paths);
         const checkpoint = held?.checkpoint ?? null;
         const silentSince = expects && !stream.isEnded ? (held?.silent_since ?? null) : null;
-        return streamOf(stream, { upstream, budget, checkpoint, silentSince, textOf });
+        const upTo = streamsUpTo.get(stream.name) ?? null;
+        return streamOf(stream, { upstream, budget, checkpoint, silentSince, upTo, textOf });
       }),
       spool: {
         well: true,
@@ -156,12 +164,7 @@ export function watching(sights: Sights): () => StatusMoment {
       sinks: sinks.map((sink) => ({
         ...sinkOf(sink, types.get(sink.name) ?? ''),
         backlog: backlog(spool.gauge, sink.position),
-        up_to: textOf(
-          settledUpTo(durable, {
-            ...{ plan, sink: sink.name },
-            position: settledBefore(sink.position, durable.sinks.get(sink.name)?.aside ?? []),
-          }),
-        ),
+        up_to: textOf(earliest(settled.get(sink.name) ?? [])),
         dead_letters: durable.sinks.get(sink.name)?.deadLetters ?? 0,
         set_aside: sink.setAside.map((one) => ({ ...one, since: timeText(one.since) })),
         dead_letter_reasons: deadLetterReasons.get(sink.name) ?? [],
@@ -218,12 +221,14 @@ function streamOf(
     budget,
     checkpoint,
     silentSince,
+    upTo,
     textOf,
   }: {
     readonly upstream: string;
     readonly budget: PathLimit | null;
     readonly checkpoint: CheckpointFacts | null;
     readonly silentSince: number | null;
+    readonly upTo: number | null;
     readonly textOf: (ms: number | null) => string | null;
   },
 ): LiveStream {
@@ -247,6 +252,7 @@ function streamOf(
     ...(stream.intervalMs !== undefined && { interval_ms: stream.intervalMs }),
     caught_up_at: textOf(stream.caughtUpAt),
     newest_record_at: textOf(checkpoint?.watermark ?? null),
+    up_to: textOf(upTo),
     lag_ms: null,
     checkpoint_at: textOf(checkpoint?.savedAt ?? null),
     budget,

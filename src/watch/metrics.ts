@@ -7,6 +7,7 @@
 //
 //   sluice_ready                                1 while nothing stops the export
 //   sluice_start_time_seconds                   when this process started
+//   sluice_build_info                           {version, node} always 1
 //   sluice_config_reload_refused                1 while the config in its file is refused
 //   sluice_standing_by                          1 while another process has the state in Kafka
 //   sluice_shards_owned, sluice_shards_running  with state.kafka only, as the next three
@@ -17,6 +18,7 @@
 //   sluice_stream_polls_total                   {source, stream}
 //   sluice_stream_polls_skipped_total           {source, stream} fell due while one was running
 //   sluice_stream_caught_up_timestamp_seconds   {source, stream} last read to its tail; absent before, and once its API has ended
+//   sluice_stream_up_to_timestamp_seconds       {source, stream} everything shown by then is at all its sinks
 //   sluice_stream_checkpoint_timestamp_seconds  {source, stream} absent before the first checkpoint
 //   sluice_stream_failing, sluice_stream_halted {source, stream} 0 or 1
 //   sluice_stream_deliveries_total              {source, stream, result} webhooks only
@@ -34,6 +36,7 @@
 //   sluice_sink_suspect_events                  {sink} refused while nothing is accepted
 //   sluice_sink_set_aside_events                {sink} waiting for a destination at fault
 //   sluice_sink_backlog_events                  {sink} held and not passed yet
+//   sluice_sink_up_to_timestamp_seconds         {sink} everything shown by then is settled there
 //   sluice_sink_position                        {sink} offset in the spool
 //   sluice_sink_failing, sluice_sink_refused    {sink} 0 or 1
 //   sluice_filter_failures_total                {route, source} events that could not be judged
@@ -41,7 +44,7 @@
 //   sluice_log_lines_lost_total                 with log.otlp only: what the collector never got
 //   sluice_process_resident_memory_bytes, sluice_process_cpu_seconds_total
 
-import { epochOf } from '../tools/index.ts';
+import { epochOf, version } from '../tools/index.ts';
 import type { StatusMoment } from './live.ts';
 import type { LiveStatus } from './status-facts.ts';
 
@@ -113,7 +116,11 @@ function familiesOf<T>(
 }
 
 function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly Family[] {
-  return familiesOf([facts], () => ({}), [
+  const build = { version: version(), node: process.versions.node };
+  const info = familiesOf([build], (labels) => ({ ...labels }), [
+    ['sluice_build_info', 'Version of sluice and of Node.js; always 1.', () => 1],
+  ]);
+  const own = familiesOf([facts], () => ({}), [
     ['sluice_ready', '1 if no part is stopped.', () => Number(statusView.ready)],
     ['sluice_start_time_seconds', 'Start of the process.', () => inSeconds(statusView.started_at)],
     [
@@ -129,6 +136,7 @@ function processFamilies(statusView: LiveStatus, facts: ProcessFacts): readonly 
     ['sluice_process_resident_memory_bytes', 'Resident memory.', (f) => f.residentBytes],
     ['sluice_process_cpu_seconds_total', 'CPU time used.', (f) => f.cpuSeconds],
   ]);
+  return [...info, ...own];
 }
 
 function clusterFamilies({ cluster }: ProcessFacts): readonly Family[] {
@@ -172,6 +180,11 @@ function streamFamilies(
         'Last read to its tail.',
         // After the end of the API, its successor has the time.
         (s) => (s.ended === true ? null : inSeconds(s.caught_up_at)),
+      ],
+      [
+        'sluice_stream_up_to_timestamp_seconds',
+        'All that upstream showed by then is settled at every sink of the stream.',
+        (s) => inSeconds(s.up_to),
       ],
       [
         'sluice_stream_checkpoint_timestamp_seconds',
@@ -264,6 +277,11 @@ function sinkFamilies(
         'sluice_sink_backlog_events',
         'Events in the spool that the sink has not delivered.',
         (s) => s.backlog,
+      ],
+      [
+        'sluice_sink_up_to_timestamp_seconds',
+        'All that upstream showed by then and that is routed here is settled.',
+        (s) => inSeconds(s.up_to),
       ],
       ['sluice_sink_position', 'Offset in the spool.', (s) => s.position],
       ['sluice_sink_failing', 'The last attempt failed.', (s) => Number(s.error !== null)],

@@ -112,7 +112,7 @@ const sink = z.object({
    * Everything that upstream showed by then and that is routed here is settled: delivered, filtered out by its route,
    * or a dead letter. Null: unknown.
    */
-  up_to: time.default(null),
+  up_to: time,
   /** Dead letters that wait for an operator, also of earlier runs. */
   dead_letters: count,
   error: lastError.nullable(),
@@ -308,6 +308,8 @@ const liveStream = stream.extend({
   polled_at: time,
   /** Latest time of a record read; null: none had a time. */
   newest_record_at: time,
+  /** Everything that upstream showed by then is settled at every sink of its routes; null: unknown. */
+  up_to: time.default(null),
   /** The tightest limit that applies to its requests; null: none is known. */
   budget: budget.nullable().default(null),
   error: liveError,

@@ -50,11 +50,34 @@ export function settledStreams(
 
 /** Until when everything is settled at the sink, epoch milliseconds; null: unknown. */
 export function settledUpTo(state: Known, sink: Sinks): number | null {
+  return earliest(settledStreams(state, sink));
+}
+
+/** The earliest time of streams that have not ended; null: none has a time, or one has none yet. */
+export function earliest(streams: readonly SettledStream[]): number | null {
   let upTo = Number.POSITIVE_INFINITY;
-  for (const stream of settledStreams(state, sink)) {
+  for (const stream of streams) {
     if (stream.isEnded) continue;
     if (stream.upTo === null) return null;
     upTo = Math.min(upTo, stream.upTo);
   }
   return Number.isFinite(upTo) ? upTo : null;
+}
+
+/**
+ * Until when everything of each stream is settled at all sinks, by stream; null: unknown. `settled`:
+ * the streams of each sink. A stream that no sink receives is absent.
+ */
+export function settledEverywhere(
+  settled: Iterable<readonly SettledStream[]>,
+): ReadonlyMap<string, number | null> {
+  const upTo = new Map<string, number | null>();
+  for (const streams of settled) {
+    for (const { name, upTo: at, isEnded } of streams) {
+      if (isEnded) continue;
+      const other = upTo.has(name) ? (upTo.get(name) ?? null) : Number.POSITIVE_INFINITY;
+      upTo.set(name, at === null || other === null ? null : Math.min(at, other));
+    }
+  }
+  return upTo;
 }

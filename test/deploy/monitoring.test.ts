@@ -74,6 +74,10 @@ beforeAll(async () => {
     });
     // Nor of lines that are copied, since what is filtered is not; the same test has these.
     served.set('sluice_transcoder_events_total', { kind: 'counter', labels: ['source', 'result'] });
+    // Nor of settled positions before the state is read again; the same test has these.
+    const streams = { kind: 'gauge', labels: ['source', 'stream'] };
+    served.set('sluice_stream_up_to_timestamp_seconds', streams);
+    served.set('sluice_sink_up_to_timestamp_seconds', { kind: 'gauge', labels: ['sink'] });
     // Nor of pairs; test/succession/brake.test.ts has these.
     served.set('sluice_succession_held', { kind: 'gauge', labels: ['source', 'successor'] });
     // Nor of deliveries; test/webhooks has these.

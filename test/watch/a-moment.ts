@@ -59,7 +59,7 @@ export function anAilment(name: string, reason: Ailment['reason'], error = aFail
 export function aStream(parts: Partial<LiveStream> = {}): LiveStream {
   return {
     ...{ name: 'audit', source: 'audit', upstream: 'edge', state: 'waiting', well: true },
-    ...{ polls: 3, polls_skipped: 0, records: 100, records_per_s: 0, polled_at: null },
+    ...{ polls: 3, polls_skipped: 0, records: 100, records_per_s: 0, polled_at: null, up_to: null },
     order: 'newest_first',
     caught_up_at: '2026-01-01T00:00:00.000Z',
     checkpoint_at: '2026-01-01T00:00:00.000Z',

@@ -136,3 +136,22 @@ function parsed(text: string) {
   }
   return { types, points };
 }
+
+test('metricsText has the freshness of each stream and sink, and the build', () => {
+  const time = '2026-11-26T00:00:10Z';
+  const moment = aMoment({
+    streams: [aStream({ up_to: time }), aStream({ name: 'new', up_to: null })],
+    sinks: [aSink({ up_to: time })],
+  });
+
+  const { points } = parsed(numbersOf(moment));
+
+  const seconds = Date.parse(time) / 1_000;
+  const stream = 'sluice_stream_up_to_timestamp_seconds{source="audit",stream="audit"}';
+  expect(points.get(stream)).toBe(seconds);
+  expect(points.get(stream.replace('stream="audit"', 'stream="new"'))).toBeUndefined();
+  expect(points.get('sluice_sink_up_to_timestamp_seconds{sink="siem"}')).toBe(seconds);
+  const [build = ''] = [...points.keys()].filter((name) => name.startsWith('sluice_build_info'));
+  expect(build).toMatch(/\{version="\d+\.\d+\.\d+[^"]*",node="\d+\.\d+\.\d+"\}$/);
+  expect(points.get(build)).toBe(1);
+});

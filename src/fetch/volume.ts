@@ -1,0 +1,165 @@
+// Detects a stream whose volume falls below `expect_volume`. Records are counted in slots of a twelfth of the period, so
+// the sum covers the last period. A stream below the volume is reported once, and once more when the volume is back.
+// Invariants: the reported state is durable, in one transaction with its event; nothing is judged before a whole period
+// was observed, nor after a start until a poll has caught up, because records of the time between arrive late.
+
+import { z } from 'zod';
+import { Identifier } from '../list/index.ts';
+import { conditionRecord, type Finding, ownPage } from '../poll/index.ts';
+import { exactSpanText, timeText } from '../tools/index.ts';
+import type { SilenceDeps } from './silence.ts';
+import type { RunnerState } from './stream-runner.ts';
+
+/** The stored facts on a stream's volume, beside its checkpoint under `volumeKey`. */
+const volume = z.object({
+  version: z.literal(1),
+  /** When counting began, epoch milliseconds. */
+  since: z.number(),
+  /** Records by the start of their slot, epoch milliseconds; oldest first. */
+  slots: z.array(z.tuple([z.number(), z.number()])).max(64),
+  /** When the low volume was reported, epoch milliseconds; null: the volume is not low. */
+  lowSince: z.number().nullable(),
+});
+
+type Volume = z.infer<typeof volume>;
+
+/** The name under which a stream's volume is stored; no stream has this name. */
+function volumeKey(stream: string): string {
+  return `${stream}#volume`;
+}
+
+/** The expected volume of each stream of a source. */
+export interface ExpectedVolume {
+  readonly perMs: number;
+  readonly atLeast: number;
+}
+
+/** Dependencies of the check. */
+export type VolumeDeps = Omit<SilenceDeps, 'expectMs'> & { readonly expected: ExpectedVolume };
+
+const slotsPerPeriod = 12;
+const lookMsMin = 50;
+const lookMsMax = 30_000;
+
+/** Watches the volume of one stream. */
+export class VolumeWatch {
+  readonly #deps: VolumeDeps;
+  readonly #runner: () => RunnerState;
+  readonly #begunAt: number;
+  #known: Volume | null = null;
+  #records = 0;
+
+  constructor(deps: VolumeDeps, runner: () => RunnerState) {
+    this.#deps = deps;
+    this.#runner = runner;
+    this.#begunAt = deps.clock.now();
+  }
+
+  /** Checks until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, expected } = this.#deps;
+    const waitMs = Math.min(lookMsMax, Math.max(lookMsMin, expected.perMs / (2 * slotsPerPeriod)));
+    while (!signal.aborted) {
+      await clock.sleep(waitMs, signal).catch(() => undefined);
+      await this.look();
+    }
+  }
+
+  /** Reports a change since the last check; after a failure (e.g. a full disk) the next check reports it. */
+  async look(): Promise<void> {
+    const { log } = this.#deps;
+    await this.#look().catch((error) =>
+      log.debug('silence_check_failed', 'volume check failed', { error: String(error) }),
+    );
+  }
+
+  async #look(): Promise<void> {
+    const { clock, expected } = this.#deps;
+    const { perMs, atLeast } = expected;
+    const known = await this.#load();
+    const now = clock.now();
+    const { records, caughtUpAt, isEnded } = this.#runner();
+    const slots = slotsWith(known.slots, records - this.#records, { now, perMs });
+    const isNewSlot = slots.at(-1)?.[0] !== known.slots.at(-1)?.[0];
+    const count = slots.reduce((sum, [, n]) => sum + n, 0);
+    const isJudged =
+      isEnded !== true && now - known.since >= perMs && (caughtUpAt ?? 0) >= this.#begunAt;
+    let { lowSince } = known;
+    let finding: VolumeCondition | null = null;
+    if (lowSince === null && isJudged && count < atLeast) {
+      lowSince = now;
+      finding = this.#condition('source.volume_low', count, now);
+    } else if (lowSince !== null && count >= atLeast) {
+      finding = this.#condition('source.volume_back', count, lowSince);
+      lowSince = null;
+    }
+    if (isNewSlot || finding !== null) {
+      await this.#save({ ...known, slots, lowSince }, finding);
+    } else this.#known = { ...known, slots };
+    this.#records = records;
+  }
+
+  async #load(): Promise<Volume> {
+    if (this.#known !== null) return this.#known;
+    const { stream, spool, clock } = this.#deps;
+    const { checkpoint } = await spool.recall(volumeKey(stream.name));
+    const held = volume.safeParse(checkpoint).data;
+    this.#known = held ?? { version: 1, since: clock.now(), slots: [], lowSince: null };
+    return this.#known;
+  }
+
+  async #save(next: Volume, finding: VolumeCondition | null): Promise<void> {
+    const { stream, spool, clock, found } = this.#deps;
+    const { name, source, company } = stream;
+    const now = clock.now();
+    const whose = company === undefined ? {} : { company };
+    const context = { source, stream: name, kind: 'condition', ...whose, fetchedAt: now } as const;
+    const record = finding && conditionRecord(stream, finding, now);
+    const id = new Identifier({ source, company: company ?? '', stream: name });
+    const uid = finding && id.ownUid([finding.condition, finding.details.since]);
+    const pages = record && uid ? [ownPage(context, [record], [uid])] : [];
+    await spool.append({ stream: volumeKey(name), pages, checkpoint: { ...next } });
+    this.#known = next;
+    if (record !== null) found?.(record);
+  }
+
+  #condition(
+    condition: VolumeCondition['condition'],
+    count: number,
+    since: number,
+  ): VolumeCondition {
+    const { stream, expected } = this.#deps;
+    const per = exactSpanText(expected.perMs);
+    const seen = `${count} new records of ${stream.name} in ${per}`;
+    const { error } = this.#runner();
+    const isLow = condition === 'source.volume_low';
+    const polls = isLow && error !== null ? `; its polls fail: ${error.message}` : '';
+    return {
+      condition,
+      message: isLow
+        ? `${seen}, at least ${expected.atLeast} are expected${polls}`
+        : `${seen}: the volume is back, it was low since ${timeText(since)}`,
+      details: { since: timeText(since), per, at_least: expected.atLeast, records: count },
+    };
+  }
+}
+
+type VolumeCondition = Finding & {
+  readonly condition: 'source.volume_low' | 'source.volume_back';
+  readonly details: { readonly since: string };
+};
+
+/** The slots of the last period, with new records in the present one. */
+function slotsWith(
+  slots: Volume['slots'],
+  records: number,
+  { now, perMs }: { readonly now: number; readonly perMs: number },
+): Volume['slots'] {
+  const slotMs = perMs / slotsPerPeriod;
+  const start = Math.floor(now / slotMs) * slotMs;
+  // A clock that was set back leaves slots of the future, which would never go.
+  const recent = slots.filter(([at]) => at + slotMs > now - perMs && at <= start);
+  const last = recent.at(-1);
+  if (last?.[0] === start) return [...recent.slice(0, -1), [start, last[1] + records]];
+  return [...recent, [start, records]];
+}

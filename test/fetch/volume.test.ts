@@ -1,0 +1,104 @@
+// A stream with an expected volume, by a clock that stands still: a low volume is reported once, also over a restart, and
+// ends when the volume is back.
+
+import { expect, test } from 'vitest';
+import type { Spool } from '../../src/contracts/spool.ts';
+import { VolumeWatch } from '../../src/fetch/volume.ts';
+import { aSpool, heldIn, hourMs, minuteMs } from '../list/reading.ts';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { silent } from '../support/silent-log.ts';
+import { tempDir } from '../support/temp.ts';
+
+const stream = { name: 'web/c-1', source: 'web', company: 'c-1' };
+
+function aWatch(spool: Spool, clock: ManualClock) {
+  const state = {
+    records: 0,
+    polls: 1,
+    caughtUpAt: null as number | null,
+    error: null,
+    isEnded: false,
+  };
+  const expected = { perMs: hourMs, atLeast: 10 };
+  const deps = { stream, spool, clock, log: silent, expected };
+  const watch = new VolumeWatch(deps, () => state as never);
+  /** Time passes in steps of five minutes, with so many records in each. */
+  const pass = async (ms: number, each: number) => {
+    for (let passed = 0; passed < ms; passed += 5 * minuteMs) {
+      clock.jump(5 * minuteMs);
+      state.records += each;
+      state.caughtUpAt = clock.now();
+      await watch.look();
+    }
+  };
+  return { state, watch, pass };
+}
+
+async function reported(spool: Spool) {
+  const held = await heldIn(spool);
+  return held.filter(({ kind }) => kind === 'condition').map(({ text }) => JSON.parse(text));
+}
+
+test('a low volume is reported once, also over a restart, and again when it is back', async () => {
+  const [clock, dir] = [manualClock(), tempDir('volume-')];
+  const first = await aSpool(dir);
+  const before = aWatch(first, clock);
+  await before.watch.look();
+  await before.pass(55 * minuteMs, 0);
+  expect(await reported(first)).toEqual([]);
+  await before.pass(2 * hourMs, 0);
+  expect(await reported(first)).toMatchObject([
+    {
+      condition: 'source.volume_low',
+      message: '0 new records of web/c-1 in 1h, at least 10 are expected',
+      details: { per: '1h', at_least: 10, records: 0 },
+    },
+  ]);
+  await first.close();
+
+  const second = await aSpool(dir);
+  const after = aWatch(second, clock);
+  await after.pass(2 * hourMs, 0);
+  expect(await reported(second)).toHaveLength(1);
+  await after.pass(hourMs, 1);
+  await after.pass(hourMs, 1);
+
+  const conditions = await reported(second);
+  expect(conditions.map(({ condition }) => condition)).toEqual([
+    'source.volume_low',
+    'source.volume_back',
+  ]);
+  await second.close();
+});
+
+test('a volume that is reached is not reported, and a start without a poll judges nothing', async () => {
+  const [clock, dir] = [manualClock(), tempDir('volume-')];
+  const spool = await aSpool(dir);
+  const steady = aWatch(spool, clock);
+  await steady.pass(5 * hourMs, 1);
+  expect(await reported(spool)).toEqual([]);
+
+  clock.jump(10 * hourMs);
+  const begun = aWatch(spool, clock);
+  await begun.watch.look();
+  clock.jump(hourMs);
+  await begun.watch.look();
+
+  expect(await reported(spool)).toEqual([]);
+  begun.state.caughtUpAt = clock.now();
+  await begun.watch.look();
+  expect(await reported(spool)).toMatchObject([{ condition: 'source.volume_low' }]);
+  await spool.close();
+});
+
+test('a stream whose API has ended is not expected to bring records', async () => {
+  const clock = manualClock();
+  const spool = await aSpool(tempDir('volume-'));
+  const { state, pass } = aWatch(spool, clock);
+  state.isEnded = true;
+
+  await pass(5 * hourMs, 0);
+
+  expect(await reported(spool)).toEqual([]);
+  await spool.close();
+});
